@@ -1,0 +1,1 @@
+"""Embedders beside Ollama's, one file each, imported only when chosen."""
