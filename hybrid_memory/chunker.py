@@ -1,0 +1,201 @@
+"""Split markdown into chunks at its headings. A chunk is one slice of the source, so that its lines can be cited.
+
+Knows ATX headings and fenced code: a `#` inside a fence is no heading. Leaves out setext headings, HTML blocks and
+headings inside lists and quotes, which stay text. Knows nothing of storage or embeddings.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from . import frontmatter
+
+VERSION = 1  # of the algorithm: raised when a text gives other chunks than before, so that stores chunk it again
+MAX_HEADING = 1000  # characters: heading paths are kept with every chunk, and a longer line is no title
+
+# CommonMark 0.31, 4.2 ATX headings and 4.5 Fenced code blocks. A list item may begin with a fence (5.2).
+MARK = re.compile(
+    r"^ {0,3}(?:(?P<level>#{1,6})(?:[ \t](?P<heading>.*))?$"
+    r"|(?P<bullet>(?:[-+*]|\d{1,9}[.)]) {1,4})?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,}))",
+    re.MULTILINE,
+)
+NONSPACE = re.compile(r"\S")
+# Thai and Lao, Burmese, Khmer, kana, Chinese: scripts that put no spaces between words.
+UNSPACED = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+BREAK = re.compile(rf"[\s{UNSPACED}]")
+LAST_BREAK = re.compile(rf".*[\s{UNSPACED}]")
+WORD_START = re.compile(rf"(?<!\S)\S|[{UNSPACED}]")
+# What continues a character though it is no mark: joiners, Hangul vowels and finals, skin tones, tags (UAX #29).
+EXTENDER = re.compile(r"[\u200c\u200d\u1160-\u11ff\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+FLAG = re.compile(r"[\U0001f1e6-\U0001f1ff]{2}")
+
+
+class Chunk(NamedTuple):
+    text: str
+    heading: str  # the nearest one above
+    index: int  # type: ignore[assignment]  # hides tuple.index
+    heading_path: str  # "Setup > GPU server > SSH"
+    start_line: int  # from 1, front matter counted
+    end_line: int
+
+
+class Section(NamedTuple):
+    """A heading line, text[start:body], and what stands below it; level 0 is what stands before the first."""
+
+    level: int
+    heading: str
+    start: int
+    body: int
+    end: int
+
+
+def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chunk]:
+    """Chunks of up to `chunk_size` characters; within a section each begins with up to `overlap` of the one before.
+
+    Headings with no text of their own join the chunk after them, and they alone may take it over its size.
+    """
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
+    if not 0 <= overlap < chunk_size:
+        raise ValueError(f"overlap must be at least 0 and below chunk_size ({chunk_size}), not {overlap}")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    chunks: list[Chunk] = []
+    line, counted = 1, 0
+    for start, end, heading, path in _spans(text, chunk_size, overlap):
+        line += text.count("\n", counted, start)
+        counted = start
+        end_line = line + text.count("\n", start, end)
+        chunks.append(Chunk(text[start:end], heading, len(chunks), path, line, end_line))
+    return chunks
+
+
+def _spans(text: str, size: int, overlap: int) -> Iterator[tuple[int, int, str, str]]:
+    """Start, end, heading and heading path of every chunk."""
+    reach = max(size, MAX_HEADING)
+    path: list[Section] = []
+    waiting: int | None = None  # start of the headings that have no text yet
+    for section in _sections(text, reach):
+        if section.level:
+            path = [above for above in path if above.level < section.level] + [section]
+            waiting = section.start if waiting is None else waiting
+        trail = " > ".join(above.heading for above in path if above.heading)
+        first = _next_text(text, section.body, section.end, len(text))
+        if waiting is not None and (first == len(text) or first - waiting > reach):
+            yield waiting, section.body, section.heading, trail
+            waiting = None
+        head = first if waiting is None else section.start
+        for start, end in _fill(text, head, first, section.end, size, overlap):
+            yield start if waiting is None else waiting, end, section.heading, trail
+            waiting = None
+
+
+def _sections(text: str, reach: int) -> Iterator[Section]:
+    skipped = frontmatter.parse(text)[1]
+    pos = start = body = sum(len(line) + 1 for line in text.split("\n", skipped)[:skipped])
+    level, heading = 0, ""
+    while mark := MARK.search(text, pos):
+        if mark["fence"]:
+            pos = _fence_end(text, mark)
+            continue
+        yield Section(level, heading, start, body, mark.start())
+        level, heading, start, pos = len(mark["level"]), _title(mark["heading"] or ""), mark.start(), mark.end()
+        body = pos if pos - start <= reach else start
+    yield Section(level, heading, start, body, len(text))
+
+
+def _fence_end(text: str, opening: re.Match[str]) -> int:
+    """Where the code ends: at a fence as long as the first, with the list item it is in, or with the document."""
+    fence = opening["fence"]
+    indent = opening.start("fence") - opening.start() if opening["bullet"] else 0
+    closing = rf"^ {{0,{indent + 3}}}{fence[0]}{{{len(fence)},}}+[ \t]*+$"
+    if indent:
+        closing += rf"|^(?= {{0,{indent - 1}}}\S)"
+    match = re.compile(closing, re.MULTILINE).search(text, opening.end())
+    return match.end() if match else len(text)
+
+
+def _title(raw: str) -> str:
+    """The heading's text without its closing sequence: "Setup ##" -> "Setup", but "C#" stays."""
+    title = raw.strip()
+    opened = title.rstrip("#")
+    if not opened or opened[-1].isspace():
+        title = opened.rstrip()
+    return title if len(title) <= MAX_HEADING else title[: _cut(title, 0, MAX_HEADING, MAX_HEADING)]
+
+
+def _fill(text: str, head: int, start: int, stop: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """The spans of text[start:stop], lines under one heading. The first span counts from `head` if it fits so."""
+    origin, previous, new = head, head, _next_text(text, start, stop, size)
+    span: tuple[int, int] | None = None
+    while new < stop:
+        cut = _is_long(text, new, stop, size)
+        end = _cut(text, new, size - (new - origin), size) if cut else _line_end(text, new, stop)
+        if end - origin > size:
+            origin = _word_start(text, max(start, previous - overlap, end - size), previous, new)
+        if span and origin > span[0]:  # else the new span begins with the whole of it
+            yield span
+        span = origin, end if cut else _last_line_end(text, end, origin + size, stop)
+        previous, new = span[1], _next_text(text, span[1], stop, size)
+        if previous - max(origin, start) > overlap:
+            origin = _word_start(text, previous - overlap, previous, new)
+    if span:
+        yield span
+
+
+def _next_text(text: str, pos: int, stop: int, size: int) -> int:
+    """Where text goes on at or after `pos`; at the start of its line, unless that line is long and will be cut."""
+    found = NONSPACE.search(text, pos, stop)
+    if not found:
+        return stop
+    start = text.rfind("\n", max(pos - 1, 0), found.start()) + 1
+    if start >= pos and not _is_long(text, start, stop, size):
+        return start
+    on_space = size > 1 and found.start() > max(pos, start) and _joined(text, found.start())
+    return found.start() - on_space  # a mark stays on the space that it stands on
+
+
+def _is_long(text: str, start: int, stop: int, size: int) -> bool:
+    return stop - start > size and text.find("\n", start, start + size + 1) < 0
+
+
+def _line_end(text: str, start: int, stop: int) -> int:
+    end = text.find("\n", start, stop)
+    return stop if end < 0 else end
+
+
+def _last_line_end(text: str, start: int, limit: int, stop: int) -> int:
+    """The end of the last line that is not blank and ends within `limit`."""
+    bound = stop if stop <= limit else text.rfind("\n", start, limit + 1)
+    return _line_end(text, start + len(text[start:bound].rstrip()), bound)
+
+
+def _cut(text: str, start: int, room: int, size: int) -> int:
+    """Where to end a piece of a line that is longer than `size`; in `room`, if there is a word's end in it."""
+    end = next((i for i in _cuts(text, start, room, size) if not _joined(text, i)), start + size)
+    return start + len(text[start:end].rstrip())
+
+
+def _cuts(text: str, start: int, room: int, size: int) -> Iterator[int]:
+    """Best first: the last word's end in `room`, the first beyond, the last character."""
+    end = start + room + 1
+    while last := LAST_BREAK.match(text, start + 1, end):
+        end = last.end() - 1
+        yield end
+    for first in BREAK.finditer(text, start + max(room, 0) + 1, start + size + 1):
+        yield first.start()
+    yield from range(start + size, start, -1)
+
+
+def _word_start(text: str, start: int, end: int, default: int) -> int:
+    words = WORD_START.finditer(text, start, end)
+    return next((word.start() for word in words if not _joined(text, word.start())), default)
+
+
+def _joined(text: str, i: int) -> bool:
+    """Whether a reader sees text[i - 1] and text[i] as one character (UAX #29, its common cases)."""
+    if text[i - 1] == "\u200d":
+        return True
+    if text[i] < "\u0300":  # the first mark
+        return False
+    return unicodedata.category(text[i])[0] == "M" or bool(EXTENDER.match(text, i) or FLAG.match(text, i - 1))
