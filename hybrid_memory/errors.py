@@ -1,7 +1,8 @@
 """What can go wrong in a way the user can act on.
 
     HybridMemoryError      one line that names the thing and the way out
-    ├── ConfigError        a config file, variable or option
+    ├── ConfigError        a config file or variable
+    │   └── UsageError     an option of the command line
     ├── StoreError         the database: missing, foreign, locked, full, too new
     ├── SourceError        a file or folder to be read
     ├── QueryError         a query that cannot be answered as asked
@@ -16,6 +17,10 @@ class HybridMemoryError(Exception):
 
 
 class ConfigError(HybridMemoryError):
+    pass
+
+
+class UsageError(ConfigError):
     pass
 
 

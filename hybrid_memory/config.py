@@ -1,0 +1,162 @@
+"""Where settings come from: defaults < config.json < HYBRID_MEMORY_* environment < command line."""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import ConfigError, UsageError
+
+Settings = dict[str, Any]
+
+DEFAULTS: Settings = {
+    "db_path": "data/hybrid_search.db",
+    "ollama_url": "http://localhost:11434",
+    "model": "nomic-embed-text",
+    "dims": 768,  # null: whatever the model gives
+    "chunk_size": 512,  # characters
+    "chunk_overlap": 50,  # characters
+    "keyword_weight": 0.3,
+    "vector_weight": 0.7,
+    "cache_size": 256,  # query embeddings kept in memory
+    "query_timeout": 10.0,  # seconds of wall time that a search waits for the embedding of its query
+    "query_prompt": None,  # "search_query: {text}"; null: the model's own, where it is known
+    "document_prompt": None,
+    "max_file_bytes": 10_000_000,
+}
+OPTIONAL = {"dims", "query_prompt", "document_prompt"}  # may be null
+MINIMUM = {"dims": 1, "chunk_size": 1, "chunk_overlap": 0, "keyword_weight": 0, "vector_weight": 0, "cache_size": 0,
+           "query_timeout": 0, "max_file_bytes": 1}  # fmt: skip
+TYPES: dict[str, type] = {key: str if key.endswith("_prompt") else type(value) for key, value in DEFAULTS.items()}
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
+    """Named layers over the defaults, later ones winning, each value checked.
+
+    A layer that names a model without dims leaves dims to what that model gives. Raises ConfigError with the layer's name.
+    """
+    settings, origin = dict(DEFAULTS), dict.fromkeys(DEFAULTS, "the defaults")
+    for name, layer in layers:
+        if "model" in layer and "dims" not in layer:
+            settings["dims"] = None
+        for key, value in layer.items():
+            settings[key] = _checked(name, key, value)
+            origin[key] = name
+    _check_together(settings, origin)
+    return settings
+
+
+def load(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
+    """The command's settings: `path` is --config, `options` what the command line set, by config key."""
+    file = path or environ.get("HYBRID_MEMORY_CONFIG") or _standard_file(environ)
+    settings = merged(
+        ("the defaults", {"db_path": _standard_database(environ)}),
+        (file or "", _read(file) if file else {}),
+        *_environment(environ),
+        (COMMAND_LINE, options),
+    )
+    settings["db_path"] = os.path.expanduser(settings["db_path"])
+    return settings
+
+
+COMMAND_LINE = "the command line"
+
+
+def _checked(source: str, key: str, value: Any) -> Any:
+    if key not in DEFAULTS:
+        raise _error(source, f"unknown key {key!r} in {source}; known: {', '.join(DEFAULTS)}")
+    kind: Any = TYPES[key]
+    if value is None and key in OPTIONAL:
+        return None
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        raise _error(source, f"{key} in {source} is {value!r}, not {_NAMES[kind]}")
+    if key in MINIMUM and value < MINIMUM[key]:
+        raise _error(source, f"{key} in {source} is {value}; it must be at least {MINIMUM[key]}")
+    if key.endswith("_prompt") and "{text}" not in value:
+        raise _error(source, f"{key} in {source} has no {{text}} in it")
+    return value
+
+
+_NAMES = {str: "a string", int: "a whole number", float: "a number"}
+
+
+def _check_together(settings: Settings, origin: Mapping[str, str]) -> None:
+    if settings["chunk_overlap"] >= settings["chunk_size"]:
+        raise _error(
+            _last(origin, "chunk_size", "chunk_overlap"),
+            f"chunk_overlap ({settings['chunk_overlap']}, from {origin['chunk_overlap']}) must be less than "
+            f"chunk_size ({settings['chunk_size']}, from {origin['chunk_size']})",
+        )
+    if settings["keyword_weight"] + settings["vector_weight"] == 0:
+        raise _error(_last(origin, "keyword_weight", "vector_weight"), "keyword_weight and vector_weight are both 0")
+
+
+def _last(origin: Mapping[str, str], *keys: str) -> str:
+    sources = [origin[key] for key in keys]
+    return COMMAND_LINE if COMMAND_LINE in sources else sources[-1]
+
+
+def _error(source: str, message: str) -> ConfigError:
+    return UsageError(message) if source == COMMAND_LINE else ConfigError(message)
+
+
+def _read(path: str) -> Settings:
+    """A config file's keys, its relative db_path made relative to the file."""
+    path = os.path.expanduser(path)
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            values = json.load(file)
+    except OSError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(f"the config file {path} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"the config file {path} must hold one JSON object")
+    if isinstance(values.get("db_path"), str):
+        values["db_path"] = os.path.join(os.path.dirname(os.path.abspath(path)), os.path.expanduser(values["db_path"]))
+    return values
+
+
+def _environment(environ: Mapping[str, str]) -> list[tuple[str, Settings]]:
+    """HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST stands in for ollama_url. One layer, so that model and dims go together."""
+    values: Settings = {}
+    if environ.get("OLLAMA_HOST"):
+        values["ollama_url"] = environ["OLLAMA_HOST"]
+    for key in DEFAULTS:
+        name = f"HYBRID_MEMORY_{key.upper()}"
+        raw = environ.get(name)
+        if raw:
+            try:
+                values[key] = TYPES[key](raw)
+            except ValueError:
+                raise ConfigError(f"{name}={raw!r} is not {_NAMES[TYPES[key]]}") from None
+    return [("the environment (HYBRID_MEMORY_*)", values)]
+
+
+def _in_checkout() -> bool:
+    return os.path.exists(os.path.join(CHECKOUT, "pyproject.toml"))
+
+
+def _standard_file(environ: Mapping[str, str]) -> str | None:
+    """config.json of the checkout, else of the user; never of the working directory, which may be anyone's."""
+    if _in_checkout():
+        path = os.path.join(CHECKOUT, "config.json")
+    else:
+        path = os.path.join(_xdg(environ, "XDG_CONFIG_HOME", ".config"), "hybrid-memory", "config.json")
+    return path if os.path.exists(path) else None
+
+
+def _standard_database(environ: Mapping[str, str]) -> str:
+    if _in_checkout():
+        return os.path.join(CHECKOUT, DEFAULTS["db_path"])
+    return os.path.join(_xdg(environ, "XDG_DATA_HOME", ".local/share"), "hybrid-memory", "hybrid_search.db")
+
+
+def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
+    """XDG Base Directory Specification 0.8: an unset or relative value counts as the default under $HOME."""
+    value = environ.get(variable, "")
+    return value if os.path.isabs(value) else os.path.join(os.path.expanduser("~"), fallback)

@@ -1,0 +1,122 @@
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory import ConfigError, config
+from hybrid_memory.errors import UsageError
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installation that is no checkout, with an empty home."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(config, "CHECKOUT", str(tmp_path / "site-packages"))
+    return tmp_path
+
+
+def write(path: Path, values: Any) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(values if isinstance(values, str) else json.dumps(values))
+    return str(path)
+
+
+def test_each_layer_wins_over_the_one_before(home: Path) -> None:
+    file = write(home / "c.json", {"chunk_size": 400, "model": "from-file", "ollama_url": "http://file:1"})
+    environ = {"HYBRID_MEMORY_MODEL": "from-env", "HYBRID_MEMORY_OLLAMA_URL": "http://env:1"}
+    settings = config.load(file, {"ollama_url": "http://option:1"}, environ)
+    assert (settings["cache_size"], settings["chunk_size"]) == (256, 400)
+    assert (settings["model"], settings["ollama_url"]) == ("from-env", "http://option:1")
+
+
+def test_the_shipped_config_file_holds_the_defaults() -> None:
+    shipped = json.loads((Path(__file__).parent.parent / "config.json").read_text())
+    assert {key: config.DEFAULTS[key] for key in shipped} == shipped
+
+
+@pytest.mark.parametrize("layer", ["file", "environment", "options"])
+def test_a_layer_that_names_a_model_without_dims_leaves_dims_to_the_model(home: Path, layer: str) -> None:
+    file = write(home / "c.json", {"model": "m"} if layer == "file" else {})
+    environ = {"HYBRID_MEMORY_MODEL": "m"} if layer == "environment" else {}
+    settings = config.load(file, {"model": "m"} if layer == "options" else {}, environ)
+    assert settings["dims"] is None
+    assert config.load(write(home / "d.json", {"model": "m", "dims": 12}), {}, {})["dims"] == 12
+
+
+def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path) -> None:
+    assert config.load(None, {}, {"OLLAMA_HOST": "gpu:1"})["ollama_url"] == "gpu:1"
+    both = {"OLLAMA_HOST": "gpu:1", "HYBRID_MEMORY_OLLAMA_URL": "http://gpu:2"}
+    assert config.load(None, {}, both)["ollama_url"] == "http://gpu:2"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"chunk_sise": 5}, "unknown key 'chunk_sise'"),
+        ({"chunk_size": "512"}, "chunk_size in .* is '512', not a whole number"),
+        ({"chunk_size": True}, "chunk_size in .* is True, not a whole number"),
+        ({"keyword_weight": -1}, "must be at least 0"),
+        ({"keyword_weight": 0, "vector_weight": 0}, "both 0"),
+        ({"chunk_overlap": 512}, r"chunk_overlap \(512, from .*\) must be less than chunk_size \(512, from the defaults\)"),
+        ({"query_prompt": "no place"}, "has no {text}"),
+        ({"model": None}, "model in .* is None"),
+        ([1], "one JSON object"),
+        ("{", "is not JSON"),
+    ],
+)
+def test_a_bad_config_file_is_named_with_what_is_wrong(home: Path, values: Any, message: str) -> None:
+    file = write(home / "bad.json", values)
+    with pytest.raises(ConfigError, match=message) as error:
+        config.load(file, {}, {})
+    assert "bad.json" in str(error.value) or "both 0" in message
+    assert not isinstance(error.value, UsageError)
+
+
+def test_a_config_file_that_cannot_be_read_is_named(home: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read the config file .*none.json: No such file"):
+        config.load(str(home / "none.json"), {}, {})
+    with pytest.raises(ConfigError, match="also-none.json"):
+        config.load(None, {}, {"HYBRID_MEMORY_CONFIG": str(home / "also-none.json")})
+
+
+def test_a_bad_variable_is_named(home: Path) -> None:
+    with pytest.raises(ConfigError, match="HYBRID_MEMORY_CHUNK_SIZE='big' is not a whole number"):
+        config.load(None, {}, {"HYBRID_MEMORY_CHUNK_SIZE": "big"})
+
+
+def test_a_conflict_that_an_option_takes_part_in_is_a_usage_error(home: Path) -> None:
+    with pytest.raises(UsageError, match="chunk_overlap"):
+        config.load(None, {"chunk_size": 10}, {})
+    assert config.load(None, {"chunk_size": 10, "chunk_overlap": 0}, {"HYBRID_MEMORY_CHUNK_OVERLAP": "600"})["chunk_size"] == 10
+
+
+def test_relative_database_in_a_config_file_is_relative_to_that_file(home: Path) -> None:
+    assert config.load(write(home / "sub/c.json", {"db_path": "x.db"}), {}, {})["db_path"] == str(home / "sub/x.db")
+    assert config.load(None, {"db_path": "x.db"}, {})["db_path"] == "x.db"
+
+
+def test_installed_package_keeps_its_files_where_xdg_says(home: Path) -> None:
+    assert config.load(None, {}, {})["db_path"] == str(home / ".local/share/hybrid-memory/hybrid_search.db")
+    assert config.load(None, {}, {"XDG_DATA_HOME": "/d"})["db_path"] == "/d/hybrid-memory/hybrid_search.db"
+    assert config.load(None, {}, {"XDG_DATA_HOME": "relative"})["db_path"].startswith(str(home))
+    write(home / ".config/hybrid-memory/config.json", {"model": "mine"})
+    assert config.load(None, {}, {})["model"] == "mine"
+
+
+def test_checkout_has_its_database_and_config_beside_the_project_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "CHECKOUT", str(tmp_path))
+    write(tmp_path / "pyproject.toml", "")
+    assert config.load(None, {}, {})["db_path"] == str(tmp_path / "data/hybrid_search.db")
+    write(tmp_path / "config.json", {"model": "checkout", "db_path": "data/other.db"})
+    assert config.load(None, {}, {})["model"] == "checkout"
+    assert config.load(None, {}, {})["db_path"] == str(tmp_path / "data/other.db")
+
+
+def test_config_file_of_the_working_directory_is_never_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = home / "work"
+    write(work / "config.json", {"model": "planted"})
+    monkeypatch.chdir(work)
+    assert config.load(None, {}, {})["model"] == config.DEFAULTS["model"]
+    assert os.getcwd() not in config.load(None, {}, {})["db_path"]
