@@ -26,6 +26,7 @@ create table documents (
     date         text,                -- YYYY-MM-DD
     metadata     text not null default '{}',
     content      text,                -- of documents that have no file
+    chunking     text not null,       -- what the text was cut by; other settings make it due again
     chunk_count  integer not null,
     indexed_at   real not null default (unixepoch('now'))
 ) without rowid;
@@ -99,10 +100,9 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
 def _create_private(path: str) -> None:
     """An empty file that only its owner can read: SQLite gives -wal and -shm the same mode."""
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        pass
+        if not os.path.exists(path):
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            os.close(os.open(path, os.O_CREAT, 0o600))
     except OSError as error:
         raise StoreError(f"cannot create the database {path}: {error.strerror}") from error
 
@@ -128,13 +128,14 @@ def _configured(conn: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _upgrade(conn: sqlite3.Connection, path: str, version: int) -> None:
+    if version == 0 and conn.execute("select 1 from sqlite_schema limit 1").fetchone():
+        conn.close()
+        raise StoreError(f"{path} is a SQLite database of another program; name another file with --db")
     conn.execute("pragma journal_mode = wal")
     conn.execute("begin immediate")
     try:
         version = conn.execute("pragma user_version").fetchone()[0]  # another process may have been first
         if version == 0:
-            if conn.execute("select 1 from sqlite_schema limit 1").fetchone():
-                raise StoreError(f"{path} is a SQLite database of another program; name another file with --db")
             _create_tables(conn)
         for step in range(max(version, 1), VERSION):
             MIGRATIONS[step](conn)
