@@ -1,0 +1,179 @@
+"""Text as FTS5 shall see it, and a query as the terms to look for. Pure; the same folding for both sides.
+
+FTS5's `porter unicode61` lower-cases, strips most Latin diacritics and stems English. It is left with three gaps, closed here
+before it sees the text:
+
+- Marks. It cuts words at combining marks it does not know (Arabic, Hindi, Thai) and keeps some it should fold (Greek tonos,
+  đ, ı). Marks that only modify a letter are dropped; vowel signs that *are* the word become private-use letters.
+- Scripts without spaces. A run of Chinese, Japanese or Korean becomes overlapping pairs of characters, one of Thai, Lao,
+  Khmer or Burmese triples, with shorter ones at its end so that any substring of a run is a prefix of some gram.
+- camelCase. `getUserName` is also `get User Name`; see `extras`.
+
+Results show the original text: nothing that leaves this module is meant for eyes.
+"""
+
+import re
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+_MARKS_BASE, _MARKS_END, _PRIVATE = 0x0900, 0x2200, 0xE000  # Devanagari .. Arrows, as wide as the private-use area
+_JOINED = "\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f\u1780-\u17ff\uee80-\ueeff"  # with their private marks
+_PAIRED = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
+)
+_TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
+_QUOTE = re.compile('["“”„«»]')
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
+
+_LETTERS = str.maketrans({
+    "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "ħ": "h", "Ħ": "h", "ı": "i",
+    "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "þ": "th", "Þ": "th", "ς": "σ",
+    # Arabic as in Larkey, Ballesteros and Connell, "Improving stemming for Arabic information retrieval" (SIGIR 2002).
+    "ى": "ي", "ة": "ه", "ـ": "", "ک": "ك", "ی": "ي",
+    # Invisible: soft hyphen, joiners, byte order mark, marks of direction; a zero-width space ends a word.
+    "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
+    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
+})  # fmt: skip
+_KEPT_MARKS = frozenset("\u3099\u309a")  # kana voicing: か and が are two letters
+
+STOP_WORDS = frozenset(
+    """a about after all also am an and any are as at be because been before being between both but by can could d did do
+    does doing done during each either else ever every few for from further get gets give given go goes had has have
+    having he her here hers him his how however i if in into is it its itself just let ll m may me might mine more most
+    much must my myself no nor not of off on once one only onto or other our ours out over own per please re s same shall
+    she should show so some such t tell than that the their theirs them then there these they this those through to too
+    under until up upon us use used uses using ve very via want wants was we were what whatever when where whether which
+    while who whom whose why will with within without would you your yours""".split()
+)
+
+
+@cache
+def _gram_run() -> re.Pattern[str]:
+    """A run of characters of which two, or three, make a gram. Most texts never need it, and it takes long to compile."""
+    return re.compile(f"([{_PAIRED}]+)|([{_JOINED}]+)")
+
+
+WORD = "word"
+GRAM = "gram"  # of a run
+TAIL = "tail"  # shorter, at a run's end
+SHORT = "short"  # the whole of a run that is shorter than a gram
+
+
+class Token(NamedTuple):
+    """folded[start:end], which is `text`."""
+
+    start: int
+    end: int
+    text: str
+    kind: str
+
+
+class Term(NamedTuple):
+    """Something to look for: `tokens` in this order, side by side. `prefix`: the only token may go on."""
+
+    tokens: tuple[str, ...]
+    prefix: bool = False
+
+
+def fold(text: str) -> str:
+    """Without the differences that do not tell words apart: compatibility forms, diacritics, invisible characters."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKD", text).translate(_LETTERS)
+    if _has_marks(text):
+        text = "".join(map(_folded_mark, text))
+    return unicodedata.normalize("NFC", text)
+
+
+def _is_mark(c: str) -> bool:
+    # FTS5 took its categories from Unicode 6.1, where the New Tai Lue vowels and two Vedic signs were marks.
+    return unicodedata.category(c)[0] == "M" or "\u19b0" <= c <= "\u19c9" or "\u1cf2" <= c <= "\u1cf3"
+
+
+def _has_marks(text: str) -> bool:
+    return any(_is_mark(c) for c in text if c >= "\u0300")
+
+
+def _folded_mark(c: str) -> str:
+    if c < "\u0300" or c in _KEPT_MARKS or not _is_mark(c):
+        return c
+    code = ord(c)
+    if not _MARKS_BASE <= code < _MARKS_END or unicodedata.combining(c) == 7:  # 7: nukta
+        return ""
+    return chr(_PRIVATE + code - _MARKS_BASE)
+
+
+def searchable(text: str) -> str:
+    """Text as it is written to FTS5: folded tokens, one space between.
+
+    'Réglage: 東京都' -> 'Reglage 東京 京都 都'
+    """
+    folded = fold(text)
+    if folded.isascii():
+        return " ".join(_TOKEN.findall(folded))
+    return " ".join(token.text for token in tokens(folded))
+
+
+def extras(text: str) -> str:
+    """The words inside camelCase identifiers: 'call getUserName()' -> 'get User Name'."""
+    return " ".join(" ".join(_CAMEL.findall(word)) for word in _CAMEL_WORD.findall(text))
+
+
+def terms(query: str) -> list[Term]:
+    """What to look for, most specific first, each once: quoted phrases, compounds as phrases, then all their parts.
+
+    Stop words are left out unless nothing else is left; then the whole query is a phrase, too.
+
+    'what is "exact phrase" in src/store.ts?' -> exact+phrase, src+store+ts, exact, phrase, src, store, ts
+    """
+    folded = fold(query)
+    phrases: dict[Term, None] = {}
+    singles: dict[Term, None] = {}
+    for piece, quoted in _pieces(folded):
+        found = tokens(piece)
+        if len(found if quoted else _TOKEN.findall(piece)) > 1:
+            phrases[_phrase(piece)] = None
+        singles.update((Term((token.text,), token.kind == SHORT), None) for token in found if token.kind != TAIL)
+    telling = [term for term in singles if term.tokens[0].lower() not in STOP_WORDS]
+    if not telling and len(singles) > 1:
+        phrases[_phrase(folded)] = None
+    return [*phrases, *(telling or singles)]
+
+
+def _pieces(query: str) -> list[tuple[str, bool]]:
+    """(text in double quotes, True), and what white space separates outside of them; a quote that is never closed is none."""
+    parts = _QUOTE.split(query)
+    quoted = range(1, len(parts) - 1, 2)
+    return [(p, i in quoted) for i, part in enumerate(parts) for p in ([part] if i in quoted else part.split())]
+
+
+def _phrase(piece: str) -> Term:
+    """Folded text as the index holds it, less the short grams of a run at its end: there the indexed run may go on."""
+    found = tokens(piece)
+    while found[-1].kind == TAIL:
+        found.pop()
+    return Term(tuple(token.text for token in found), found[-1].kind == SHORT)
+
+
+def tokens(folded: str) -> list[Token]:
+    """The tokens of folded text, as FTS5 will count them."""
+    if folded.isascii():
+        return [Token(*match.span(), match[0], WORD) for match in _TOKEN.finditer(folded)]
+    found = []
+    for match in _TOKEN.finditer(folded):
+        position = match.start()
+        for run in _gram_run().finditer(folded, *match.span()):
+            if run.start() > position:
+                found.append(Token(position, run.start(), folded[position : run.start()], WORD))
+            n = 2 if run[1] else 3
+            for start in range(*run.span()):
+                end = min(start + n, run.end())
+                kind = GRAM if end - start == n else SHORT if start == run.start() else TAIL
+                found.append(Token(start, end, folded[start:end], kind))
+            position = run.end()
+        if position < match.end():
+            found.append(Token(position, match.end(), folded[position : match.end()], WORD))
+    return found

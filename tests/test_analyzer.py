@@ -1,0 +1,122 @@
+import sqlite3
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_memory import analyzer
+from hybrid_memory.analyzer import Term, fold, searchable, terms
+
+
+def words(query: str) -> list[str]:
+    return ["+".join(term.tokens) + ("*" if term.prefix else "") for term in terms(query)]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Hello, world!", "Hello world"),
+        ("payment_processor v2.0", "payment processor v2 0"),
+        ("Réglage", "Reglage"),
+        ("Lỗi sữa đường", "Loi sua duong"),
+        ("ΆΝΘΡΩΠΟΣ άνθρωπος", "ΑΝΘΡΩΠΟΣ ανθρωποσ"),
+        ("İstanbul ılık", "Istanbul ilik"),
+        ("مُحَمَّد أحمد", "محمد احمد"),
+        ("Straße Øresund", "Strasse oresund"),
+        ("ﬁne Ｄｏｃｋｅｒ", "fine Docker"),
+        ("東京都", "東京 京都 都"),
+        ("が", "が"),
+        ("用Docker部署", "用 Docker 部署 署"),
+        ("한국어를", "한국 국어 어를 를"),
+        ("soft\u00adware zero\u200bwidth", "software zero width"),
+        ("\u200fright\u200e", "right"),
+        ("→ 🎉 --", ""),
+    ],
+)
+def test_text_is_written_folded_and_in_grams_where_words_have_no_spaces(text: str, written: str) -> None:
+    assert searchable(text) == written
+
+
+def test_thai_is_written_in_triples_that_no_mark_cuts() -> None:
+    grams = searchable("สวัสดี").split()
+    assert [len(gram) for gram in grams] == [3, 3, 3, 3, 2, 1]
+
+
+def test_hindi_vowel_signs_stay_inside_the_word_and_the_nukta_is_dropped() -> None:
+    assert len(searchable("हिन्दी").split()) == 1
+    assert searchable("क़लम") == searchable("कलम")
+    assert searchable("की") != searchable("का")
+
+
+@pytest.mark.parametrize("text", ["Ελλάδα", "sữa đặc", "Noël", "Québec", "naïve", "Ångström"])
+def test_composed_and_decomposed_text_is_the_same(text: str) -> None:
+    assert searchable(unicodedata.normalize("NFD", text)) == searchable(unicodedata.normalize("NFC", text))
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("what is the GPU password?", ["GPU", "password"]),
+        ("the who", ["the+who", "the", "who"]),
+        ("to be or not to be", ["to+be+or+not+to+be", "to", "be", "or", "not"]),
+        ("boss-api v2.0", ["boss+api", "v2+0", "boss", "api", "v2", "0"]),
+        ("--maxfail", ["maxfail"]),
+        ("src/store.ts", ["src+store+ts", "src", "store", "ts"]),
+        ('find "exact phrase" now', ["exact+phrase", "find", "exact", "phrase", "now"]),
+        ('a 5" disk', ["5", "disk"]),
+        ("“smart quotes”", ["smart+quotes", "smart", "quotes"]),
+        ("don't", ["don+t", "don"]),
+        ("NOT AND OR NEAR(x)", ["NEAR+x", "NEAR", "x"]),
+        ("東京都の", ["東京", "京都", "都の"]),
+        ("猫", ["猫*"]),
+        ("用Docker部署", ["用*", "Docker", "部署"]),
+        ("gpu gpu GPU", ["gpu", "GPU"]),
+        ("", []),
+        (" \t\n", []),
+        ("!?… → 🎉", []),
+    ],
+)
+def test_query_terms(query: str, expected: list[str]) -> None:
+    assert words(query) == expected
+
+
+def test_quoted_run_without_spaces_is_a_phrase_that_may_go_on() -> None:
+    assert terms('"東京都 で"')[0] == Term(("東京", "京都", "都", "で"), True)
+    assert terms('"v2 東京"')[0] == Term(("v2", "東京"))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [("call getUserName()", "get User Name"), ("XMLHttpRequest", "XML Http Request"), ("plain Words here", ""), ("API", "")],
+)
+def test_camel_case_identifiers_give_their_words(text: str, parts: str) -> None:
+    assert analyzer.extras(text) == parts
+
+
+def fts5_tokens(text: str) -> list[str]:
+    conn = sqlite3.connect(":memory:")
+    conn.execute("create virtual table t using fts5(x, tokenize = 'unicode61 remove_diacritics 2')")
+    conn.execute("create virtual table v using fts5vocab(t, instance)")
+    conn.execute("insert into t values (?)", (text,))
+    found = [term for (term,) in conn.execute("select term from v order by offset")]
+    conn.close()
+    return found
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_fts5_cuts_what_is_written_at_its_spaces_and_nowhere_else(text: str) -> None:
+    written = searchable(text)
+    assert len(fts5_tokens(written)) == len(written.split())
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_term_of_a_text_is_found_in_the_text(text: str) -> None:
+    written = searchable(text).split()
+    for term in terms(text):
+        assert any(tuple(written[i : i + len(term.tokens)]) == term.tokens for i in range(len(written)))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_folding_twice_changes_nothing(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
