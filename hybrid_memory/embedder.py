@@ -1,0 +1,335 @@
+"""Texts to vectors: what every embedder does, and the one for Ollama. Knows nothing of storage or ranking.
+
+Nothing here raises for what the network, a server or a text does: the vector is [], and `problem` says why in one line.
+"""
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from . import log, prompts
+from .transport import BUSY, LONG, REST, RETRY, STOP, TEXT, Failure, Server, parse_ollama_host, within
+
+QUERY, DOCUMENT = "query", "document"
+
+DOCUMENT_TIMEOUT = 600.0  # seconds of a batch: a client that leaves aborts loading the model, which may take 300
+READ_TIMEOUT = 30.0  # seconds of silence after these until the thread left behind gives up, too
+DAY = 86400.0  # seconds: a longer time-out is more than sockets can take
+KEEP_ALIVE = "30m"  # a Go duration; with Ollama's own 5 minutes every pause ends in a cold start
+TRIES = 3
+LONGEST_WAIT = 60.0  # seconds that a server may make us wait between two tries
+STRIKES = 4  # texts that fail one after the other, each alone: the server is at fault and not they
+SHORTER = 0.75  # what is left of a text that is too long
+SHORTEST = 16  # characters
+CRASH_LENGTH = 2048  # characters: a longer text may have more tokens than a batch, on which some runners crash
+
+
+class Embedder(Protocol):
+    """Texts to vectors of length 1; [] for a text that is blank or could not be embedded.
+
+    `problem` is why the last call fell short, or None; `truncated` are the indexes of its texts that had to be cut.
+    `wanted_dims` is the dimension asked for, None if it is the model's own.
+    """
+
+    provider: str
+    model: str
+    query_prompt: str
+    document_prompt: str
+    wanted_dims: int | None
+    problem: str | None
+    truncated: set[int]
+
+    def embed(self, text: str) -> list[float]: ...
+    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]: ...
+    def dims(self) -> int: ...
+    def is_available(self) -> bool: ...
+
+
+class BaseEmbedder:
+    """Prompts, cache, batches, retries and checks; where vectors come from is for a subclass to say, in `_request`."""
+
+    provider = ""
+    batch_size = 32  # texts in a request
+    batch_bytes = 100_000  # UTF-8 bytes in a request; no tokenizer makes more tokens of them
+
+    def __init__(
+        self,
+        model: str,
+        cache_size: int = 256,
+        *,
+        dims: int | None = None,
+        query_prompt: str | None = None,
+        document_prompt: str | None = None,
+        query_timeout: float = 10.0,
+        document_timeout: float = DOCUMENT_TIMEOUT,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Raises ConfigError for a prompt template without {text}. Time-outs are wall time in seconds."""
+        self.model = model
+        defaults = prompts.templates(model)
+        self.query_prompt = prompts.checked(query_prompt or defaults[0])
+        self.document_prompt = prompts.checked(document_prompt or defaults[1])
+        self.wanted_dims = dims or None
+        self.query_timeout = min(query_timeout, DAY)
+        self.document_timeout = min(document_timeout, DAY)
+        self.problem: str | None = None
+        self.truncated: set[int] = set()
+        self._server: Server | None = None
+        self._dims = dims or 0
+        self._cache: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
+        self._cache_size = cache_size
+        self._sleep = sleep
+        self._resting: dict[str, tuple[float, str]] = {}  # role -> until when, and why
+
+    def embed(self, text: str) -> list[float]:
+        """The vector of a query, or [] if it cannot be had within query_timeout."""
+        key = (self.model, self._prompted(text, QUERY))
+        if key in self._cache:
+            self.problem = None
+            self._cache.move_to_end(key)
+            return self._cache[key].copy()
+        [vector] = self._embed([text], QUERY)
+        if vector:
+            self._cache[key] = vector.copy()
+            if len(self._cache) > self._cache_size:
+                self._cache.popitem(last=False)
+        return vector
+
+    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        """The vectors of documents, in their order."""
+        return self._embed(texts, DOCUMENT)
+
+    def dims(self) -> int:
+        """How many numbers a vector has; embeds a word if that is not known yet. 0 if it cannot be told."""
+        return self._dims or len(self._embed(["dimensions"], QUERY)[0])
+
+    def is_available(self) -> bool:
+        """Whether a text can be embedded now."""
+        return any(self._embed(["available"], QUERY))
+
+    def close(self) -> None:
+        """Close idle connections; the next call opens a new one."""
+        if self._server:
+            self._server.close()
+
+    def _request(self, texts: list[str], role: str) -> Any:
+        """A raw vector for each text. Raises Failure."""
+        raise NotImplementedError
+
+    def _call(self, path: str, payload: object, role: str) -> Any:
+        assert self._server
+        limit = self.document_timeout if role == DOCUMENT else self.query_timeout
+        return self._server.call(path, payload, silence=limit + READ_TIMEOUT, patient=role == DOCUMENT)
+
+    def _name(self) -> str:
+        return self._server.name if self._server else self.provider
+
+    def _prompted(self, text: str, role: str) -> str:
+        template = self.query_prompt if role == QUERY else self.document_prompt
+        text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text to a server
+        return template.replace(prompts.TEXT, text.lower() if prompts.wants_lower_case(self.model) else text)
+
+    def _embed(self, texts: Sequence[str], role: str) -> list[list[float]]:
+        """Equal texts are sent once, blank ones never."""
+        self.problem = None
+        wanted = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
+        call = _Call(wanted, role, self.query_timeout if role == QUERY else math.inf)
+        try:
+            for batch in self._batches(wanted):
+                self._embed_part(call, batch, TRIES)
+            if call.left_out:
+                self._report(f"{len(call.left_out)} of {len(wanted)} texts not embedded: {call.left_out[0]}")
+        except Failure as failure:
+            self.close()
+            self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
+            self._report(failure.reason)
+        self.truncated = {i for i, text in enumerate(texts) if text in call.vectors and call.sent[text] != text}
+        return [call.vectors.get(text, []) for text in texts]
+
+    def _embed_part(self, call: "_Call", batch: list[str], tries: int) -> None:
+        """Fill in the vectors of a batch, if need be by halves. Raises Failure when there is no sense in going on."""
+        try:
+            raw = self._tried(call, [self._prompted(call.sent[text], call.role) for text in batch], tries)
+        except Failure as failure:
+            self._after(failure, call, batch)
+            return
+        call.strikes = 0
+        for text, vector in zip(batch, raw, strict=True):
+            try:
+                call.vectors[text] = self._unit(vector)
+            except ValueError as error:
+                call.left_out.append(str(error))
+
+    def _after(self, failure: Failure, call: "_Call", batch: list[str]) -> None:
+        """Halve a batch that failed, down to the text at fault, which is shortened or left out."""
+        if failure.kind in (STOP, BUSY):
+            raise failure
+        text = call.sent[batch[0]]
+        crashed = failure.kind == RETRY and "EOF" in failure.reason
+        too_long = failure.kind == LONG or (crashed and len(text) > CRASH_LENGTH)
+        if len(batch) > 1:
+            if too_long:
+                batch = sorted(batch, key=len)  # the long ones end up together
+            half = len(batch) // 2
+            for part in (batch[:half], batch[half:]):
+                self._embed_part(call, part, TRIES if len(part) == 1 else 1)
+        elif too_long and len(text) > SHORTEST:
+            call.sent[batch[0]] = text[: int(len(text) * SHORTER)]
+            self._embed_part(call, batch, TRIES)
+        else:
+            call.left_out.append(failure.reason)
+            call.strikes += failure.kind == RETRY
+            if call.strikes == STRIKES:
+                raise failure
+
+    def _batches(self, texts: list[str]) -> list[list[str]]:
+        batches: list[list[str]] = []
+        size = 0
+        for text in texts:
+            length = len(text.encode("utf-8", "replace"))
+            if not batches or len(batches[-1]) == self.batch_size or size + length > self.batch_bytes:
+                batches.append([])
+                size = 0
+            batches[-1].append(text)
+            size += length
+        return batches
+
+    def _tried(self, call: "_Call", texts: list[str], tries: int) -> list[Any]:
+        """A raw vector for each text, after a few tries if the server stumbles or asks to wait."""
+        until, reason = self._resting.get(call.role, (0.0, ""))
+        if (rest := until - time.monotonic()) > 0:
+            raise Failure(STOP, reason, rest)
+        attempt = 0
+        while True:
+            attempt += 1
+            seconds = min(call.deadline - time.monotonic(), self.document_timeout)
+            try:
+                raw = self._within(seconds, call.role, lambda: self._request(texts, call.role))
+            except Failure as failure:
+                allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
+                wait = failure.wait or _backoff(attempt)
+                if attempt >= allowed or wait > LONGEST_WAIT or time.monotonic() + wait > call.deadline:
+                    raise
+                self._sleep(wait)
+                continue
+            if not isinstance(raw, list) or len(raw) != len(texts):
+                raise Failure(TEXT, f"{self._name()} did not give a vector for each text")
+            return raw
+
+    def _within(self, seconds: float, role: str, work: Callable[[], Any]) -> Any:
+        try:
+            return within(seconds, work)
+        except TimeoutError as error:
+            limit = f"{self.document_timeout:g} s"
+            if role == QUERY:
+                limit = f"{self.query_timeout:g} s (query_timeout); a model that must be loaded first takes longer"
+            raise Failure(STOP, f"{self._name()} did not answer within {limit}", REST) from error
+
+    def _unit(self, vector: Any) -> list[float]:
+        """The vector at length 1, cut to wanted_dims. Raises ValueError if it is none, and Failure if it is short."""
+        if not isinstance(vector, list) or not vector:
+            raise ValueError(f"{self.model} gave no vector")
+        if self.wanted_dims and (given := len(vector)) < self.wanted_dims:
+            raise Failure(STOP, f"{self.model} gives {given} dimensions; lower dims, which is {self.wanted_dims}")
+        vector = vector[: self.wanted_dims]
+        if self._dims and len(vector) != self._dims:
+            raise ValueError(f"{self.model} gave {len(vector)} dimensions instead of {self._dims}")
+        try:
+            norm = math.hypot(*vector)
+        except (TypeError, OverflowError):
+            norm = math.nan
+        if not 0.0 < norm < math.inf:
+            raise ValueError(f"{self.model} gave a vector {'of zeros' if norm == 0.0 else 'with NaN in it'}")
+        self._dims = len(vector)
+        return [x / norm for x in vector]
+
+    def _report(self, problem: str) -> None:
+        self.problem = problem
+        log.warning("%s", problem)
+
+
+class _Call:
+    """One call's texts, and what has come of them."""
+
+    def __init__(self, texts: list[str], role: str, seconds: float) -> None:
+        self.role = role
+        self.deadline = time.monotonic() + seconds
+        self.sent = {text: text for text in texts}  # as much of each as the model takes
+        self.vectors: dict[str, list[float]] = {}
+        self.left_out: list[str] = []  # reasons
+        self.strikes = 0
+
+
+class OllamaEmbedder(BaseEmbedder):
+    """Ollama 0.2.6 or later: POST /api/embed, with an array of texts.
+
+    Requests, replies and errors as in Ollama's server/routes.go and docs/api.md. `options` are BaseEmbedder's keywords.
+    """
+
+    provider = "ollama"
+    _server: Server
+
+    def __init__(
+        self,
+        base_url: str = "http://localhost:11434",
+        model: str = "nomic-embed-text",
+        cache_size: int = 256,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, cache_size, **options)
+        self.base_url = parse_ollama_host(base_url)
+        self._server = Server(
+            "Ollama", self.base_url, "OLLAMA_API_KEY", hint="start it with `ollama serve`", explain=self._explain
+        )
+
+    def is_available(self) -> bool:
+        """Whether the server answers and has the model. Loads nothing."""
+        self.problem = None
+        try:
+            reply = self._within(self.query_timeout, QUERY, lambda: self._call("/api/tags", None, QUERY))
+            if not isinstance(reply, dict) or not isinstance(reply.get("models"), list):
+                raise self._server.nonsense()
+            names = {_tagged(str(model.get("name"))) for model in reply["models"] if isinstance(model, dict)}
+            if _tagged(self.model) not in names:
+                raise self._missing()
+        except Failure as failure:
+            self._report(failure.reason)
+            return False
+        return True
+
+    def _request(self, texts: list[str], role: str) -> Any:
+        # Not truncated by the server, which would do so in silence.
+        payload: dict[str, Any] = {"model": self.model, "input": texts, "truncate": False, "keep_alive": KEEP_ALIVE}
+        if self.wanted_dims:
+            payload["dimensions"] = self.wanted_dims
+        reply = self._call("/api/embed", payload, role)
+        if not isinstance(reply, dict) or "embeddings" not in reply:
+            raise self._server.nonsense()
+        return reply["embeddings"]
+
+    def _explain(self, status: int, words: str) -> Failure | None:
+        if status == 404 and words.startswith("404 page not found"):
+            return Failure(STOP, f"upgrade Ollama: the one at {self._server.place} is from before 0.2.6")
+        if status == 404 and "not found" in words:
+            return self._missing()
+        if "not support embeddings" in words:
+            return Failure(STOP, f"{self.model} is no embedding model; one is `ollama pull nomic-embed-text`")
+        return None
+
+    def _missing(self) -> Failure:
+        return Failure(STOP, f"{self._server.name} has no model {self.model}; get it with `ollama pull {self.model}`")
+
+
+def _tagged(model: str) -> str:
+    """As Ollama compares names: with its tag, in lower case, without the default host and namespace."""
+    name = model.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def _backoff(attempt: int) -> float:
+    """Seconds before the next try: about 1, 2, 4, never quite the same for two clients."""
+    from random import random
+
+    return float(2 ** (attempt - 1)) * (0.75 + random() / 2)
