@@ -1,3 +1,22 @@
-"""Hybrid search (BM25 and embeddings) over an AI agent's markdown memory, in one local SQLite file."""
+"""Hybrid search (BM25 and embeddings) over an AI agent's markdown memory, in one local SQLite file.
+
+from hybrid_memory import HybridStore
+
+with HybridStore("memory.db") as store:
+    store.store("notes/gpu.md", "# GPU server\\n\\nSSH goes through port 2222.")
+    store.search("how do I reach the GPU server?", limit=5)
+"""
+
+from .errors import ConfigError, EmbedderError, HybridMemoryError, QueryError, SourceError, StoreError
+from .store import HybridStore
 
 __version__ = "0.1.0"
+__all__ = [
+    "ConfigError",
+    "EmbedderError",
+    "HybridMemoryError",
+    "HybridStore",
+    "QueryError",
+    "SourceError",
+    "StoreError",
+]

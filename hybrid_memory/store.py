@@ -1,0 +1,413 @@
+"""HybridStore, the facade: transactions and the order of the steps. How text is cut, matched or embedded is elsewhere."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import catalog, embeddings, log, schema, vector
+from . import config as configuration
+from .errors import EmbedderError, StoreError
+from .fts import FTSIndex
+from .merger import merge_results
+
+if TYPE_CHECKING:
+    from .embedder import Embedder
+
+Scores = list[tuple[int, float]]  # (chunks.id, score), best first
+
+MODES = ("hybrid", "keyword", "vector")
+DEFAULT_DB = "hybrid_search.db"
+CANDIDATES = 100  # of each leg, whatever the limit, so that the first results do not change with it
+EMBED_BATCH = 128  # chunks embedded between two commits
+
+RESULTS = """
+select c.id, c.doc_id, c.chunk_id, c.heading, c.content, c.start_line, c.end_line,
+       d.source_path, d.collection, d.date, d.metadata
+from   chunks c join documents d using (doc_id)
+where  c.id in (select value from json_each(:ids))
+"""
+
+KEYS = "select id, doc_id, chunk_id from chunks where id in (select value from json_each(:ids))"
+
+PUT_DOCUMENT = """
+insert into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
+                       chunking, chunk_count)
+values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collection, :date, :metadata, :content,
+        :chunking, :chunk_count)
+"""
+
+PUT_CHUNK = """
+insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
+returning id
+"""
+
+STATS = """
+select (select count(*) from documents)                       as doc_count,
+       (select count(*) from chunks)                          as chunk_count,
+       (select count(slot) from chunks)                       as embedded_count,
+       (select count(*) from chunks where embedding is null)  as pending_count,
+       (select count(*) from chunks where truncated)          as truncated_count
+"""
+
+
+class Document(NamedTuple):
+    """What is stored of a document besides its chunks. `text` is kept only where there is no file to read it from."""
+
+    doc_id: str
+    text: str
+    metadata: Mapping[str, Any]
+    source_path: str | bytes | None = None
+    file_mtime: float | None = None
+    file_size: int | None = None
+    content_hash: bytes | None = None
+    collection: str | None = None
+
+
+class Prepared(NamedTuple):
+    """A document cut into chunks: rows for `documents` and `chunks`, and by hash the texts to be embedded."""
+
+    row: dict[str, Any]
+    chunks: list[dict[str, Any]]
+    texts: dict[bytes, str]
+
+
+class HybridStore:
+    """Documents as chunks in one SQLite file, searched by keyword and by meaning.
+
+    `config` has the keys of config.json; neither that file nor the environment is read. `embedder` is anything with
+    the methods of `hybrid_memory.embedder.Embedder`; by default Ollama as the config names it. What went wrong without
+    stopping the work is in `warnings`, a line each, and goes to the log of the name "hybrid_memory".
+
+    Raises ConfigError for a bad config, StoreError for a database that cannot be opened.
+    """
+
+    def __init__(
+        self,
+        db_path: str | os.PathLike[str] = DEFAULT_DB,
+        config: Mapping[str, Any] | None = None,
+        *,
+        embedder: "Embedder | None" = None,
+        create: bool = True,
+    ) -> None:
+        self.config = configuration.merged(("config", config or {}))
+        path = os.fspath(db_path)
+        if path == DEFAULT_DB and config and "db_path" in config:
+            path = config["db_path"]
+        self.path = path if path == ":memory:" else os.path.abspath(path)
+        self.warnings: list[str] = []
+        self._embedder = embedder
+        self.connection = schema.connect(self.path, create=create)
+        self._fts = FTSIndex(self.connection)
+
+    def __enter__(self) -> "HybridStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    # Writing
+
+    def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
+        """Put in a document, in place of the one with this id if there is one. Gives the number of its chunks.
+
+        `metadata` (JSON values) wins over the text's own front matter.
+        """
+        if not doc_id:
+            raise ValueError("doc_id is empty")
+        prepared = self.prepare(Document(_clean(doc_id), _clean(text), metadata or {}))
+        vectors = self._new_vectors(prepared.texts)
+        with self.transaction():
+            if vectors:
+                embeddings.adopt(self.connection, self.embedder, vectors)
+            self.put(prepared, vectors)
+        return len(prepared.chunks)
+
+    def prepare(self, document: Document) -> Prepared:
+        """Cut a document into chunks. Reads and writes nothing."""
+        import hashlib
+
+        from . import frontmatter
+        from .chunker import chunk_text
+        from .dates import document_date
+
+        metadata = {**frontmatter.parse(document.text)[0], **document.metadata}
+        rows, texts = [], {}
+        for chunk in chunk_text(document.text, self.config["chunk_size"], self.config["chunk_overlap"]):
+            embedded = embeddings.embedded_text(chunk.heading_path, chunk.text)
+            content_hash = hashlib.blake2b(embedded.encode(), digest_size=16).digest()
+            texts[content_hash] = embedded
+            rows.append(
+                {
+                    "doc_id": document.doc_id,
+                    "chunk_id": f"{document.doc_id}-{chunk.index}",
+                    "heading": chunk.heading,
+                    "heading_path": chunk.heading_path,
+                    "content": chunk.text,
+                    "start_line": chunk.start_line,
+                    "end_line": chunk.end_line,
+                    "content_hash": content_hash,
+                }
+            )
+        row = document._asdict() | {
+            "metadata": json.dumps(metadata, ensure_ascii=False),
+            "date": document_date(document.doc_id, metadata),
+            "content": document.text if document.source_path is None else None,
+            "chunking": self.chunking,
+            "chunk_count": len(rows),
+        }
+        return Prepared(row, rows, texts)
+
+    @property
+    def chunking(self) -> str:
+        """What decides how a text is cut; a document cut otherwise is due again."""
+        from .chunker import VERSION
+
+        return f"{VERSION}:{self.config['chunk_size']}:{self.config['chunk_overlap']}"
+
+    def put(self, prepared: Prepared, new_vectors: embeddings.Vectors | None = None) -> None:
+        """Write a document over all tables, inside `transaction`. A text embedded before keeps its embedding."""
+        vectors = {**embeddings.known(self.connection, prepared.texts), **(new_vectors or {})}
+        self.remove(prepared.row["doc_id"])
+        self.connection.execute(PUT_DOCUMENT, prepared.row)
+        items = []
+        for chunk in prepared.chunks:
+            (chunk_row_id,) = self.connection.execute(PUT_CHUNK, chunk).fetchone()
+            if chunk["content_hash"] in vectors:
+                items.append((chunk_row_id, *vectors[chunk["content_hash"]]))
+        self._fts.add_document(prepared.row["doc_id"])
+        vector.put(self.connection, items)
+
+    def delete(self, doc_id: str) -> int:
+        """Remove a document. Gives the number of its chunks: 0 if there is none of this id."""
+        with self.transaction():
+            return self.remove(_clean(doc_id))
+
+    def remove(self, doc_id: str) -> int:
+        """`delete` inside `transaction`."""
+        ids = [id for (id,) in self.connection.execute("select id from chunks where doc_id = ?", (doc_id,))]
+        vector.drop(self.connection, ids)
+        self._fts.remove(ids)
+        self.connection.execute("delete from chunks where doc_id = ?", (doc_id,))
+        self.connection.execute("delete from documents where doc_id = ?", (doc_id,))
+        return len(ids)
+
+    def reindex(self) -> int:
+        """Make all that derives from the chunks anew, then compact the file. Gives the number of chunks."""
+        with self.transaction():
+            self._fts.reindex()
+            vector.rebuild(self.connection)
+        self.connection.execute("vacuum")
+        self.connection.execute("pragma wal_checkpoint(truncate)")
+        return int(self.connection.execute("select count(*) from chunks").fetchone()[0])
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. Raises StoreError if another process is writing for longer than the busy time-out."""
+        try:
+            self.connection.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            raise self._write_error(error) from error
+        try:
+            yield
+            self.connection.execute("commit")
+        except BaseException as error:
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
+            if isinstance(error, sqlite3.OperationalError):
+                raise self._write_error(error) from error
+            raise
+
+    def _write_error(self, error: sqlite3.OperationalError) -> Exception:
+        text = str(error)
+        if "locked" in text:
+            return StoreError(f"{self.path} is being written by another process; try again when that is done")
+        if "readonly" in text or "full" in text or "I/O" in text:
+            return StoreError(f"cannot write {self.path}: {text}")
+        return error
+
+    # Embedding
+
+    @property
+    def embedder(self) -> "Embedder":
+        if self._embedder is None:
+            from .embedder import OllamaEmbedder
+
+            self._embedder = OllamaEmbedder(
+                self.config["ollama_url"],
+                self.config["model"],
+                self.config["cache_size"],
+                dims=self.config["dims"],
+                query_prompt=self.config["query_prompt"],
+                document_prompt=self.config["document_prompt"],
+                query_timeout=self.config["query_timeout"],
+            )
+        return self._embedder
+
+    def _new_vectors(self, texts: Mapping[bytes, str]) -> embeddings.Vectors:
+        """From the model, for the texts that the store has no embedding of."""
+        known = embeddings.known(self.connection, texts)
+        missing = {content_hash: text for content_hash, text in texts.items() if content_hash not in known}
+        if not missing:
+            return {}
+        if problem := embeddings.conflict(self.connection, self.embedder):
+            self._warn(problem)
+            return {}
+        vectors = embeddings.new(self.embedder, missing)
+        self._warn(self._problem())
+        return vectors
+
+    def embed_pending(self, progress: Callable[[int], None] = lambda count: None) -> int:
+        """Embed the chunks that have no embedding, in batches committed one by one. Gives the number embedded.
+
+        Embeddings of another identity than the embedder's are given up as soon as it has made the first new one.
+        `progress` is called with the number of chunks of each batch.
+        """
+        self._make_way()
+        count = after = 0
+        while batch := embeddings.pending(self.connection, after, EMBED_BATCH):
+            texts = {content_hash: text for _, content_hash, text in batch}
+            vectors = {**embeddings.known(self.connection, texts), **self._new_vectors(texts)}
+            if not vectors:
+                break  # a server that embeds none of so many is down, or has another model
+            with self.transaction():
+                embeddings.adopt(self.connection, self.embedder, vectors)
+                rows = embeddings.unchanged(self.connection, batch)
+                found = [(id, *vectors[content_hash]) for id, content_hash in rows if content_hash in vectors]
+                vector.put(self.connection, found)
+            count += len(found)
+            after = batch[-1][0]
+            progress(len(batch))
+        return count
+
+    def _make_way(self) -> None:
+        """Make way for another model's vectors, once it is known to give some."""
+        if embeddings.conflict(self.connection, self.embedder) is None:
+            return
+        if not any(self.embedder.embed_batch(["probe"])):
+            self._warn(self._problem())
+            return
+        with self.transaction():
+            embeddings.switch(self.connection)
+
+    # Searching
+
+    def search(self, query: str, limit: int = 10, mode: str = "hybrid", *, exact: bool = False) -> list[dict[str, Any]]:
+        """The best `limit` chunks for the query, best first, as DESIGN's result dicts; scores are 0 to 1.
+
+        Raises EmbedderError in mode "vector" if the query could not be embedded. In mode "hybrid" the same is a warning,
+        and keywords answer.
+        """
+        if mode not in MODES:
+            raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
+        if limit < 1:
+            raise ValueError(f"limit is {limit}; it must be at least 1")
+        query = _clean(query)
+        depth = max(CANDIDATES, limit)
+        by_keyword = self._fts.ranked(query, depth) if mode != "vector" else None
+        by_vector, filled = self._vector_leg(query, depth, mode, by_keyword or [], exact)
+        keyword_weight, vector_weight = self._weights(by_keyword, by_vector)
+        merged = merge_results(
+            self._hits(by_keyword or []), self._hits(by_vector or []), keyword_weight, vector_weight, filled=self._hits(filled)
+        )
+        bm25, cosine = dict(by_keyword or []), dict([*(by_vector or []), *filled])
+        return self._results(merged[:limit], bm25, cosine)
+
+    def _vector_leg(self, query: str, depth: int, mode: str, by_keyword: Scores, exact: bool) -> tuple[Scores | None, Scores]:
+        """The nearest chunks, or None if they cannot be known; and the cosines of the keyword leg's others."""
+        if mode == "keyword" or not query.strip():
+            return None, []
+        if not (problem := self._why_no_vectors()):
+            query_vector = self.embedder.embed(query)
+            if query_vector:
+                search = vector.VectorSearch(self.connection, self.embedder)
+                nearest = search.nearest(query_vector, depth, exact=exact)
+                found = dict(nearest)
+                others = search.scores(query_vector, [id for id, _ in by_keyword if id not in found])
+                return nearest, list(others.items())
+            problem = self._problem()
+            if mode == "vector":
+                raise EmbedderError(problem or "the query could not be embedded")
+        self._warn(problem)
+        return (None if mode == "hybrid" else []), []
+
+    def _why_no_vectors(self) -> str | None:
+        if embeddings.of_store(self.connection) is None:
+            return "no chunk has an embedding yet: answering by keyword; `hybrid-memory ingest` makes them once Ollama is up"
+        return embeddings.conflict(self.connection, self.embedder)
+
+    def _weights(self, by_keyword: Scores | None, by_vector: Scores | None) -> tuple[float, float]:
+        """Sum 1; all of it for the only leg that ran."""
+        keyword = self.config["keyword_weight"] if by_keyword is not None else 0.0
+        of_vector = self.config["vector_weight"] if by_vector is not None else 0.0
+        if keyword + of_vector == 0:
+            return (1.0, 0.0) if by_keyword is not None else (0.0, 1.0)
+        return keyword / (keyword + of_vector), of_vector / (keyword + of_vector)
+
+    def _hits(self, scores: Scores) -> list[dict[str, Any]]:
+        keys = {row[0]: row for row in self.connection.execute(KEYS, {"ids": json.dumps([id for id, _ in scores])})}
+        return [{"id": id, "doc_id": keys[id][1], "chunk_id": keys[id][2], "score": s} for id, s in scores if id in keys]
+
+    def _results(self, hits: list[dict[str, Any]], bm25: dict[int, float], cosine: dict[int, float]) -> list[dict[str, Any]]:
+        ids = json.dumps([hit["id"] for hit in hits])
+        rows = {row[0]: row for row in self.connection.execute(RESULTS, {"ids": ids})}
+        results = []
+        for hit in hits:
+            id, doc_id, chunk_id, heading, content, start, end, path, collection, date, metadata = rows[hit["id"]]
+            results.append(
+                {
+                    "doc_id": doc_id,
+                    "chunk_id": chunk_id,
+                    "heading": heading,
+                    "text": content,
+                    "score": round(hit["score"], 6),
+                    "source": hit["source"],
+                    "path": catalog.path_from_column(path),
+                    "start_line": start,
+                    "end_line": end,
+                    "citation": f"{doc_id}#L{start}-L{end}",
+                    "collection": collection,
+                    "date": date,
+                    "metadata": json.loads(metadata),
+                    "scores": {"keyword": _rounded(bm25.get(id)), "vector": _rounded(cosine.get(id))},
+                }
+            )
+        return results
+
+    # Knowing
+
+    def stats(self) -> dict[str, Any]:
+        """Counts, the size of the file in bytes, and the identity of the embeddings (None before the first)."""
+        cursor = self.connection.execute(STATS)
+        counts = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+        pages, page_size = (self.connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        return counts | {
+            "db_size_bytes": pages * page_size,
+            "db_path": self.path,
+            "embeddings": embeddings.of_store(self.connection),
+        }
+
+    def _problem(self) -> str | None:
+        return getattr(self.embedder, "problem", None)
+
+    def _warn(self, message: str | None) -> None:
+        """Keep a warning once, and log it."""
+        if message and message not in self.warnings:
+            log.warning("%s", message)
+            self.warnings.append(message)
+
+
+def _clean(text: str) -> str:
+    """Unpaired surrogates, which UTF-8 and so SQLite cannot hold, become question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _rounded(value: float | None) -> float | None:
+    """Six significant digits: of BM25 in a store of a few chunks, no fewer decimals would be left."""
+    return None if value is None else float(f"{value:.6g}")

@@ -1,0 +1,302 @@
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from hybrid_memory import ConfigError, EmbedderError, HybridStore, StoreError
+from tests.conftest import TopicEmbedder
+
+NOTE = """\
+---
+title: Machines
+tags: [infra, gpu]
+date: 2026-01-05
+---
+# GPU server
+
+The machine under the desk.
+
+## SSH
+
+The password is hunter2.
+"""
+
+
+def rows(store: HybridStore, table: str) -> int:
+    return int(store.connection.execute(f"select count(*) from {table}").fetchone()[0])
+
+
+def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -> None:
+    assert store.store("notes/gpu", NOTE, {"source": "chat"}) == 2
+    first = store.search("gpu ssh password")[0]
+    assert first.pop("score") == pytest.approx(1.0)
+    scores = first.pop("scores")
+    assert scores["keyword"] > 0 and 0 < scores["vector"] <= 1
+    assert first == {
+        "doc_id": "notes/gpu",
+        "chunk_id": "notes/gpu-1",
+        "heading": "SSH",
+        "text": "## SSH\n\nThe password is hunter2.",
+        "source": "hybrid",
+        "path": None,
+        "start_line": 10,
+        "end_line": 12,
+        "citation": "notes/gpu#L10-L12",
+        "collection": None,
+        "date": "2026-01-05",
+        "metadata": {"title": "Machines", "tags": ["infra", "gpu"], "date": "2026-01-05", "source": "chat"},
+    }
+
+
+def test_storing_again_replaces_the_document_in_every_table(store: HybridStore) -> None:
+    store.store("a", NOTE)
+    store.store("b", "another dog")
+    assert store.store("a", "only a puppy now") == 1
+    assert store.search("hunter2", mode="keyword") == []
+    assert [hit["doc_id"] for hit in store.search("puppy", mode="vector")][:2] in (["a", "b"], ["b", "a"])
+    assert rows(store, "chunks") == rows(store, "chunks_fts") == rows(store, "documents") == 2
+
+
+def test_deleted_document_leaves_every_table(store: HybridStore) -> None:
+    store.store("a", NOTE)
+    assert store.delete("a") == 2
+    assert store.delete("a") == 0
+    assert store.search("password") == []
+    assert rows(store, "chunks") == rows(store, "chunks_fts") == rows(store, "documents") == 0
+
+
+def test_deleted_text_is_gone_from_the_file(store: HybridStore, db_path: str) -> None:
+    store.store("a", "the launch code is xyzzy12345")
+    store.delete("a")
+    store.reindex()
+    store.close()
+    assert b"xyzzy12345" not in Path(db_path).read_bytes()
+
+
+def test_keyword_mode_asks_no_embedder(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("a", "gpu server")
+    assert store.search("server", mode="keyword")[0]["source"] == "keyword"
+    assert embedder.queries == []
+
+
+def test_vector_mode_finds_by_meaning_with_the_cosine_as_score(store: HybridStore) -> None:
+    store.store("pets", "A puppy.")
+    store.store("infra", "A host.")
+    hits = store.search("dog", mode="vector")
+    assert [hit["doc_id"] for hit in hits] == ["pets", "infra"]
+    assert hits[0]["source"] == "vector"
+    assert hits[0]["scores"] == {"keyword": None, "vector": pytest.approx(1.0, abs=1e-5)}
+
+
+def test_hybrid_score_is_the_weighted_sum_with_missing_cosines_filled_in(db_path: str, embedder: TopicEmbedder) -> None:
+    config = {"keyword_weight": 1, "vector_weight": 3}
+    with HybridStore(db_path, config, embedder=embedder) as store:
+        store.store("both", "dog")
+        store.store("word", "dog food, dog bed, password password password password")
+        hits = {hit["doc_id"]: hit for hit in store.search("dog")}
+        top_bm25 = max(hit["scores"]["keyword"] for hit in hits.values())
+        top_cosine = max(hit["scores"]["vector"] for hit in hits.values())
+        for hit in hits.values():
+            parts = 0.25 * hit["scores"]["keyword"] / top_bm25 + 0.75 * hit["scores"]["vector"] / top_cosine
+            assert hit["score"] == pytest.approx(parts, abs=1e-5)
+
+
+def test_first_results_do_not_depend_on_the_limit(store: HybridStore) -> None:
+    for i in range(30):
+        store.store(f"d{i}", f"dog {'food ' * i} server number {i}")
+    assert store.search("dog server", limit=3) == store.search("dog server", limit=30)[:3]
+
+
+def test_embedder_that_fails_stores_without_embeddings_and_says_why(store: HybridStore, embedder: TopicEmbedder) -> None:
+    embedder.problem = "cannot connect; run `ollama serve`"
+    store.store("a", "gpu server password")
+    assert store.warnings == ["cannot connect; run `ollama serve`"]
+    assert store.stats()["pending_count"] == 1
+    assert [hit["source"] for hit in store.search("password")] == ["keyword"]
+    assert store.search("password")[0]["score"] == 1.0
+
+
+def test_query_that_cannot_be_embedded_is_answered_by_keyword(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("a", "gpu server password")
+    embedder.problem = "the server is down"
+    assert [hit["source"] for hit in store.search("password")] == ["keyword"]
+    assert store.warnings == ["the server is down"]
+    with pytest.raises(EmbedderError, match="the server is down"):
+        store.search("password", mode="vector")
+
+
+def test_vector_mode_without_any_embedding_is_empty_and_says_why(store: HybridStore, embedder: TopicEmbedder) -> None:
+    embedder.problem = "down"
+    store.store("a", "gpu server")
+    assert store.search("gpu", mode="vector") == []
+    assert "no chunk has an embedding yet" in store.warnings[-1]
+    assert embedder.queries == []
+
+
+def test_embed_pending_heals_what_was_stored_without_a_server(store: HybridStore, embedder: TopicEmbedder) -> None:
+    embedder.problem = "down"
+    store.store("a", NOTE)
+    embedder.problem = None
+    batches: list[int] = []
+    assert store.embed_pending(batches.append) == 2
+    assert batches == [2]
+    assert store.stats()["pending_count"] == 0
+    assert store.embed_pending() == 0
+
+
+def test_equal_text_is_embedded_once_whatever_its_document(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("a", NOTE)
+    asked = len(embedder.documents)
+    store.store("b", NOTE)
+    store.store("a", NOTE)
+    store.reindex()
+    assert len(embedder.documents) == asked
+    assert store.stats()["embedded_count"] == 4
+
+
+def test_heading_path_is_in_what_is_embedded_and_not_in_the_text(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("a", NOTE)
+    assert embedder.documents[1] == "GPU server > SSH\n\n## SSH\n\nThe password is hunter2."
+
+
+def test_another_model_gets_no_vectors_into_the_store_until_it_is_embedded_anew(
+    store: HybridStore, embedder: TopicEmbedder, db_path: str
+) -> None:
+    store.store("a", "gpu server")
+    other = TopicEmbedder()
+    other.model = "animals"
+    with HybridStore(db_path, embedder=other) as second:
+        assert [hit["source"] for hit in second.search("gpu")] == ["keyword"]
+        assert "'topics', not 'animals'" in second.warnings[0]
+        assert other.queries == []
+        second.store("b", "puppy")
+        assert second.stats()["pending_count"] == 1
+        assert second.embed_pending() == 2
+        assert second.stats()["embeddings"]["model"] == "animals"
+        assert second.search("gpu")[0]["source"] == "hybrid"
+
+
+def test_a_model_that_does_not_answer_costs_no_embeddings(store: HybridStore, db_path: str) -> None:
+    store.store("a", "gpu server")
+    other = TopicEmbedder()
+    other.model, other.problem = "animals", "not pulled; run `ollama pull animals`"
+    with HybridStore(db_path, embedder=other) as second:
+        assert second.embed_pending() == 0
+        assert second.warnings == ["not pulled; run `ollama pull animals`"]
+        assert second.stats()["embedded_count"] == 1
+
+
+def test_latest_is_the_same_model_as_no_tag(store: HybridStore, db_path: str) -> None:
+    store.store("a", "gpu server")
+    tagged = TopicEmbedder()
+    tagged.model = "topics:latest"
+    with HybridStore(db_path, embedder=tagged) as second:
+        assert second.search("gpu")[0]["source"] == "hybrid"
+
+
+def test_reindex_rebuilds_what_derives_from_the_chunks(store: HybridStore) -> None:
+    store.store("a", NOTE)
+    before = store.search("ssh password")
+    for table in ("chunks_fts", "vector_blocks"):
+        store.connection.execute(f"delete from {table}")
+    assert store.reindex() == 2
+    assert store.search("ssh password") == before
+
+
+def test_stats_counts(store: HybridStore, db_path: str) -> None:
+    store.store("a", NOTE)
+    stats = store.stats()
+    assert (stats["doc_count"], stats["chunk_count"], stats["embedded_count"], stats["pending_count"]) == (1, 2, 2, 0)
+    assert stats["db_size_bytes"] > 0
+    assert stats["db_path"] == db_path
+    assert stats["embeddings"]["dims"] == 8
+
+
+def test_a_document_without_text_is_a_document_without_chunks(store: HybridStore) -> None:
+    assert store.store("empty", " \n\n") == 0
+    assert store.stats()["doc_count"] == 1
+    assert store.delete("empty") == 0
+    assert store.stats()["doc_count"] == 0
+
+
+def test_failed_write_leaves_the_old_document(store: HybridStore) -> None:
+    store.store("a", "gpu server")
+    with pytest.raises(RuntimeError), store.transaction():
+        store.remove("a")
+        raise RuntimeError
+    assert store.search("gpu")[0]["doc_id"] == "a"
+
+
+def test_writer_that_waits_in_vain_says_so(store: HybridStore, db_path: str) -> None:
+    store.store("a", "gpu server")
+    other = sqlite3.connect(db_path, isolation_level=None)
+    other.execute("begin immediate")
+    store.connection.execute("pragma busy_timeout = 10")
+    with pytest.raises(StoreError, match="being written by another process"):
+        store.store("b", "more")
+    assert store.search("gpu")[0]["doc_id"] == "a"  # readers do not wait
+    other.close()
+
+
+def test_full_disk_is_a_clear_error_and_loses_nothing(store: HybridStore) -> None:
+    store.store("a", "gpu server")
+    pages = store.connection.execute("pragma page_count").fetchone()[0]
+    store.connection.execute(f"pragma max_page_count = {pages + 2}")
+    with pytest.raises(StoreError, match="cannot write .*full"):
+        store.store("big", "many words. " * 20_000)
+    assert store.connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
+
+
+def test_database_is_readable_by_its_owner_only(store: HybridStore, db_path: str) -> None:
+    store.store("a", "gpu server")
+    for name in (db_path, db_path + "-wal", db_path + "-shm"):
+        assert stat.S_IMODE(os.stat(name).st_mode) == 0o600
+
+
+def test_memory_database_works(embedder: TopicEmbedder) -> None:
+    with HybridStore(":memory:", embedder=embedder) as store:
+        store.store("a", "gpu server")
+        assert store.search("gpu")[0]["doc_id"] == "a"
+    assert not os.path.exists(":memory:")
+
+
+def test_text_with_unpaired_surrogates_and_nul_is_stored(store: HybridStore) -> None:
+    store.store("a\ud800", "gpu \udcff server \0 end")
+    assert store.search("gpu \ud800")[0]["text"] == "gpu ? server \0 end"
+
+
+@pytest.mark.parametrize(("limit", "mode"), [(0, "hybrid"), (-1, "hybrid"), (5, "fuzzy")])
+def test_misuse_is_a_value_error(store: HybridStore, limit: int, mode: str) -> None:
+    with pytest.raises(ValueError, match=r"limit|mode"):
+        store.search("x", limit=limit, mode=mode)
+
+
+def test_empty_id_is_a_value_error(store: HybridStore) -> None:
+    with pytest.raises(ValueError, match="doc_id"):
+        store.store("", "text")
+
+
+def test_bad_config_is_refused(db_path: str) -> None:
+    with pytest.raises(ConfigError, match="unknown key 'chunksize'"):
+        HybridStore(db_path, {"chunksize": 5})
+
+
+def test_config_may_name_the_database(tmp_path: Path) -> None:
+    with HybridStore(config={"db_path": str(tmp_path / "named.db")}) as store:
+        assert store.path == str(tmp_path / "named.db")
+
+
+def test_embedder_of_the_callers_own_needs_only_its_methods(db_path: str) -> None:
+    class Plain:
+        def embed(self, text: str) -> list[float]:
+            return [1.0, 0.0] * 32
+
+        def embed_batch(self, texts: list[str]) -> list[list[float]]:
+            return [[1.0, 0.0] * 32 for _ in texts]
+
+    with HybridStore(db_path, embedder=Plain()) as store:  # type: ignore[arg-type]
+        store.store("a", "gpu server")
+        assert store.search("anything", mode="vector")[0]["doc_id"] == "a"
