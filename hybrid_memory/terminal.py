@@ -1,0 +1,87 @@
+"""Results and progress for eyes: colour where it is wanted, marked words, no control characters from the texts."""
+
+import os
+import re
+import shutil
+import textwrap
+import time
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from .highlight import Highlighter
+from .ingest import Progress
+
+_CONTROL = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A, 0x0D)}
+_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")  # told by the result's heading
+_BEFORE, _AFTER = "\1", "\2"  # stand for the codes while lines are broken; no text has them: see `harmless`
+_SPACE = re.compile(r"\s+")
+_CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), None)  # would turn the rest of the line round
+
+
+def harmless(text: str) -> str:
+    """On one line, and without what a terminal would obey: escapes, and marks that turn the direction of text."""
+    return _SPACE.sub(" ", text.translate(_CONTROL))
+
+
+class Style:
+    """ANSI codes, or nothing for a stream that is no terminal or under NO_COLOR (https://no-color.org)."""
+
+    def __init__(self, stream: TextIO) -> None:
+        on = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.bold, self.dim, self.match, self.off = ("\033[1m", "\033[2m", "\033[1;33m", "\033[0m") if on else ("",) * 4
+
+
+def show(results: Sequence[dict[str, Any]], query: str, stream: TextIO) -> None:
+    """Results as lines for a terminal: where, how well, under which heading, and the passage with its matched words marked."""
+    style = Style(stream)
+    bodies = [_HEADINGS.sub("", result["text"]) or result["text"] for result in results]
+    highlighter = Highlighter(query, bodies)
+    width = min(shutil.get_terminal_size().columns, 120)
+    for result, body in zip(results, bodies, strict=True):
+        place = f"{_short(result['path']) if result['path'] else result['doc_id']}:{result['start_line']}-{result['end_line']}"
+        print(
+            f"{result['score']:.3f}  {style.bold}{harmless(place)}{style.off}  {style.dim}{result['source']}{style.off}",
+            file=stream,
+        )
+        if result["heading"]:
+            print(f"       {style.dim}# {harmless(result['heading'])}{style.off}", file=stream)
+        snippet = highlighter.snippet(body, _BEFORE, _AFTER, plain=harmless)
+        text = textwrap.fill(snippet, width, initial_indent=" " * 7, subsequent_indent=" " * 7, break_on_hyphens=False)
+        print(text.replace(_BEFORE, style.match or "[").replace(_AFTER, style.off or "]"), end="\n\n", file=stream)
+    if not results:
+        print("nothing found", file=stream)
+
+
+def _short(path: str) -> str:
+    """Relative where that is shorter: what a terminal makes clickable either way."""
+    return min(path, os.path.relpath(path), key=len)
+
+
+class ProgressLine:
+    """One line on a terminal, drawn over and over: how much is done, how fast, how long still."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._stage, self._started, self._drawn = "", 0.0, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if progress.stage != self._stage:
+            self._stage, self._started = progress.stage, now
+        finished = progress.done >= progress.total
+        if now - self._drawn < 0.1 and not finished:
+            return
+        self._drawn = now
+        seconds = max(now - self._started, 1e-3)
+        rate = progress.done / seconds
+        left = "" if finished else f", {_duration((progress.total - progress.done) / max(rate, 1e-9))} left"
+        chunks = f", {progress.chunks:,} chunks" if progress.stage == "files" else ""
+        line = f"{progress.stage} {progress.done:,}/{progress.total:,}{chunks}, {rate:,.0f}/s{left}"
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{line[:width]}\033[K", end="\n" if finished else "", file=self._stream, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

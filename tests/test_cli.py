@@ -1,0 +1,321 @@
+"""The command as users run it: a process, its streams and its exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_ollama import FakeOllama
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+NO_SERVER = "http://127.0.0.1:9"  # the discard port: refused at once
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """Nothing of the person who runs the tests: no config file, no variables, no server."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR"))}
+    (tmp_path / "config.json").write_text("{}")
+    return kept | {
+        "HYBRID_MEMORY_CONFIG": str(tmp_path / "config.json"),
+        "HYBRID_MEMORY_DB_PATH": str(tmp_path / "cli.db"),
+        "HYBRID_MEMORY_OLLAMA_URL": NO_SERVER,
+        "PYTHONWARNINGS": "error",
+    }
+
+
+@pytest.fixture
+def run(environ: dict[str, str], tmp_path: Path) -> Run:
+    def run(*args: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "hybrid_memory", *args]
+        return subprocess.run(
+            command, env=environ | (env or {}), cwd=tmp_path, capture_output=True, text=True, timeout=60, **options
+        )
+
+    return run
+
+
+@pytest.fixture
+def ollama() -> Iterator[FakeOllama]:
+    with FakeOllama() as server:
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "2026-01-05.md").write_text("# GPU server\n\n## SSH\n\nThe SSH password of the GPU server is hunter2.\n")
+    (folder / "pi.md").write_text("# Raspberry Pi\n\nIts IP address is 192.168.1.5.\n")
+    return folder
+
+
+def answer(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_store_then_search(run: Run, ollama: FakeOllama) -> None:
+    url = ("--ollama-url", ollama.url)
+    assert answer(
+        run(*url, "store", "--doc-id", "n", "--text", "gpu password", "--metadata", "a=1", "b=x=y", "--metadata", "c=3")
+    ) == {
+        "doc_id": "n",
+        "chunks": 1,
+    }
+    done = run("search", "gpu", *url)
+    [hit] = answer(done)
+    assert (hit["doc_id"], hit["source"], hit["metadata"]) == ("n", "hybrid", {"a": "1", "b": "x=y", "c": "3"})
+    assert done.stderr == ""
+
+
+def test_without_a_server_everything_works_by_keyword_and_one_line_says_so(run: Run, folder: Path) -> None:
+    for args in (("store", "--doc-id", "n", "--text", "gpu"), ("ingest", "--path", str(folder)), ("search", "gpu")):
+        done = run(*args)
+        answer(done)
+        assert len(done.stderr.splitlines()) == 1
+        assert done.stderr.startswith("hybrid-memory: ")
+        assert "ollama" in done.stderr.lower()
+        assert run(*args, "--quiet").stderr == ""
+
+
+def test_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it(run: Run, ollama: FakeOllama) -> None:
+    done = run("--ollama-url", ollama.url, "--model", "absent", "store", "--doc-id", "n", "--text", "gpu")
+    assert answer(done)["chunks"] == 1
+    assert "`ollama pull absent`" in done.stderr
+
+
+def test_ingest_then_incremental_ingest(run: Run, folder: Path, ollama: FakeOllama) -> None:
+    url = ("--ollama-url", ollama.url)
+    first = answer(run("ingest", "--path", str(folder), *url))
+    assert (first["files"], first["chunks"], first["skipped"], first["errors"], first["pending"]) == (2, 2, 0, [], 0)
+    second = answer(run("ingest", "--path", str(folder), "--incremental", *url))
+    assert (second["files"], second["skipped"]) == (0, 2)
+
+
+def test_ingest_of_a_bad_file_reports_it_and_exits_1(run: Run, folder: Path) -> None:
+    (folder / "bin.md").write_bytes(b"\0")
+    done = run("ingest", "--path", str(folder))
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["files"] == 2
+    assert "bin.md: binary" in done.stderr
+
+
+def test_delete(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    assert answer(run("delete", "--doc-id", "memory/pi.md")) == {"doc_id": "memory/pi.md", "chunks_deleted": 1}
+    done = run("delete", "--doc-id", "memory/pi.md")
+    assert answer(done) == {"doc_id": "memory/pi.md", "chunks_deleted": 0}
+    assert "no document 'memory/pi.md'" in done.stderr
+
+
+def test_reindex_and_stats(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    assert answer(run("reindex")) == {"status": "ok", "chunks": 2}
+    stats = answer(run("stats"))
+    assert {"doc_count", "chunk_count", "embedded_count", "db_size_bytes"} <= set(stats)
+    assert (stats["doc_count"], stats["chunk_count"]) == (2, 2)
+
+
+@pytest.mark.parametrize(("query", "expected"), [("GPU server SSH password", "2026-01-05"), ("Raspberry Pi IP address", "pi")])
+def test_look_up(run: Run, folder: Path, query: str, expected: str) -> None:
+    run("ingest", "--path", str(folder))
+    assert answer(run("search", "--query", query, "--limit", "1"))[0]["doc_id"] == f"memory/{expected}.md"
+
+
+@pytest.mark.parametrize("command", ["search x", "stats", "delete --doc-id x", "reindex"])
+def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, command: str) -> None:
+    done = run(*command.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"no database at {tmp_path}/cli.db" in done.stderr
+    assert not (tmp_path / "cli.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("search x --limit 0", "argument --limit: 0 is less than 1"),
+        ("search x --limit many", "'many' is not a whole number"),
+        ("search x --mode fuzzy", "invalid choice: 'fuzzy'"),
+        ("search", "give the query once"),
+        ("search x --query y", "give the query once"),
+        ("search --maxfail", "--query=-"),
+        ("search x --lim 3", "unrecognized arguments: --lim"),
+        ("search x --chunk-size 10 --overlap 50", "chunk_overlap (50"),
+        ("search x --chunk-size 10", "chunk_overlap (50"),
+        ("search x --keyword-weight -1", "must be at least 0"),
+        ("store --doc-id x", "one of the arguments --text --file is required"),
+        ("store --doc-id x --text a --file b", "not allowed with argument"),
+        ("store --text a", "required: --doc-id"),
+        ("store --doc-id x --text a --metadata novalue", "'novalue' is not KEY=VALUE"),
+        ("ingest", "required: --path"),
+        ("frobnicate", "invalid choice: 'frobnicate'"),
+        ("", "required: COMMAND"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line_and_exits_2(run: Run, args: str, message: str) -> None:
+    done = run(*args.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("hybrid-memory: ")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("store --doc-id x --file missing.md", "cannot read missing.md: No such file"),
+        ("ingest --path missing", "cannot ingest missing: No such file"),
+        ("stats --config missing.json", "cannot read the config file missing.json"),
+    ],
+)
+def test_missing_input_is_named_and_exits_1(run: Run, args: str, message: str) -> None:
+    done = run(*args.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_unknown_key_in_the_config_file_exits_1(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"chunksize": 1}')
+    done = run("stats")
+    assert done.returncode == 1
+    assert "unknown key 'chunksize'" in done.stderr
+
+
+def test_global_options_count_before_and_after_the_command(run: Run, tmp_path: Path) -> None:
+    run("--db", "before.db", "store", "--doc-id", "x", "--text", "gpu")
+    run("store", "--db", "after.db", "--doc-id", "x", "--text", "gpu")
+    assert (tmp_path / "before.db").exists()
+    assert (tmp_path / "after.db").exists()
+    assert len(answer(run("--db", "before.db", "search", "gpu"))) == 1
+
+
+@pytest.mark.parametrize("args", [("--query=--maxfail",), ("--", "--maxfail")])
+def test_query_that_begins_with_a_dash(run: Run, args: tuple[str, ...]) -> None:
+    run("store", "--doc-id", "x", "--text", "use --maxfail 1")
+    assert len(answer(run("search", *args))) == 1
+
+
+def test_vector_mode_exits_1_if_the_query_cannot_be_embedded(run: Run, ollama: FakeOllama) -> None:
+    run("--ollama-url", ollama.url, "store", "--doc-id", "n", "--text", "gpu")
+    ollama.stop()
+    done = run("--ollama-url", ollama.url, "search", "--mode", "vector", "gpu")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert ollama.url in done.stderr
+
+
+def test_vector_mode_with_nothing_embedded_is_an_empty_answer_with_the_reason(run: Run) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu")
+    done = run("search", "--mode", "vector", "gpu")
+    assert answer(done) == []
+    assert "no chunk has an embedding yet" in done.stderr
+
+
+def test_store_reads_a_file_or_standard_input(run: Run, folder: Path) -> None:
+    assert answer(run("store", "--doc-id", "f", "--file", str(folder / "pi.md")))["chunks"] == 1
+    assert answer(run("store", "--doc-id", "s", "--file", "-", input="piped words"))["chunks"] == 1
+    assert answer(run("search", "piped"))[0]["doc_id"] == "s"
+
+
+def test_damaged_database_is_one_line_and_exits_1(run: Run, tmp_path: Path) -> None:
+    run("store", "--doc-id", "x", "--text", "gpu " * 5000)
+    damaged = (tmp_path / "cli.db").read_bytes()
+    (tmp_path / "cli.db").write_bytes(damaged[: len(damaged) // 2])
+    done = run("search", "gpu")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_keyword_search_loads_neither_network_nor_writing_modules(environ: dict[str, str], run: Run, tmp_path: Path) -> None:
+    run("store", "--doc-id", "x", "--text", "gpu")
+    code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--mode', 'keyword']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
+                          env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
+    loaded = set(done.stdout.splitlines()[-1].split())
+    heavy = {"requests", "urllib3", "ssl", "socket", "http", "asyncio", "dataclasses", "logging", "hashlib", "subprocess", "numpy",
+             "hybrid_memory.chunker", "hybrid_memory.ingest", "hybrid_memory.terminal", "hybrid_memory.embedder"}  # fmt: skip
+    assert loaded & heavy == set()
+
+
+def in_terminal(environ: dict[str, str], *args: str, env: dict[str, str] | None = None) -> str:
+    """What a person sees: the command on a pseudo-terminal."""
+    import pty
+
+    pid, descriptor = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "hybrid_memory", *args], environ | (env or {}))
+    seen = b""
+    try:
+        while block := os.read(descriptor, 65536):
+            seen += block
+    except OSError:  # Linux's way to say that the other side is closed
+        pass
+    os.waitpid(pid, 0)
+    os.close(descriptor)
+    return seen.decode()
+
+
+def test_terminal_shows_results_for_eyes(run: Run, environ: dict[str, str], folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    seen = in_terminal(environ, "search", "gpu password")
+    assert "2026-01-05.md:1-5" in seen
+    assert "\033[1;33mpassword\033[0m" in seen
+    plain = in_terminal(environ, "search", "gpu password", env={"NO_COLOR": "1"})
+    assert "\033" not in plain
+    assert "[password]" in plain
+    assert json.loads(in_terminal(environ, "search", "gpu", "--json", "--quiet"))[0]["doc_id"] == "memory/2026-01-05.md"
+
+
+def test_terminal_gets_no_control_characters_from_the_text(run: Run, environ: dict[str, str]) -> None:
+    run("store", "--doc-id", "x\033[31m", "--text", "gpu \033]0;owned\007 \u202e end")
+    seen = in_terminal(environ, "search", "gpu", env={"NO_COLOR": "1"})
+    assert "\033" not in seen
+    assert "\007" not in seen
+    assert "\u202e" not in seen
+
+
+def test_terminal_shows_progress_and_a_pipe_does_not(run: Run, environ: dict[str, str], folder: Path) -> None:
+    seen = in_terminal(environ, "ingest", "--path", str(folder))
+    assert "files 2/2" in seen
+    assert "files 2/2" not in in_terminal(environ, "ingest", "--path", str(folder), "--quiet")
+    assert "2/2" not in run("ingest", "--path", str(folder)).stderr
+
+
+def test_interrupt_exits_130_without_a_traceback(
+    environ: dict[str, str], folder: Path, ollama: FakeOllama, tmp_path: Path
+) -> None:
+    ollama.cold = 30
+    command = [sys.executable, "-m", "hybrid_memory", "--ollama-url", ollama.url, "ingest", "--path", str(folder)]
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not ollama.embed_requests and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr.startswith("hybrid-memory: interrupted")
+
+
+def test_closed_pipe_ends_quietly(environ: dict[str, str], run: Run) -> None:
+    run("store", "--doc-id", "x", "--text", "# h\n\ngpu word\n\n" * 400)
+    command = f"{sys.executable} -m hybrid_memory search gpu --limit 400 --quiet | head -c 10"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], env=environ, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").stdout.startswith("hybrid-memory 0.")
+
+
+def test_installed_command_is_the_module(environ: dict[str, str]) -> None:
+    command = Path(sys.executable).parent / "hybrid-memory"
+    assert subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.startswith("hybrid-memory ")
