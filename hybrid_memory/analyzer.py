@@ -1,13 +1,14 @@
 """Text as FTS5 shall see it, and a query as the terms to look for. Pure; the same folding for both sides.
 
-FTS5's `porter unicode61` lower-cases, strips most Latin diacritics and stems English. It is left with three gaps, closed here
-before it sees the text:
+FTS5's `porter unicode61` lower-cases, strips most Latin diacritics and stems English. It leaves three gaps, closed here before
+it sees the text:
 
 - Marks. It cuts words at combining marks it does not know (Arabic, Hindi, Thai) and keeps some it should fold (Greek tonos,
   đ, ı). Marks that only modify a letter are dropped; vowel signs that *are* the word become private-use letters.
 - Scripts without spaces. A run of Chinese, Japanese or Korean becomes overlapping pairs of characters, one of Thai, Lao,
   Khmer or Burmese triples, with shorter ones at its end so that any substring of a run is a prefix of some gram.
-- camelCase. `getUserName` is also `get User Name`; see `extras`.
+- Symbols. `C++`, `HEAD~3` and `bob@example.com` are a token of their own besides their parts, the symbols in it letters of the
+  private use area; `getUserName` is also `get User Name`.
 
 Results show the original text: nothing that leaves this module is meant for eyes.
 """
@@ -24,13 +25,18 @@ _PAIRED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
 _TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
+_SEPARATOR = re.compile(r"[\s\[\](){}<>\"`|,;]+")  # of pieces: also the brackets and quotes that markdown puts around them
+_LEADING, _TRAILING = "*_':!?", "*_':!?."  # a sentence's, not an identifier's
+_SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}  # no mark comes there: see fold
+LONGEST_IDENTIFIER = 80  # characters
 _QUOTE = re.compile('["“”„«»]')
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
 
 _LETTERS = str.maketrans({
     "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "ħ": "h", "Ħ": "h", "ı": "i",
-    "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "þ": "th", "Þ": "th", "ς": "σ",
+    "’": "'", "‐": "-", "‑": "-", "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "þ": "th", "Þ": "th",
+    "ς": "σ",
     # Arabic as in Larkey, Ballesteros and Connell, "Improving stemming for Arabic information retrieval" (SIGIR 2002).
     "ى": "ي", "ة": "ه", "ـ": "", "ک": "ك", "ی": "ي",
     # Invisible: soft hyphen, joiners, byte order mark, marks of direction; a zero-width space ends a word.
@@ -117,9 +123,20 @@ def searchable(text: str) -> str:
     return " ".join(token.text for token in tokens(folded))
 
 
-def extras(text: str) -> str:
-    """The words inside camelCase identifiers: 'call getUserName()' -> 'get User Name'."""
-    return " ".join(" ".join(_CAMEL.findall(word)) for word in _CAMEL_WORD.findall(text))
+def identifiers(text: str) -> str:
+    """What else an identifier is found by: as it stands, in one token, and by the words inside its camelCase.
+
+    'call getUserName() of a/b.c' -> 'get User Name a\\uf82fb\\uf82ec'
+    """
+    words = [part for word in _CAMEL_WORD.findall(text) for part in _CAMEL.findall(word)]
+    return " ".join([*words, *symbolic(fold(text))])
+
+
+def symbolic(folded: str) -> list[str]:
+    """The pieces of folded text that symbols are part of, each as one token."""
+    pieces = (piece.rstrip(_TRAILING).lstrip(_LEADING) for piece in _SEPARATOR.split(folded) if not piece.isalnum())
+    found = [(piece, piece.translate(_SYMBOLS)) for piece in pieces if len(piece) <= LONGEST_IDENTIFIER and _TOKEN.search(piece)]
+    return [token for piece, token in found if token != piece and _TOKEN.fullmatch(token)]
 
 
 def terms(query: str) -> list[Term]:
@@ -130,17 +147,23 @@ def terms(query: str) -> list[Term]:
     'what is "exact phrase" in src/store.ts?' -> exact+phrase, src+store+ts, exact, phrase, src, store, ts
     """
     folded = fold(query)
-    phrases: dict[Term, None] = {}
+    compounds: dict[Term, None] = {}
     singles: dict[Term, None] = {}
     for piece, quoted in _pieces(folded):
         found = tokens(piece)
-        if len(found if quoted else _TOKEN.findall(piece)) > 1:
-            phrases[_phrase(piece)] = None
         singles.update((Term((token.text,), token.kind == SHORT), None) for token in found if token.kind != TAIL)
-    telling = [term for term in singles if term.tokens[0].lower() not in STOP_WORDS]
+        if quoted or any(_is_telling(token.text) for token in found):
+            if len(found if quoted else _TOKEN.findall(piece)) > 1:
+                compounds[_phrase(piece)] = None
+            compounds.update((Term((token,)), None) for token in symbolic(piece))
+    telling = [term for term in singles if _is_telling(term.tokens[0])]
     if not telling and len(singles) > 1:
-        phrases[_phrase(folded)] = None
-    return [*phrases, *(telling or singles)]
+        compounds[_phrase(folded)] = None
+    return [*compounds, *(telling or singles)]
+
+
+def _is_telling(token: str) -> bool:
+    return token.lower() not in STOP_WORDS
 
 
 def _pieces(query: str) -> list[tuple[str, bool]]:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from .analyzer import Term, extras, searchable, terms
+from .analyzer import Term, identifiers, searchable, terms
 
 MAX_TERMS = 64  # of a query: a pasted page answers as fast as a long question
 MAX_FRAGMENT = 256  # characters of a substring; SQLite has a limit, too
@@ -97,7 +97,7 @@ class FTSIndex:
                     "chunk_id": chunk_id,
                     "heading": searchable(heading_path),
                     "content": searchable(content),
-                    "context": searchable(extras(content)),
+                    "context": identifiers(content),
                 }
                 for id, doc_id, chunk_id, heading_path, content, metadata in rows
             ),

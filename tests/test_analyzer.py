@@ -9,8 +9,13 @@ from hybrid_memory import analyzer
 from hybrid_memory.analyzer import Term, fold, searchable, terms
 
 
+def plain(token: str) -> str:
+    """A token with its symbols readable again."""
+    return token.translate({0xF800 + code: chr(code) for code in range(0x21, 0x7F)})
+
+
 def words(query: str) -> list[str]:
-    return ["+".join(term.tokens) + ("*" if term.prefix else "") for term in terms(query)]
+    return ["+".join(map(plain, term.tokens)) + ("*" if term.prefix else "") for term in terms(query)]
 
 
 @pytest.mark.parametrize(
@@ -60,14 +65,15 @@ def test_composed_and_decomposed_text_is_the_same(text: str) -> None:
         ("what is the GPU password?", ["GPU", "password"]),
         ("the who", ["the+who", "the", "who"]),
         ("to be or not to be", ["to+be+or+not+to+be", "to", "be", "or", "not"]),
-        ("boss-api v2.0", ["boss+api", "v2+0", "boss", "api", "v2", "0"]),
-        ("--maxfail", ["maxfail"]),
-        ("src/store.ts", ["src+store+ts", "src", "store", "ts"]),
+        ("boss-api v2.0", ["boss+api", "boss-api", "v2+0", "v2.0", "boss", "api", "v2", "0"]),
+        ("--maxfail", ["--maxfail", "maxfail"]),
+        ("src/store.ts", ["src+store+ts", "src/store.ts", "src", "store", "ts"]),
         ('find "exact phrase" now', ["exact+phrase", "find", "exact", "phrase", "now"]),
         ('a 5" disk', ["5", "disk"]),
         ("“smart quotes”", ["smart+quotes", "smart", "quotes"]),
-        ("don't", ["don+t", "don"]),
+        ("don't", ["don+t", "don't", "don"]),
         ("NOT AND OR NEAR(x)", ["NEAR+x", "NEAR", "x"]),
+        ("what's a C++ file?", ["C++", "C", "file"]),
         ("東京都の", ["東京", "京都", "都の"]),
         ("猫", ["猫*"]),
         ("用Docker部署", ["用*", "Docker", "部署"]),
@@ -88,10 +94,19 @@ def test_quoted_run_without_spaces_is_a_phrase_that_may_go_on() -> None:
 
 @pytest.mark.parametrize(
     ("text", "parts"),
-    [("call getUserName()", "get User Name"), ("XMLHttpRequest", "XML Http Request"), ("plain Words here", ""), ("API", "")],
+    [
+        ("call getUserName()", "get User Name"),
+        ("XMLHttpRequest", "XML Http Request"),
+        ("plain Words here.", ""),
+        ("API", ""),
+        ("(`C++`), HEAD~3; **#1234**.", "C++ HEAD~3 #1234"),
+        ("[it](https://example.com/x?y=z)", "https://example.com/x?y=z"),
+        ("don’t", "don't"),
+        ("-- === ...", ""),
+    ],
 )
-def test_camel_case_identifiers_give_their_words(text: str, parts: str) -> None:
-    assert analyzer.extras(text) == parts
+def test_identifiers_are_found_by_their_words_and_as_they_stand(text: str, parts: str) -> None:
+    assert plain(analyzer.identifiers(text)) == parts
 
 
 def fts5_tokens(text: str) -> list[str]:
@@ -106,13 +121,14 @@ def fts5_tokens(text: str) -> list[str]:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_fts5_cuts_what_is_written_at_its_spaces_and_nowhere_else(text: str) -> None:
-    written = searchable(text)
+    written = f"{searchable(text)} {analyzer.identifiers(text)}"
     assert len(fts5_tokens(written)) == len(written.split())
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_term_of_a_text_is_found_in_the_text(text: str) -> None:
     written = searchable(text).split()
+    written += ["", *analyzer.identifiers(text).split()]
     for term in terms(text):
         assert any(tuple(written[i : i + len(term.tokens)]) == term.tokens for i in range(len(written)))
 
