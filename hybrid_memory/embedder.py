@@ -140,7 +140,8 @@ class BaseEmbedder:
             for batch in self._batches(wanted):
                 self._embed_part(call, batch, TRIES)
             if call.left_out:
-                self._report(f"{len(call.left_out)} of {len(wanted)} texts not embedded: {call.left_out[0]}")
+                count = f"{len(call.left_out)} of {len(wanted)} texts not embedded: " if role == DOCUMENT else ""
+                self._report(count + call.left_out[0])
         except Failure as failure:
             self.close()
             self._resting[role] = (time.monotonic() + failure.wait, failure.reason)

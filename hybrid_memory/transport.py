@@ -61,14 +61,15 @@ class Server:
         *,
         needs_key: bool = False,
         key_header: tuple[str, str] = ("Authorization", "Bearer "),
-        hint: str = "is it running?",
+        hint: str = "",
         explain: Callable[[int, str], Failure | None] = lambda status, words: None,
     ) -> None:
         scheme, _, rest = url.partition("://")
         netloc, slash, path = rest.partition("/")
         self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"  # fit to be shown: without a password
         self.name = f"{name} at {self.place}"
-        self._url, self._hint, self._explain = url, hint, explain
+        self._url, self._explain = url, explain
+        self._hint = hint or ("is this machine online?" if needs_key else "is it running?")
         self._key_variable, self._needs_key, self._key_header = key_variable, needs_key, key_header
         self._key = ""
         self._session: requests.Session | None = None

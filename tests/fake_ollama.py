@@ -4,6 +4,8 @@
         ollama.busy = 1                       # the next request to embed is refused: too many are waiting
         OllamaEmbedder(ollama.url).embed("a")
         ollama.embed_requests                 # the bodies of all requests to embed
+
+Switches are plain attributes and may be set at any time.
 """
 
 import contextlib
