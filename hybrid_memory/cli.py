@@ -23,6 +23,7 @@ The one JSON document of the answer goes to stdout, everything else to stderr.
 
 SETTINGS = {  # option -> config key
     "db": "db_path",
+    "provider": "provider",
     "ollama_url": "ollama_url",
     "model": "model",
     "chunk_size": "chunk_size",
@@ -96,6 +97,7 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
     group = parser.add_argument_group("options of every command")
     add("--db", metavar="PATH", help="the database")
     add("--config", metavar="PATH", help="a config file, in place of the standard one")
+    add("--provider", choices=config.PROVIDERS, help="what makes the embeddings; none: search by keyword only")
     add("--ollama-url", metavar="URL", help="where Ollama answers")
     add("--model", metavar="NAME", help="the embedding model")
     add("--chunk-size", type=int, metavar="N", help="characters of a chunk at most")

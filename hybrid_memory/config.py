@@ -12,34 +12,50 @@ Settings = dict[str, Any]
 
 DEFAULTS: Settings = {
     "db_path": "data/hybrid_search.db",
+    "provider": "ollama",
     "ollama_url": "http://localhost:11434",
-    "model": "nomic-embed-text",
+    "base_url": None,  # of the other providers; null: their own
+    "model": "nomic-embed-text",  # null: the provider's own
     "dims": 768,  # null: whatever the model gives
     "chunk_size": 512,  # characters
     "chunk_overlap": 50,  # characters
     "keyword_weight": 0.3,
     "vector_weight": 0.7,
     "cache_size": 256,  # query embeddings kept in memory
+    "query_cache_size": 1000,  # query embeddings kept in the database
     "query_timeout": 10.0,  # seconds of wall time that a search waits for the embedding of its query
     "query_prompt": None,  # "search_query: {text}"; null: the model's own, where it is known
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
 }
-OPTIONAL = {"dims", "query_prompt", "document_prompt"}  # may be null
-MINIMUM = {"dims": 1, "chunk_size": 1, "chunk_overlap": 0, "keyword_weight": 0, "vector_weight": 0, "cache_size": 0,
-           "query_timeout": 0, "max_file_bytes": 1}  # fmt: skip
-TYPES: dict[str, type] = {key: str if key.endswith("_prompt") else type(value) for key, value in DEFAULTS.items()}
+OPTIONAL = {"base_url", "model", "dims", "query_prompt", "document_prompt"}  # may be null
+PROVIDERS = ("ollama", "openai", "gemini", "voyage", "local", "none")
+MINIMUM = {
+    "dims": 1,
+    "chunk_size": 1,
+    "chunk_overlap": 0,
+    "keyword_weight": 0,
+    "vector_weight": 0,
+    "cache_size": 0,
+    "query_cache_size": 0,
+    "query_timeout": 0,
+    "max_file_bytes": 1,
+}
+TYPES: dict[str, type] = {key: str if value is None else type(value) for key, value in DEFAULTS.items()}
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
     """Named layers over the defaults, later ones winning, each value checked.
 
-    A layer that names a model without dims leaves dims to what that model gives. Raises ConfigError with the layer's name.
+    A layer that names a provider without a model leaves the model to the provider, one that names either without dims leaves
+    dims to what the model gives. Raises ConfigError with the layer's name.
     """
     settings, origin = dict(DEFAULTS), dict.fromkeys(DEFAULTS, "the defaults")
     for name, layer in layers:
-        if "model" in layer and "dims" not in layer:
+        if "provider" in layer:
+            settings["model"] = settings["dims"] = None
+        if "model" in layer:
             settings["dims"] = None
         for key, value in layer.items():
             settings[key] = _checked(name, key, value)
@@ -76,6 +92,8 @@ def _checked(source: str, key: str, value: Any) -> Any:
         raise _error(source, f"{key} in {source} is {value!r}, not {_NAMES[kind]}")
     if key in MINIMUM and value < MINIMUM[key]:
         raise _error(source, f"{key} in {source} is {value}; it must be at least {MINIMUM[key]}")
+    if key == "provider" and value not in PROVIDERS:
+        raise _error(source, f"provider in {source} is {value!r}, not one of {', '.join(PROVIDERS)}")
     if key.endswith("_prompt") and "{text}" not in value:
         raise _error(source, f"{key} in {source} has no {{text}} in it")
     return value

@@ -85,6 +85,11 @@ def new(embedder: "Embedder", texts: Mapping[bytes, str]) -> Vectors:
     }
 
 
+def problem(embedder: "Embedder | None") -> str | None:
+    """Why the embedder's last call fell short."""
+    return getattr(embedder, "problem", None)
+
+
 def adopt(conn: sqlite3.Connection, embedder: "Embedder", vectors: Vectors) -> None:
     """Make the embedder's identity the store's, if it has none and here are its first vectors. Inside a transaction."""
     if vectors and of_store(conn) is None:

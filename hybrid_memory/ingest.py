@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from . import catalog
 from .discovery import Found, Walk
+from .document import Document, Prepared
 from .errors import SourceError
-from .store import Document, HybridStore, Prepared
+from .store import HybridStore
 
 GROUP = 64  # documents written in one transaction: a writer beside us waits for milliseconds
 SNIFF = 8192  # bytes in which a NUL tells a binary file

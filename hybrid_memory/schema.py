@@ -63,6 +63,12 @@ create table vector_blocks (
     planes blob not null
 );
 
+create table query_embeddings (
+    key       blob primary key,       -- hash of identity and query
+    embedding blob not null,
+    used_at   real not null
+) without rowid;
+
 create table folders (
     collection text primary key,
     path       text not null

@@ -5,13 +5,16 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from . import catalog, embeddings, log, schema, vector
 from . import config as configuration
+from . import embeddings, schema, vector
+from .document import Document, Prepared, chunking, prepare
 from .errors import EmbedderError, StoreError
 from .fts import FTSIndex
 from .merger import merge_results
+from .query_cache import QueryCache, key
+from .results import hits, results
 
 if TYPE_CHECKING:
     from .embedder import Embedder
@@ -22,15 +25,6 @@ MODES = ("hybrid", "keyword", "vector")
 DEFAULT_DB = "hybrid_search.db"
 CANDIDATES = 100  # of each leg, whatever the limit, so that the first results do not change with it
 EMBED_BATCH = 128  # chunks embedded between two commits
-
-RESULTS = """
-select c.id, c.doc_id, c.chunk_id, c.heading, c.content, c.start_line, c.end_line,
-       d.source_path, d.collection, d.date, d.metadata
-from   chunks c join documents d using (doc_id)
-where  c.id in (select value from json_each(:ids))
-"""
-
-KEYS = "select id, doc_id, chunk_id from chunks where id in (select value from json_each(:ids))"
 
 PUT_DOCUMENT = """
 insert into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
@@ -54,33 +48,12 @@ select (select count(*) from documents)                       as doc_count,
 """
 
 
-class Document(NamedTuple):
-    """What is stored of a document besides its chunks. `text` is kept only where there is no file to read it from."""
-
-    doc_id: str
-    text: str
-    metadata: Mapping[str, Any]
-    source_path: str | bytes | None = None
-    file_mtime: float | None = None
-    file_size: int | None = None
-    content_hash: bytes | None = None
-    collection: str | None = None
-
-
-class Prepared(NamedTuple):
-    """A document cut into chunks: rows for `documents` and `chunks`, and by hash the texts to be embedded."""
-
-    row: dict[str, Any]
-    chunks: list[dict[str, Any]]
-    texts: dict[bytes, str]
-
-
 class HybridStore:
     """Documents as chunks in one SQLite file, searched by keyword and by meaning.
 
     `config` has the keys of config.json; neither that file nor the environment is read. `embedder` is anything with
-    the methods of `hybrid_memory.embedder.Embedder`; by default Ollama as the config names it. What went wrong without
-    stopping the work is in `warnings`, a line each, and goes to the log of the name "hybrid_memory".
+    the methods of `hybrid_memory.embedder.Embedder`; by default the one that the config names. What went wrong without
+    stopping the work is in `warnings`, a line each.
 
     Raises ConfigError for a bad config, StoreError for a database that cannot be opened.
     """
@@ -111,6 +84,7 @@ class HybridStore:
 
     def close(self) -> None:
         self.connection.close()
+        getattr(self._embedder, "close", lambda: None)()
 
     # Writing
 
@@ -124,52 +98,19 @@ class HybridStore:
         prepared = self.prepare(Document(_clean(doc_id), _clean(text), metadata or {}))
         vectors = self._new_vectors(prepared.texts)
         with self.transaction():
-            if vectors:
+            if self.embedder:
                 embeddings.adopt(self.connection, self.embedder, vectors)
             self.put(prepared, vectors)
         return len(prepared.chunks)
 
     def prepare(self, document: Document) -> Prepared:
         """Cut a document into chunks. Reads and writes nothing."""
-        import hashlib
-
-        from . import frontmatter
-        from .chunker import chunk_text
-        from .dates import document_date
-
-        metadata = {**frontmatter.parse(document.text)[0], **document.metadata}
-        rows, texts = [], {}
-        for chunk in chunk_text(document.text, self.config["chunk_size"], self.config["chunk_overlap"]):
-            embedded = embeddings.embedded_text(chunk.heading_path, chunk.text)
-            content_hash = hashlib.blake2b(embedded.encode(), digest_size=16).digest()
-            texts[content_hash] = embedded
-            rows.append(
-                {
-                    "doc_id": document.doc_id,
-                    "chunk_id": f"{document.doc_id}-{chunk.index}",
-                    "heading": chunk.heading,
-                    "heading_path": chunk.heading_path,
-                    "content": chunk.text,
-                    "start_line": chunk.start_line,
-                    "end_line": chunk.end_line,
-                    "content_hash": content_hash,
-                }
-            )
-        row = document._asdict() | {
-            "metadata": json.dumps(metadata, ensure_ascii=False),
-            "date": document_date(document.doc_id, metadata),
-            "content": document.text if document.source_path is None else None,
-            "chunking": self.chunking,
-            "chunk_count": len(rows),
-        }
-        return Prepared(row, rows, texts)
+        return prepare(document, self.config["chunk_size"], self.config["chunk_overlap"])
 
     @property
     def chunking(self) -> str:
         """What decides how a text is cut; a document cut otherwise is due again."""
-        from .chunker import VERSION
-
-        return f"{VERSION}:{self.config['chunk_size']}:{self.config['chunk_overlap']}"
+        return chunking(self.config["chunk_size"], self.config["chunk_overlap"])
 
     def put(self, prepared: Prepared, new_vectors: embeddings.Vectors | None = None) -> None:
         """Write a document over all tables, inside `transaction`. A text embedded before keeps its embedding."""
@@ -235,32 +176,25 @@ class HybridStore:
     # Embedding
 
     @property
-    def embedder(self) -> "Embedder":
+    def embedder(self) -> "Embedder | None":
+        """What makes the vectors; None with the provider "none"."""
         if self._embedder is None:
-            from .embedder import OllamaEmbedder
+            from . import providers
 
-            self._embedder = OllamaEmbedder(
-                self.config["ollama_url"],
-                self.config["model"],
-                self.config["cache_size"],
-                dims=self.config["dims"],
-                query_prompt=self.config["query_prompt"],
-                document_prompt=self.config["document_prompt"],
-                query_timeout=self.config["query_timeout"],
-            )
+            self._embedder = providers.make(self.config)
         return self._embedder
 
     def _new_vectors(self, texts: Mapping[bytes, str]) -> embeddings.Vectors:
         """From the model, for the texts that the store has no embedding of."""
         known = embeddings.known(self.connection, texts)
         missing = {content_hash: text for content_hash, text in texts.items() if content_hash not in known}
-        if not missing:
+        if not missing or not self.embedder:
             return {}
         if problem := embeddings.conflict(self.connection, self.embedder):
             self._warn(problem)
             return {}
         vectors = embeddings.new(self.embedder, missing)
-        self._warn(self._problem())
+        self._warn(embeddings.problem(self.embedder))
         return vectors
 
     def embed_pending(self, progress: Callable[[int], None] = lambda count: None) -> int:
@@ -269,8 +203,9 @@ class HybridStore:
         Embeddings of another identity than the embedder's are given up as soon as it has made the first new one.
         `progress` is called with the number of chunks of each batch.
         """
-        self._make_way()
         count = after = 0
+        if not self.embedder or not self._make_way(self.embedder):
+            return 0
         while batch := embeddings.pending(self.connection, after, EMBED_BATCH):
             texts = {content_hash: text for _, content_hash, text in batch}
             vectors = {**embeddings.known(self.connection, texts), **self._new_vectors(texts)}
@@ -286,15 +221,15 @@ class HybridStore:
             progress(len(batch))
         return count
 
-    def _make_way(self) -> None:
-        """Make way for another model's vectors, once it is known to give some."""
-        if embeddings.conflict(self.connection, self.embedder) is None:
-            return
-        if not any(self.embedder.embed_batch(["probe"])):
-            self._warn(self._problem())
-            return
-        with self.transaction():
-            embeddings.switch(self.connection)
+    def _make_way(self, embedder: "Embedder") -> bool:
+        """May the embedder's vectors go in? Those of another model make way as soon as it is known to give any."""
+        if embeddings.conflict(self.connection, embedder):
+            if not any(embedder.embed_batch(["probe"])):
+                self._warn(embeddings.problem(embedder))
+                return False
+            with self.transaction():
+                embeddings.switch(self.connection)
+        return True
 
     # Searching
 
@@ -314,30 +249,46 @@ class HybridStore:
         by_vector, filled = self._vector_leg(query, depth, mode, by_keyword or [], exact)
         keyword_weight, vector_weight = self._weights(by_keyword, by_vector)
         merged = merge_results(
-            self._hits(by_keyword or []), self._hits(by_vector or []), keyword_weight, vector_weight, filled=self._hits(filled)
+            hits(self.connection, by_keyword or []),
+            hits(self.connection, by_vector or []),
+            keyword_weight,
+            vector_weight,
+            filled=hits(self.connection, filled),
         )
         bm25, cosine = dict(by_keyword or []), dict([*(by_vector or []), *filled])
-        return self._results(merged[:limit], bm25, cosine)
+        return results(self.connection, merged[:limit], bm25, cosine)
 
     def _vector_leg(self, query: str, depth: int, mode: str, by_keyword: Scores, exact: bool) -> tuple[Scores | None, Scores]:
         """The nearest chunks, or None if they cannot be known; and the cosines of the keyword leg's others."""
-        if mode == "keyword" or not query.strip():
+        if mode == "keyword" or not query.strip() or (mode == "hybrid" and not self.embedder):
             return None, []
-        if not (problem := self._why_no_vectors()):
-            query_vector = self.embedder.embed(query)
-            if query_vector:
-                search = vector.VectorSearch(self.connection, self.embedder)
-                nearest = search.nearest(query_vector, depth, exact=exact)
-                found = dict(nearest)
-                others = search.scores(query_vector, [id for id, _ in by_keyword if id not in found])
-                return nearest, list(others.items())
-            problem = self._problem()
-            if mode == "vector":
-                raise EmbedderError(problem or "the query could not be embedded")
-        self._warn(problem)
+        problem = self._why_no_vectors()
+        query_vector = self._query_vector(query, self.embedder) if self.embedder and not problem else []
+        if self.embedder and query_vector:
+            search = vector.VectorSearch(self.connection, self.embedder)
+            nearest = search.nearest(query_vector, depth, exact=exact)
+            found = dict(nearest)
+            others = search.scores(query_vector, [id for id, _ in by_keyword if id not in found])
+            return nearest, list(others.items())
+        if mode == "vector" and not problem:
+            raise EmbedderError(embeddings.problem(self.embedder) or "the query could not be embedded")
+        self._warn(problem or embeddings.problem(self.embedder))
         return (None if mode == "hybrid" else []), []
 
+    def _query_vector(self, query: str, embedder: "Embedder") -> list[float]:
+        """The embedding of a query, from the database if it was asked before; [] if it cannot be had."""
+        cache = QueryCache(self.connection, self.config["query_cache_size"])
+        cache_key = key(json.dumps(embeddings.of_store(self.connection)), query)
+        encoded = cache.get(cache_key)
+        if encoded is None:
+            encoded = vector.encode_embedding(embedder.embed(query))
+            if encoded:
+                cache.put(cache_key, encoded)
+        return vector.decode_embedding(encoded)  # also a new one: the second answer is the first
+
     def _why_no_vectors(self) -> str | None:
+        if not self.embedder:
+            return 'the provider is "none": there is no search by meaning'
         if embeddings.of_store(self.connection) is None:
             return "no chunk has an embedding yet: answering by keyword; `hybrid-memory ingest` makes them once Ollama is up"
         return embeddings.conflict(self.connection, self.embedder)
@@ -349,36 +300,6 @@ class HybridStore:
         if keyword + of_vector == 0:
             return (1.0, 0.0) if by_keyword is not None else (0.0, 1.0)
         return keyword / (keyword + of_vector), of_vector / (keyword + of_vector)
-
-    def _hits(self, scores: Scores) -> list[dict[str, Any]]:
-        keys = {row[0]: row for row in self.connection.execute(KEYS, {"ids": json.dumps([id for id, _ in scores])})}
-        return [{"id": id, "doc_id": keys[id][1], "chunk_id": keys[id][2], "score": s} for id, s in scores if id in keys]
-
-    def _results(self, hits: list[dict[str, Any]], bm25: dict[int, float], cosine: dict[int, float]) -> list[dict[str, Any]]:
-        ids = json.dumps([hit["id"] for hit in hits])
-        rows = {row[0]: row for row in self.connection.execute(RESULTS, {"ids": ids})}
-        results = []
-        for hit in hits:
-            id, doc_id, chunk_id, heading, content, start, end, path, collection, date, metadata = rows[hit["id"]]
-            results.append(
-                {
-                    "doc_id": doc_id,
-                    "chunk_id": chunk_id,
-                    "heading": heading,
-                    "text": content,
-                    "score": round(hit["score"], 6),
-                    "source": hit["source"],
-                    "path": catalog.path_from_column(path),
-                    "start_line": start,
-                    "end_line": end,
-                    "citation": f"{doc_id}#L{start}-L{end}",
-                    "collection": collection,
-                    "date": date,
-                    "metadata": json.loads(metadata),
-                    "scores": {"keyword": _rounded(bm25.get(id)), "vector": _rounded(cosine.get(id))},
-                }
-            )
-        return results
 
     # Knowing
 
@@ -393,21 +314,12 @@ class HybridStore:
             "embeddings": embeddings.of_store(self.connection),
         }
 
-    def _problem(self) -> str | None:
-        return getattr(self.embedder, "problem", None)
-
     def _warn(self, message: str | None) -> None:
-        """Keep a warning once, and log it."""
+        """Keep a warning, once."""
         if message and message not in self.warnings:
-            log.warning("%s", message)
             self.warnings.append(message)
 
 
 def _clean(text: str) -> str:
     """Unpaired surrogates, which UTF-8 and so SQLite cannot hold, become question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _rounded(value: float | None) -> float | None:
-    """Six significant digits: of BM25 in a store of a few chunks, no fewer decimals would be left."""
-    return None if value is None else float(f"{value:.6g}")

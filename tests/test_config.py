@@ -61,7 +61,8 @@ def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path
         ({"keyword_weight": 0, "vector_weight": 0}, "both 0"),
         ({"chunk_overlap": 512}, r"chunk_overlap \(512, from .*\) must be less than chunk_size \(512, from the defaults\)"),
         ({"query_prompt": "no place"}, "has no {text}"),
-        ({"model": None}, "model in .* is None"),
+        ({"ollama_url": None}, "ollama_url in .* is None"),
+        ({"provider": "cohere"}, "provider in .* is .cohere., not one of ollama, "),
         ([1], "one JSON object"),
         ("{", "is not JSON"),
     ],
@@ -120,3 +121,10 @@ def test_config_file_of_the_working_directory_is_never_read(home: Path, monkeypa
     monkeypatch.chdir(work)
     assert config.load(None, {}, {})["model"] == config.DEFAULTS["model"]
     assert os.getcwd() not in config.load(None, {}, {})["db_path"]
+
+
+def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -> None:
+    file = write(home / "c.json", {"model": "m", "dims": 5})
+    settings = config.load(file, {"provider": "voyage"}, {})
+    assert (settings["model"], settings["dims"]) == (None, None)
+    assert config.load(file, {"provider": "voyage", "model": "voyage-4-lite"}, {})["model"] == "voyage-4-lite"

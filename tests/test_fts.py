@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.analyzer import terms
 from hybrid_memory.fts import MAX_TERMS, FTSIndex, match_expression
-from hybrid_memory.store import Document
+from hybrid_memory.document import Document
 
 Found = Callable[[str], list[str]]
 

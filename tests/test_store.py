@@ -289,6 +289,24 @@ def test_config_may_name_the_database(tmp_path: Path) -> None:
         assert store.path == str(tmp_path / "named.db")
 
 
+def test_provider_none_is_keyword_search_without_a_word(db_path: str) -> None:
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("a", "gpu server")
+        assert store.search("gpu")[0]["source"] == "keyword"
+        assert store.embed_pending() == 0
+        assert store.warnings == []
+        assert store.search("gpu", mode="vector") == []
+        assert store.warnings == ['the provider is "none": there is no search by meaning']
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai", "gemini", "voyage", "local"])
+def test_provider_names_the_embedder(db_path: str, provider: str) -> None:
+    with HybridStore(db_path, {"provider": provider, "base_url": "http://127.0.0.1:9/v1"}) as store:
+        assert store.embedder is not None
+        assert store.embedder.provider == provider
+        assert store.embedder.model
+
+
 def test_embedder_of_the_callers_own_needs_only_its_methods(db_path: str) -> None:
     class Plain:
         def embed(self, text: str) -> list[float]:

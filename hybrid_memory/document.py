@@ -1,0 +1,71 @@
+"""A text as rows: its chunks with their lines and hashes, its metadata and its date. Pure."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .embeddings import embedded_text
+
+
+class Document(NamedTuple):
+    """A text to be stored, and the file it was read from; without a file, the text itself is kept."""
+
+    doc_id: str
+    text: str
+    metadata: Mapping[str, Any]
+    source_path: str | bytes | None = None
+    file_mtime: float | None = None
+    file_size: int | None = None
+    content_hash: bytes | None = None
+    collection: str | None = None
+
+
+class Prepared(NamedTuple):
+    """A document cut into chunks: its row, its chunks' rows, and by content hash the texts to be embedded."""
+
+    row: dict[str, Any]
+    chunks: list[dict[str, Any]]
+    texts: dict[bytes, str]
+
+
+def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
+    """`metadata` wins over the text's own front matter. Raises ValueError for sizes that make no chunks."""
+    import hashlib
+
+    from . import frontmatter
+    from .chunker import chunk_text
+    from .dates import document_date
+
+    metadata = {**frontmatter.parse(document.text)[0], **document.metadata}
+    rows, texts = [], {}
+    for chunk in chunk_text(document.text, chunk_size, overlap):
+        embedded = embedded_text(chunk.heading_path, chunk.text)
+        content_hash = hashlib.blake2b(embedded.encode(), digest_size=16).digest()
+        texts[content_hash] = embedded
+        rows.append(
+            {
+                "doc_id": document.doc_id,
+                "chunk_id": f"{document.doc_id}-{chunk.index}",
+                "heading": chunk.heading,
+                "heading_path": chunk.heading_path,
+                "content": chunk.text,
+                "start_line": chunk.start_line,
+                "end_line": chunk.end_line,
+                "content_hash": content_hash,
+            }
+        )
+    row = document._asdict() | {
+        "metadata": json.dumps(metadata, ensure_ascii=False),
+        "date": document_date(document.doc_id, metadata),
+        "content": document.text if document.source_path is None else None,
+        "chunking": chunking(chunk_size, overlap),
+        "chunk_count": len(rows),
+    }
+    return Prepared(row, rows, texts)
+
+
+def chunking(chunk_size: int, overlap: int) -> str:
+    """The chunker's version and settings, as `documents.chunking` has them."""
+    from .chunker import VERSION
+
+    return f"{VERSION}:{chunk_size}:{overlap}"
