@@ -12,10 +12,10 @@ from typing import NamedTuple
 from . import frontmatter
 
 VERSION = 1  # of the algorithm: raised when a text gives other chunks than before, so that stores chunk it again
-MAX_HEADING = 1000  # characters: heading paths are kept with every chunk, and a longer line is no title
+MAX_HEADING = 1000  # characters; a longer line is no title, and farther than this no heading waits for its text
 
 # CommonMark 0.31, 4.2 ATX headings and 4.5 Fenced code blocks. A list item may begin with a fence (5.2).
-MARK = re.compile(
+HEADING_OR_FENCE = re.compile(
     r"^ {0,3}(?:(?P<level>#{1,6})(?:[ \t](?P<heading>.*))?$"
     r"|(?P<bullet>(?:[-+*]|\d{1,9}[.)]) {1,4})?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,}))",
     re.MULTILINE,
@@ -23,7 +23,6 @@ MARK = re.compile(
 NONSPACE = re.compile(r"\S")
 # Thai and Lao, Burmese, Khmer, kana, Chinese: scripts that put no spaces between words.
 UNSPACED = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-BREAK = re.compile(rf"[\s{UNSPACED}]")
 LAST_BREAK = re.compile(rf".*[\s{UNSPACED}]")
 WORD_START = re.compile(rf"(?<!\S)\S|[{UNSPACED}]")
 # What continues a character though it is no mark: joiners, Hangul vowels and finals, skin tones, tags (UAX #29).
@@ -53,7 +52,8 @@ class Section(NamedTuple):
 def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chunk]:
     """Chunks of up to `chunk_size` characters; within a section each begins with up to `overlap` of the one before.
 
-    Headings with no text of their own join the chunk after them, and they alone may take it over its size.
+    Headings with no text of their own join the chunk after them, and they alone may take it over its size. Raises
+    ValueError for sizes that leave no room for new text.
     """
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
@@ -80,7 +80,7 @@ def _spans(text: str, size: int, overlap: int) -> Iterator[tuple[int, int, str, 
             path = [above for above in path if above.level < section.level] + [section]
             waiting = section.start if waiting is None else waiting
         trail = " > ".join(above.heading for above in path if above.heading)
-        first = _next_text(text, section.body, section.end, len(text))
+        first = _next_text(text, section.body, section.end, size)
         if waiting is not None and (first == len(text) or first - waiting > reach):
             yield waiting, section.body, section.heading, trail
             waiting = None
@@ -94,12 +94,12 @@ def _sections(text: str, reach: int) -> Iterator[Section]:
     skipped = frontmatter.parse(text)[1]
     pos = start = body = sum(len(line) + 1 for line in text.split("\n", skipped)[:skipped])
     level, heading = 0, ""
-    while mark := MARK.search(text, pos):
-        if mark["fence"]:
-            pos = _fence_end(text, mark)
+    while found := HEADING_OR_FENCE.search(text, pos):
+        if found["fence"]:
+            pos = _fence_end(text, found)
             continue
-        yield Section(level, heading, start, body, mark.start())
-        level, heading, start, pos = len(mark["level"]), _title(mark["heading"] or ""), mark.start(), mark.end()
+        yield Section(level, heading, start, body, found.start())
+        level, heading, start, pos = len(found["level"]), _title(found["heading"] or ""), found.start(), found.end()
         body = pos if pos - start <= reach else start
     yield Section(level, heading, start, body, len(text))
 
@@ -126,13 +126,13 @@ def _title(raw: str) -> str:
 
 def _fill(text: str, head: int, start: int, stop: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
     """The spans of text[start:stop], lines under one heading. The first span counts from `head` if it fits so."""
-    origin, previous, new = head, head, _next_text(text, start, stop, size)
+    origin, previous, new = head, head, start
     span: tuple[int, int] | None = None
     while new < stop:
         cut = _is_long(text, new, stop, size)
         end = _cut(text, new, size - (new - origin), size) if cut else _line_end(text, new, stop)
         if end - origin > size:
-            origin = _word_start(text, max(start, previous - overlap, end - size), previous, new)
+            origin = _word_start(text, max(start, end - size), previous, new)
         if span and origin > span[0]:  # else the new span begins with the whole of it
             yield span
         span = origin, end if cut else _last_line_end(text, end, origin + size, stop)
@@ -171,19 +171,18 @@ def _last_line_end(text: str, start: int, limit: int, stop: int) -> int:
 
 
 def _cut(text: str, start: int, room: int, size: int) -> int:
-    """Where to end a piece of a line that is longer than `size`; in `room`, if there is a word's end in it."""
+    """Where to end a piece of a line that is longer than `size`; within `room` if a word ends there."""
     end = next((i for i in _cuts(text, start, room, size) if not _joined(text, i)), start + size)
     return start + len(text[start:end].rstrip())
 
 
 def _cuts(text: str, start: int, room: int, size: int) -> Iterator[int]:
-    """Best first: the last word's end in `room`, the first beyond, the last character."""
-    end = start + room + 1
-    while last := LAST_BREAK.match(text, start + 1, end):
-        end = last.end() - 1
-        yield end
-    for first in BREAK.finditer(text, start + max(room, 0) + 1, start + size + 1):
-        yield first.start()
+    """Best first: where words end within `room`, where they end within `size`, where characters do."""
+    for limit in (room, size):
+        end = start + limit + 1
+        while last := LAST_BREAK.match(text, start + 1, end):
+            end = last.end() - 1
+            yield end
     yield from range(start + size, start, -1)
 
 

@@ -11,15 +11,15 @@ Value = Scalar | list[Scalar] | list[str]
 Entry = tuple[str, str, list[str]]  # key, the rest of its line, the lines below it
 
 INDICATORS = ",[]{}#&*!|>%@`"  # neither a key nor a plain scalar begins with one (YAML 1.2.2, 7.3.3)
-MAX_KEY_WORDS = 3  # "last modified by: Ann" is a key, "This is what we found: nothing" is prose
+MAX_KEY_WORDS = 3  # "last modified by: Ann" is a key, "What we found there: nothing" is prose
 CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}  # yes and no are words since YAML 1.2
 
 KEY = re.compile(r"(.+?):(?:\s(.*))?$")
 BELOW = re.compile(r"\s|-(?:\s|$)|[]}]|$")
-ITEM = re.compile(r"-(?:\s|$)")
+ITEM = re.compile(r"([ \t]*)-(?:\s|$)")
 QUOTED = r'"(?:[^"\\]|\\.)*+"|' + r"'(?:[^']|'')*+'"
 QUOTED_SCALAR = re.compile(rf"({QUOTED})\s*+(?:#.*)?", re.DOTALL)
-FLOW_ITEM = re.compile(rf"\s*+({QUOTED}|[^],[{{}}]*+)\s*+([],])", re.DOTALL)
+FLOW_ITEM = re.compile(rf"\s*+({QUOTED}|[^],[{{}}]*+)\s*+(,|]\s*+(?:#.*)?$)", re.DOTALL)
 BLOCK_SCALAR = re.compile(r"([|>])[-+0-9]{0,2}(?:\s+#.*)?")
 COMMENT = re.compile(r"(?:^|\s)#")
 COMMENT_AFTER_TAGS = re.compile(r"(?:^|\s)#(?:\s|$)")  # for `tags: #a #b`: no YAML, yet common
@@ -58,21 +58,19 @@ def _entries(lines: list[str]) -> list[Entry] | None:
 def _value(rest: str, below: list[str]) -> Value | None:
     if style := BLOCK_SCALAR.fullmatch(rest):
         return _block_scalar(style[1], below)
-    if rest.startswith("#"):
-        rest = ""
-    content = _content(below)
-    items = _items(rest, content)
+    rest, block = "" if rest.startswith("#") else rest, _uncommented(below)
+    items = _items(rest, block)
     if items is not None:
         scalars = [_scalar(item) for item in items if QUOTED_SCALAR.fullmatch(item) or not KEY.match(item)]
         return [scalar for scalar in scalars if scalar is not None]
-    if not rest and any(map(KEY.match, content)):  # a map
+    if not rest and any(map(KEY.match, block.split("\n"))):
         return None
-    return _scalar(" ".join([rest, *content]).strip())
+    return _scalar(_folded(f"{rest}\n{block}"))
 
 
 def _tags(rest: str, below: list[str]) -> list[str]:
     rest = COMMENT_AFTER_TAGS.split(rest, maxsplit=1)[0].strip()
-    items = _items(rest, _content(below))
+    items = _items(rest, _uncommented(below))
     if items is None:
         listed = _unquoted(rest) or rest
         items = listed.split("," if "," in listed else None)
@@ -80,22 +78,28 @@ def _tags(rest: str, below: list[str]) -> list[str]:
     return [name for name in names if name]
 
 
-def _content(below: list[str]) -> list[str]:
-    return [line for line in map(str.strip, below) if line and not line.startswith("#")]
-
-
-def _items(rest: str, content: list[str]) -> list[str] | None:
+def _items(rest: str, block: str) -> list[str] | None:
     """The items of a list as written, in brackets or below the key; None if this is no list."""
-    if not rest and content and ITEM.match(content[0]):
-        return [line[1:].strip() for line in content if ITEM.match(line)]
-    source = " ".join([rest, *content])
+    dash = ITEM.match(block)
+    if dash and not rest:
+        items = re.split(rf"^[ \t]{{{len(dash[1])}}}-(?:\s|$)", block, flags=re.MULTILINE)[1:]
+        return [_folded(item) for item in items]
+    source = _folded(f"{rest}\n{block}")
     items, pos = [], 1
     while source.startswith("[") and (match := FLOW_ITEM.match(source, pos)):
         items.append(match[1].strip())
-        if match[2] == "]":
+        if match[2] != ",":
             return items
         pos = match.end()
     return None
+
+
+def _uncommented(lines: list[str]) -> str:
+    return "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def _folded(text: str) -> str:
+    return " ".join(map(str.strip, text.split("\n"))).strip()
 
 
 def _scalar(source: str) -> Scalar | None:
@@ -105,7 +109,7 @@ def _scalar(source: str) -> Scalar | None:
     plain = COMMENT.split(source, maxsplit=1)[0].strip()
     if plain.lower() in CONSTANTS:
         return CONSTANTS[plain.lower()]
-    if plain[0] in INDICATORS:
+    if plain[0] in INDICATORS or ITEM.match(plain):
         return None
     try:
         number = float(plain) if "." in plain else int(plain)
