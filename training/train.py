@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Rebuild hybrid_memory/providers/builtin.bin; README.md beside this file says how and from what.
+
+    python training/train.py --work ~/builtin-training
+
+Everything that costs time is kept under --work, so that a run can be broken off and taken up again. With the same seed, packages
+and kind of processor the result is the same file; another processor rounds otherwise and gives an equivalent one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import student
+import table
+import teacher
+import torch
+from corpus import Corpus
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--work", type=Path, required=True, help="folder for packages and the teacher's vectors (3 GB)")
+    parser.add_argument("--out", type=Path, default=table.DATA)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="more change the order of additions, and so the last bits")
+    parser.add_argument("--limit", type=int, help="only so many texts, for a quick trial")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+
+    corpus = Corpus(args.work.expanduser(), args.seed, args.limit)
+    tokenizer = teacher.tokenizer()
+    alone = teacher.MiniLM().encode([[number] for number in range(tokenizer.get_vocab_size())])
+    recipe = student.Recipe(seed=args.seed)
+    print(recipe, flush=True)
+    vectors = student.train(corpus.texts, corpus.pairs, corpus.vectors, alone, recipe)
+    table.write(args.out, tokenizer, vectors)
+    rounded = table.rounded(vectors)
+    cosines = (rounded * vectors).sum(1) / np.linalg.norm(rounded, axis=1) / np.linalg.norm(vectors, axis=1)
+    print(f"rounding to int8: a token's cosine with itself is {cosines.mean():.5f} on average")
+    print(f"{args.out}: {args.out.stat().st_size:,} bytes, sha256 {hashlib.sha256(args.out.read_bytes()).hexdigest()}")
+
+
+if __name__ == "__main__":
+    main()
