@@ -85,7 +85,9 @@ def build_parser() -> argparse.ArgumentParser:
     delete = command("delete", run_delete, "Remove a document.")
     delete.add_argument("--doc-id", required=True, metavar="ID")
 
-    command("reindex", run_reindex, "Make the indexes anew from the stored chunks, and compact the file.")
+    reindex = command("reindex", run_reindex, "Make the indexes anew from the stored chunks, and compact the file.")
+    reindex.add_argument("--embeddings", action="store_true", help="embed all chunks anew, as after a change of model")
+
     command("stats", run_stats, "Count what is stored.")
     return parser
 
@@ -175,7 +177,9 @@ def run_ingest(args: argparse.Namespace) -> int:
         report = job.run(args.path, args.collection)
         for problem in report.errors:
             _tell(f"{problem['path']}: {problem['reason']}")
-        _warn(args, *(f"{problem['path']}: {problem['reason']}" for problem in report.warnings), *store.warnings)
+        advice = store.advice() if report.embedded else None
+        notes = [f"{problem['path']}: {problem['reason']}" for problem in report.warnings]
+        _warn(args, *notes, *store.warnings, *([advice] if advice else []))
     _print_json(vars(report))
     return 1 if report.errors else 0
 
@@ -199,7 +203,12 @@ def run_delete(args: argparse.Namespace) -> int:
 
 def run_reindex(args: argparse.Namespace) -> int:
     with _open(args) as store:
-        _print_json({"status": "ok", "chunks": store.reindex()})
+        answer: dict[str, Any] = {"status": "ok", "chunks": store.reindex(anew=args.embeddings)}
+        _warn(args, *store.warnings)
+        if args.embeddings:
+            counts = store.stats()
+            answer |= {"embedded": counts["embedded_count"], "pending": counts["pending_count"]}
+    _print_json(answer)
     return 0
 
 

@@ -8,11 +8,9 @@ from typing import Any
 
 from .errors import ConfigError, UsageError
 
-Settings = dict[str, Any]
-
-DEFAULTS: Settings = {
+DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",
-    "provider": "ollama",
+    "provider": "auto",  # when a store gets its first embedding: Ollama if it answers and has the model, else builtin
     "ollama_url": "http://localhost:11434",
     "base_url": None,  # of the other providers; null: their own
     "model": "nomic-embed-text",  # null: the provider's own
@@ -29,7 +27,7 @@ DEFAULTS: Settings = {
     "max_file_bytes": 10_000_000,
 }
 OPTIONAL = {"base_url", "model", "dims", "query_prompt", "document_prompt"}  # may be null
-PROVIDERS = ("ollama", "openai", "gemini", "voyage", "local", "none")
+PROVIDERS = ("auto", "ollama", "builtin", "openai", "gemini", "voyage", "local", "none")
 MINIMUM = {
     "dims": 1,
     "chunk_size": 1,
@@ -42,24 +40,37 @@ MINIMUM = {
     "max_file_bytes": 1,
 }
 TYPES: dict[str, type] = {key: str if value is None else type(value) for key, value in DEFAULTS.items()}
+ENVIRONMENT, COMMAND_LINE, LIBRARY = "the environment (HYBRID_MEMORY_*)", "the command line", "config"
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Settings(dict[str, Any]):
+    """Checked values of all keys; `chosen` are those that somebody set to something else than is shipped."""
+
+    chosen: frozenset[str] = frozenset()
 
 
 def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
     """Named layers over the defaults, later ones winning, each value checked.
 
     A layer that names a provider without a model leaves the model to the provider, one that names either without dims leaves
-    dims to what the model gives. Raises ConfigError with the layer's name.
+    dims to what the model gives. To name a model or Ollama's URL elsewhere than in a config file, which ships with both, is
+    to choose Ollama. Raises ConfigError with the layer's name.
     """
-    settings, origin = dict(DEFAULTS), dict.fromkeys(DEFAULTS, "the defaults")
+    settings, origin = Settings(DEFAULTS), dict.fromkeys(DEFAULTS, "the defaults")
     for name, layer in layers:
-        if "provider" in layer:
+        by_person = name in (ENVIRONMENT, COMMAND_LINE, LIBRARY)
+        if "provider" in layer and "model" not in layer:
             settings["model"] = settings["dims"] = None
+        elif by_person and settings["provider"] == "auto" and layer.keys() & {"ollama_url", "model"}:
+            settings["provider"] = "ollama"
         if "model" in layer:
             settings["dims"] = None
         for key, value in layer.items():
             settings[key] = _checked(name, key, value)
             origin[key] = name
+            if by_person or settings[key] != DEFAULTS[key]:
+                settings.chosen |= {key}
     _check_together(settings, origin)
     return settings
 
@@ -75,9 +86,6 @@ def load(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str
     )
     settings["db_path"] = os.path.expanduser(settings["db_path"])
     return settings
-
-
-COMMAND_LINE = "the command line"
 
 
 def _checked(source: str, key: str, value: Any) -> Any:
@@ -102,7 +110,7 @@ def _checked(source: str, key: str, value: Any) -> Any:
 _NAMES = {str: "a string", int: "a whole number", float: "a number"}
 
 
-def _check_together(settings: Settings, origin: Mapping[str, str]) -> None:
+def _check_together(settings: Mapping[str, Any], origin: Mapping[str, str]) -> None:
     if settings["chunk_overlap"] >= settings["chunk_size"]:
         raise _error(
             _last(origin, "chunk_size", "chunk_overlap"),
@@ -122,7 +130,7 @@ def _error(source: str, message: str) -> ConfigError:
     return UsageError(message) if source == COMMAND_LINE else ConfigError(message)
 
 
-def _read(path: str) -> Settings:
+def _read(path: str) -> dict[str, Any]:
     """A config file's keys, its relative db_path made relative to the file."""
     path = os.path.expanduser(path)
     try:
@@ -139,9 +147,9 @@ def _read(path: str) -> Settings:
     return values
 
 
-def _environment(environ: Mapping[str, str]) -> list[tuple[str, Settings]]:
+def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
     """HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST stands in for ollama_url. One layer, so that model and dims go together."""
-    values: Settings = {}
+    values: dict[str, Any] = {}
     if environ.get("OLLAMA_HOST"):
         values["ollama_url"] = environ["OLLAMA_HOST"]
     for key in DEFAULTS:
@@ -152,7 +160,7 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, Settings]]:
                 values[key] = TYPES[key](raw)
             except ValueError:
                 raise ConfigError(f"{name}={raw!r} is not {_NAMES[TYPES[key]]}") from None
-    return [("the environment (HYBRID_MEMORY_*)", values)]
+    return [(ENVIRONMENT, values)]
 
 
 def _in_checkout() -> bool:

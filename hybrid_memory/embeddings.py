@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 Vectors = dict[bytes, tuple[bytes, bool]]  # content hash -> encoded embedding, was the text cut to fit the model?
 Identity = dict[str, Any]
 
+BUILTIN_ADVICE = (
+    "embedded by the built-in English model; one that reads whole sentences finds more by meaning: "
+    "`ollama pull nomic-embed-text`, then `hybrid-memory reindex --embeddings --provider ollama`"
+)
+
 KNOWN = "select embedding, truncated from chunks where content_hash = ? and embedding is not null limit 1"
 
 PENDING = """

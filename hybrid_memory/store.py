@@ -66,7 +66,9 @@ class HybridStore:
         embedder: "Embedder | None" = None,
         create: bool = True,
     ) -> None:
-        self.config = configuration.merged(("config", config or {}))
+        self.config = (
+            config if isinstance(config, configuration.Settings) else configuration.merged((configuration.LIBRARY, config or {}))
+        )
         path = os.fspath(db_path)
         if path == DEFAULT_DB and config and "db_path" in config:
             path = config["db_path"]
@@ -139,11 +141,16 @@ class HybridStore:
         self.connection.execute("delete from documents where doc_id = ?", (doc_id,))
         return len(ids)
 
-    def reindex(self) -> int:
-        """Make all that derives from the chunks anew, then compact the file. Gives the number of chunks."""
+    def reindex(self, *, anew: bool = False, progress: Callable[[int], None] = lambda count: None) -> int:
+        """Make all that derives from the chunks anew, then compact the file. Gives the number of chunks.
+
+        `anew`: the embeddings, too, as soon as the embedder is known to give any; `progress` is that of `embed_pending`.
+        """
         with self.transaction():
             self._fts.reindex()
             vector.rebuild(self.connection)
+        if anew and self.embedder and self._make_way(self.embedder, always=True):
+            self.embed_pending(progress)
         self.connection.execute("vacuum")
         self.connection.execute("pragma wal_checkpoint(truncate)")
         return int(self.connection.execute("select count(*) from chunks").fetchone()[0])
@@ -181,7 +188,7 @@ class HybridStore:
         if self._embedder is None:
             from . import providers
 
-            self._embedder = providers.make(self.config)
+            self._embedder = providers.make(self.config, embeddings.of_store(self.connection))
         return self._embedder
 
     def _new_vectors(self, texts: Mapping[bytes, str]) -> embeddings.Vectors:
@@ -221,9 +228,9 @@ class HybridStore:
             progress(len(batch))
         return count
 
-    def _make_way(self, embedder: "Embedder") -> bool:
+    def _make_way(self, embedder: "Embedder", *, always: bool = False) -> bool:
         """May the embedder's vectors go in? Those of another model make way as soon as it is known to give any."""
-        if embeddings.conflict(self.connection, embedder):
+        if always or embeddings.conflict(self.connection, embedder):
             if not any(embedder.embed_batch(["probe"])):
                 self._warn(embeddings.problem(embedder))
                 return False
@@ -260,23 +267,28 @@ class HybridStore:
 
     def _vector_leg(self, query: str, depth: int, mode: str, by_keyword: Scores, exact: bool) -> tuple[Scores | None, Scores]:
         """The nearest chunks, or None if they cannot be known; and the cosines of the keyword leg's others."""
-        if mode == "keyword" or not query.strip() or (mode == "hybrid" and not self.embedder):
+        if mode == "keyword" or not query.strip():
             return None, []
-        problem = self._why_no_vectors()
-        query_vector = self._query_vector(query, self.embedder) if self.embedder and not problem else []
-        if self.embedder and query_vector:
-            search = vector.VectorSearch(self.connection, self.embedder)
+        problem = self._why_no_vectors(mode)
+        embedder = None if problem else self.embedder
+        query_vector = self._query_vector(query, embedder) if embedder else []
+        if embedder and query_vector:
+            search = vector.VectorSearch(self.connection, embedder)
             nearest = search.nearest(query_vector, depth, exact=exact)
             found = dict(nearest)
             others = search.scores(query_vector, [id for id, _ in by_keyword if id not in found])
             return nearest, list(others.items())
-        if mode == "vector" and not problem:
-            raise EmbedderError(embeddings.problem(self.embedder) or "the query could not be embedded")
-        self._warn(problem or embeddings.problem(self.embedder))
+        if embedder:
+            problem = embeddings.problem(embedder) or "the query could not be embedded"
+            if mode == "vector":
+                raise EmbedderError(problem)
+        self._warn(problem)
         return (None if mode == "hybrid" else []), []
 
     def _query_vector(self, query: str, embedder: "Embedder") -> list[float]:
         """The embedding of a query, from the database if it was asked before; [] if it cannot be had."""
+        if self._is_builtin():
+            return embedder.embed(query)  # faster than a look-up
         cache = QueryCache(self.connection, self.config["query_cache_size"])
         cache_key = key(json.dumps(embeddings.of_store(self.connection)), query)
         encoded = cache.get(cache_key)
@@ -286,20 +298,29 @@ class HybridStore:
                 cache.put(cache_key, encoded)
         return vector.decode_embedding(encoded)  # also a new one: the second answer is the first
 
-    def _why_no_vectors(self) -> str | None:
-        if not self.embedder:
-            return 'the provider is "none": there is no search by meaning'
-        if embeddings.of_store(self.connection) is None:
-            return "no chunk has an embedding yet: answering by keyword; `hybrid-memory ingest` makes them once Ollama is up"
+    def _why_no_vectors(self, mode: str) -> str | None:
+        identity = embeddings.of_store(self.connection)
+        if self.config["provider"] == "none" and not self._embedder:
+            return None if mode == "hybrid" else 'the provider is "none": there is no search by meaning'
+        if identity is None:
+            once = " once Ollama is up (`ollama serve`)" if self.config["provider"] == "ollama" else ""
+            return f"no chunk has an embedding yet: answering by keyword; `hybrid-memory ingest` makes them{once}"
+        if self.embedder is None:
+            name = identity["provider"]
+            return f"the store's embeddings are {name}'s: answering by keyword; name that provider with --provider {name}"
         return embeddings.conflict(self.connection, self.embedder)
 
     def _weights(self, by_keyword: Scores | None, by_vector: Scores | None) -> tuple[float, float]:
         """Sum 1; all of it for the only leg that ran."""
-        keyword = self.config["keyword_weight"] if by_keyword is not None else 0.0
-        of_vector = self.config["vector_weight"] if by_vector is not None else 0.0
-        if keyword + of_vector == 0:
-            return (1.0, 0.0) if by_keyword is not None else (0.0, 1.0)
+        if by_keyword is None or by_vector is None:
+            return (1.0, 0.0) if by_vector is None else (0.0, 1.0)
+        keyword, of_vector = self.config["keyword_weight"], self.config["vector_weight"]
+        if self._is_builtin() and not self.config.chosen & {"keyword_weight", "vector_weight"}:
+            keyword = of_vector = 0.5  # its cosines tell less than those of a model that reads whole sentences
         return keyword / (keyword + of_vector), of_vector / (keyword + of_vector)
+
+    def _is_builtin(self) -> bool:
+        return getattr(self.embedder, "provider", None) == "builtin"
 
     # Knowing
 
@@ -312,7 +333,13 @@ class HybridStore:
             "db_size_bytes": pages * page_size,
             "db_path": self.path,
             "embeddings": embeddings.of_store(self.connection),
+            "advice": self.advice(),
         }
+
+    def advice(self) -> str | None:
+        """What would make searches better, in a line; None if nothing is known."""
+        identity = embeddings.of_store(self.connection)
+        return embeddings.BUILTIN_ADVICE if identity and identity["provider"] == "builtin" else None
 
     def _warn(self, message: str | None) -> None:
         """Keep a warning, once."""

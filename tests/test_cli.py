@@ -290,17 +290,24 @@ def test_terminal_shows_progress_and_a_pipe_does_not(run: Run, environ: dict[str
     assert "2/2" not in run("ingest", "--path", str(folder)).stderr
 
 
-def test_interrupt_exits_130_without_a_traceback(
-    environ: dict[str, str], folder: Path, ollama: FakeOllama, tmp_path: Path
-) -> None:
+def test_interrupt_exits_130_without_a_traceback(environ: dict[str, str], folder: Path, ollama: FakeOllama) -> None:
     ollama.cold = 30
     command = [sys.executable, "-m", "hybrid_memory", "--ollama-url", ollama.url, "ingest", "--path", str(folder)]
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not ollama.embed_requests and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=20)
+
+    def heed_interrupts() -> None:  # which tests that run in the background ignore, and hand that down
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    ) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not ollama.embed_requests and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            stdout, stderr = process.communicate(timeout=25)
+        finally:
+            process.kill()
     assert (process.returncode, stdout) == (130, "")
     assert stderr.startswith("hybrid-memory: interrupted")
 

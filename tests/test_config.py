@@ -62,7 +62,7 @@ def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path
         ({"chunk_overlap": 512}, r"chunk_overlap \(512, from .*\) must be less than chunk_size \(512, from the defaults\)"),
         ({"query_prompt": "no place"}, "has no {text}"),
         ({"ollama_url": None}, "ollama_url in .* is None"),
-        ({"provider": "cohere"}, "provider in .* is .cohere., not one of ollama, "),
+        ({"provider": "cohere"}, "provider in .* is .cohere., not one of auto, "),
         ([1], "one JSON object"),
         ("{", "is not JSON"),
     ],
@@ -128,3 +128,31 @@ def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -
     settings = config.load(file, {"provider": "voyage"}, {})
     assert (settings["model"], settings["dims"]) == (None, None)
     assert config.load(file, {"provider": "voyage", "model": "voyage-4-lite"}, {})["model"] == "voyage-4-lite"
+
+
+@pytest.mark.parametrize(
+    ("file", "environ", "options", "provider"),
+    [
+        ({}, {}, {}, "auto"),
+        ({"provider": "auto", "model": "m", "ollama_url": "http://gpu:1"}, {}, {}, "auto"),
+        ({"provider": "ollama"}, {}, {}, "ollama"),
+        ({}, {"HYBRID_MEMORY_MODEL": "m"}, {}, "ollama"),
+        ({}, {"OLLAMA_HOST": "gpu"}, {}, "ollama"),
+        ({}, {}, {"ollama_url": "http://gpu:1"}, "ollama"),
+        ({}, {}, {"model": "m"}, "ollama"),
+        ({"provider": "openai"}, {}, {"model": "m"}, "openai"),
+        ({}, {"HYBRID_MEMORY_MODEL": "m"}, {"provider": "builtin"}, "builtin"),
+    ],
+)
+def test_to_name_a_model_or_a_server_is_to_choose_ollama(
+    home: Path, file: dict[str, str], environ: dict[str, str], options: dict[str, str], provider: str
+) -> None:
+    assert config.load(write(home / "c.json", file), options, environ)["provider"] == provider
+
+
+def test_chosen_is_what_somebody_set_to_something_else_than_is_shipped(home: Path) -> None:
+    file = write(home / "c.json", {"keyword_weight": 0.3, "chunk_size": 99})
+    assert config.load(file, {"vector_weight": 0.7}, {}).chosen & {"keyword_weight", "chunk_size", "vector_weight"} == {
+        "chunk_size",
+        "vector_weight",
+    }

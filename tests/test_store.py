@@ -205,6 +205,16 @@ def test_reindex_rebuilds_what_derives_from_the_chunks(store: HybridStore) -> No
     assert store.search("ssh password") == before
 
 
+def test_reindex_of_the_embeddings_asks_the_model_again(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("a", NOTE)
+    store.reindex(anew=True)
+    assert len(embedder.documents) == 2 + 1 + 2  # a probe first: what is there is not given up for nothing
+    embedder.problem = "down"
+    store.reindex(anew=True)
+    assert store.stats()["embedded_count"] == 2
+    assert store.warnings == ["down"]
+
+
 def test_stats_counts(store: HybridStore, db_path: str) -> None:
     store.store("a", NOTE)
     stats = store.stats()
