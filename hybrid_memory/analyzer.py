@@ -8,7 +8,7 @@ it sees the text:
 - Scripts without spaces. A run of Chinese, Japanese or Korean becomes overlapping pairs of characters, one of Thai, Lao,
   Khmer or Burmese triples, with shorter ones at its end so that any substring of a run is a prefix of some gram.
 - Symbols. `C++`, `HEAD~3` and `bob@example.com` are a token of their own besides their parts, the symbols in it letters of the
-  private use area; `getUserName` is also `get User Name`.
+  private use area; `getUserName` is also `get User Name`. So is a document's name one token, for the query that is that name.
 
 Results show the original text: nothing that leaves this module is meant for eyes.
 """
@@ -25,10 +25,18 @@ _PAIRED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
 _TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
-_SEPARATOR = re.compile(r"[\s\[\](){}<>\"`|,;]+")  # of pieces: also the brackets and quotes that markdown puts around them
+_SEPARATOR = re.compile(r"[\s\[\](){}<>\"“”„«»`|,;]+")  # of pieces: also the brackets and quotes that markdown puts around them
 _LEADING, _TRAILING = "*_':!?", "*_':!?."  # a sentence's, not an identifier's
+_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}  # no mark comes there: see fold
 LONGEST_IDENTIFIER = 80  # characters
+LONGEST_NAME = 240  # characters of a path
+MAX_QUERY = 2000  # characters of a query that are looked at: a pasted page costs no more than a paragraph
+_SPACER, _NAME_END = "\uf8fe", "\uf8ff"  # neither is a symbol's; a token that ends in such a letter is not stemmed
+_NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
+_EXTENSION = r"(?<=[^/])\.[A-Za-z]\w{0,7}\Z"
+_NO_TOKEN = re.compile(r"(?:[^\w\ue000-\uf8ff]|_)+")
+_FTS5_TEXT = r'("(?:[^"]|"")*"|[\w\x1a\x80-\U0010ffff]+)(\s*\*)?'
 _QUOTE = re.compile('["“”„«»]')
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
@@ -133,23 +141,80 @@ def identifiers(text: str) -> str:
 
 
 def symbolic(folded: str) -> list[str]:
-    """The pieces of folded text that symbols are part of, each as one token."""
-    pieces = (piece.rstrip(_TRAILING).lstrip(_LEADING) for piece in _SEPARATOR.split(folded) if not piece.isalnum())
-    found = [(piece, piece.translate(_SYMBOLS)) for piece in pieces if len(piece) <= LONGEST_IDENTIFIER and _TOKEN.search(piece)]
-    return [token for piece, token in found if token != piece and _TOKEN.fullmatch(token)]
+    """The pieces of folded text that symbols are part of, each as one token; not words joined by hyphens, as any may be."""
+    found = (piece.rstrip(_TRAILING).lstrip(_LEADING) for piece in _SEPARATOR.split(folded) if not piece.isalnum())
+    marked = (piece for piece in found if len(piece) <= LONGEST_IDENTIFIER and not _HYPHENED.fullmatch(piece))
+    pairs = ((piece, piece.translate(_SYMBOLS)) for piece in marked if _TOKEN.search(piece))
+    return [token for piece, token in pairs if token != piece and _TOKEN.fullmatch(token)]
+
+
+def name(path: str) -> str:
+    """A path, file name or stem as one token of its own kind; spaces, hyphens and underscores are the same in it.
+
+    'notes/Getting-started.md' -> 'notes\uf82fGetting\uf8festarted\uf82emd\uf8ff'
+    """
+    folded = fold(path).strip(" \t\n\"'`")
+    if len(folded) > LONGEST_NAME or not _TOKEN.search(folded):
+        return ""
+    return _NO_TOKEN.sub(_SPACER, folded.translate(_NAME)) + _NAME_END
+
+
+def names(*paths: str) -> list[str]:
+    """By what a document is called, tokens as `name` gives: its paths, its file name, and that without its extension."""
+    file_name = paths[-1].rpartition("/")[2]
+    return [token for token in dict.fromkeys(map(name, (*paths, file_name, stem(file_name)))) if token]
+
+
+def stem(path: str) -> str:
+    """'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase 7.2' -> 'phase 7.2'"""
+    return re.sub(_EXTENSION, "", path)
+
+
+def pieces(text: str) -> list[tuple[str, bool]]:
+    """What white space or a change of script separates; False with a run of a script without spaces, and with mere symbols.
+
+    '用Docker部署 →' -> ('用', False), ('Docker', True), ('部署', False), ('→', False)
+    """
+    found = []
+    for word in text.split():
+        parts = [word] if word.isascii() else filter(None, _gram_run().split(word))
+        found += [(part, bool(_TOKEN.search(part)) and not _gram_run().match(part)) for part in parts]
+    return found
+
+
+def fts5_expression(text: str) -> str:
+    """An expression in FTS5's own syntax, its strings and words folded and cut as the indexed text is.
+
+    What is ASCII stays as it is, so operators and column names do, and numbers of NEAR.
+
+    'heading: "Lỗi 東京" NOT café*' -> 'heading: "Loi 東京" NOT "cafe" *'
+    """
+    return re.sub(_FTS5_TEXT, _fts5_string, text)
+
+
+def _fts5_string(match: re.Match[str]) -> str:
+    text, star = match[1], match[2]
+    if text.isascii():
+        return match[0]
+    if text.startswith('"'):
+        text = text[1:-1].replace('""', '"')
+    if not tokens(folded := fold(text)):
+        return '""'
+    phrase = _phrase(folded)
+    return f'"{" ".join(phrase.tokens)}"{" *" if star or phrase.prefix else ""}'
 
 
 def terms(query: str) -> list[Term]:
-    """What to look for, most specific first, each once: quoted phrases, compounds as phrases, then all their parts.
+    """What to look for, most specific first, each once: quoted phrases, compounds as phrases and as they stand, all their parts.
 
     Stop words are left out unless nothing else is left; then the whole query is a phrase, too.
 
-    'what is "exact phrase" in src/store.ts?' -> exact+phrase, src+store+ts, exact, phrase, src, store, ts
+    'what is "exact phrase" in src/a.ts?' -> exact+phrase, src+a+ts, src/a.ts, exact, phrase, src, ts
     """
-    folded = fold(query)
+    folded = fold(query[:MAX_QUERY])
     compounds: dict[Term, None] = {}
     singles: dict[Term, None] = {}
-    for piece, quoted in _pieces(folded):
+    for piece, quoted in _quoted_pieces(folded):
         found = tokens(piece)
         singles.update((Term((token.text,), token.kind == SHORT), None) for token in found if token.kind != TAIL)
         if quoted or any(_is_telling(token.text) for token in found):
@@ -166,7 +231,7 @@ def _is_telling(token: str) -> bool:
     return token.lower() not in STOP_WORDS
 
 
-def _pieces(query: str) -> list[tuple[str, bool]]:
+def _quoted_pieces(query: str) -> list[tuple[str, bool]]:
     """(text in double quotes, True), and what white space separates outside of them; a quote that is never closed is none."""
     parts = _QUOTE.split(query)
     quoted = range(1, len(parts) - 1, 2)

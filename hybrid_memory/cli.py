@@ -69,6 +69,9 @@ def build_parser() -> argparse.ArgumentParser:
     search.add_argument("--limit", type=_positive, default=10, metavar="N", help="how many results (default: 10)")
     search.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
     search.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the index")
+    search.add_argument(
+        "--fts-syntax", action="store_true", help="QUERY is FTS5's: prefix*, NEAR(a b, 5), a NOT b, heading: word"
+    )
     search.add_argument("--json", action="store_true", help="JSON even on a terminal")
 
     ingest = command("ingest", run_ingest, "Make the memory mirror a folder of files.")
@@ -150,7 +153,7 @@ def run_search(args: argparse.Namespace) -> int:
         raise UsageError("give the query once, as QUERY or with --query")
     query = args.query if args.query is not None else " ".join(args.words)
     with _open(args) as store:
-        results = store.search(query, args.limit, args.mode, exact=args.exact)
+        results = store.search(query, args.limit, args.mode, exact=args.exact, fts_syntax=args.fts_syntax)
         _warn(args, *store.warnings)
         if args.json or not sys.stdout.isatty():
             _print_json(results)

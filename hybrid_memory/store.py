@@ -240,19 +240,26 @@ class HybridStore:
 
     # Searching
 
-    def search(self, query: str, limit: int = 10, mode: str = "hybrid", *, exact: bool = False) -> list[dict[str, Any]]:
-        """The best `limit` chunks for the query, best first, as DESIGN's result dicts; scores are 0 to 1.
+    def search(
+        self, query: str, limit: int = 10, mode: str = "hybrid", *, exact: bool = False, fts_syntax: bool = False
+    ) -> list[dict[str, Any]]:
+        """The best `limit` chunks for the query, best first; scores are 0 to 1.
 
-        Raises EmbedderError in mode "vector" if the query could not be embedded. In mode "hybrid" the same is a warning,
-        and keywords answer.
+        `exact` compares every embedding, without the index. With `fts_syntax` the query is an expression of FTS5, and
+        keywords alone answer: it is no text to embed.
+
+        Raises EmbedderError in mode "vector" if the query could not be embedded; in mode "hybrid" the same is a warning,
+        and keywords answer. QueryError if an expression is none.
         """
         if mode not in MODES:
             raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
         if limit < 1:
             raise ValueError(f"limit is {limit}; it must be at least 1")
+        if fts_syntax:
+            mode = "keyword"
         query = _clean(query)
         depth = max(CANDIDATES, limit)
-        by_keyword = self._fts.ranked(query, depth) if mode != "vector" else None
+        by_keyword = self._fts.ranked(query, depth, fts_syntax=fts_syntax) if mode != "vector" else None
         by_vector, filled = self._vector_leg(query, depth, mode, by_keyword or [], exact)
         keyword_weight, vector_weight = self._weights(by_keyword, by_vector)
         merged = merge_results(

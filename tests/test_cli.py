@@ -204,6 +204,14 @@ def test_query_that_begins_with_a_dash(run: Run, args: tuple[str, ...]) -> None:
     assert len(answer(run("search", *args))) == 1
 
 
+def test_fts_syntax_by_an_option_and_its_errors_with_their_place(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    assert [hit["doc_id"] for hit in answer(run("search", "--fts-syntax", "pass* NOT raspberry"))] == ["memory/2026-01-05.md"]
+    done = run("search", "--fts-syntax", "gpu AND")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "fts5: syntax error" in done.stderr
+
+
 def test_vector_mode_exits_1_if_the_query_cannot_be_embedded(run: Run, ollama: FakeOllama) -> None:
     run("--ollama-url", ollama.url, "store", "--doc-id", "n", "--text", "gpu")
     ollama.stop()

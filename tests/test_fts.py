@@ -1,5 +1,7 @@
+import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.analyzer import terms
-from hybrid_memory.fts import MAX_TERMS, FTSIndex, match_expression
 from hybrid_memory.document import Document
+from hybrid_memory.errors import QueryError
+from hybrid_memory.fts import MAX_FRAGMENTS, MAX_TOKENS, PROVEN, SEARCH, FTSIndex, affordable, fragments, match_expression
 
 Found = Callable[[str], list[str]]
 
@@ -118,11 +121,11 @@ def test_long_query_is_cut_to_its_first_terms(keyword_store: HybridStore) -> Non
     statements: list[str] = []
     keyword_store.connection.set_trace_callback(statements.append)
     FTSIndex(keyword_store.connection).ranked(" ".join(f"w{i}" for i in range(5000)), 10)
-    assert max(statement.count(" OR ") for statement in statements) == MAX_TERMS - 1
+    assert max(statement.count(" OR ") for statement in statements) == MAX_TOKENS - 1
 
 
 def test_expression_quotes_every_term() -> None:
-    assert match_expression(terms('NOT "a-b" NEAR(猫')) == '"a b" OR "a\uf82db" OR "NEAR 猫" * OR "b" OR "NEAR" OR "猫" *'
+    assert match_expression(terms('NOT "a-b" NEAR(猫')) == '"a b" OR "NEAR 猫" * OR "b" OR "NEAR" OR "猫" *'
 
 
 def test_snippet_marks_the_matched_words_in_the_original_text(keyword_store: HybridStore) -> None:
@@ -154,3 +157,222 @@ def test_index_passes_fts5s_own_check(keyword_store: HybridStore) -> None:
     keyword_store.connection.execute("insert into chunks_fts (chunks_fts) values ('integrity-check')")
     with pytest.raises(sqlite3.OperationalError):
         keyword_store.connection.execute("insert into chunks_fts (chunks_fts) values ('nonsense')")
+
+
+@pytest.fixture
+def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> HybridStore:
+    """Words of every frequency in 300 chunks, of which a search scores 20 at first."""
+    monkeypatch.setattr("hybrid_memory.fts.FIRST_ROWS", 20)
+    rng = random.Random(5)
+    words = [f"w{i}" for i in range(60)]
+    with keyword_store.transaction():
+        for number in range(300):
+            text = " ".join(rng.choices(words, [1 / (i + 1) for i in range(60)], k=rng.randint(3, 40)))
+            put(keyword_store, **{f"d{number}": text})
+    return keyword_store
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.integers(0, 60).map(lambda i: f"w{i}"), min_size=1, max_size=8).map(" ".join), st.integers(1, 40))
+def test_pruned_search_ranks_as_if_every_row_was_scored(crowded: HybridStore, query: str, limit: int) -> None:
+    everything = {"expression": match_expression(affordable(terms(query))), "limit": limit}
+    expected = crowded.connection.execute(SEARCH, everything).fetchall()
+    assert FTSIndex(crowded.connection).ranked(query, limit)[:PROVEN] == expected[:PROVEN]
+
+
+def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(crowded: HybridStore) -> None:
+    with crowded.transaction():
+        for number in range(30):
+            put(crowded, **{f"rare{number}": "zebra w0"})
+    statements: list[str] = []
+    crowded.connection.set_trace_callback(statements.append)
+    FTSIndex(crowded.connection).ranked("w0 zebra", 5)
+    (search,) = [statement for statement in statements if "bm25" in statement and "\uf8ff" not in statement]
+    assert """match '("zebra")'""" in search
+
+
+@pytest.mark.parametrize("query", ["w0", "w0 w1 w59", "w3 w50"])
+def test_no_table_is_scanned_for_words(crowded: HybridStore, query: str) -> None:
+    statements: list[str] = []
+    crowded.connection.set_trace_callback(statements.append)
+    FTSIndex(crowded.connection).ranked(query, 10)
+    crowded.connection.set_trace_callback(None)
+    plans = [
+        row[3] for s in statements if not s.startswith("--") for row in crowded.connection.execute(f"explain query plan {s}")
+    ]
+    assert plans
+    for plan in plans:
+        assert not plan.startswith("SCAN") or "INDEX 0:M" in plan or "json_each" in plan or "CONSTANT" in plan, plan
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["notes/getting-started.md", "getting-started.md", "getting-started", "Getting Started", "./notes/getting-started.md", "memory/notes/getting-started.md", "`getting_started`"],
+)  # fmt: skip
+def test_document_of_that_name_is_first(keyword_store: HybridStore, found: Found, query: str) -> None:
+    for number in range(9):
+        keyword_store.put(
+            keyword_store.prepare(
+                Document(
+                    f"memory/{number}.md",
+                    "# Getting started\n\ngetting started: notes/getting-started.md getting started",
+                    {},
+                    collection="memory",
+                )
+            )
+        )
+    keyword_store.put(
+        keyword_store.prepare(Document("memory/notes/getting-started.md", "Install it first. " * 100, {}, collection="memory"))
+    )
+    hits = FTSIndex(keyword_store.connection).search(query)
+    assert hits[0]["doc_id"] == "memory/notes/getting-started.md"
+    assert hits[0]["chunk_id"].endswith("-0")
+    assert hits[1]["doc_id"] != hits[0]["doc_id"] or hits[0]["score"] > hits[1]["score"]
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+
+
+def test_words_of_the_path_count_but_not_collection_and_extension(keyword_store: HybridStore, found: Found) -> None:
+    keyword_store.put(
+        keyword_store.prepare(Document("memory/gardening/roses.md", "Cut them in spring.", {}, collection="memory"))
+    )
+    assert found("gardening tips for roses") == ["memory/gardening/roses.md"]
+    assert found("memory md files") == []
+
+
+def test_query_of_stop_words_alone_finds_their_phrase_first(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="be to or not who the " * 3, hamlet="he said to be or not to be", band="I saw the Who live")
+    assert found("to be or not to be")[0] == "hamlet"
+    assert found("the who")[0] == "band"
+
+
+def test_exact_phrase_is_first(keyword_store: HybridStore, found: Found) -> None:
+    put(
+        keyword_store,
+        **{f"o{i}": "phrase of the exact, exact and phrase" for i in range(20)},
+        it="some exact phrase in a longer note of many words",
+    )
+    put(keyword_store, **{f"n{i}": "nothing of note" for i in range(20)})
+    assert found('"exact phrase"')[0] == "it"
+    assert found("where is “exact phrase” written")[0] == "it"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("ollam*", ["a"]),
+        ("NEAR(ollama server, 3)", ["a"]),
+        ("NEAR(ollama server, 1)", []),
+        ("server NOT ollama", ["b"]),
+        ("heading: servers", ["b"]),
+        ("content: servers NOT heading: servers", ["a"]),
+        ("- content: servers", ["b"]),
+        ('"Sữa 東京"', ["c"]),
+        ("SUA AND 京", ["c"]),
+        ("sữa AND 東*", ["c"]),
+        ("→", []),
+        ('""', []),
+        ("  ", []),
+    ],
+)
+def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list[str]) -> None:
+    put(keyword_store, a="Ollama on its own server", b="# Servers\n\nThe rack.", c="sữa 東京都")
+    assert [hit["doc_id"] for hit in FTSIndex(keyword_store.connection).search(expression, fts_syntax=True)] == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("a AND", 'fts5: syntax error near "", at its end'),
+        ("a b) c)", 'fts5: syntax error near ")", at character 4'),
+        ("sữa AND ) x )", 'fts5: syntax error near ")", at character 9'),
+        ("what? ", 'fts5: syntax error near "?", at character 5'),
+        ('say "hello', "unterminated string, at character 5"),
+        ("a nothere: b", "no such column: nothere, at character 3"),
+        ("*reads", 'fts5: syntax error near "*", at character 1'),
+        ("NEAR(a b, x)", 'expected integer, got "x", at character 11'),
+    ],
+)
+def test_fts5_syntax_error_says_what_and_where(keyword_store: HybridStore, expression: str, message: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        FTSIndex(keyword_store.connection).ranked(expression, 10, fts_syntax=True)
+    assert str(raised.value) == message
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                '"',
+                "a",
+                "ữ",
+                "東京",
+                "NEAR(",
+                ")",
+                "(",
+                "AND",
+                "OR",
+                "NOT",
+                "*",
+                "^",
+                ":",
+                "heading",
+                "-",
+                "{",
+                "}",
+                ",",
+                "5",
+                "+",
+                " ",
+                "\0",
+                "\ud800",
+            ]
+        )
+        | st.text(max_size=3)
+    ).map("".join)
+)
+def test_fts5_syntax_answers_or_refuses(keyword_store: HybridStore, expression: str) -> None:
+    with suppress(QueryError):
+        FTSIndex(keyword_store.connection).ranked(expression, 10, fts_syntax=True)
+
+
+def test_too_long_an_expression_is_refused(keyword_store: HybridStore) -> None:
+    with pytest.raises(QueryError, match="characters"):
+        FTSIndex(keyword_store.connection).ranked(") " * 10_000, 10, fts_syntax=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("ollam", ["a", "b"]),
+        ("lastik muellx", ["c"]),
+        ("ΘΗΝ", ["d"]),
+        ("θην", ["d"]),
+        ("ollam serv", ["b", "a"]),
+        ("xy ollam zz", ["a", "b"]),
+    ],
+)
+def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
+    found: Found, keyword_store: HybridStore, query: str, expected: list[str]
+) -> None:
+    put(keyword_store, a="Ollama", b="Ollamas observe", c="Élastíka", d="ΑΘΉΝΑ")
+    assert found(query) == expected
+
+
+def test_fragments_are_words_of_three_letters_runs_and_symbols() -> None:
+    assert fragments("naïve ab 100% 東京x →") == (["naive", "100"], ["東京", "→"])
+    written, original = fragments(" ".join(f"word{i} →{i}" for i in range(100)))
+    assert len(written) + len(original) == MAX_FRAGMENTS
+
+
+@pytest.mark.parametrize(
+    "query", ['"' + "long phrase " * 5000 + '"', "a-b-c " * 5000, "x.y" * 3000, "東京都" * 3000, "word " * 3000]
+)
+def test_query_of_any_length_costs_no_more_tokens_than_a_paragraph(query: str) -> None:
+    assert sum(len(term.tokens) for term in affordable(terms(query))) <= MAX_TOKENS
+
+
+def test_parts_of_a_long_query_come_before_its_phrases() -> None:
+    wanted = affordable(terms(" ".join(f"w{i}-x{i}" for i in range(60))))
+    assert all(len(term.tokens) == 1 for term in wanted)
+    assert len(wanted) > 90

@@ -1,0 +1,139 @@
+"""Time a keyword search three ways: `uv run benchmarks/keyword.py DOCS --queries questions.jsonl`.
+
+    all words     every word of the query, OR, ranked by bm25
+    no pruning    the terms that hybrid-memory looks for, every row that matches scored
+    ranked        FTSIndex.ranked, which scores the rows of the rare terms first and of the common ones only if they may matter
+
+DOCS is a folder of markdown or text files: any will do, a collection of documentation is what the README's table was made with.
+They are put into a store in a temporary folder, again and again until it has --rows chunks; in the copies one word in seven is
+another of the same files (seeded), so that no two chunks are alike and words stay as common as they are. The questions are
+the "text" of a JSON line each; without --queries they are headings of the files.
+
+The sides take turns, query by query, in one process, so that a noisy machine is noisy to all. The time is of one search for 100
+rows. "same" is the share of queries whose first ten rows are those of the search without pruning.
+"""
+
+import argparse
+import json
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from hybrid_memory import HybridStore
+from hybrid_memory.analyzer import searchable, terms
+from hybrid_memory.document import Document
+from hybrid_memory.fts import SEARCH, FTSIndex, affordable, match_expression
+
+LIMIT = 100  # what a search of the store asks for
+SEED = 7
+VARIED = 1 / 7  # of a copy's words
+PATTERNS = ("*.md", "*.rst", "*.txt")
+WORD = re.compile(r"\w+")
+HEADING = re.compile(r"^#{1,3} +(\S.*)$", re.MULTILINE)
+
+Search = Callable[[str], list[tuple[int, float]]]
+
+
+def documents(folder: Path) -> list[tuple[str, str]]:
+    """(path below the folder, text)"""
+    paths = sorted(path for pattern in PATTERNS for path in folder.rglob(pattern) if path.is_file())
+    return [(path.relative_to(folder).as_posix(), path.read_text("utf-8", errors="replace")) for path in paths]
+
+
+def copies(originals: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The documents, and then copies of them without end."""
+    yield from ((f"0/{path}", text) for path, text in originals)
+    rng = random.Random(SEED)
+    words = [word for _, text in originals for word in WORD.findall(text)]
+
+    def vary(match: re.Match[str]) -> str:
+        return rng.choice(words) if rng.random() < VARIED else match[0]
+
+    number = 1
+    while words:
+        yield from ((f"{number}/{path}", WORD.sub(vary, text)) for path, text in originals)
+        number += 1
+
+
+def fill(store: HybridStore, originals: list[tuple[str, str]], rows: int) -> int:
+    count = 0
+    for doc_id, text in copies(originals):
+        prepared = store.prepare(Document(doc_id, text, {}))
+        with store.transaction():
+            store.put(prepared)
+        count += len(prepared.chunks)
+        if count >= rows:
+            break
+    return count
+
+
+def questions(path: Path | None, originals: list[tuple[str, str]], count: int) -> list[str]:
+    if path:
+        found = [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]
+    else:
+        found = sorted({heading for _, text in originals for heading in HEADING.findall(text)})
+    return random.Random(SEED).sample(found, min(count, len(found)))
+
+
+def sides(store: HybridStore) -> dict[str, Search]:
+    index = FTSIndex(store.connection)
+
+    def scored(expression: str) -> list[tuple[int, float]]:
+        return store.connection.execute(SEARCH, {"expression": expression, "limit": LIMIT}).fetchall() if expression else []
+
+    return {
+        "all words": lambda query: scored(" OR ".join(f'"{word}"' for word in dict.fromkeys(searchable(query).split()))),
+        "no pruning": lambda query: scored(match_expression(affordable(terms(query)))),
+        "ranked": lambda query: index.ranked(query, LIMIT),
+    }
+
+
+def measure(searches: dict[str, Search], asked: list[str]) -> None:
+    seconds: dict[str, list[float]] = {side: [] for side in searches}
+    first: dict[str, list[list[int]]] = {side: [] for side in searches}
+    for query in asked:
+        for side, search in searches.items():
+            began = time.perf_counter()
+            found = search(query)
+            seconds[side].append(time.perf_counter() - began)
+            first[side].append([id for id, _ in found[:10]])
+    print("| | median ms | p95 ms | times as fast | same |\n|---|---|---|---|---|")
+    slowest = statistics.median(seconds["all words"])
+    for side, taken in seconds.items():
+        median, p95 = statistics.median(taken), sorted(taken)[int(len(taken) * 0.95)]
+        same = statistics.fmean(a == b for a, b in zip(first[side], first["no pruning"], strict=True))
+        print(f"| {side} | {median * 1e3:.1f} | {p95 * 1e3:.1f} | {slowest / median:.1f} | {same:.1%} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("docs", type=Path, metavar="DOCS")
+    parser.add_argument("--queries", type=Path, metavar="FILE", help='JSON lines with "text" (default: headings of the files)')
+    parser.add_argument("--count", type=int, default=150, help="how many of them to ask (default: 150)")
+    parser.add_argument("--rows", type=int, default=100_000, help="chunks at least (default: 100000)")
+    parser.add_argument("--db", help="keep the store here, or measure the one that is here")
+    args = parser.parse_args()
+    originals = documents(args.docs)
+    asked = questions(args.queries, originals, args.count)
+    if not asked:
+        parser.error(f"no questions: no {' or '.join(PATTERNS)} with headings in {args.docs}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = args.db or f"{folder}/store.db"
+        made = Path(path).exists()
+        with HybridStore(path) as store:
+            if not made:
+                fill(store, originals, args.rows)
+            chunks = store.connection.execute("select count(*) from chunks").fetchone()[0]
+            print(f"{chunks:,} chunks, {len(asked)} questions", file=sys.stderr)
+            measure(sides(store), asked)
+
+
+if __name__ == "__main__":
+    main()
