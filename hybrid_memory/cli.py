@@ -92,6 +92,10 @@ def build_parser() -> argparse.ArgumentParser:
     reindex.add_argument("--embeddings", action="store_true", help="embed all chunks anew, as after a change of model")
 
     command("stats", run_stats, "Count what is stored.")
+    doctor = command(
+        "doctor", run_doctor, "Check the memory, its files and the embedding server; exit 1 if something needs doing."
+    )
+    doctor.add_argument("--json", action="store_true", help="JSON even on a terminal")
     return parser
 
 
@@ -219,6 +223,23 @@ def run_stats(args: argparse.Namespace) -> int:
     with _open(args) as store:
         _print_json(store.stats())
     return 0
+
+
+def run_doctor(args: argparse.Namespace) -> int:
+    from .doctor import examine
+
+    with _open(args) as store:
+        findings = examine(store)
+        advice = store.advice()
+    if args.json or not sys.stdout.isatty():
+        _print_json([finding._asdict() for finding in findings])
+    else:
+        from .terminal import harmless
+
+        for finding in findings:
+            print("ok     " if finding.ok else "PROBLEM", f"{finding.check}: {harmless(finding.text)}")
+    _warn(args, *([advice] if advice else []))
+    return 0 if all(finding.ok for finding in findings) else 1
 
 
 def _open(args: argparse.Namespace, *, create: bool = False) -> HybridStore:

@@ -1,8 +1,10 @@
 """The files under a folder that an ingest is to read. Lists names and times; opens nothing."""
 
 import os
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatch
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import translate
 from typing import NamedTuple
 
 SKIPPED_FOLDERS = {"node_modules"}  # and hidden ones
@@ -21,60 +23,105 @@ class Walk:
     """The regular files under `top` whose name matches one of `patterns`, in order of name, folder by folder.
 
     `exclude` are globs on a name or on a path relative to `top`; they prune folders, too. Symbolic links are counted in
-    `links_skipped`, or with `follow_symlinks` followed, no place being visited twice. What could not be listed is in
-    `unread`, as (path, reason); a FIFO or a device is no file.
+    `links_skipped`, or with `follow_symlinks` followed after all else, no place being visited twice. What could not be
+    listed is in `unread`, as (path, reason); what went away meanwhile and a FIFO or a device is no file.
     """
 
     def __init__(self, top: str, patterns: Sequence[str], exclude: Sequence[str] = (), follow_symlinks: bool = False) -> None:
-        self.top, self.patterns, self.exclude, self.follow_symlinks = top, patterns, exclude, follow_symlinks
+        self.top, self.follow_symlinks = top, follow_symlinks
         self.links_skipped = 0
         self.unread: list[tuple[str, str]] = []
-        self._visited = {os.path.realpath(top)}
+        self._patterns = _any_of(pattern.removeprefix("**/") for pattern in patterns)
+        self._exclude = _any_of(pattern.rstrip("/") for pattern in exclude) if exclude else None
+        self._above = os.path.join(top, "")
+        self._visited: set[str] = set()
+        self._links: list[str] = []
 
     def __iter__(self) -> Iterator[Found]:
-        folders = [self.top]
+        if self._is_new(self.top):
+            yield from self._below(self.top)
+        if not self.follow_symlinks:
+            self.links_skipped = len(self._links)
+            return
+        for link in self._links:  # grows meanwhile; last, so that what is there in truth has its own path
+            is_folder = os.path.isdir(link)
+            if not (is_folder or os.path.isfile(link)) or not self._is_new(link):
+                self.links_skipped += 1
+            elif is_folder:
+                yield from self._below(link)
+            else:
+                yield from self._file(link)
+
+    def _below(self, top: str) -> Iterator[Found]:
+        folders = [top]
         while folders:
             folder = folders.pop()
             try:
                 with os.scandir(folder) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
             except OSError as error:
-                self.unread.append((folder, error.strerror or str(error)))
+                if folder == self.top or not isinstance(error, FileNotFoundError):
+                    self._cannot_list(folder, error)
                 continue
-            below = []
+            subfolders = []
             for entry in entries:
-                if not self._is_wanted(entry):
-                    continue
-                if entry.is_dir():
-                    below.append(entry.path)
-                    continue
-                try:
-                    status = entry.stat()
-                except OSError as error:
-                    self.unread.append((entry.path, error.strerror or str(error)))
-                    continue
-                yield Found(self._relative(entry), entry.path, status.st_mtime, status.st_size)
-            folders += reversed(below)
+                if entry.is_symlink():
+                    if self._is_wanted(entry, _leads_to_folder(entry)):
+                        self._links.append(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    if self._is_wanted(entry, True) and self._is_new(entry.path):
+                        subfolders.append(entry.path)
+                elif entry.is_file(follow_symlinks=False) and self._is_wanted(entry, False) and self._is_new(entry.path):
+                    yield from self._file(entry.path)
+            folders += reversed(subfolders)
 
-    def _is_wanted(self, entry: "os.DirEntry[str]") -> bool:
-        is_folder = entry.is_dir()
-        if is_folder and (entry.name.startswith(".") or entry.name in SKIPPED_FOLDERS):
+    def _file(self, path: str) -> Iterator[Found]:
+        try:
+            status = os.stat(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._cannot_list(path, error)
+            return
+        if stat.S_ISREG(status.st_mode):
+            yield Found(self.relative(path), path, status.st_mtime, status.st_size)
+
+    def _is_wanted(self, entry: "os.DirEntry[str]", is_folder: bool) -> bool:
+        if is_folder:
+            if entry.name.startswith(".") or entry.name in SKIPPED_FOLDERS:
+                return False
+        elif not self.matches(entry.name):
             return False
-        if not is_folder and not (self.matches(entry.name) and (entry.is_file() or entry.is_symlink())):
-            return False
-        if self.exclude and any(fnmatch(entry.name, g) or fnmatch(self._relative(entry), g) for g in self.exclude):
-            return False
-        if self.follow_symlinks:
-            target = os.path.realpath(entry.path)
-            new = target not in self._visited and os.path.exists(target)
-            self._visited.add(target)
-        else:
-            new = not entry.is_symlink()
-        self.links_skipped += not new
+        if self._exclude is None:
+            return True
+        relative = self.relative(entry.path)
+        return not any(self._exclude.match(name) for name in (entry.name, relative, "/" + relative))
+
+    def _is_new(self, path: str) -> bool:
+        """Was this place not visited by another way?"""
+        if not self.follow_symlinks:
+            return True
+        place = os.path.realpath(path)
+        new = place not in self._visited
+        self._visited.add(place)
         return new
 
-    def matches(self, name: str) -> bool:
-        return any(fnmatch(name, pattern) for pattern in self.patterns)
+    def _cannot_list(self, path: str, error: OSError) -> None:
+        self.unread.append((path, error.strerror or str(error)))
 
-    def _relative(self, entry: "os.DirEntry[str]") -> str:
-        return entry.path[len(self.top.rstrip(os.sep)) + 1 :]
+    def matches(self, name: str) -> bool:
+        return self._patterns.match(name) is not None
+
+    def relative(self, path: str) -> str:
+        return path[len(self._above) :]
+
+
+def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, globs)))
+
+
+def _leads_to_folder(link: "os.DirEntry[str]") -> bool:
+    try:
+        return link.is_dir()
+    except OSError:  # a loop
+        return False

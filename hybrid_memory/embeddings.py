@@ -95,12 +95,17 @@ def problem(embedder: "Embedder | None") -> str | None:
     return getattr(embedder, "problem", None)
 
 
-def adopt(conn: sqlite3.Connection, embedder: "Embedder", vectors: Vectors) -> None:
-    """Make the embedder's identity the store's, if it has none and here are its first vectors. Inside a transaction."""
-    if vectors and of_store(conn) is None:
-        dims = len(next(iter(vectors.values()))[0]) // vector.FLOAT_BYTES
+def adopt(conn: sqlite3.Connection, embedder: "Embedder", vectors: Vectors) -> bool:
+    """May these vectors go in? Makes the embedder's identity the store's, if it has none yet. Inside a transaction."""
+    if not vectors:
+        return True
+    dims = len(next(iter(vectors.values()))[0]) // vector.FLOAT_BYTES
+    theirs = of_store(conn)
+    if theirs is None:
         value = json.dumps(of_embedder(embedder) | {"dims": dims})
         conn.execute("insert into meta (key, value) values ('embeddings', ?)", (value,))
+        return True
+    return conflict(conn, embedder) is None and theirs["dims"] == dims
 
 
 def switch(conn: sqlite3.Connection) -> None:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from math import log
 from typing import Any
 
-from . import analyzer
+from . import analyzer, schema
 from .analyzer import Term
 from .errors import QueryError
 
@@ -236,8 +236,8 @@ class FTSIndex:
         self._conn.executemany("delete from chunks_fts where rowid = ?", ((id,) for id in ids))
 
     def reindex(self) -> None:
-        """Make the index anew from `chunks`."""
-        self._conn.execute("delete from chunks_fts")
+        """Make the index anew from `chunks`, whatever became of it."""
+        schema.create_keyword_index(self._conn)
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_document(doc_id)
         self._conn.execute("insert into chunks_fts (chunks_fts) values ('optimize')")

@@ -3,17 +3,22 @@
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from . import catalog
+from . import catalog, vector
 from .discovery import Found, Walk
 from .document import Document, Prepared
 from .errors import SourceError
+from .leftovers import Leftovers
 from .store import HybridStore
 
 GROUP = 64  # documents written in one transaction: a writer beside us waits for milliseconds
 SNIFF = 8192  # bytes in which a NUL tells a binary file
+TICK = 0.01  # seconds: two changes within a tick of the kernel's clock give a file the same time
+PENDING = "select count(*) from chunks where embedding is null"
+READS = 3  # of a file that changes while it is read
 
 
 class Progress(NamedTuple):
@@ -48,9 +53,25 @@ class _Source(NamedTuple):
     is_file: bool
 
     def doc_id(self, relative: str) -> str:
-        # A name that is not UTF-8 comes with surrogates; an id is text.
-        text = relative.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()
+        text = _as_text(relative.replace(os.sep, "/"))
         return text if self.prefix is None else f"{self.prefix}/{text}"
+
+
+def _as_text(name: str) -> str:
+    """A name that is not UTF-8 comes with surrogates, which SQLite cannot hold."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+Touched = tuple[str, float, int]  # document id, and its file's new time and size
+
+
+class _Listing(NamedTuple):
+    """What is in a source now, and what the store has of it."""
+
+    source: _Source
+    walk: Walk
+    found: list[Found]
+    known: dict[str, catalog.Known]
 
 
 class _BadFileError(Exception):
@@ -79,80 +100,94 @@ class Ingest:
         self.store, self.patterns, self.exclude, self.incremental = store, patterns, exclude, incremental
         self.follow_symlinks, self.keep_missing, self.progress = follow_symlinks, keep_missing, progress
         self.report = Report()
+        self._chunking = store.chunking
 
     def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
-        """Raises SourceError, before anything is written, for a path that is not there or whose prefix is another folder's."""
-        sources = [self._source(path, collection) for path in paths]
+        """Of several paths, one that is not there is an error in the report, and the others go on.
+
+        Raises SourceError, before anything is written, if that leaves none, or for a prefix that is another folder's.
+        """
+        sources = self._sources(paths, collection)
+        leftovers = Leftovers(self.store.connection)
+        try:
+            listings = [self._mirror(source, leftovers) for source in sources]
+            for listing in listings:  # last, for what moved from one source to another has its embeddings in the first
+                self._remove_vanished(listing, leftovers)
+            self._bring_back(leftovers)
+        finally:
+            leftovers.close()
+        self._embed()
+        return self.report
+
+    def _sources(self, paths: Sequence[str], collection: str | None) -> list[_Source]:
+        sources: dict[_Source, None] = {}
         owners: dict[str | None, str] = {}
-        for source in sources:
-            if not source.is_file and owners.setdefault(source.prefix, source.path) != source.path:
+        for path in paths:
+            try:
+                source = _source(path, collection)
+            except SourceError as error:
+                if len(paths) == 1:
+                    raise
+                self.report.error(path, str(error))
+                continue
+            sources[source] = None
+            if source.is_file:
+                continue
+            if owners.setdefault(source.prefix, source.path) != source.path:
                 raise SourceError(
                     f"{owners[source.prefix]} and {source.path} would have the same document ids; "
                     "ingest one of them by itself, with --collection NAME"
                 )
-        for source in sources:
-            self._mirror(source)
-        self._embed()
-        return self.report
+            catalog.is_claimed(self.store.connection, str(source.prefix), source.path)
+        if not sources:
+            raise SourceError("; ".join(error["reason"] for error in self.report.errors))
+        return list(sources)
 
-    def _source(self, path: str, collection: str | None) -> _Source:
-        resolved = os.path.realpath(os.path.expanduser(path))
-        try:
-            mode = os.stat(resolved).st_mode
-        except OSError as error:
-            raise SourceError(f"cannot ingest {path}: {error.strerror}") from error
-        if stat.S_ISREG(mode):
-            return _Source(resolved, collection, True)
-        if not stat.S_ISDIR(mode):
-            raise SourceError(f"cannot ingest {path}: neither a folder nor a regular file")
-        source = _Source(resolved, collection or os.path.basename(resolved) or "root", False)
-        catalog.is_claimed(self.store.connection, str(source.prefix), resolved)
-        return source
-
-    def _mirror(self, source: _Source) -> None:
-        if source.is_file:
-            status = os.stat(source.path)
-            found = [Found(os.path.basename(source.path), source.path, status.st_mtime, status.st_size)]
-            known = catalog.of_id(self.store.connection, source.doc_id(found[0].relative))
-            self._index(source, found, known)
-            return
+    def _listed(self, source: _Source) -> _Listing:
+        conn = self.store.connection
         walk = Walk(source.path, self.patterns, self.exclude, self.follow_symlinks)
+        if source.is_file:
+            name = os.path.basename(source.path)
+            status = os.stat(source.path)
+            found = [Found(name, source.path, status.st_mtime, status.st_size)]
+            return _Listing(source, walk, found, catalog.of_id(conn, source.doc_id(name)))
         found = list(walk)
         self.report.skipped += walk.links_skipped
         for path, reason in walk.unread:
             self.report.error(path, reason)
-        known = catalog.of_collection(self.store.connection, str(source.prefix))
-        self._index(source, found, known)
-        if not self.keep_missing:
-            self._remove_vanished(source, walk, {source.doc_id(file.relative) for file in found}, known.values())
+        return _Listing(source, walk, found, catalog.of_collection(conn, str(source.prefix)))
 
-    def _index(self, source: _Source, found: Sequence[Found], known: dict[str, catalog.Known]) -> None:
+    def _mirror(self, source: _Source, leftovers: Leftovers) -> _Listing:
+        listing = self._listed(source)
+        self._index(listing, leftovers)
+        return listing
+
+    def _index(self, listing: _Listing, leftovers: Leftovers) -> None:
         group: list[Prepared] = []
-        touched: list[tuple[str, float, int]] = []
-        for number, file in enumerate(found, 1):
-            doc_id = source.doc_id(file.relative)
-            prepared = self._prepared(doc_id, file, source.prefix, known.get(doc_id), touched)
+        touched: list[Touched] = []
+        total = len(listing.found)
+        for number, file in enumerate(listing.found, 1):
+            doc_id = listing.source.doc_id(file.relative)
+            prepared = self._prepared(doc_id, file, listing.source.prefix, listing.known.get(doc_id), touched)
             if prepared:
                 group.append(prepared)
-            if len(group) + len(touched) >= GROUP or (number == len(found) and (group or touched)):
-                self._write(source, group, touched)
+            if len(group) + len(touched) >= GROUP or (number == total and (group or touched)):
+                self._write(listing.source, group, touched, leftovers)
                 group, touched = [], []
-            self.progress(Progress("files", number, len(found), self.report.chunks))
+            self.progress(Progress("files", number, total, self.report.chunks))
 
     def _prepared(
-        self, doc_id: str, file: Found, collection: str | None, known: catalog.Known | None, touched: list[tuple[str, float, int]]
+        self, doc_id: str, file: Found, collection: str | None, known: catalog.Known | None, touched: list[Touched]
     ) -> Prepared | None:
         """The file as a document; None if it cannot be indexed, or is as it was: then `touched` has its new time, if any."""
-        owner = known or catalog.of_id(self.store.connection, doc_id).get(doc_id)
-        if owner and owner.path != file.path:
-            self.report.error(file.path, _taken(doc_id, owner))
+        if (known is None or known.path != file.path) and self._is_taken(doc_id, file.path):
             return None
-        current = known is not None and self.incremental and known.chunking == self.store.chunking
+        current = known is not None and self.incremental and known.chunking == self._chunking
         if known and current and (known.mtime, known.size) == (file.mtime, file.size):
             self.report.skipped += 1
             return None
         try:
-            data = _read(file, self.store.config["max_file_bytes"])
+            data, mtime, size = _read(file.path, self.store.config["max_file_bytes"], self.follow_symlinks)
         except FileNotFoundError:
             self.report.warning(file.path, "vanished before it was read")
             return None
@@ -162,53 +197,75 @@ class Ingest:
         digest = hashlib.blake2b(data, digest_size=16).digest()
         if known and current and known.content_hash == digest:
             self.report.skipped += 1
-            touched.append((doc_id, file.mtime, file.size))
+            touched.append((doc_id, mtime, size))
             return None
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
             text = data.decode(errors="replace")
             self.report.warning(file.path, f"not UTF-8 at byte {error.start}: read with replacement characters")
-        path = catalog.path_to_column(file.path)
-        return self.store.prepare(Document(doc_id, text, {}, path, file.mtime, file.size, digest, collection))
+        return self.store.prepare(Document(doc_id, text, {}, catalog.path_to_column(file.path), mtime, size, digest, collection))
 
-    def _write(self, source: _Source, group: Iterable[Prepared], touched: Iterable[tuple[str, float, int]]) -> None:
+    def _write(self, source: _Source, group: Iterable[Prepared], touched: Iterable[Touched], leftovers: Leftovers) -> None:
         conn = self.store.connection
         with self.store.transaction():
+            leftovers.collect()
             if not source.is_file and not catalog.is_claimed(conn, str(source.prefix), source.path):
                 catalog.claim(conn, str(source.prefix), source.path)
             for prepared in group:
-                self.store.put(prepared)
-                self.report.files += 1
-                self.report.chunks += len(prepared.chunks)
+                path = catalog.path_from_column(prepared.row["source_path"])
+                if not self._is_taken(prepared.row["doc_id"], str(path)):  # another process may have been first
+                    self.store.put(prepared)
+                    self.report.files += 1
+                    self.report.chunks += len(prepared.chunks)
             for doc_id, mtime, size in touched:
                 catalog.touch(conn, doc_id, mtime, size)
 
-    def _remove_vanished(self, source: _Source, walk: Walk, present: set[str], known: Iterable[catalog.Known]) -> None:
-        """Documents whose file this walk would have found, were it still there."""
-        unread = tuple(path + os.sep for path, _ in walk.unread)
+    def _is_taken(self, doc_id: str, path: str) -> bool:
+        """Is this the id of a document that did not come from `path`? Then it is an error."""
+        owner = catalog.of_id(self.store.connection, doc_id).get(doc_id)
+        if owner is None or owner.path == path:
+            return False
+        of = f"of {owner.path}" if owner.path else "that was put in by `store`"
+        self.report.error(path, f"its id {doc_id!r} is that of the document {of}; give this one another with --collection NAME")
+        return True
+
+    def _remove_vanished(self, listing: _Listing, leftovers: Leftovers) -> None:
+        """Remove the documents from below this folder whose name the patterns match and whose file the walk did not find."""
+        source, walk = listing.source, listing.walk
+        if source.is_file:
+            return
+        above = os.path.join(source.path, "")
         ours = [
             document
-            for document in known
-            if document.path and document.path.startswith(source.path + os.sep) and walk.matches(os.path.basename(document.path))
+            for document in listing.known.values()
+            if document.path and document.path.startswith(above) and walk.matches(os.path.basename(document.path))
         ]
-        gone = [d.doc_id for d in ours if d.doc_id not in present and not (str(d.path) + os.sep).startswith(unread)]
         patterns = " or ".join(self.patterns)
-        if not present and not walk.unread and not ours:
-            self.report.warning(source.path, f"no file here matches {patterns}")
-        elif not present and not walk.unread:
-            self.report.error(
-                source.path, f"no file here matches {patterns} any more; the {len(ours)} documents from here were kept"
-            )
-        elif gone:
+        if not listing.found:
+            if ours:
+                kept = f"the {len(ours)} documents from here were kept"
+                self.report.error(source.path, f"no file here matches {patterns} any more; {kept}")
+            elif not walk.unread:
+                self.report.warning(source.path, f"no file here matches {patterns}")
+            return
+        present = {source.doc_id(file.relative) for file in listing.found}
+        unread = tuple(os.path.join(path, "") for path, _ in walk.unread)
+        gone = [d.doc_id for d in ours if d.doc_id not in present and not os.path.join(str(d.path), "").startswith(unread)]
+        if gone and not self.keep_missing:
             with self.store.transaction():
+                leftovers.collect()
                 for doc_id in gone:
                     self.store.remove(doc_id)
             self.report.removed += len(gone)
 
+    def _bring_back(self, leftovers: Leftovers) -> None:
+        while leftovers.wanted():
+            with self.store.transaction():
+                vector.put(self.store.connection, leftovers.wanted())
+
     def _embed(self) -> None:
-        pending = self.store.stats()["pending_count"]
-        done = 0
+        pending, done = self._pending(), 0
 
         def on_batch(count: int) -> None:
             nonlocal done
@@ -216,24 +273,52 @@ class Ingest:
             self.progress(Progress("embeddings", done, pending, self.report.chunks))
 
         self.report.embedded = self.store.embed_pending(on_batch)
-        self.report.pending = self.store.stats()["pending_count"]
+        self.report.pending = self._pending()
+
+    def _pending(self) -> int:
+        return int(self.store.connection.execute(PENDING).fetchone()[0])
 
 
-def _taken(doc_id: str, owner: catalog.Known) -> str:
-    of = f"of {owner.path}" if owner.path else "that was put in by `store`"
-    return f"its id {doc_id!r} is that of the document {of}; give this one another with --collection NAME"
+def _source(path: str, collection: str | None) -> _Source:
+    """Raises SourceError for what is neither a folder nor a regular file."""
+    if not path:  # would be the working directory
+        raise SourceError("cannot ingest '': the path is empty")
+    resolved = os.path.realpath(os.path.expanduser(path))
+    try:
+        mode = os.stat(resolved).st_mode
+    except OSError as error:
+        raise SourceError(f"cannot ingest {path}: {error.strerror}") from error
+    if stat.S_ISREG(mode):
+        return _Source(resolved, collection, True)
+    if not stat.S_ISDIR(mode):
+        raise SourceError(f"cannot ingest {path}: neither a folder nor a regular file")
+    return _Source(resolved, _as_text(collection or os.path.basename(resolved) or "root"), False)
 
 
-def _read(file: Found, max_bytes: int) -> bytes:
-    """The file's bytes, all of one state. Raises _BadFileError or OSError."""
-    if file.size > max_bytes:
-        raise _BadFileError(f"{file.size:,} bytes, over max_file_bytes ({max_bytes:,})")
-    descriptor = os.open(file.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a FIFO put in its place cannot block us
-    with open(descriptor, "rb") as stream:
-        data = stream.read(max_bytes + 1)
-        after = os.fstat(descriptor)
+def _read(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[bytes, float, int]:
+    """The file's bytes, all of one state, with its time and size. Raises _BadFileError or OSError."""
+
+    def opener(path: str, flags: int) -> int:
+        # What has been put in the file's place since it was listed must neither block us nor lead elsewhere.
+        nofollow = 0 if follow_symlinks else getattr(os, "O_NOFOLLOW", 0)
+        return os.open(path, flags | nofollow | getattr(os, "O_NONBLOCK", 0))
+
+    with open(path, "rb", opener=opener) as stream:
+        for _ in range(READS):
+            before = os.fstat(stream.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise _BadFileError("no regular file any more")
+            if before.st_size > max_bytes:
+                raise _BadFileError(f"{before.st_size:,} bytes, over max_file_bytes ({max_bytes:,})")
+            if 0 <= time.time() - before.st_mtime < TICK:
+                time.sleep(TICK)
+            stream.seek(0)
+            data = stream.read(max_bytes + 1)
+            after = os.fstat(stream.fileno())
+            if (before.st_mtime, before.st_size) == (after.st_mtime, after.st_size) and len(data) == after.st_size:
+                break
+        else:
+            raise _BadFileError("changed while it was read; the next ingest takes it")
     if b"\0" in data[:SNIFF]:
         raise _BadFileError("binary: it has NUL bytes")
-    if not stat.S_ISREG(after.st_mode) or (after.st_mtime, after.st_size) != (file.mtime, len(data)):
-        raise _BadFileError("changed while it was read; the next ingest takes it")
-    return data
+    return data, after.st_mtime, after.st_size

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 
 from .errors import StoreError
@@ -9,6 +10,18 @@ from .errors import StoreError
 VERSION = 1
 APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
+
+SMALLEST = 512  # bytes of a database that is not empty
+WAYS_OUT = {  # SQLite's codes for what is not our fault
+    sqlite3.SQLITE_CANTOPEN: "; is it a file, and may you read it and write to its folder?",
+    sqlite3.SQLITE_CORRUPT: "; restore a copy, or remove it and ingest again",
+    sqlite3.SQLITE_CORRUPT_VTAB: "; `hybrid-memory reindex` makes the index anew",
+    sqlite3.SQLITE_FULL: "; make room and run the command again",
+    sqlite3.SQLITE_IOERR: "; its disk or file system fails",
+    sqlite3.SQLITE_NOTADB: "; name another file with --db",
+    sqlite3.SQLITE_PERM: "",
+    sqlite3.SQLITE_READONLY: "",
+}
 
 SCHEMA = """
 create table meta (
@@ -51,11 +64,6 @@ create table chunks (
 create index chunks_by_content on chunks (content_hash);
 create index chunks_pending on chunks (id) where embedding is null;
 
-create virtual table chunks_fts using fts5(
-    doc_id unindexed, chunk_id unindexed, heading, content, context,
-    tokenize = 'porter unicode61 remove_diacritics 2'
-);
-
 create table vector_blocks (
     block  integer primary key,
     live   blob not null,             -- one bit a slot
@@ -75,13 +83,20 @@ create table folders (
 ) without rowid;
 """
 
+KEYWORD_INDEX = """
+create virtual table chunks_fts using fts5(
+    doc_id unindexed, chunk_id unindexed, heading, content, context,
+    tokenize = 'porter unicode61 remove_diacritics 2'
+)
+"""
+
 MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {}  # from version n to n + 1
 
 
 def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
     """Open the database in autocommit mode, and create it (mode 0600, WAL) if asked. Opening an up-to-date one writes nothing.
 
-    Raises StoreError for a file that is missing, foreign, damaged or from a newer version.
+    Raises StoreError for a file that is missing, foreign, damaged or from a newer version; it stays as it is.
     """
     if path != ":memory:":
         if create:
@@ -90,17 +105,28 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
             raise StoreError(f"no database at {path}; `hybrid-memory ingest --path DIR` makes one")
     try:
         conn = _open(path)
-        version = conn.execute("pragma user_version").fetchone()[0]
-        if version < VERSION:
-            _upgrade(conn, path, version)
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"cannot open {path}: {error}") from error
-    if version > VERSION:
+        raise failure(error, path, "cannot open") or error from error
+    try:
+        if _version(conn, path) < VERSION:
+            _upgrade(conn, path, create)
+    except BaseException as error:
         conn.close()
-        raise StoreError(
-            f"{path} was written by a newer hybrid-memory (schema {version}, this one knows {VERSION}); upgrade this one"
-        )
+        if isinstance(error, sqlite3.DatabaseError):
+            raise failure(error, path, "cannot open") or error from error
+        raise
     return conn
+
+
+def failure(error: sqlite3.DatabaseError, path: str, what: str = "cannot write") -> StoreError | None:
+    """What SQLite says of the file, its disk or its lock, in a line with the way out; None for a bug of ours."""
+    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    code = kind & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(f"{path} is being written by another process; try again when that is done")
+    if code not in WAYS_OUT:
+        return None
+    return StoreError(f"{what} {path}: {error}{WAYS_OUT.get(kind, WAYS_OUT[code])}")
 
 
 def _create_private(path: str) -> None:
@@ -114,33 +140,55 @@ def _create_private(path: str) -> None:
 
 
 def _open(path: str) -> sqlite3.Connection:
-    conn = _configured(sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None))
     try:
-        conn.execute("select 1 from sqlite_schema limit 1").fetchone()
+        return _configured(sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None))
     except sqlite3.OperationalError:
         # A WAL database in a folder where -shm cannot be made; without a -wal the file itself is the whole truth.
-        if path == ":memory:" or os.path.exists(path + "-wal") or os.access(os.path.dirname(path) or ".", os.W_OK):
+        if path == ":memory:" or _size(path + "-wal") or os.access(os.path.dirname(path) or ".", os.W_OK):
             raise
-        conn.close()
-        uri = f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?immutable=1"
-        conn = _configured(sqlite3.connect(uri, uri=True, isolation_level=None))
-    return conn
+    uri = f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?immutable=1"
+    return _configured(sqlite3.connect(uri, uri=True, isolation_level=None))
 
 
 def _configured(conn: sqlite3.Connection) -> sqlite3.Connection:
-    conn.execute("pragma secure_delete = on")
-    conn.execute("pragma synchronous = normal")
+    try:
+        conn.execute("pragma secure_delete = on")
+        conn.execute("pragma synchronous = normal")
+        conn.execute("select 1 from sqlite_schema limit 1").fetchone()
+    except sqlite3.DatabaseError:
+        conn.close()
+        raise
     return conn
 
 
-def _upgrade(conn: sqlite3.Connection, path: str, version: int) -> None:
-    if version == 0 and conn.execute("select 1 from sqlite_schema limit 1").fetchone():
-        conn.close()
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _version(conn: sqlite3.Connection, path: str) -> int:
+    """0 of an empty file. Raises StoreError for a version that this code does not know, and for another program's file."""
+    version, application = (int(conn.execute(f"pragma {name}").fetchone()[0]) for name in ("user_version", "application_id"))
+    if application != APPLICATION_ID and (version or conn.execute("select 1 from sqlite_schema limit 1").fetchone()):
         raise StoreError(f"{path} is a SQLite database of another program; name another file with --db")
-    conn.execute("pragma journal_mode = wal")
+    if version > VERSION:
+        raise StoreError(
+            f"{path} was written by a newer hybrid-memory (schema {version}, this one knows {VERSION}); upgrade this one"
+        )
+    return version
+
+
+def _upgrade(conn: sqlite3.Connection, path: str, create: bool) -> None:
+    if not create and _version(conn, path) == 0:
+        raise StoreError(f"the database {path} is empty; `hybrid-memory ingest --path DIR` fills it")
+    if 0 < _size(path) < SMALLEST:  # which SQLite takes for an empty one
+        raise StoreError(f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}")
+    _switch_to_wal(conn)
     conn.execute("begin immediate")
     try:
-        version = conn.execute("pragma user_version").fetchone()[0]  # another process may have been first
+        version = _version(conn, path)  # another process may have been first
         if version == 0:
             _create_tables(conn)
         for step in range(max(version, 1), VERSION):
@@ -148,9 +196,23 @@ def _upgrade(conn: sqlite3.Connection, path: str, version: int) -> None:
         conn.execute(f"pragma user_version = {VERSION}")
         conn.execute("commit")
     except BaseException:
-        conn.execute("rollback")
-        conn.close()
+        if conn.in_transaction:
+            conn.execute("rollback")
         raise
+
+
+def _switch_to_wal(conn: sqlite3.Connection) -> None:
+    """SQLite does not wait for another process that does the same at the same time; it says "locked" at once."""
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            conn.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _create_tables(conn: sqlite3.Connection) -> None:
@@ -159,12 +221,19 @@ def _create_tables(conn: sqlite3.Connection) -> None:
     for line in SCHEMA.splitlines(keepends=True):
         statement += line
         if sqlite3.complete_statement(statement):
-            try:
-                conn.execute(statement)
-            except sqlite3.OperationalError as error:
-                if "fts5" in str(error):
-                    raise StoreError("this Python's SQLite is built without FTS5; use a Python whose SQLite has it") from error
-                raise
+            conn.execute(statement)
             statement = ""
+    create_keyword_index(conn)
+
+
+def create_keyword_index(conn: sqlite3.Connection) -> None:
+    """An empty one, in place of the one that is there, however damaged. Raises StoreError if SQLite has no FTS5."""
+    conn.execute("drop table if exists chunks_fts")
+    try:
+        conn.execute(KEYWORD_INDEX)
+    except sqlite3.OperationalError as error:
+        if "fts5" in str(error):
+            raise StoreError("this Python's SQLite is built without FTS5; use a Python whose SQLite has it") from error
+        raise
     if sqlite3.sqlite_version_info >= (3, 42):
         conn.execute("insert into chunks_fts (chunks_fts, rank) values ('secure-delete', 1)")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import config as configuration
 from . import embeddings, schema, vector
 from .document import Document, Prepared, chunking, prepare
-from .errors import EmbedderError, StoreError
+from .errors import EmbedderError
 from .fts import FTSIndex
 from .merger import merge_results
 from .query_cache import QueryCache, key
@@ -100,8 +100,8 @@ class HybridStore:
         prepared = self.prepare(Document(_clean(doc_id), _clean(text), metadata or {}))
         vectors = self._new_vectors(prepared.texts)
         with self.transaction():
-            if self.embedder:
-                embeddings.adopt(self.connection, self.embedder, vectors)
+            if self.embedder and not embeddings.adopt(self.connection, self.embedder, vectors):
+                vectors = {}  # another process took another model meanwhile: the next ingest embeds it
             self.put(prepared, vectors)
         return len(prepared.chunks)
 
@@ -151,34 +151,42 @@ class HybridStore:
             vector.rebuild(self.connection)
         if anew and self.embedder and self._make_way(self.embedder, always=True):
             self.embed_pending(progress)
-        self.connection.execute("vacuum")
-        self.connection.execute("pragma wal_checkpoint(truncate)")
+        with self._errors():
+            self.connection.execute("vacuum")
+            self.connection.execute("pragma wal_checkpoint(truncate)")
         return int(self.connection.execute("select count(*) from chunks").fetchone()[0])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing. Raises StoreError if another process is writing for longer than the busy time-out."""
-        try:
+        with self._errors():
             self.connection.execute("begin immediate")
-        except sqlite3.OperationalError as error:
-            raise self._write_error(error) from error
         try:
-            yield
-            self.connection.execute("commit")
-        except BaseException as error:
+            with self._errors():
+                yield
+                self.connection.execute("commit")
+        except BaseException:
             if self.connection.in_transaction:
                 self.connection.execute("rollback")
-            if isinstance(error, sqlite3.OperationalError):
-                raise self._write_error(error) from error
             raise
 
-    def _write_error(self, error: sqlite3.OperationalError) -> Exception:
-        text = str(error)
-        if "locked" in text:
-            return StoreError(f"{self.path} is being written by another process; try again when that is done")
-        if "readonly" in text or "full" in text or "I/O" in text:
-            return StoreError(f"cannot write {self.path}: {text}")
-        return error
+    @contextmanager
+    def _errors(self, what: str = "cannot write") -> Iterator[None]:
+        """Raises StoreError for what SQLite says of the file, its disk or its lock."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise schema.failure(error, self.path, what) or error from error
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """One state of the store for several statements, whoever writes meanwhile. Waits for nobody."""
+        with self._errors("cannot read"):
+            self.connection.execute("begin")
+            try:
+                yield
+            finally:
+                self.connection.execute("rollback")
 
     # Embedding
 
@@ -219,7 +227,9 @@ class HybridStore:
             if not vectors:
                 break  # a server that embeds none of so many is down, or has another model
             with self.transaction():
-                embeddings.adopt(self.connection, self.embedder, vectors)
+                if not embeddings.adopt(self.connection, self.embedder, vectors):
+                    self._warn("another process took another model meanwhile; what it left is embedded by the next ingest")
+                    break
                 rows = embeddings.unchanged(self.connection, batch)
                 found = [(id, *vectors[content_hash]) for id, content_hash in rows if content_hash in vectors]
                 vector.put(self.connection, found)
@@ -235,7 +245,8 @@ class HybridStore:
                 self._warn(embeddings.problem(embedder))
                 return False
             with self.transaction():
-                embeddings.switch(self.connection)
+                if always or embeddings.conflict(self.connection, embedder):  # else another process did it meanwhile
+                    embeddings.switch(self.connection)
         return True
 
     # Searching
@@ -259,38 +270,48 @@ class HybridStore:
             mode = "keyword"
         query = _clean(query)
         depth = max(CANDIDATES, limit)
-        by_keyword = self._fts.ranked(query, depth, fts_syntax=fts_syntax) if mode != "vector" else None
-        by_vector, filled = self._vector_leg(query, depth, mode, by_keyword or [], exact)
-        keyword_weight, vector_weight = self._weights(by_keyword, by_vector)
-        merged = merge_results(
-            hits(self.connection, by_keyword or []),
-            hits(self.connection, by_vector or []),
-            keyword_weight,
-            vector_weight,
-            filled=hits(self.connection, filled),
-        )
-        bm25, cosine = dict(by_keyword or []), dict([*(by_vector or []), *filled])
-        return results(self.connection, merged[:limit], bm25, cosine)
+        query_vector = self._vector_of(query, mode)  # first: a slow server must not hold a state of the database
+        with self._snapshot():
+            by_keyword = self._fts.ranked(query, depth, fts_syntax=fts_syntax) if mode != "vector" else None
+            by_vector, filled = self._vector_leg(query_vector, depth, by_keyword or [], exact)
+            keyword_weight, vector_weight = self._weights(by_keyword, by_vector)
+            merged = merge_results(
+                hits(self.connection, by_keyword or []),
+                hits(self.connection, by_vector or []),
+                keyword_weight,
+                vector_weight,
+                filled=hits(self.connection, filled),
+            )
+            bm25, cosine = dict(by_keyword or []), dict([*(by_vector or []), *filled])
+            return results(self.connection, merged[:limit], bm25, cosine)
 
-    def _vector_leg(self, query: str, depth: int, mode: str, by_keyword: Scores, exact: bool) -> tuple[Scores | None, Scores]:
-        """The nearest chunks, or None if they cannot be known; and the cosines of the keyword leg's others."""
+    def _vector_of(self, query: str, mode: str) -> list[float] | None:
+        """The query's embedding, [] if it cannot be had, None if it is not wanted or keywords answer in its place."""
         if mode == "keyword" or not query.strip():
-            return None, []
+            return None
         problem = self._why_no_vectors(mode)
         embedder = None if problem else self.embedder
         query_vector = self._query_vector(query, embedder) if embedder else []
-        if embedder and query_vector:
-            search = vector.VectorSearch(self.connection, embedder)
-            nearest = search.nearest(query_vector, depth, exact=exact)
-            found = dict(nearest)
-            others = search.scores(query_vector, [id for id, _ in by_keyword if id not in found])
-            return nearest, list(others.items())
+        if query_vector:
+            return query_vector
         if embedder:
             problem = embeddings.problem(embedder) or "the query could not be embedded"
             if mode == "vector":
                 raise EmbedderError(problem)
         self._warn(problem)
-        return (None if mode == "hybrid" else []), []
+        return None if mode == "hybrid" else []
+
+    def _vector_leg(
+        self, query_vector: list[float] | None, depth: int, by_keyword: Scores, exact: bool
+    ) -> tuple[Scores | None, Scores]:
+        """The nearest chunks, or None if they cannot be known; and the cosines of the keyword leg's others."""
+        if query_vector is None or not self.embedder:
+            return None, []
+        search = vector.VectorSearch(self.connection, self.embedder)
+        nearest = search.nearest(query_vector, depth, exact=exact)
+        found = dict(nearest)
+        others = search.scores(query_vector, [id for id, _ in by_keyword if id not in found])
+        return nearest, list(others.items())
 
     def _query_vector(self, query: str, embedder: "Embedder") -> list[float]:
         """The embedding of a query, from the database if it was asked before; [] if it cannot be had."""

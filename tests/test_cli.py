@@ -124,6 +124,20 @@ def test_reindex_and_stats(run: Run, folder: Path) -> None:
     assert (stats["doc_count"], stats["chunk_count"]) == (2, 2)
 
 
+def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(run: Run, environ: dict[str, str], folder: Path) -> None:
+    builtin = ("--provider", "builtin")
+    run("ingest", "--path", str(folder), *builtin)
+    findings = answer(run("doctor", *builtin))
+    assert all(finding["ok"] for finding in findings)
+    (folder / "pi.md").unlink()
+    done = run("doctor", *builtin)
+    assert done.returncode == 1
+    assert ["memory" in f["text"] for f in json.loads(done.stdout) if not f["ok"]] == [True]
+    seen = in_terminal(environ, "doctor", *builtin)
+    assert "PROBLEM sources: 1 documents of" in seen
+    assert "--incremental` removes them" in seen
+
+
 @pytest.mark.parametrize(("query", "expected"), [("GPU server SSH password", "2026-01-05"), ("Raspberry Pi IP address", "pi")])
 def test_look_up(run: Run, folder: Path, query: str, expected: str) -> None:
     run("ingest", "--path", str(folder))

@@ -143,6 +143,13 @@ def test_reindex_after_a_lost_index_finds_again(keyword_store: HybridStore, foun
     assert sorted(found("gpu")) == ["a", "b"]
 
 
+def test_reindex_mends_a_damaged_index(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="gpu server")
+    keyword_store.connection.execute("update chunks_fts_data set block = x'00' where id > 1")
+    FTSIndex(keyword_store.connection).reindex()
+    assert found("gpu") == ["a"]
+
+
 def test_reindex_after_delete_does_not_bring_back(keyword_store: HybridStore, found: Found) -> None:
     put(keyword_store, a="gpu server", b="gpu farm")
     keyword_store.delete("a")

@@ -1,11 +1,16 @@
 import os
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from hybrid_memory import HybridStore, SourceError
+from hybrid_memory import HybridStore, SourceError, embeddings, vector
+from hybrid_memory import ingest as ingesting
 from hybrid_memory.ingest import Ingest, Progress, Report
 from tests.conftest import TopicEmbedder
 
@@ -263,3 +268,379 @@ def test_progress_counts_files_then_embeddings(store: HybridStore, notes: Notes)
     seen: list[Progress] = []
     ingest(store, notes({"a.md": "gpu", "b.md": "dog"}), progress=seen.append)
     assert [(p.stage, p.done, p.total) for p in seen] == [("files", 1, 2), ("files", 2, 2), ("embeddings", 2, 2)]
+
+
+# Mirroring
+
+
+def test_nothing_changed_is_no_write_at_all(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": "gpu", "sub/b.md": "dog"})
+    ingest(store, folder)
+    statements: list[str] = []
+    store.connection.set_trace_callback(statements.append)
+    assert ingest(store, folder, incremental=True).skipped == 2
+    store.connection.set_trace_callback(None)
+    assert statements
+    assert [statement for statement in statements if not statement.lstrip().lower().startswith(("select", "pragma"))] == []
+
+
+def test_unchanged_files_are_not_opened(store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = notes({"a.md": "gpu"})
+    ingest(store, folder)
+    monkeypatch.setattr(os, "open", lambda *args: pytest.fail(f"opened {args}"))
+    assert ingest(store, folder, incremental=True).skipped == 1
+
+
+@pytest.mark.parametrize("same", ["time", "size"])
+def test_other_size_or_other_time_alone_is_a_change(store: HybridStore, notes: Notes, same: str) -> None:
+    folder = notes({"a.md": "gpu"})
+    os.utime(folder / "a.md", (5, 5))
+    ingest(store, folder)
+    notes({"a.md": "a longer text" if same == "time" else "dog"})
+    os.utime(folder / "a.md", (5, 5) if same == "time" else (6, 6))
+    assert ingest(store, folder, incremental=True).files == 1
+    assert ingest(store, folder, incremental=True).skipped == 1
+
+
+def test_change_in_the_same_tick_of_the_clock_is_not_missed(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = notes({"a.md": "gpu"}) / "a.md"
+    now = time.time()
+    os.utime(path, (now, now))
+
+    def tick(seconds: float) -> None:
+        assert seconds < 1
+        path.write_text("dog")
+        os.utime(path, (now, now))
+
+    monkeypatch.setattr(time, "sleep", tick)
+    monkeypatch.setattr(time, "time", lambda: now)
+    ingest(store, path.parent)
+    assert store.search("dog", mode="keyword")
+
+
+def test_folder_that_cannot_be_read_loses_no_documents(store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = notes({"a.md": "gpu", "closed/b.md": "dog", "closed/deep/c.md": "cat", "closedtoo.md": "x"})
+    ingest(store, folder)
+    (folder / "closedtoo.md").unlink()
+    scandir = os.scandir
+
+    def guarded(path: str) -> Any:  # root may list everything
+        if path.endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    report = ingest(store, folder, incremental=True)
+    assert report.errors == [{"path": str(folder / "closed"), "reason": "Permission denied"}]
+    assert report.removed == 1
+    assert ids(store) == ["memory/a.md", "memory/closed/b.md", "memory/closed/deep/c.md"]
+    (folder / "a.md").unlink()
+    assert len(ingest(store, folder, incremental=True).errors) == 2
+    assert len(ids(store)) == 3
+
+
+def test_missing_folder_removes_nothing(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": "gpu"})
+    ingest(store, folder)
+    folder.rename(folder.with_name("elsewhere"))
+    with pytest.raises(SourceError, match="No such file"):
+        ingest(store, folder, incremental=True)
+    assert ids(store) == ["memory/a.md"]
+
+
+def test_one_missing_path_of_several_is_an_error_and_the_others_go_on(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+    folder = notes({"a.md": "gpu"})
+    report = ingest(store, folder, tmp_path / "TOOLS.md")
+    assert "No such file" in report.errors[0]["reason"]
+    assert ids(store) == ["memory/a.md"]
+
+
+def test_empty_path_is_not_the_working_directory(store: HybridStore) -> None:
+    with pytest.raises(SourceError, match="empty"):
+        Ingest(store).run([""])
+
+
+def test_excluding_files_takes_their_documents_out(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": "gpu", "secret/b.md": "dog"})
+    ingest(store, folder)
+    assert ingest(store, folder, exclude=["secret"], incremental=True).removed == 1
+    assert ids(store) == ["memory/a.md"]
+
+
+def test_one_folder_does_not_remove_what_another_has(store: HybridStore, tmp_path: Path, notes: Notes) -> None:
+    folder = notes({"a.md": "gpu"})
+    other = tmp_path / "memory2"  # begins with the other's path
+    other.mkdir()
+    (other / "b.md").write_text("dog")
+    (tmp_path / "memory.md").write_text("cat")
+    ingest(store, other, collection="memory2")
+    ingest(store, tmp_path / "memory.md", collection="memory")
+    ingest(store, folder)
+    notes({"new.md": "x"})
+    assert ingest(store, folder, incremental=True).removed == 0
+    assert ids(store) == ["memory/a.md", "memory/memory.md", "memory/new.md", "memory2/b.md"]
+
+
+def test_folder_whose_name_is_not_utf8(store: HybridStore, tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9t\xe9"))
+    folder.mkdir()
+    (folder / "a.md").write_text("gpu")
+    ingest(store, folder)
+    assert ids(store) == ["\\udce9t\\udce9/a.md"]
+    assert ingest(store, folder, incremental=True).skipped == 1
+    (folder / "b.md").write_text("dog")
+    (folder / "a.md").unlink()
+    assert ingest(store, folder, incremental=True).removed == 1
+
+
+def test_two_names_that_give_one_id_do_not_replace_each_other(store: HybridStore, notes: Notes) -> None:
+    folder = notes({r"\udcff.md": "gpu"})
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.md")).write_text("dog")
+    for _ in range(2):
+        report = ingest(store, folder)
+        assert len(report.errors) == 1
+        assert "--collection NAME" in report.errors[0]["reason"]
+    assert store.search("gpu", mode="keyword")
+
+
+def test_document_stored_meanwhile_is_not_replaced(store: HybridStore, notes: Notes, db_path: str) -> None:
+    folder = notes({"a.md": "from a file"})
+    job = Ingest(store)
+    prepare = store.prepare
+
+    def slow(document: Any) -> Any:
+        with HybridStore(db_path, embedder=TopicEmbedder()) as other:
+            other.store("memory/a.md", "by hand")
+        return prepare(document)
+
+    store.prepare = slow  # type: ignore[method-assign]
+    report = job.run([str(folder)])
+    assert "put in by `store`" in report.errors[0]["reason"]
+    assert report.files == 0
+    assert store.search("hand", mode="keyword")[0]["text"] == "by hand"
+
+
+# Reuse of embeddings
+
+
+def test_content_that_moves_between_names_and_folders_is_not_embedded_again(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder, tmp_path: Path
+) -> None:
+    folder = notes({"log.0.md": "gpu", "log.1.md": "dog", "log.2.md": "password", "x/a.md": "cat"})
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "o.md").write_text("host")
+    ingest(store, folder, other)
+    asked = len(embedder.documents)
+    for i in (2, 1, 0):
+        (folder / f"log.{i}.md").rename(folder / f"log.{i + 1}.md")
+    (folder / "x/a.md").rename(other / "moved.md")
+    notes({"log.0.md": "gpu dog"})
+    report = ingest(store, folder, other, incremental=True)
+    assert embedder.documents[asked:] == ["gpu dog"]
+    assert (report.embedded, report.pending) == (1, 0)
+    assert vector.check(store.connection) == []
+    assert [hit["doc_id"] for hit in store.search("puppy", mode="vector", limit=1)] == ["memory/log.2.md"]
+
+
+def test_line_in_a_long_section_embeds_only_the_chunks_after_it(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder
+) -> None:
+    sections = [f"# Part {i}\n\n" + "".join(f"Sentence {i}.{j} has words.\n" for j in range(100)) for i in range(5)]
+    folder = notes({"a.md": "".join(sections)})
+    ingest(store, folder)
+    asked = len(embedder.documents)
+    notes({"a.md": "".join(sections).replace("Sentence 2.50 ", "A new line.\nSentence 2.50 ")})
+    ingest(store, folder, incremental=True)
+    again = embedder.documents[asked:]
+    assert again
+    assert all(text.startswith("Part 2\n") for text in again)
+    assert not any("Sentence 2.10 " in text for text in again)
+
+
+def test_embeddings_of_another_identity_are_not_brought_back(
+    store: HybridStore, notes: Notes, db_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "gpu", "b.md": "dog"})
+    ingest(store, folder)
+    a, b = (folder / "a.md").read_text(), (folder / "b.md").read_text()
+    notes({"a.md": b + " x", "b.md": a})
+    other = TopicEmbedder()
+    other.model = "animals"
+    job = Ingest(store, incremental=True)
+    remove_vanished = job._remove_vanished
+
+    def switched_meanwhile(*args: Any) -> None:
+        remove_vanished(*args)
+        with HybridStore(db_path, embedder=other) as second, second.transaction():
+            embeddings.switch(second.connection)
+            embeddings.adopt(second.connection, other, {b"": (vector.encode_embedding([1.0] * 8), False)})
+
+    monkeypatch.setattr(job, "_remove_vanished", switched_meanwhile)
+    monkeypatch.setattr(job, "_embed", lambda: None)
+    job.run([str(folder)])
+    assert store.stats()["embedded_count"] == 0
+
+
+# Files that change under us
+
+
+def test_file_that_grew_since_it_was_listed_is_read_as_it_is(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "gpu"})
+    job = Ingest(store)
+    listed = job._listed
+
+    def then_changed(source: Any) -> Any:
+        listing = listed(source)
+        notes({"a.md": "gpu and a dog"})
+        return listing
+
+    monkeypatch.setattr(job, "_listed", then_changed)
+    assert job.run([str(folder)]).errors == []
+    assert store.search("dog", mode="keyword")
+    assert ingest(store, folder, incremental=True).skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("becomes", "reason"),
+    [
+        ("fifo", "no regular file any more"),
+        ("link", "Too many levels"),
+        ("folder", "Is a directory"),
+        ("growing", "changed while"),
+    ],
+)
+def test_file_that_becomes_something_else_is_an_error_and_its_document_stays(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch, becomes: str, reason: str
+) -> None:
+    folder = notes({"a.md": "gpu"})
+    ingest(store, folder)
+    path = folder / "a.md"
+    read = ingesting._read
+
+    def replaced(name: str, *args: Any) -> Any:
+        if becomes == "growing":
+            fstat = os.fstat
+
+            def growing(descriptor: int) -> Any:
+                with path.open("a") as file:
+                    file.write("more")
+                return fstat(descriptor)
+
+            monkeypatch.setattr(os, "fstat", growing)
+        else:
+            path.unlink()
+            if becomes == "fifo":
+                os.mkfifo(path)
+            elif becomes == "link":
+                path.symlink_to("/etc/passwd")
+            else:
+                path.mkdir()
+        return read(name, *args)
+
+    monkeypatch.setattr(ingesting, "_read", replaced)
+    report = ingest(store, folder)
+    assert [error["path"] for error in report.errors] == [str(path)]
+    assert reason in report.errors[0]["reason"]
+    assert ids(store) == ["memory/a.md"]
+
+
+def test_file_that_vanishes_before_it_is_read_is_a_warning(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "gpu", "b.md": "dog"})
+    read = ingesting._read
+
+    def vanished(name: str, *args: Any) -> Any:
+        if name.endswith("a.md"):
+            (folder / "a.md").unlink()
+        return read(name, *args)
+
+    monkeypatch.setattr(ingesting, "_read", vanished)
+    report = ingest(store, folder)
+    assert report.errors == []
+    assert report.warnings == [{"path": str(folder / "a.md"), "reason": "vanished before it was read"}]
+    assert ids(store) == ["memory/b.md"]
+
+
+def test_unreadable_file_is_an_error_and_its_document_stays(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "gpu", "b.md": "dog"})
+    ingest(store, folder)
+    notes({"a.md": "changed", "b.md": "changed, too"})
+    opened = os.open
+
+    def guarded(path: str, *args: Any) -> int:  # root may read everything
+        if path.endswith("a.md"):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *args)
+
+    monkeypatch.setattr(os, "open", guarded)
+    report = ingest(store, folder, incremental=True)
+    assert report.errors == [{"path": str(folder / "a.md"), "reason": "Permission denied"}]
+    assert (report.files, report.removed) == (1, 0)
+    assert ids(store) == ["memory/a.md", "memory/b.md"]
+
+
+# A sequence of anything ends as a fresh ingest does
+
+NAMES = st.sampled_from(["a.md", "b.md", "sub/c.md", ".hidden/d.md"])
+TEXTS = st.sampled_from(["", "gpu", "dog", "# One\n\ngpu\n\n# Two\n\ndog\n", "# Two\n\ndog\n\n# One\n\ngpu\n", "word " * 300])
+CHANGES = st.one_of(
+    st.tuples(st.just("write"), NAMES, TEXTS),
+    st.tuples(st.just("remove"), NAMES),
+    st.tuples(st.just("move"), NAMES, NAMES),
+    st.tuples(st.just("touch"), NAMES, st.integers(1, 5)),
+    st.tuples(st.just("down"), st.booleans()),
+)
+STEPS = st.tuples(CHANGES, st.sampled_from([None, True, False]))  # a change, and whether an ingest after it is incremental
+CONTENTS = """
+select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.content_hash, d.chunk_count, c.chunk_id, c.heading_path, c.content,
+       c.start_line, c.embedding, f.heading, f.content
+from   documents d left join chunks c using (doc_id) left join chunks_fts f on f.rowid = c.id
+order  by d.doc_id, c.id
+"""
+
+
+def make(change: tuple[Any, ...], folder: Path, embedder: TopicEmbedder) -> None:
+    kind, *values = change
+    path = folder / str(values[0])
+    if kind == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(values[1])
+    elif kind == "move" and path.exists():
+        (folder / values[1]).parent.mkdir(parents=True, exist_ok=True)
+        path.replace(folder / values[1])
+    elif kind == "remove":
+        path.unlink(missing_ok=True)
+    elif kind == "touch" and path.exists():
+        os.utime(path, (values[1], values[1]))
+    elif kind == "down":
+        embedder.problem = "down" if values[0] else None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(STEPS, min_size=2, max_size=12))
+def test_any_sequence_of_changes_and_ingests_ends_as_a_fresh_ingest(steps: list[tuple[Any, ...]]) -> None:
+    embedder = TopicEmbedder()
+    with tempfile.TemporaryDirectory() as top, HybridStore(":memory:", embedder=embedder) as store:
+        folder = Path(top) / "memory"
+        folder.mkdir()
+        (folder / "always.md").write_text("there")  # a folder that suddenly matches nothing is another matter
+        for change, incremental in steps:
+            make(change, folder, embedder)
+            if incremental is not None:
+                ingest(store, folder, incremental=incremental)
+        embedder.problem = None
+        report = ingest(store, folder, incremental=True)
+        assert (report.errors, report.pending) == ([], 0)
+        with HybridStore(":memory:", embedder=TopicEmbedder()) as fresh:
+            ingest(fresh, folder)
+            assert store.connection.execute(CONTENTS).fetchall() == fresh.connection.execute(CONTENTS).fetchall()
+        assert vector.check(store.connection) == []
+        assert ingest(store, folder, incremental=True).files == 0

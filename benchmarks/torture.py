@@ -1,0 +1,310 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["requests"]
+# ///
+"""Kill the command at random moments, and load it in parallel: `uv run benchmarks/torture.py`.
+
+kills    Round after round, files change, and `ingest`, `store`, `delete` or `reindex` is killed with SIGKILL after a seeded part
+         of the time that it takes. Then SQLite's and FTS5's integrity checks and those of `doctor` must pass and a search must
+         answer; the command is run again, and then nothing may be lost and no text embedded that had an embedding before.
+load     So many `search` processes at all times, beside a loop of `ingest` with changing files and a loop of `store`. Every
+         process must succeed, and every search must find something.
+waiting  Searches while another process holds the write lock all the time, in turn with searches while none does.
+
+A stub in this process plays the embedding server. Exit 1 if anything failed.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import random
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from hybrid_memory import HybridStore  # noqa: E402
+from hybrid_memory.doctor import examine  # noqa: E402
+from hybrid_memory.embeddings import embedded_text  # noqa: E402
+
+DIMS = 32
+FILES = 120
+PROMPT = "search_document: "
+WHOLE = {"integrity", "keyword index", "tables", "indexed", "documents", "vector index"}
+WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit heron".split()
+HELD = 20  # searches with the write lock held, and as many without
+
+CONTENTS = """
+select d.doc_id, d.source_path, d.file_size, d.content_hash, d.content, d.chunk_count, c.chunk_id, c.heading_path, c.content,
+       c.start_line, c.embedding
+from   documents d left join chunks c using (doc_id)
+order  by d.doc_id, c.id
+"""
+EMBEDDED = "select heading_path, content from chunks where embedding is not null"
+
+
+class Model(BaseHTTPRequestHandler):
+    """POST /api/embed: vectors that are a hash of the text."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    embedded: list[str] = []  # noqa: RUF012
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        Model.embedded += body["input"]
+        self.answer({"embeddings": [vector(text) for text in body["input"]]})
+
+    def do_GET(self) -> None:
+        self.answer({"models": [{"name": "nomic-embed-text:latest"}]})
+
+    def answer(self, value: Any) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+class Listener(ThreadingHTTPServer):
+    request_queue_size = 128
+    daemon_threads = True
+
+    def handle_error(self, *args: object) -> None:
+        pass  # clients are killed here
+
+
+def vector(text: str) -> list[float]:
+    components = [byte - 127.5 for byte in hashlib.blake2b(text.encode(), digest_size=DIMS).digest()]
+    length = math.hypot(*components)
+    return [component / length for component in components]
+
+
+class Scene:
+    def __init__(self, top: Path, url: str, chance: random.Random) -> None:
+        self.folder, self.db, self.chance = top / "memory", str(top / "memory.db"), chance
+        self.folder.mkdir()
+        self.stored: dict[str, str] = {}
+        (top / "config.json").write_text("{}")
+        self.environ = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_"))} | {
+            "HYBRID_MEMORY_CONFIG": str(top / "config.json"),
+            "HYBRID_MEMORY_DB_PATH": self.db,
+            "HYBRID_MEMORY_PROVIDER": "ollama",
+            "HYBRID_MEMORY_OLLAMA_URL": url,
+            "HYBRID_MEMORY_DIMS": str(DIMS),
+            "HYBRID_MEMORY_QUERY_TIMEOUT": "120",  # the stub shares the processors with all searches
+        }
+        self.change(FILES)
+
+    def words(self, count: int) -> str:
+        return " ".join([*self.chance.choices(WORDS, k=count), str(self.chance.randrange(10**9))])
+
+    def change(self, count: int) -> None:
+        """Write so many files anew, and remove, rename or swap a few."""
+        for number in self.chance.sample(range(FILES), count):
+            path, other = self.folder / f"{number}.md", self.folder / f"{number * 7 % FILES}.md"
+            kind = self.chance.random()
+            if path.exists() and kind < 0.15:
+                path.unlink()
+            elif path.exists() and kind < 0.3:
+                path.replace(other)
+            else:
+                path.write_text("".join(f"# Part {i}\n\n{self.words(60)}\n\n" for i in range(3)))
+
+    def start(self, *command: str) -> "subprocess.Popen[str]":
+        arguments = [sys.executable, "-m", "hybrid_memory", *command]
+        return subprocess.Popen(arguments, env=self.environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *command: str) -> tuple[int, str, str]:
+        process = self.start(*command)
+        out, error = process.communicate()
+        return process.returncode, out, error
+
+    def open(self, db: str | None = None) -> HybridStore:
+        return HybridStore(db or self.db, {"provider": "none"}, create=False)
+
+    def damage(self) -> list[str]:
+        with self.open() as store:
+            store.search("gpu server")
+            return [finding.text for finding in examine(store) if finding.check in WHOLE and not finding.ok]
+
+    def embedded(self) -> set[str]:
+        with self.open() as store:
+            return {embedded_text(*row) for row in store.connection.execute(EMBEDDED)}
+
+    def contents(self, db: str | None = None) -> list[Any]:
+        with self.open(db) as store:
+            return store.connection.execute(CONTENTS).fetchall()
+
+
+def kills(scene: Scene, rounds: int) -> list[str]:
+    ingest = ("ingest", "--path", str(scene.folder))
+    longest: dict[str, float] = {}
+    killed, wal, failures = Counter[str](), 0, []
+    for number in range(rounds):
+        doc_id, text = f"d{scene.chance.randrange(3)}", scene.words(400)
+        name = ("ingest", "incremental", "store", "delete", "reindex")[number % 5]
+        command = {
+            "ingest": ingest, "incremental": (*ingest, "--incremental"), "reindex": ("reindex",),
+            "store": ("store", "--doc-id", doc_id, "--text", text), "delete": ("delete", "--doc-id", doc_id),
+        }[name]  # fmt: skip
+        scene.change(30)
+        before = scene.run(*ingest, "--incremental") if number % 3 else None  # else the killed command finds more to do
+        scene.change(20 if name in ("ingest", "incremental") else 0)
+        wait = scene.chance.uniform(0.2, 1.0) * longest.get(name, 0.8)
+        process = scene.start(*command)
+        try:
+            process.communicate(timeout=wait)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        if process.returncode == -signal.SIGKILL:
+            killed[name] += 1
+        where = f"round {number}, {name}, {wait:.3f} s"
+        if os.path.exists(scene.db + "-wal"):
+            wal += os.path.getsize(scene.db + "-wal") > 0
+        committed = set()
+        if os.path.exists(scene.db) and sqlite3.connect(scene.db).execute("select 1 from sqlite_schema").fetchone():
+            failures += [f"{where}: {line}" for line in scene.damage()]
+            committed = scene.embedded()
+        Model.embedded.clear()
+        started = time.perf_counter()
+        status, _, error = scene.run(*command)
+        longest[name] = time.perf_counter() - started
+        if status or (before and before[0]):
+            failures.append(f"{where}: exit {status} when run again: {error}")
+        asked = Counter(text.removeprefix(PROMPT) for text in Model.embedded)
+        twice = [text for text in asked if text in committed or asked[text] > 1]
+        failures += [f"{where}: {len(twice)} texts embedded twice"] if twice else []
+        if name == "store":
+            scene.stored[doc_id] = text
+        elif name == "delete":
+            scene.stored.pop(doc_id, None)
+        failures += [f"{where}: {line}" for line in [*scene.damage(), *lost(scene, name)]]
+        if number % 25 == 24:
+            failures += [f"{where}: not what a fresh ingest gives"] if not same_as_fresh(scene) else []
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(killed.items()))
+    print(f"kills    {sum(killed.values())} of {rounds} commands killed before their end ({counts}); {wal} left a -wal behind")
+    return failures
+
+
+def lost(scene: Scene, name: str) -> list[str]:
+    documents = {row[0]: row[4] for row in scene.contents()}
+    stored = {id: text for id, text in documents.items() if text is not None}
+    problems = [] if stored == scene.stored else ["a stored document is lost or not deleted"]
+    if name in ("ingest", "incremental"):
+        files = {f"memory/{path.name}" for path in scene.folder.iterdir()}
+        problems += [] if files == documents.keys() - stored.keys() else ["documents and files differ"]
+    return problems
+
+
+def same_as_fresh(scene: Scene) -> bool:
+    fresh = scene.db + ".fresh"
+    scene.run("ingest", "--path", str(scene.folder), "--incremental")
+    scene.run("ingest", "--path", str(scene.folder), "--db", fresh)
+    same = [row for row in scene.contents() if row[4] is None] == scene.contents(fresh)
+    os.remove(fresh)
+    return same
+
+
+def load(scene: Scene, searchers: int, seconds: float) -> list[str]:
+    failures: list[str] = []
+    done: Counter[str] = Counter()
+    end = time.monotonic() + seconds
+    scene.run("ingest", "--path", str(scene.folder))
+
+    def searching(number: int) -> None:
+        chance = random.Random(number)
+        while time.monotonic() < end:
+            status, out, error = scene.run("search", *chance.sample(WORDS, 2), "--mode", chance.choice(("hybrid", "keyword")))
+            if status or error or not json.loads(out):
+                failures.append(f"search: exit {status} {error}")
+            done["search"] += 1
+
+    def ingesting() -> None:
+        while time.monotonic() < end:
+            scene.change(60)
+            status, _, error = scene.run("ingest", "--path", str(scene.folder), "--incremental")
+            failures.extend([f"ingest: {error}"] if status else [])
+            done["ingest"] += 1
+
+    def storing() -> None:
+        while time.monotonic() < end:
+            status, _, error = scene.run(
+                "store", "--doc-id", f"d{done['store'] % 5}", "--text", f"gpu server {done['store']} " * 50
+            )
+            failures.extend([f"store: {error}"] if status else [])
+            done["store"] += 1
+
+    threads = [threading.Thread(target=searching, args=(number,)) for number in range(searchers)]
+    threads += [threading.Thread(target=ingesting), threading.Thread(target=storing)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    failures += scene.damage()
+    left = sorted(path.name for path in Path(scene.db).parent.iterdir())
+    failures += [f"left behind: {left}"] if left != ["config.json", "memory", "memory.db"] else []
+    counts = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
+    print(f"load     {searchers} at a time for {seconds:.0f} s: {counts} processes; {len(failures)} failed")
+    return failures
+
+
+def waiting(scene: Scene) -> list[str]:
+    times: dict[bool, list[float]] = {False: [], True: []}
+    with scene.open() as writer:
+        for number in range(2 * HELD):
+            held = number % 2 == 1
+            if held:
+                writer.connection.execute("begin immediate")
+                writer.connection.execute("update documents set indexed_at = indexed_at")
+            with scene.open() as reader:
+                started = time.perf_counter()
+                reader.search("gpu server")
+                times[held].append(time.perf_counter() - started)
+            if held:
+                writer.connection.execute("rollback")
+    free, beside = (statistics.median(times[held]) * 1000 for held in (False, True))
+    print(f"waiting  a search takes {free:.1f} ms, beside a held write lock {beside:.1f} ms: ratio {beside / free:.2f}")
+    return []
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=240, help="rounds of a command that is killed")
+    parser.add_argument("--searchers", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=30.0, help="of the parallel load")
+    parser.add_argument("--seed", type=int, default=2026)
+    args = parser.parse_args()
+    server = Listener(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    failures: list[str] = []
+    with tempfile.TemporaryDirectory() as top:
+        scene = Scene(Path(top), f"http://127.0.0.1:{server.server_address[1]}", random.Random(args.seed))
+        failures += kills(scene, args.kills)
+        failures += load(scene, args.searchers, args.seconds)
+        failures += waiting(scene)
+    for failure in failures[:20]:
+        print(f"FAILED   {failure}")
+    print(f"{len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

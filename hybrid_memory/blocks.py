@@ -1,0 +1,243 @@
+"""Keep embeddings and their bit planes in the database, in step with each other, inside the caller's transaction.
+
+An embedding is little-endian float32 of unit length in `chunks.embedding`. `chunks.slot` = 8,192 x block + place is where
+`vector_blocks` has its code (see bitplanes.py), and `live` has a bit for each place in use. All embeddings have one
+dimension: the first one's, until the last is dropped. Searching is vector.py's.
+"""
+
+import sqlite3
+import struct
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
+from math import hypot, inf
+
+from . import bitplanes
+from .bitplanes import PLACES
+
+FLOAT_BYTES = 4
+EVERY_PLACE = (1 << PLACES) - 1
+UNIT = 1e-7  # a length this near to 1 is 1: it may come from rounding to float32
+SAMPLE = 1024  # embeddings whose mean is the center; more would find no more
+SPARSE = PLACES // 4  # so few live places are moved to another block that has room
+
+BLOCKS = "select block, live, center, planes from vector_blocks order by block"
+BLOCK = "select live, planes from vector_blocks where block = ?"
+LIVE = "select block, live from vector_blocks"
+CENTER = "select center from vector_blocks limit 1"
+SET_LIVE = "update vector_blocks set live = ? where block = ?"
+SET_BLOCK = """
+insert into vector_blocks (block, live, center, planes) values (?, ?, ?, ?)
+on conflict (block) do update set live = excluded.live, planes = excluded.planes
+"""
+DELETE_BLOCK = "delete from vector_blocks where block = ?"
+DELETE_BLOCKS = "delete from vector_blocks"
+
+IN_BLOCK = "select id, embedding, slot from chunks where slot between ? and ?"
+SLOTLESS = "select id, embedding from chunks where embedding is not null and slot is null limit ?"
+SLOTS = "select slot from chunks where id in (select value from json_each(?)) and slot is not null"
+USED_BLOCKS = "select distinct slot / ? from chunks where slot is not null"
+COMMONEST_SIZE = """
+select length(embedding) from chunks where embedding is not null group by 1 order by count(*) desc limit 1
+"""
+SAMPLED = """
+select embedding
+from   chunks
+where  id in (select id from chunks where embedding is not null order by id * 2654435761 % 4294967296 limit ?)
+"""  # from all over the store, and the same each time
+UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
+ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
+
+SET_EMBEDDING = "update chunks set embedding = ?, truncated = ? where id = ?"
+SET_SLOT = "update chunks set slot = ? where id = ?"
+CLEAR = """
+update chunks set embedding = null, slot = null, truncated = 0
+where  id in (select value from json_each(?)) and embedding is not null
+"""
+CLEAR_OTHERS = """
+update chunks set embedding = null, slot = null, truncated = 0
+where  (embedding is not null or slot is not null) and length(embedding) is not ?
+"""
+CLEAR_SLOTS = "update chunks set slot = null where slot between ? and ?"
+
+
+def encode_embedding(vector: Sequence[float]) -> bytes:
+    """Little-endian float32. OverflowError for a component beyond its range."""
+    return struct.pack(f"<{len(vector)}f", *vector)
+
+
+def decode_embedding(data: bytes) -> list[float]:
+    """The inverse of `encode_embedding`. ValueError if the bytes are not whole floats."""
+    if len(data) % FLOAT_BYTES:
+        raise ValueError(f"{len(data)} bytes are no float32 vector: not a multiple of {FLOAT_BYTES}")
+    return list(struct.unpack(f"<{len(data) // FLOAT_BYTES}f", data))
+
+
+def unit(vector: Sequence[float]) -> tuple[float, ...] | None:
+    """Scaled to length 1; None for one that is empty, zero or not finite."""
+    length = hypot(*vector)
+    if not 0 < length < inf:  # NaN is neither
+        return None
+    return tuple(vector) if abs(length - 1) < UNIT else tuple(component / length for component in vector)
+
+
+def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[float], bool]]) -> list[int]:
+    """Give chunks their embeddings: (chunks.id, embedding, was the text cut to fit the model?).
+
+    Returns the ids refused, whose embedding is empty, zero or not finite: they are left without. ValueError, before
+    anything is written, for an embedding that has not the store's dimension.
+    """
+    size = dims(conn)
+    units: dict[int, tuple[bytes, bool]] = {}
+    refused = []
+    for id, embedding, truncated in rows:
+        vector = unit(decode_embedding(embedding) if isinstance(embedding, bytes) else embedding)
+        if vector is None:
+            refused.append(id)
+            continue
+        size = size or len(vector)
+        if len(vector) != size:
+            raise ValueError(f"the embedding of chunk {id} has {len(vector)} dimensions, the others have {size}")
+        units[id] = encode_embedding(vector), truncated
+    drop(conn, [*units, *refused])
+    before = sum(_counts(conn).values())
+    conn.executemany(SET_EMBEDDING, [(data, truncated, id) for id, (data, truncated) in units.items()])
+    if _centerings(before) < _centerings(before + len(units)):
+        rebuild(conn)
+    else:
+        _place(conn, [(id, data) for id, (data, _) in units.items()], _center(conn))
+    return refused
+
+
+def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
+    """Take their embeddings and slots from chunks. To be called before their rows are deleted."""
+    ids = as_json(chunk_ids)
+    freed = by_block(slot for (slot,) in conn.execute(SLOTS, (ids,)))
+    conn.execute(CLEAR, (ids,))
+    touched = [(block, live) for block, live in conn.execute(LIVE) if block in freed]
+    for block, live in touched:
+        remaining = int.from_bytes(live, "little") & ~bitplanes.mask(freed[block])
+        conn.execute(SET_LIVE, (remaining.to_bytes(len(live), "little"), block))
+    for block, _ in touched:  # only now: chunks move from one to another
+        _compact(conn, block)
+
+
+def rebuild(conn: sqlite3.Connection) -> None:
+    """Make all blocks anew from the embeddings, about the mean of these. Chunks keep their slots.
+
+    Of embeddings of several dimensions the commonest remain; the others are dropped.
+    """
+    (size,) = conn.execute(COMMONEST_SIZE).fetchone() or (0,)
+    conn.execute(CLEAR_OTHERS, (size,))
+    conn.execute(DELETE_BLOCKS)
+    if size:
+        sample = conn.execute(SAMPLED, (SAMPLE,))
+        center = encode_embedding(bitplanes.mean(decode_embedding(data) for (data,) in sample))
+        for (block,) in conn.execute(USED_BLOCKS, (PLACES,)).fetchall():
+            _write(conn, block, {slot % PLACES: data for _, data, slot in _chunks_in(conn, block)}, center)
+        while rows := conn.execute(SLOTLESS, (PLACES,)).fetchall():
+            _place(conn, rows, center)
+
+
+def check(conn: sqlite3.Connection) -> list[str]:
+    """What does not agree between embeddings, slots and blocks, a line each. `rebuild` mends all but lengths."""
+    problems = [f"chunk {id} has an embedding or a slot, but not both" for (id,) in conn.execute(UNPAIRED)]
+    problems += [f"chunk {id} has slot {slot}, but there is no such block" for id, slot in conn.execute(ASTRAY, (PLACES,))]
+    common = _center(conn)
+    center = decode_embedding(common)
+    for block, live, own, planes in conn.execute(BLOCKS):
+        chunks = {slot % PLACES: (id, data or b"") for id, data, slot in _chunks_in(conn, block)}
+        if own != common or len(planes) != len(center) * len(live):
+            problems.append(f"block {block} has another center or size than it should have")
+            continue
+        if int.from_bytes(live, "little") != bitplanes.mask(chunks):
+            problems.append(f"block {block} has other live places than its chunks have slots")
+        codes = {}
+        for place, (id, data) in chunks.items():
+            if len(data) != len(common) or abs(hypot(*decode_embedding(data)) - 1) > 2 * UNIT:
+                problems.append(f"chunk {id} has an embedding of another dimension, or of another length than 1")
+            elif place < 8 * len(live):
+                codes[place] = bitplanes.code(decode_embedding(data), center)
+        if codes:
+            expected = bitplanes.insert(planes, codes, len(live))
+            wrong = bitplanes.places(bitplanes.differing(planes, expected, len(live)))
+            problems += [f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong]
+    return problems
+
+
+def dims(conn: sqlite3.Connection) -> int:
+    """Of the store's embeddings; 0 while there are none."""
+    return len(_center(conn)) // FLOAT_BYTES
+
+
+def by_block(slots: Iterable[int]) -> dict[int, list[int]]:
+    """Places by block: [3, 8195] -> {0: [3], 1: [3]}"""
+    blocks: dict[int, list[int]] = {}
+    for slot in slots:
+        blocks.setdefault(slot // PLACES, []).append(slot % PLACES)
+    return blocks
+
+
+def as_json(numbers: Iterable[int]) -> str:
+    """One parameter for any number of numbers."""
+    return str(list(numbers))
+
+
+def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
+    """In the roomiest block, the rest in new ones: the chunks of a document come to one block or two."""
+    counts = _counts(conn)
+    roomiest = sorted(counts, key=lambda block: counts[block])[:1]
+    for block in chain(roomiest, count(max(counts, default=-1) + 1)):
+        if not rows:
+            return
+        live, _ = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
+        free = bitplanes.places(~int.from_bytes(live, "little") & EVERY_PLACE)
+        taken = dict(zip(free, rows, strict=False))
+        rows = rows[len(taken) :]
+        if taken:
+            _write(conn, block, {place: data for place, (_, data) in taken.items()}, center)
+            conn.executemany(SET_SLOT, [(block * PLACES + place, id) for place, (id, _) in taken.items()])
+
+
+def _write(conn: sqlite3.Connection, block: int, embeddings: dict[int, bytes], center: bytes) -> None:
+    """Code the embeddings at these places. The planes are as wide as the last place asks for, in powers of two."""
+    live, planes = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
+    width = max(len(live), 1 << (max(embeddings) // 8).bit_length())
+    live = (int.from_bytes(live, "little") | bitplanes.mask(embeddings)).to_bytes(width, "little")
+    middle = decode_embedding(center)
+    codes = {place: bitplanes.code(decode_embedding(data), middle) for place, data in embeddings.items()}
+    conn.execute(SET_BLOCK, (block, live, center, bitplanes.insert(planes, codes, width)))
+
+
+def _compact(conn: sqlite3.Connection, block: int) -> None:
+    """Move the last few of a block to the roomiest other, if it has room. Each fills a hole that a deletion left."""
+    counts = _counts(conn)
+    n = counts.pop(block)
+    if n <= min(SPARSE, PLACES - min(counts.values(), default=PLACES)):
+        center = _center(conn)
+        rows = [(id, data) for id, data, _ in _chunks_in(conn, block)]
+        conn.execute(CLEAR_SLOTS, _slots(block))
+        conn.execute(DELETE_BLOCK, (block,))
+        _place(conn, rows, center)
+
+
+def _centerings(n: int) -> int:
+    """How often a store has been centered when it has grown to n: at 1, 4, 16, 64, 256 and 1,024."""
+    return (min(n, SAMPLE).bit_length() + 1) // 2
+
+
+def _center(conn: sqlite3.Connection) -> bytes:
+    (center,) = conn.execute(CENTER).fetchone() or (b"",)
+    return bytes(center)
+
+
+def _counts(conn: sqlite3.Connection) -> dict[int, int]:
+    """Live places by block."""
+    return {block: int.from_bytes(live, "little").bit_count() for block, live in conn.execute(LIVE)}
+
+
+def _chunks_in(conn: sqlite3.Connection, block: int) -> sqlite3.Cursor:
+    return conn.execute(IN_BLOCK, _slots(block))
+
+
+def _slots(block: int) -> tuple[int, int]:
+    return block * PLACES, block * PLACES + PLACES - 1
