@@ -29,6 +29,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,7 @@ def kills(scene: Scene, rounds: int) -> list[str]:
         if os.path.exists(scene.db + "-wal"):
             wal += os.path.getsize(scene.db + "-wal") > 0
         committed = set()
-        if os.path.exists(scene.db) and sqlite3.connect(scene.db).execute("select 1 from sqlite_schema").fetchone():
+        if has_tables(scene.db):
             failures += [f"{where}: {line}" for line in scene.damage()]
             committed = scene.embedded()
         Model.embedded.clear()
@@ -283,6 +284,13 @@ def waiting(scene: Scene) -> list[str]:
     free, beside = (statistics.median(times[held]) * 1000 for held in (False, True))
     print(f"waiting  a search takes {free:.1f} ms, beside a held write lock {beside:.1f} ms: ratio {beside / free:.2f}")
     return []
+
+
+def has_tables(path: str) -> bool:
+    if not os.path.exists(path):
+        return False
+    with closing(sqlite3.connect(path)) as conn:
+        return conn.execute("select 1 from sqlite_schema").fetchone() is not None
 
 
 def main() -> int:

@@ -25,7 +25,8 @@ _PAIRED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
 _TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
-_SEPARATOR = re.compile(r"[\s\[\](){}<>\"“”„«»`|,;]+")  # of pieces: also the brackets and quotes that markdown puts around them
+_ASCII_BREAKS = {code: " " for code in range(0x80) if not chr(code).isalnum()}
+_SEPARATORS = dict.fromkeys(map(ord, '[](){}<>"“”„«»`|,;'), " ")  # of pieces, besides white space: what markdown puts around them
 _LEADING, _TRAILING = "*_':!?", "*_':!?."  # a sentence's, not an identifier's
 _HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}  # no mark comes there: see fold
@@ -39,6 +40,7 @@ _NO_TOKEN = re.compile(r"(?:[^\w\ue000-\uf8ff]|_)+")
 _FTS5_TEXT = r'("(?:[^"]|"")*"|[\w\x1a\x80-\U0010ffff]+)(\s*\*)?'
 _QUOTE = re.compile('["“”„«»]')
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_HUMP = re.compile("[a-z0-9][A-Z]")
 _CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
 
 _LETTERS = str.maketrans({
@@ -127,7 +129,7 @@ def searchable(text: str) -> str:
     """
     folded = fold(text)
     if folded.isascii():
-        return " ".join(_TOKEN.findall(folded))
+        return " ".join(folded.translate(_ASCII_BREAKS).split())  # a third of the time that a regular expression takes
     return " ".join(token.text for token in tokens(folded))
 
 
@@ -136,13 +138,15 @@ def identifiers(text: str) -> str:
 
     'call getUserName() of a/b.c' -> 'get User Name a\\uf82fb\\uf82ec'
     """
-    words = [part for word in _CAMEL_WORD.findall(text) for part in _CAMEL.findall(word)]
+    camel_words = _CAMEL_WORD.findall(text) if _HUMP.search(text) else []
+    words = [part for word in camel_words for part in _CAMEL.findall(word)]
     return " ".join([*words, *symbolic(fold(text))])
 
 
 def symbolic(folded: str) -> list[str]:
     """The pieces of folded text that symbols are part of, each as one token; not words joined by hyphens, as any may be."""
-    found = (piece.rstrip(_TRAILING).lstrip(_LEADING) for piece in _SEPARATOR.split(folded) if not piece.isalnum())
+    split = folded.translate(_SEPARATORS).split()
+    found = (piece.rstrip(_TRAILING).lstrip(_LEADING) for piece in split if not piece.isalnum())
     marked = (piece for piece in found if len(piece) <= LONGEST_IDENTIFIER and not _HYPHENED.fullmatch(piece))
     pairs = ((piece, piece.translate(_SYMBOLS)) for piece in marked if _TOKEN.search(piece))
     return [token for piece, token in pairs if token != piece and _TOKEN.fullmatch(token)]

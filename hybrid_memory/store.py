@@ -182,6 +182,9 @@ class HybridStore:
     def _snapshot(self) -> Iterator[None]:
         """One state of the store for several statements, whoever writes meanwhile. Waits for nobody."""
         with self._errors("cannot read"):
+            if self.connection.in_transaction:  # of the caller, who sees one state already
+                yield
+                return
             self.connection.execute("begin")
             try:
                 yield

@@ -6,6 +6,7 @@ Reads what blocks.py keeps, and stands for it: both are `vector` to the rest of 
 import sqlite3
 import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from heapq import nsmallest
 from importlib import import_module
 from math import dist
@@ -14,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 from . import bitplanes
 from .bitplanes import PLACES
 from .blocks import (
-    BLOCKS,
     FLOAT_BYTES,
+    LIVE,
     as_json,
     by_block,
     check,
     decode_embedding,
-    dims,
     drop,
     encode_embedding,
     put,
+    read_center,
+    read_planes,
     rebuild,
     unit,
 )
@@ -43,9 +45,9 @@ __all__ = [
     "rebuild",
 ]
 
-FIRST = 200  # candidates of a search, or twice its limit; then as many again, and so on
+FIRST = 100  # candidates of a search, or twice its limit; then as many again, then twice as many, and so on
 DEPTH = 20  # a smaller limit is searched like this one: fewer results tell too little about the candidates to come
-STEADY = 50  # enough candidates: the last of them were news to no more than one in 50 of the results
+NEWS = 0.03  # of the results: no more of them among the last candidates, and there were enough
 BATCH = 2048  # rows of an exact scan that are in memory at a time
 SLACK = 1e-5  # sums of float32 are off by less
 
@@ -84,11 +86,7 @@ def _rank(hit: Hit) -> tuple[float, int]:
 
 
 class VectorSearch:
-    """The chunks nearest to a query by the cosine of their embeddings.
-
-    A search takes more than one statement. In a transaction they see one state of the store; without one, a chunk written
-    in between may be missed, but no score is wrong.
-    """
+    """The chunks nearest to a query by the cosine of their embeddings."""
 
     def __init__(self, conn: sqlite3.Connection, embedder: "Embedder") -> None:
         self._conn = conn
@@ -96,11 +94,13 @@ class VectorSearch:
 
     def search(self, query: str, limit: int = 10, *, exact: bool = False) -> list[dict[str, Any]]:
         """`nearest` for a text: doc_id, chunk_id, heading, text, score, source. Empty if it could not be embedded."""
+        vector = self._embedder.embed(query)
         results = []
-        for id, score in self.nearest(self._embedder.embed(query), limit, exact=exact):
-            row = self._conn.execute(RESULT, (id,)).fetchone()
-            chunk = dict(zip(("doc_id", "chunk_id", "heading", "text"), row, strict=True))
-            results.append({**chunk, "score": score, "source": "vector"})
+        with _one_state(self._conn):
+            for id, score in self.nearest(vector, limit, exact=exact):
+                row = self._conn.execute(RESULT, (id,)).fetchone()
+                chunk = dict(zip(("doc_id", "chunk_id", "heading", "text"), row, strict=True))
+                results.append({**chunk, "score": score, "source": "vector"})
         return results
 
     def nearest(
@@ -111,11 +111,12 @@ class VectorSearch:
         `slots` are the chunks.slot to choose from, None all. `exact` compares every embedding, with numpy if it is there.
         Nothing is near an empty, zero or not finite vector. ValueError for one that has not the store's dimension.
         """
-        query = self._query(vector)
-        if query is None or limit < 1:
-            return []
-        found = self._scan(query, limit, slots) if exact else self._propose(query, limit, slots)
-        return [(id, cosine) for id, cosine in found[:limit] if cosine > 0]
+        with _one_state(self._conn):
+            query = self._query(vector)
+            if query is None or limit < 1:
+                return []
+            found = self._scan(query, limit, slots) if exact else self._propose(query, limit, slots)
+            return [(id, cosine) for id, cosine in found[:limit] if cosine > 0]
 
     def scores(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
         """The cosine of each of the chunks that has an embedding. ValueError as for `nearest`."""
@@ -123,11 +124,11 @@ class VectorSearch:
         return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),)))) if query else {}
 
     def _query(self, vector: Sequence[float]) -> Vector | None:
-        size = dims(self._conn)
-        if not vector or not size:
+        dims = len(read_center(self._conn)) // FLOAT_BYTES
+        if not vector or not dims:
             return None
-        if len(vector) != size:
-            raise ValueError(f"the query has {len(vector)} dimensions, the store's embeddings have {size}")
+        if len(vector) != dims:
+            raise ValueError(f"the query has {len(vector)} dimensions, the store's embeddings have {dims}")
         return unit(vector)
 
     def _propose(self, query: Vector, limit: int, slots: Collection[int] | None) -> list[Hit]:
@@ -141,7 +142,7 @@ class VectorSearch:
             hits = _hits(query, self._conn.execute(BY_SLOT, (as_json(candidates),)))
             bar = max(found[-1][1], 0.0) if len(found) == depth else 0.0
             found = nsmallest(depth, found + hits, key=_rank)
-            if sum(cosine > bar for _, cosine in hits) <= depth // STEADY:
+            if sum(cosine > bar for _, cosine in hits) <= NEWS * depth:
                 break
         return found
 
@@ -151,17 +152,16 @@ class VectorSearch:
             yield slots
             return
         allowed = None if slots is None else by_block(slots)
-        weights: list[int] = []
+        weights = bitplanes.weights(query, decode_embedding(read_center(self._conn)))
         blocks, places, counters = [], [], []
-        for block, live, center, planes in self._conn.execute(BLOCKS):
+        for block, live in self._conn.execute(LIVE).fetchall():
             mask = int.from_bytes(live, "little")
             if allowed is not None:
                 mask &= bitplanes.mask(allowed.get(block, ()))
             if mask:
-                weights = weights or bitplanes.weights(query, decode_embedding(center))
                 blocks.append(block)
                 places.append(mask)
-                counters.append(bitplanes.counters(planes, weights))
+                counters.append(bitplanes.counters(read_planes(self._conn, block), len(live), weights))
         for chosen in bitplanes.ranked(counters, places, n):
             yield [b * PLACES + place for b, mask in zip(blocks, chosen, strict=True) for place in bitplanes.places(mask)]
 
@@ -174,6 +174,19 @@ class VectorSearch:
             rows = [(id, data) for id, data, slot in batch if len(data) == size and (allowed is None or slot in allowed)]
             found = nsmallest(limit, found + _hits(query, _likely(query, rows, limit)), key=_rank)
         return found
+
+
+@contextmanager
+def _one_state(conn: sqlite3.Connection) -> Iterator[None]:
+    """For all statements together: another process may put other chunks into the slots between two of them."""
+    if conn.in_transaction:
+        yield
+        return
+    conn.execute("begin")
+    try:
+        yield
+    finally:
+        conn.execute("rollback")  # nothing was written
 
 
 def _likely(query: Vector, rows: list[Row], limit: int) -> list[Row]:

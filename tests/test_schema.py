@@ -122,7 +122,7 @@ def test_creation_is_all_or_nothing(db_path: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_sqlite_without_fts5_is_named(db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "SCHEMA", schema.SCHEMA.replace("using fts5(", "using fts5_missing("))
+    monkeypatch.setattr(schema, "KEYWORD_INDEX", schema.KEYWORD_INDEX.replace("using fts5(", "using fts5_missing("))
     with pytest.raises(StoreError, match="built without FTS5"):
         schema.connect(db_path, create=True)
 

@@ -268,7 +268,7 @@ def test_many_blocks_are_ranked_as_one(conn: sqlite3.Connection, monkeypatch: py
     for query in FAMILIES["clusters"](rnd, 10):
         read.clear()
         found = search.nearest(query, 10)
-        assert 2 * vector.FIRST <= sum(read) < 2.5 * vector.FIRST  # not so many of each
+        assert 2 * vector.FIRST <= sum(read) < 4 * vector.FIRST  # of all blocks, not of each
         assert found == search.nearest(query, 10, exact=True)
     assert conn.execute("select count(*) from vector_blocks").fetchone()[0] >= ROWS // 64
 
@@ -294,7 +294,7 @@ def test_clear_results_take_few_candidates(conn: sqlite3.Connection, monkeypatch
         read.clear()
         search.nearest(query, 10)
         assert len(read) == 2  # the first lot, and one that brought no news
-        assert 2 * vector.FIRST <= sum(read) < 2.5 * vector.FIRST  # with those that tie with the last
+        assert 2 * vector.FIRST <= sum(read) < 4 * vector.FIRST  # with those that tie
 
 
 def test_candidates_are_more_where_the_codes_tell_little(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
