@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from . import __version__, config
-from .errors import HybridMemoryError, UsageError
+from .errors import HybridMemoryError, SourceError, UsageError
 from .store import MODES, HybridStore
 
 EPILOG = """\
@@ -147,9 +147,9 @@ def _read_text(path: str) -> str:
         with open(0 if path == "-" else path, "rb") as file:
             return file.read().decode()
     except OSError as error:
-        raise HybridMemoryError(f"cannot read {path}: {error.strerror}") from error
+        raise SourceError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise HybridMemoryError(f"cannot read {path}: not UTF-8 at byte {error.start}") from error
+        raise SourceError(f"cannot read {path}: not UTF-8 at byte {error.start}") from error
 
 
 def run_search(args: argparse.Namespace) -> int:
@@ -171,6 +171,8 @@ def run_search(args: argparse.Namespace) -> int:
 def run_ingest(args: argparse.Namespace) -> int:
     from .ingest import Ingest
 
+    if not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # before a database is made for nothing
+        raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
     with _open(args, create=True) as store:
         job = Ingest(
             store,

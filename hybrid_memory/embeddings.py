@@ -22,6 +22,8 @@ BUILTIN_ADVICE = (
     "`ollama pull nomic-embed-text`, then `hybrid-memory reindex --embeddings --provider ollama`"
 )
 
+MISFIT = "the model's vectors do not fit the store's any more; `hybrid-memory reindex --embeddings` makes all anew"
+
 KNOWN = "select embedding, truncated from chunks where content_hash = ? and embedding is not null limit 1"
 
 PENDING = """

@@ -101,7 +101,8 @@ class HybridStore:
         vectors = self._new_vectors(prepared.texts)
         with self.transaction():
             if self.embedder and not embeddings.adopt(self.connection, self.embedder, vectors):
-                vectors = {}  # another process took another model meanwhile: the next ingest embeds it
+                self._warn(embeddings.MISFIT)
+                vectors = {}
             self.put(prepared, vectors)
         return len(prepared.chunks)
 
@@ -231,7 +232,7 @@ class HybridStore:
                 break  # a server that embeds none of so many is down, or has another model
             with self.transaction():
                 if not embeddings.adopt(self.connection, self.embedder, vectors):
-                    self._warn("another process took another model meanwhile; what it left is embedded by the next ingest")
+                    self._warn(embeddings.MISFIT)
                     break
                 rows = embeddings.unchanged(self.connection, batch)
                 found = [(id, *vectors[content_hash]) for id, content_hash in rows if content_hash in vectors]
@@ -295,10 +296,10 @@ class HybridStore:
         problem = self._why_no_vectors(mode)
         embedder = None if problem else self.embedder
         query_vector = self._query_vector(query, embedder) if embedder else []
-        if query_vector:
+        if query_vector and len(query_vector) == (embeddings.of_store(self.connection) or {}).get("dims"):
             return query_vector
         if embedder:
-            problem = embeddings.problem(embedder) or "the query could not be embedded"
+            problem = embeddings.MISFIT if query_vector else embeddings.problem(embedder) or "the query could not be embedded"
             if mode == "vector":
                 raise EmbedderError(problem)
         self._warn(problem)

@@ -190,8 +190,9 @@ def test_wrong_usage_is_told_in_a_line_and_exits_2(run: Run, args: str, message:
         ("stats --config missing.json", "cannot read the config file missing.json"),
     ],
 )
-def test_missing_input_is_named_and_exits_1(run: Run, args: str, message: str) -> None:
+def test_missing_input_is_named_and_exits_1(run: Run, args: str, message: str, tmp_path: Path) -> None:
     done = run(*args.split())
+    assert not (tmp_path / "cli.db").exists()
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1

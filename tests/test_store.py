@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory import ConfigError, EmbedderError, HybridStore, StoreError
+from hybrid_memory import ConfigError, EmbedderError, HybridStore, StoreError, embeddings
 from tests.conftest import TopicEmbedder
 
 NOTE = """\
@@ -186,6 +186,19 @@ def test_a_model_that_does_not_answer_costs_no_embeddings(store: HybridStore, db
         assert second.embed_pending() == 0
         assert second.warnings == ["not pulled; run `ollama pull animals`"]
         assert second.stats()["embedded_count"] == 1
+
+
+def test_a_model_that_changes_its_dimension_is_noticed(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("a", "gpu server")
+    whole = embedder._vector
+    embedder._vector = lambda text: whole(text)[:4]  # type: ignore[method-assign]
+    assert store.search("gpu")[0]["source"] == "keyword"
+    store.store("b", "dog")
+    assert store.warnings == [embeddings.MISFIT]
+    assert store.stats()["pending_count"] == 1
+    store.reindex(anew=True)
+    assert store.stats()["embeddings"]["dims"] == 4
+    assert store.search("dog")[0]["source"] == "hybrid"
 
 
 def test_latest_is_the_same_model_as_no_tag(store: HybridStore, db_path: str) -> None:
