@@ -62,12 +62,14 @@ class ProgressLine:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._stage, self._started, self._drawn = "", 0.0, 0.0
+        self._stage, self._drawn = "", 0.0
+        self._started = self._called = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         if progress.stage != self._stage:
-            self._stage, self._started = progress.stage, now
+            self._stage, self._started = progress.stage, self._called
+        self._called = now
         finished = progress.done >= progress.total
         if now - self._drawn < 0.1 and not finished:
             return
