@@ -145,11 +145,17 @@ def identifiers(text: str) -> str:
 
 def symbolic(folded: str) -> list[str]:
     """The pieces of folded text that symbols are part of, each as one token; not words joined by hyphens, as any may be."""
-    split = folded.translate(_SEPARATORS).split()
-    found = (piece.rstrip(_TRAILING).lstrip(_LEADING) for piece in split if not piece.isalnum())
-    marked = (piece for piece in found if len(piece) <= LONGEST_IDENTIFIER and not _HYPHENED.fullmatch(piece))
-    pairs = ((piece, piece.translate(_SYMBOLS)) for piece in marked if _TOKEN.search(piece))
-    return [token for piece, token in pairs if token != piece and _TOKEN.fullmatch(token)]
+    found = []
+    for piece in folded.translate(_SEPARATORS).split():
+        if piece.isalnum():
+            continue
+        piece = piece.rstrip(_TRAILING).lstrip(_LEADING)
+        if piece.isalnum() or len(piece) > LONGEST_IDENTIFIER or _HYPHENED.fullmatch(piece) or not _TOKEN.search(piece):
+            continue
+        token = piece.translate(_SYMBOLS)
+        if token != piece and _TOKEN.fullmatch(token):
+            found.append(token)
+    return found
 
 
 def name(path: str) -> str:

@@ -77,6 +77,8 @@ def conflict(conn: sqlite3.Connection, embedder: "Embedder") -> str | None:
 
 def known(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> Vectors:
     """What the store has already, from any document."""
+    if of_store(conn) is None:
+        return {}
     found = ((h, conn.execute(KNOWN, (h,)).fetchone()) for h in hashes)
     return {h: row for h, row in found if row}
 

@@ -36,8 +36,9 @@ values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collecti
 PUT_CHUNK = """
 insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
 values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
-returning id
 """
+
+CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
 
 STATS = """
 select (select count(*) from documents)                       as doc_count,
@@ -120,11 +121,10 @@ class HybridStore:
         vectors = {**embeddings.known(self.connection, prepared.texts), **(new_vectors or {})}
         self.remove(prepared.row["doc_id"])
         self.connection.execute(PUT_DOCUMENT, prepared.row)
-        items = []
-        for chunk in prepared.chunks:
-            (chunk_row_id,) = self.connection.execute(PUT_CHUNK, chunk).fetchone()
-            if chunk["content_hash"] in vectors:
-                items.append((chunk_row_id, *vectors[chunk["content_hash"]]))
+        self.connection.executemany(PUT_CHUNK, prepared.chunks)
+        ids = self.connection.execute(CHUNKS_OF, (prepared.row["doc_id"],)).fetchall()
+        hashes = (chunk["content_hash"] for chunk in prepared.chunks)
+        items = [(id, *vectors[h]) for (id,), h in zip(ids, hashes, strict=True) if h in vectors]
         self._fts.add_document(prepared.row["doc_id"])
         vector.put(self.connection, items)
 
@@ -135,7 +135,7 @@ class HybridStore:
 
     def remove(self, doc_id: str) -> int:
         """`delete` inside `transaction`."""
-        ids = [id for (id,) in self.connection.execute("select id from chunks where doc_id = ?", (doc_id,))]
+        ids = [id for (id,) in self.connection.execute(CHUNKS_OF, (doc_id,))]
         vector.drop(self.connection, ids)
         self._fts.remove(ids)
         self.connection.execute("delete from chunks where doc_id = ?", (doc_id,))
