@@ -1,5 +1,6 @@
 import sqlite3
 import unicodedata
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -146,13 +147,11 @@ def test_fts5_expression_is_folded_and_its_syntax_left(expression: str, written:
 
 
 def fts5_tokens(text: str) -> list[str]:
-    conn = sqlite3.connect(":memory:")
-    conn.execute("create virtual table t using fts5(x, tokenize = 'unicode61 remove_diacritics 2')")
-    conn.execute("create virtual table v using fts5vocab(t, instance)")
-    conn.execute("insert into t values (?)", (text,))
-    found = [term for (term,) in conn.execute("select term from v order by offset")]
-    conn.close()
-    return found
+    with closing(sqlite3.connect(":memory:")) as conn:
+        conn.execute("create virtual table t using fts5(x, tokenize = 'unicode61 remove_diacritics 2')")
+        conn.execute("create virtual table v using fts5vocab(t, instance)")
+        conn.execute("insert into t values (?)", (text,))
+        return [term for (term,) in conn.execute("select term from v order by offset")]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -2,6 +2,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import given, settings
@@ -269,6 +270,13 @@ def test_a_store_that_shrinks_gives_its_blocks_back(conn: sqlite3.Connection, sm
     assert check(conn) == []
 
 
+def test_blocks_that_one_deletion_leaves_mostly_dead_move_together(conn: sqlite3.Connection, small_blocks: None) -> None:
+    add(conn, range(1, 5 * PLACES + 1))
+    remove(conn, [id for id in range(1, 4 * PLACES + 1) if id % PLACES > 5])
+    assert block_count(conn) == 3
+    assert check(conn) == []
+
+
 # All of it, at random
 
 STEPS = st.lists(
@@ -280,9 +288,8 @@ STEPS = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(STEPS)
 def test_blocks_agree_with_the_chunks_after_any_sequence(steps: list[tuple[str, int]]) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
+    with pytest.MonkeyPatch.context() as monkeypatch, closing(schema.connect(":memory:", create=True)) as conn:
         shrink(monkeypatch)
-        conn = schema.connect(":memory:", create=True)
         expected: dict[int, list[float]] = {}
         fresh = 1
         for step, seed in steps:

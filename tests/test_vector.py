@@ -3,6 +3,8 @@ import random
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -276,11 +278,10 @@ def test_many_blocks_are_ranked_as_one(conn: sqlite3.Connection, monkeypatch: py
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 100), st.integers(1, 20), st.integers(1, 150), st.randoms(use_true_random=False))
 def test_a_store_of_few_vectors_is_searched_exactly(n: int, dims: int, limit: int, rnd: random.Random) -> None:
-    conn = schema.connect(":memory:", create=True)
-    search = fill(conn, [[rnd.choice([-1.0, 0.0, 1.0, 2.0]) for _ in range(dims)] for _ in range(n)], batch=7)
-    query = [rnd.gauss(0, 1) for _ in range(dims)]
-    assert search.nearest(query, limit) == search.nearest(query, limit, exact=True)
-    conn.close()
+    with closing(schema.connect(":memory:", create=True)) as conn:
+        search = fill(conn, [[rnd.choice([-1.0, 0.0, 1.0, 2.0]) for _ in range(dims)] for _ in range(n)], batch=7)
+        query = [rnd.gauss(0, 1) for _ in range(dims)]
+        assert search.nearest(query, limit) == search.nearest(query, limit, exact=True)
 
 
 # How many candidates
@@ -317,6 +318,27 @@ def test_candidates_are_read_by_the_index_of_slots(conn: sqlite3.Connection) -> 
     for statement in (vector.BY_SLOT, vector.BY_ID):
         plan = [row[3] for row in conn.execute(f"explain query plan {statement}", ("[1]",))]
         assert not any(step.startswith("SCAN chunks") for step in plan), plan
+
+
+def test_a_search_sees_one_state_while_another_connection_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "memory.db")
+    reader = schema.connect(path, create=True)
+    search = fill(reader, [[1, i] for i in range(300)])
+    expected = search.nearest([1.0, 0.0], exact=True)
+    read_planes = vector.read_planes
+
+    def slow(conn: sqlite3.Connection, block: int) -> bytes:
+        writer = schema.connect(path)
+        vector.drop(writer, range(1, 200))
+        writer.close()
+        return read_planes(conn, block)
+
+    monkeypatch.setattr(vector, "read_planes", slow)
+    assert search.nearest([1.0, 0.0]) == expected
+    assert not reader.in_transaction
+    monkeypatch.undo()
+    assert [id for id, _ in search.nearest([1.0, 0.0], 2)] == [200, 201]
+    reader.close()
 
 
 # Filters
