@@ -359,9 +359,11 @@ def test_check_tells_the_damage_and_rebuild_mends_it(conn: sqlite3.Connection, d
     assert check(conn) == []
 
 
-def test_check_tells_of_an_embedding_that_is_no_unit_vector(conn: sqlite3.Connection) -> None:
+@pytest.mark.parametrize("number", ["00000000", "0000c07f"], ids=["zero", "NaN"])
+def test_check_tells_of_an_embedding_that_is_no_unit_vector(conn: sqlite3.Connection, number: str) -> None:
     add(conn, range(1, 21))
-    conn.execute("update chunks set embedding = zeroblob(length(embedding)) where id = 3")
+    (size,) = conn.execute("select length(embedding) from chunks where id = 3").fetchone()
+    conn.execute("update chunks set embedding = ? where id = 3", (bytes.fromhex(number) * (size // 4),))
     assert any("chunk 3" in problem and "length" in problem for problem in check(conn))
 
 
