@@ -4,133 +4,13 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from . import __version__, config
+from . import config
+from .arguments import SETTINGS, build_parser
 from .errors import HybridMemoryError, SourceError, UsageError
-from .store import MODES, HybridStore
-
-EPILOG = """\
-exit status:
-  0    answered, if only by an empty list
-  1    a failure that the message on stderr explains
-  2    wrong usage
-  130  interrupted
-
-The one JSON document of the answer goes to stdout, everything else to stderr.
-"""
-
-SETTINGS = {  # option -> config key
-    "db": "db_path",
-    "provider": "provider",
-    "ollama_url": "ollama_url",
-    "model": "model",
-    "chunk_size": "chunk_size",
-    "overlap": "chunk_overlap",
-    "keyword_weight": "keyword_weight",
-    "vector_weight": "vector_weight",
-}
-
-
-class Parser(argparse.ArgumentParser):
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
-
-    def error(self, message: str) -> NoReturn:
-        if message.startswith("unrecognized arguments: -"):
-            message += "; write a query that begins with - as --query=-x or after --"
-        print(f"hybrid-memory: {message} (see {self.prog} --help)", file=sys.stderr)
-        sys.exit(2)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="hybrid-memory", description="Hybrid search over an agent's markdown memory.", epilog=EPILOG)
-    parser.add_argument("--version", action="version", version=f"hybrid-memory {__version__}")
-    _add_global_options(parser, None)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-
-    def command(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=about, description=about)
-        sub.set_defaults(run=run)
-        _add_global_options(sub, argparse.SUPPRESS)  # or its defaults would undo what stands before the command
-        return sub
-
-    store = command("store", run_store, "Put a text into the memory, in place of the one with the same id.")
-    store.add_argument("--doc-id", required=True, metavar="ID")
-    text = store.add_mutually_exclusive_group(required=True)
-    text.add_argument("--text", metavar="TEXT")
-    text.add_argument("--file", metavar="PATH", help="read the text from a file; - is standard input")
-    store.add_argument("--metadata", nargs="+", action="extend", type=_key_value, default=[], metavar="KEY=VALUE")
-
-    search = command("search", run_search, "Find the chunks that answer a query, best first.")
-    search.add_argument("words", nargs="*", metavar="QUERY")
-    search.add_argument("--query", metavar="QUERY", help="the query; write --query=--maxfail for one that begins with -")
-    search.add_argument("--limit", type=_positive, default=10, metavar="N", help="how many results (default: 10)")
-    search.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
-    search.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the index")
-    search.add_argument(
-        "--fts-syntax", action="store_true", help="QUERY is FTS5's: prefix*, NEAR(a b, 5), a NOT b, heading: word"
-    )
-    search.add_argument("--json", action="store_true", help="JSON even on a terminal")
-
-    ingest = command("ingest", run_ingest, "Make the memory mirror a folder of files.")
-    ingest.add_argument("--path", action="append", required=True, metavar="DIR", help="a folder or file; may be repeated")
-    ingest.add_argument("--pattern", action="append", metavar="GLOB", help="file names to take; may be repeated (default: *.md)")
-    ingest.add_argument(
-        "--exclude", action="append", default=[], metavar="GLOB", help="names or paths below DIR to leave out; may be repeated"
-    )
-    ingest.add_argument("--incremental", action="store_true", help="do not read files whose time and size are as before")
-    ingest.add_argument("--collection", metavar="NAME", help="what ids begin with (default: the folder's name)")
-    ingest.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
-    ingest.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
-
-    delete = command("delete", run_delete, "Remove a document.")
-    delete.add_argument("--doc-id", required=True, metavar="ID")
-
-    reindex = command("reindex", run_reindex, "Make the indexes anew from the stored chunks, and compact the file.")
-    reindex.add_argument("--embeddings", action="store_true", help="embed all chunks anew, as after a change of model")
-
-    command("stats", run_stats, "Count what is stored.")
-    doctor = command(
-        "doctor", run_doctor, "Check the memory, its files and the embedding server; exit 1 if something needs doing."
-    )
-    doctor.add_argument("--json", action="store_true", help="JSON even on a terminal")
-    return parser
-
-
-def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
-    def add(flag: str, **kwargs: Any) -> None:
-        group.add_argument(flag, default=default, **kwargs)
-
-    group = parser.add_argument_group("options of every command")
-    add("--db", metavar="PATH", help="the database")
-    add("--config", metavar="PATH", help="a config file, in place of the standard one")
-    add("--provider", choices=config.PROVIDERS, help="what makes the embeddings; none: search by keyword only")
-    add("--ollama-url", metavar="URL", help="where Ollama answers")
-    add("--model", metavar="NAME", help="the embedding model")
-    add("--chunk-size", type=int, metavar="N", help="characters of a chunk at most")
-    add("--overlap", type=int, metavar="N", help="characters that a chunk repeats of the one before")
-    add("--keyword-weight", type=float, metavar="W", help="share of BM25 in a hybrid score")
-    add("--vector-weight", type=float, metavar="W", help="share of the cosine in a hybrid score")
-    add("--quiet", action="store_true", help="no warnings and no progress")
-
-
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is less than 1")
-    return number
-
-
-def _key_value(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    return key, value
+from .store import HybridStore
 
 
 def run_store(args: argparse.Namespace) -> int:
@@ -264,11 +144,22 @@ def _warn(args: argparse.Namespace, *messages: str) -> None:
             _tell(message)
 
 
+COMMANDS = {
+    "store": run_store,
+    "search": run_search,
+    "ingest": run_ingest,
+    "delete": run_delete,
+    "reindex": run_reindex,
+    "stats": run_stats,
+    "doctor": run_doctor,
+}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
     try:
-        status: int = args.run(args)
+        status = COMMANDS[args.command](args)
         sys.stdout.flush()
     except UsageError as error:
         parser.error(str(error))

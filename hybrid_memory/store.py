@@ -1,6 +1,5 @@
 """HybridStore, the facade: transactions and the order of the steps. How text is cut, matched or embedded is elsewhere."""
 
-import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -10,20 +9,15 @@ from typing import TYPE_CHECKING, Any
 from . import config as configuration
 from . import embeddings, schema, vector
 from .document import Document, Prepared, chunking, prepare
-from .errors import EmbedderError
 from .fts import FTSIndex
-from .merger import merge_results
-from .query_cache import QueryCache, key
-from .results import hits, results
+from .query_embedding import QueryEmbedding
+from .searching import Search
 
 if TYPE_CHECKING:
     from .embedder import Embedder
 
-Scores = list[tuple[int, float]]  # (chunks.id, score), best first
-
 MODES = ("hybrid", "keyword", "vector")
 DEFAULT_DB = "hybrid_search.db"
-CANDIDATES = 100  # of each leg, whatever the limit, so that the first results do not change with it
 EMBED_BATCH = 128  # chunks embedded between two commits
 
 PUT_DOCUMENT = """
@@ -273,86 +267,18 @@ class HybridStore:
         if fts_syntax:
             mode = "keyword"
         query = _clean(query)
-        depth = max(CANDIDATES, limit)
-        query_vector = self._vector_of(query, mode)  # first: a slow server must not hold a state of the database
+        query_vector = self._query_vector(query, mode)  # first: a slow server must not hold a state of the database
         with self._snapshot():
-            by_keyword = self._fts.ranked(query, depth, fts_syntax=fts_syntax) if mode != "vector" else None
-            by_vector, filled = self._vector_leg(query_vector, depth, by_keyword or [], exact)
-            keyword_weight, vector_weight = self._weights(by_keyword, by_vector)
-            merged = merge_results(
-                hits(self.connection, by_keyword or []),
-                hits(self.connection, by_vector or []),
-                keyword_weight,
-                vector_weight,
-                filled=hits(self.connection, filled),
-            )
-            bm25, cosine = dict(by_keyword or []), dict([*(by_vector or []), *filled])
-            return results(self.connection, merged[:limit], bm25, cosine)
+            search = Search(self.connection, self.config, lambda: self.embedder)
+            return search.run(query, query_vector, limit, keywords=mode != "vector", exact=exact, fts_syntax=fts_syntax)
 
-    def _vector_of(self, query: str, mode: str) -> list[float] | None:
+    def _query_vector(self, query: str, mode: str) -> list[float] | None:
         """The query's embedding, [] if it cannot be had, None if it is not wanted or keywords answer in its place."""
         if mode == "keyword" or not query.strip():
             return None
-        problem = self._why_no_vectors(mode)
-        embedder = None if problem else self.embedder
-        query_vector = self._query_vector(query, embedder) if embedder else []
-        if query_vector and len(query_vector) == (embeddings.of_store(self.connection) or {}).get("dims"):
-            return query_vector
-        if embedder:
-            problem = embeddings.MISFIT if query_vector else embeddings.problem(embedder) or "the query could not be embedded"
-            if mode == "vector":
-                raise EmbedderError(problem)
+        found, problem = QueryEmbedding(self.connection, self.config, lambda: self.embedder).of(query, mode)
         self._warn(problem)
-        return None if mode == "hybrid" else []
-
-    def _vector_leg(
-        self, query_vector: list[float] | None, depth: int, by_keyword: Scores, exact: bool
-    ) -> tuple[Scores | None, Scores]:
-        """The nearest chunks, or None if they cannot be known; and the cosines of the keyword leg's others."""
-        if query_vector is None or not self.embedder:
-            return None, []
-        search = vector.VectorSearch(self.connection, self.embedder)
-        nearest = search.nearest(query_vector, depth, exact=exact)
-        found = dict(nearest)
-        others = search.scores(query_vector, [id for id, _ in by_keyword if id not in found])
-        return nearest, list(others.items())
-
-    def _query_vector(self, query: str, embedder: "Embedder") -> list[float]:
-        """The embedding of a query, from the database if it was asked before; [] if it cannot be had."""
-        if self._is_builtin():
-            return embedder.embed(query)  # faster than a look-up
-        cache = QueryCache(self.connection, self.config["query_cache_size"])
-        cache_key = key(json.dumps(embeddings.of_store(self.connection)), query)
-        encoded = cache.get(cache_key)
-        if encoded is None:
-            encoded = vector.encode_embedding(embedder.embed(query))
-            if encoded:
-                cache.put(cache_key, encoded)
-        return vector.decode_embedding(encoded)  # also a new one: the second answer is the first
-
-    def _why_no_vectors(self, mode: str) -> str | None:
-        identity = embeddings.of_store(self.connection)
-        if self.config["provider"] == "none" and not self._embedder:
-            return None if mode == "hybrid" else 'the provider is "none": there is no search by meaning'
-        if identity is None:
-            once = " once Ollama is up (`ollama serve`)" if self.config["provider"] == "ollama" else ""
-            return f"no chunk has an embedding yet: answering by keyword; `hybrid-memory ingest` makes them{once}"
-        if self.embedder is None:
-            name = identity["provider"]
-            return f"the store's embeddings are {name}'s: answering by keyword; name that provider with --provider {name}"
-        return embeddings.conflict(self.connection, self.embedder)
-
-    def _weights(self, by_keyword: Scores | None, by_vector: Scores | None) -> tuple[float, float]:
-        """Sum 1; all of it for the only leg that ran."""
-        if by_keyword is None or by_vector is None:
-            return (1.0, 0.0) if by_vector is None else (0.0, 1.0)
-        keyword, of_vector = self.config["keyword_weight"], self.config["vector_weight"]
-        if self._is_builtin() and not self.config.chosen & {"keyword_weight", "vector_weight"}:
-            keyword = of_vector = 0.5  # its cosines tell less than those of a model that reads whole sentences
-        return keyword / (keyword + of_vector), of_vector / (keyword + of_vector)
-
-    def _is_builtin(self) -> bool:
-        return getattr(self.embedder, "provider", None) == "builtin"
+        return found or (None if mode == "hybrid" else [])
 
     # Knowing
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import config
-from hybrid_memory.cli import build_parser
+from hybrid_memory.arguments import build_parser
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
