@@ -158,6 +158,17 @@ def symbolic(folded: str) -> list[str]:
     return found
 
 
+def is_identifier(query: str) -> bool:
+    """Is the whole query one word with a digit, a symbol or a capital inside, as names of things have?
+
+    'payment_processor', 'v2.0', 'getUserName' and '2222' are; 'gpu', 'follow-up' and 'RFC 9110' are not.
+    """
+    word = query.strip(" \t\n\"'`?!.,")
+    if len(word.split()) != 1 or _gram_run().search(word):
+        return False
+    return any(map(str.isdigit, word)) or _HUMP.search(word) is not None or bool(symbolic(fold(word)))
+
+
 def name(path: str) -> str:
     """A path, file name or stem as one token of its own kind; spaces, hyphens and underscores are the same in it.
 
@@ -221,6 +232,16 @@ def terms(query: str) -> list[Term]:
 
     'what is "exact phrase" in src/a.ts?' -> exact+phrase, src+a+ts, src/a.ts, exact, phrase, src, ts
     """
+    compounds, words = _parsed(query)
+    return [*compounds, *words]
+
+
+def words(query: str) -> list[Term]:
+    """Of its `terms` those that are one word, or one gram."""
+    return _parsed(query)[1]
+
+
+def _parsed(query: str) -> tuple[list[Term], list[Term]]:
     folded = fold(query[:MAX_QUERY])
     compounds: dict[Term, None] = {}
     singles: dict[Term, None] = {}
@@ -234,7 +255,7 @@ def terms(query: str) -> list[Term]:
     telling = [term for term in singles if _is_telling(term.tokens[0])]
     if not telling and len(singles) > 1:
         compounds[_phrase(folded)] = None
-    return [*compounds, *(telling or singles)]
+    return list(compounds), [term for term in telling or singles if term not in compounds]
 
 
 def _is_telling(token: str) -> bool:

@@ -17,6 +17,8 @@ exit status:
 The one JSON document of the answer goes to stdout, everything else to stderr.
 """
 
+FORMATS = ("text", "json", "jsonl", "md", "paths")
+
 SETTINGS = {  # option -> config key
     "db": "db_path",
     "provider": "provider",
@@ -63,11 +65,28 @@ def build_parser() -> argparse.ArgumentParser:
     search.add_argument("--query", metavar="QUERY", help="the query; write --query=--maxfail for one that begins with -")
     search.add_argument("--limit", type=_positive, default=10, metavar="N", help="how many results (default: 10)")
     search.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
+    search.add_argument("--context", type=_count, default=0, metavar="N", help="add as many chunks before and after each result")
+    search.add_argument("--per-doc", type=_positive, metavar="N", help="at most so many results of one document")
+    _add_filters(search)
+    search.add_argument("--min-score", type=_share, default=0.0, metavar="S", help="leave out what scores less, 0 to 1")
+    search.add_argument(
+        "--min-confidence", type=_share, default=0.0, metavar="C", help="leave out what is less sure to answer, 0 to 1"
+    )
+    search.add_argument(
+        "--half-life",
+        type=_days,
+        nargs="?",
+        const=30.0,
+        metavar="DAYS",
+        help="halve the scores of dated documents with every so many days of age (default: 30 if given, else never)",
+    )
+    search.add_argument("--explain", action="store_true", help="say what each score is made of, and how long each stage took")
     search.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the index")
     search.add_argument(
         "--fts-syntax", action="store_true", help="QUERY is FTS5's: prefix*, NEAR(a b, 5), a NOT b, heading: word"
     )
-    search.add_argument("--json", action="store_true", help="JSON even on a terminal")
+    search.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
+    search.add_argument("--json", action="store_const", dest="format", const="json", help="short for --format json")
 
     ingest = command("ingest", "Make the memory mirror a folder of files.")
     ingest.add_argument("--path", action="append", required=True, metavar="DIR", help="a folder or file; may be repeated")
@@ -92,6 +111,17 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--collection", metavar="NAME", help="documents of this collection")
+    parser.add_argument("--in", dest="inside", metavar="GLOB", help="documents whose id matches, as memory/2026-* or memory/")
+    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="documents with this tag; may be repeated: all")
+    parser.add_argument(
+        "--where", action="append", type=_key_value, default=[], metavar="KEY=VALUE", help="documents with this metadata: all"
+    )
+    parser.add_argument("--since", metavar="DATE", help="documents dated then or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y")
+    parser.add_argument("--until", metavar="DATE", help="documents dated then or earlier")
+
+
 def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
     def add(flag: str, **kwargs: Any) -> None:
         group.add_argument(flag, default=default, **kwargs)
@@ -109,13 +139,34 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
     add("--quiet", action="store_true", help="no warnings and no progress")
 
 
-def _positive(text: str) -> int:
+def _count(text: str, least: int = 0) -> int:
     try:
         number = int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{number} is less than {least}")
+    return number
+
+
+def _positive(text: str) -> int:
+    return _count(text, 1)
+
+
+def _days(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 up")
+    return number
+
+
+def _share(text: str) -> float:
+    number = _days(text)
+    if number > 1:
+        raise argparse.ArgumentTypeError(f"{text} is more than 1")
     return number
 
 

@@ -5,12 +5,15 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import config
 from .arguments import SETTINGS, build_parser
 from .errors import HybridMemoryError, SourceError, UsageError
 from .store import HybridStore
+
+if TYPE_CHECKING:
+    from .filters import Filters
 
 
 def run_store(args: argparse.Namespace) -> int:
@@ -37,15 +40,60 @@ def run_search(args: argparse.Namespace) -> int:
         raise UsageError("give the query once, as QUERY or with --query")
     query = args.query if args.query is not None else " ".join(args.words)
     with _open(args) as store:
-        results = store.search(query, args.limit, args.mode, exact=args.exact, fts_syntax=args.fts_syntax)
+        results = store.search(
+            query,
+            args.limit,
+            args.mode,
+            filters=_filters(args),
+            exact=args.exact,
+            fts_syntax=args.fts_syntax,
+            min_score=args.min_score,
+            min_confidence=args.min_confidence,
+            half_life_days=args.half_life,
+            per_doc=args.per_doc,
+            context=args.context,
+            explain=args.explain,
+        )
         _warn(args, *store.warnings)
-        if args.json or not sys.stdout.isatty():
-            _print_json(results)
-        else:
-            from .terminal import show
+        if not results and not args.min_confidence:
+            _warn(args, _why_nothing(store, args))
+        if args.explain:
+            _tell(", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in store.timings.items()))
+    form = args.format or ("text" if sys.stdout.isatty() else "json")
+    if form == "json":
+        _print_json(results)
+    else:
+        from . import terminal
 
-            show(results, query, sys.stdout)
+        terminal.FORMATS[form](results, query, sys.stdout)
     return 0
+
+
+def _why_nothing(store: HybridStore, args: argparse.Namespace) -> str:
+    if not store.stats()["doc_count"]:
+        return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
+    if args.min_score:
+        return f"nothing found that scores {args.min_score:g}; a lower --min-score shows more"
+    if _filters(args):
+        return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
+    return "nothing found; other words may help, or fewer; what was written lately may need `hybrid-memory ingest`"
+
+
+def _filters(args: argparse.Namespace) -> "Filters | None":
+    """None if no filter is asked for. Raises UsageError for a date that is none."""
+    if not (args.tag or args.where or any(value is not None for value in (args.collection, args.inside, args.since, args.until))):
+        return None
+    from datetime import date
+
+    from .dates import first_day
+    from .filters import Filters
+
+    for text in filter(None, (args.since, args.until)):
+        try:
+            first_day(text, date.today())
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    return Filters(args.collection, args.inside, args.tag, dict(args.where), args.since, args.until)
 
 
 def run_ingest(args: argparse.Namespace) -> int:

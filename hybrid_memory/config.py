@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "chunk_overlap": 50,  # characters
     "keyword_weight": 0.3,
     "vector_weight": 0.7,
+    "half_life_days": 0.0,  # of the scores of dated documents; 0: they do not age
     "cache_size": 256,  # query embeddings kept in memory
     "query_cache_size": 1000,  # query embeddings kept in the database
     "query_timeout": 10.0,  # seconds of wall time that a search waits for the embedding of its query
@@ -34,6 +35,7 @@ MINIMUM = {
     "chunk_overlap": 0,
     "keyword_weight": 0,
     "vector_weight": 0,
+    "half_life_days": 0,
     "cache_size": 0,
     "query_cache_size": 0,
     "query_timeout": 0,

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from .embeddings import embedded_text
 
+CONTEXT = 1  # of what a chunk is given besides its text: raised so that stores take their files in again
+
 
 class Document(NamedTuple):
     """A text to be stored, and the file it was read from; without a file, the text itself is kept."""
@@ -39,7 +41,8 @@ def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
     metadata = {**frontmatter.parse(document.text)[0], **document.metadata}
     rows, texts = [], {}
     for chunk in chunk_text(document.text, chunk_size, overlap):
-        embedded = embedded_text(chunk.heading_path, chunk.text)
+        heading_path = _titled(chunk.heading_path, metadata.get("title"))
+        embedded = embedded_text(heading_path, chunk.text)
         content_hash = hashlib.blake2b(embedded.encode(), digest_size=16).digest()
         texts[content_hash] = embedded
         rows.append(
@@ -47,7 +50,7 @@ def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
                 "doc_id": document.doc_id,
                 "chunk_id": f"{document.doc_id}-{chunk.index}",
                 "heading": chunk.heading,
-                "heading_path": chunk.heading_path,
+                "heading_path": heading_path,
                 "content": chunk.text,
                 "start_line": chunk.start_line,
                 "end_line": chunk.end_line,
@@ -64,8 +67,16 @@ def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
     return Prepared(row, rows, texts)
 
 
+def _titled(heading_path: str, title: object) -> str:
+    """Below the title of the front matter, unless the document's first heading says the same."""
+    top = heading_path.split(" > ")[0]
+    if not isinstance(title, str) or not title.strip() or top.casefold() == title.strip().casefold():
+        return heading_path
+    return f"{title.strip()} > {heading_path}" if heading_path else title.strip()
+
+
 def chunking(chunk_size: int, overlap: int) -> str:
-    """The chunker's version and settings, as `documents.chunking` has them."""
+    """The versions of the chunker and of what is made of its chunks, and its settings, as `documents.chunking` has them."""
     from .chunker import VERSION
 
-    return f"{VERSION}:{chunk_size}:{overlap}"
+    return f"{VERSION}.{CONTEXT}:{chunk_size}:{overlap}"

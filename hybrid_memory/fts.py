@@ -24,23 +24,16 @@ PROVEN = 10  # ranks; with these, 99.9 % of the best 100 are right at 100,000 ch
 
 BM25 = f"-bm25(chunks_fts, 0, 0, {HEADING_WEIGHT}, {CONTENT_WEIGHT}, {CONTEXT_WEIGHT})"
 
+# The plus keeps the ids from FTS5, which would run the whole query again for each; so bm25 sees those rows only.
 SEARCH = f"""
 select rowid, {BM25} as score
 from   chunks_fts
-where  chunks_fts match :expression
+where  chunks_fts match :expression {{rows}}
 order  by score desc, rowid
 limit  :limit
 """
-
-# The plus keeps the ids from FTS5, which would run the whole query again for each; so bm25 sees those rows only.
-SEARCH_AMONG = f"""
-select rowid, {BM25} as score
-from   chunks_fts
-where  chunks_fts match :expression
-and    +rowid in (select rowid from chunks_fts where chunks_fts match :among)
-order  by score desc, rowid
-limit  :limit
-"""
+AMONG = "and +rowid in (select rowid from chunks_fts where chunks_fts match :among)"
+CHOSEN = "and +rowid in (select id from {})"
 
 ROW_COUNTS = """
 select (select count(*) from chunks_fts where chunks_fts match value)
@@ -56,7 +49,7 @@ values (:id, :doc_id, :chunk_id, :heading, :content, :context)
 """
 
 DOCUMENT = """
-select c.id, c.chunk_id, c.heading_path, c.content, d.collection
+select c.id, c.chunk_id, c.heading_path, c.content, d.collection, d.metadata
 from   chunks c join documents d using (doc_id)
 where  c.doc_id = :doc_id
 order  by c.id
@@ -70,8 +63,8 @@ group by id
 order by 2 desc, max(size), id
 limit    ?
 """
-WRITTEN_SIDE = "select rowid as id, {count} as matches, length(content) as size from chunks_fts"
-ORIGINAL_SIDE = "select id, {count} as matches, length(content) as size from chunks"
+WRITTEN_SIDE = "select rowid as id, {count} as matches, length(content) as size from chunks_fts where true {rows}"
+ORIGINAL_SIDE = "select id, {count} as matches, length(content) as size from chunks where true {rows}"
 LIKE = r"(content like ? escape '\')"
 
 RESULT = "select id, doc_id, chunk_id, heading, content from chunks where id in (select value from json_each(?))"
@@ -82,10 +75,15 @@ _BLAMED = r'(?s)(?:near "|got "|no such column: )(.*?)"?$'
 
 
 class FTSIndex:
-    """The FTS5 side of a database connection. Never commits."""
+    """The FTS5 side of a database connection. Never commits. `chosen` is a table whose ids are the chunks to search, None all."""
 
-    def __init__(self, conn: sqlite3.Connection) -> None:
+    def __init__(self, conn: sqlite3.Connection, chosen: str | None = None) -> None:
         self._conn = conn
+        self._rows = CHOSEN.format(chosen) if chosen else ""
+        self._search = SEARCH.format(rows=self._rows)
+        self._search_among = SEARCH.format(rows=f"{AMONG} {self._rows}")
+        self._counts: dict[str, int] = {}
+        self.named = False  # was the last query of `ranked` the name of a document?
 
     def search(self, query: str, limit: int = 10, *, fts_syntax: bool = False) -> list[dict[str, Any]]:
         """Chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0), source."""
@@ -116,7 +114,9 @@ class FTSIndex:
             return self._matching(query, limit)
         wanted = affordable(analyzer.terms(query))
         hits = self._best(wanted, limit) if wanted else []
-        if named := self._named(query, wanted, limit):
+        named = self._named(query, wanted, limit)
+        self.named = bool(named)
+        if named:
             top = hits[0][1] if hits else 0.0
             hits = [*((id, score + top) for id, score in named.items()), *(hit for hit in hits if hit[0] not in named)][:limit]
         return hits or self._substring_search(query, limit)
@@ -130,11 +130,11 @@ class FTSIndex:
         strategies and optimizations", 1995).
         """
         expression = match_expression(wanted)
-        rows = self._conn.execute("select max(id) from chunks").fetchone()[0] or 0  # at least as many as there are
+        rows = self.size()
         if rows <= FIRST_ROWS:
-            return self._conn.execute(SEARCH, {"expression": expression, "limit": limit}).fetchall()
+            return self._conn.execute(self._search, {"expression": expression, "limit": limit}).fetchall()
         expressions = [match_expression([term]) for term in wanted]
-        counts = [count for (count,) in self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(expressions)})]
+        counts = self.frequencies(expressions)
         rarest = sorted((count, expression) for count, expression in zip(counts, expressions, strict=True) if count)
         bounds = [(K1 + 1) * max(log((rows - count + 0.5) / (count + 0.5)), 1e-6) for count, _ in rarest]
         totals = accumulate(count for count, _ in rarest)
@@ -144,10 +144,21 @@ class FTSIndex:
         hits: list[tuple[int, float]] = []
         while chosen < needed:
             among = _any(rarest[chosen:needed]) + (f" NOT {_any(rarest[:chosen])}" if chosen else "")
-            hits += self._conn.execute(SEARCH_AMONG, {"expression": expression, "among": among, "limit": limit})
+            hits += self._conn.execute(self._search_among, {"expression": expression, "among": among, "limit": limit})
             hits = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
             chosen, needed = needed, _needed(bounds, hits[proven - 1][1] if len(hits) >= proven else 0.0)
         return hits
+
+    def size(self) -> int:
+        """How many chunks there are, or a few more."""
+        return self._conn.execute("select max(id) from chunks").fetchone()[0] or 0
+
+    def frequencies(self, expressions: Sequence[str]) -> list[int]:
+        """How many chunks of all match each."""
+        if new := [expression for expression in expressions if expression not in self._counts]:
+            counts = (count for (count,) in self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(new)}))
+            self._counts.update(zip(new, counts, strict=True))
+        return [self._counts[expression] for expression in expressions]
 
     def _named(self, query: str, wanted: Sequence[Term], limit: int) -> dict[int, float]:
         """The first chunks of the documents that the whole query is the name of, by their BM25."""
@@ -157,7 +168,7 @@ class FTSIndex:
         if not self._conn.execute(ANY_ROW, (match_expression([term]),)).fetchone():
             return {}
         parameters = {"expression": match_expression([term, *wanted]), "among": match_expression([term]), "limit": limit}
-        return dict(self._conn.execute(SEARCH_AMONG, parameters))
+        return dict(self._conn.execute(self._search_among, parameters))
 
     def _matching(self, expression: str, limit: int) -> list[tuple[int, float]]:
         if not expression.strip():
@@ -167,7 +178,7 @@ class FTSIndex:
         if complaint := self._complaint(expression):
             raise QueryError(f"{complaint}{self._place(complaint, expression)}")
         parameters = {"expression": " " + analyzer.fts5_expression(expression), "limit": limit}
-        return self._conn.execute(SEARCH, parameters).fetchall()
+        return self._conn.execute(self._search, parameters).fetchall()
 
     def _complaint(self, expression: str) -> str | None:
         """What FTS5 has against an expression. The space before it turns off the queries about FTS5 itself, like '*reads'."""
@@ -202,7 +213,8 @@ class FTSIndex:
         for side, wanted in ((WRITTEN_SIDE, written), (ORIGINAL_SIDE, original)):
             spellings = [dict.fromkeys((word, word.lower(), word.upper(), word.title())) for word in wanted]
             if wanted:
-                sides.append(side.format(count=" + ".join(f"({' or '.join([LIKE] * len(each))})" for each in spellings)))
+                count = " + ".join(f"({' or '.join([LIKE] * len(each))})" for each in spellings)
+                sides.append(side.format(count=count, rows=self._rows))
             parameters += ("%" + re.sub(_LIKE_SYNTAX, r"\\\g<0>", spelling) + "%" for each in spellings for spelling in each)
         if not sides:
             return []
@@ -216,7 +228,7 @@ class FTSIndex:
             return
         path = doc_id.removeprefix(f"{rows[0][4]}/")
         path_words = analyzer.searchable(analyzer.stem(path))
-        names = " ".join(analyzer.names(doc_id, path))
+        told_once = " ".join([*analyzer.names(doc_id, path), *map(analyzer.searchable, _values(json.loads(rows[0][5])))])
         self._conn.executemany(
             ADD,
             (
@@ -226,9 +238,9 @@ class FTSIndex:
                     "chunk_id": chunk_id,
                     "heading": f"{analyzer.searchable(heading_path)} {path_words}",
                     "content": analyzer.searchable(content),
-                    "context": analyzer.identifiers(content) + (f" {names}" if number == 0 else ""),  # one chunk is enough
+                    "context": analyzer.identifiers(content) + (f" {told_once}" if number == 0 else ""),  # one chunk is enough
                 }
-                for number, (id, chunk_id, heading_path, content, _) in enumerate(rows)
+                for number, (id, chunk_id, heading_path, content, *_) in enumerate(rows)
             ),
         )
 
@@ -241,6 +253,13 @@ class FTSIndex:
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_document(doc_id)
         self._conn.execute("insert into chunks_fts (chunks_fts) values ('optimize')")
+
+
+def _values(metadata: Any) -> list[str]:
+    """The words and numbers in metadata, lists of them included: what a description, a tag or an alias says."""
+    if isinstance(metadata, dict | list):
+        return [found for value in (metadata.values() if isinstance(metadata, dict) else metadata) for found in _values(value)]
+    return [] if metadata is None or isinstance(metadata, bool) else [str(metadata)]
 
 
 def affordable(wanted: Iterable[Term]) -> list[Term]:

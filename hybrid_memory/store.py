@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,13 @@ from . import embeddings, schema, vector
 from .document import Document, Prepared, chunking, prepare
 from .fts import FTSIndex
 from .query_embedding import QueryEmbedding
-from .searching import Search
+from .searching import Options, Search
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from .embedder import Embedder
+    from .filters import Filters
 
 MODES = ("hybrid", "keyword", "vector")
 DEFAULT_DB = "hybrid_search.db"
@@ -69,6 +73,7 @@ class HybridStore:
             path = config["db_path"]
         self.path = path if path == ":memory:" else os.path.abspath(path)
         self.warnings: list[str] = []
+        self.timings: dict[str, float] = {}  # of the last search, in seconds
         self._embedder = embedder
         self.connection = schema.connect(self.path, create=create)
         self._fts = FTSIndex(self.connection)
@@ -250,27 +255,59 @@ class HybridStore:
     # Searching
 
     def search(
-        self, query: str, limit: int = 10, mode: str = "hybrid", *, exact: bool = False, fts_syntax: bool = False
+        self,
+        query: str,
+        limit: int = 10,
+        mode: str = "hybrid",
+        *,
+        filters: "Filters | None" = None,
+        exact: bool = False,
+        fts_syntax: bool = False,
+        min_score: float = 0.0,
+        min_confidence: float = 0.0,
+        half_life_days: float | None = None,
+        per_doc: int | None = None,
+        context: int = 0,
+        explain: bool = False,
+        today: "date | None" = None,
     ) -> list[dict[str, Any]]:
         """The best `limit` chunks for the query, best first; scores are 0 to 1.
 
-        `exact` compares every embedding, without the index. With `fts_syntax` the query is an expression of FTS5, and
-        keywords alone answer: it is no text to embed.
+        `filters` say in which documents to look. `exact` compares every embedding, without the index. With `fts_syntax` the
+        query is an expression of FTS5, and keywords alone answer: it is no text to embed. `min_score` keeps back what scores
+        less, `min_confidence` what is less sure. Scores of dated documents are halved by every `half_life_days` of age
+        (default: the config's; 0: never), counted from `today`. At most `per_doc` results are of one document. `context`
+        adds as many chunks before and after to each text. With `explain` each result says what its score is made of. The
+        seconds that each stage took are in `timings`.
 
         Raises EmbedderError in mode "vector" if the query could not be embedded; in mode "hybrid" the same is a warning,
         and keywords answer. QueryError if an expression is none.
         """
         if mode not in MODES:
             raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
-        if limit < 1:
-            raise ValueError(f"limit is {limit}; it must be at least 1")
-        if fts_syntax:
-            mode = "keyword"
+        for name, number in (("limit", limit), ("per_doc", per_doc)):
+            if number is not None and number < 1:
+                raise ValueError(f"{name} is {number}; it must be at least 1")
+        half_life = self.config["half_life_days"] if half_life_days is None else half_life_days
+        for name, value in (("half_life_days", half_life), ("context", context)):
+            if value < 0:
+                raise ValueError(f"{name} is {value}; it must be at least 0")
+        mode = "keyword" if fts_syntax else mode
+        options = Options(
+            limit, mode, filters, exact, fts_syntax, min_score, min_confidence, half_life, per_doc, context, explain, today
+        )
         query = _clean(query)
+        started = time.perf_counter()
         query_vector = self._query_vector(query, mode)  # first: a slow server must not hold a state of the database
+        embedded = time.perf_counter()
+        search = Search(self.connection, self.config, lambda: self.embedder)
         with self._snapshot():
-            search = Search(self.connection, self.config, lambda: self.embedder)
-            return search.run(query, query_vector, limit, keywords=mode != "vector", exact=exact, fts_syntax=fts_syntax)
+            answer = search.run(query, query_vector, options)
+        self.timings = {"embedding": embedded - started, **search.seconds, "total": time.perf_counter() - started}
+        if not answer and (miss := search.nearest_miss):
+            least = f"nothing reaches confidence {min_confidence:g}"
+            self._warn(f"{least}; the nearest is {miss['citation']} with {miss['confidence']:g}")
+        return answer
 
     def _query_vector(self, query: str, mode: str) -> list[float] | None:
         """The query's embedding, [] if it cannot be had, None if it is not wanted or keywords answer in its place."""

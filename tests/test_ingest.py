@@ -220,7 +220,7 @@ def test_strange_names_go_in_and_come_back(store: HybridStore, tmp_path: Path) -
     folder.mkdir()
     names = [b"sp ace.md", b"new\nline.md", b"\xff.md", b"n" * 252 + b".md", "über 東京.md".encode()]
     for name in names:
-        (Path(os.fsdecode(os.fsencode(folder))) / os.fsdecode(name)).write_text("gpu server")
+        (Path(os.fsdecode(os.fsencode(folder))) / os.fsdecode(name)).write_text(f"gpu server {len(name)}")
     report = ingest(store, folder)
     assert report.files == len(names)
     assert {os.fsencode(hit["path"]) for hit in store.search("gpu")} == {os.fsencode(folder) + b"/" + name for name in names}

@@ -34,16 +34,19 @@ def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -
     assert first.pop("score") == pytest.approx(1.0)
     scores = first.pop("scores")
     assert scores["keyword"] > 0 and 0 < scores["vector"] <= 1
+    assert 0.5 < first.pop("confidence") <= 1
     assert first == {
         "doc_id": "notes/gpu",
         "chunk_id": "notes/gpu-1",
         "heading": "SSH",
+        "heading_path": "Machines > GPU server > SSH",
         "text": "## SSH\n\nThe password is hunter2.",
         "source": "hybrid",
         "path": None,
         "start_line": 10,
         "end_line": 12,
         "citation": "notes/gpu#L10-L12",
+        "also": [],
         "collection": None,
         "date": "2026-01-05",
         "metadata": {"title": "Machines", "tags": ["infra", "gpu"], "date": "2026-01-05", "source": "chat"},
@@ -158,7 +161,7 @@ def test_equal_text_is_embedded_once_whatever_its_document(store: HybridStore, e
 
 def test_heading_path_is_in_what_is_embedded_and_not_in_the_text(store: HybridStore, embedder: TopicEmbedder) -> None:
     store.store("a", NOTE)
-    assert embedder.documents[1] == "GPU server > SSH\n\n## SSH\n\nThe password is hunter2."
+    assert embedder.documents[1] == "Machines > GPU server > SSH\n\n## SSH\n\nThe password is hunter2."
 
 
 def test_another_model_gets_no_vectors_into_the_store_until_it_is_embedded_anew(

@@ -1,0 +1,68 @@
+"""Which documents a search or a list is about, as a condition on their rows."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import date
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from . import dates
+
+
+class Filters(NamedTuple):
+    """What a document must be: all that is given here.
+
+    `inside` is a glob on its id (`*` passes `/`, too; a trailing `/` stands for everything below), `tags` are all among its
+    own, `where` has metadata by key. `since` and `until` are days (`2026-01-05`), months (`2026-01`) or ages (`7d`, `3w`,
+    `6m`, `1y`), both ends included; a document dated by its month counts while the month lasts, an undated one never.
+    """
+
+    collection: str | None = None
+    inside: str | None = None
+    tags: Sequence[str] = ()
+    where: Mapping[str, str] = MappingProxyType({})
+    since: str | None = None
+    until: str | None = None
+
+    def condition(self, conn: sqlite3.Connection, today: date | None = None) -> tuple[str, list[str]]:
+        """SQL on a row `d` of documents, and its parameters in order; "true" where everything will do.
+
+        The functions in it are made known to the connection. Raises ValueError for a date that is none.
+        """
+        conn.create_function("has_tag", 2, has_tag, deterministic=True)
+        conn.create_function("has_value", 3, has_value, deterministic=True)
+        today = today or date.today()
+        inside = f"{self.inside}*" if self.inside and self.inside.endswith("/") else self.inside
+        conditions: list[tuple[str, Sequence[str | None]]] = [
+            ("d.collection = ?", [self.collection]),
+            ("d.doc_id glob ?", [inside]),
+            ("d.date >= substr(?, 1, length(d.date))", [dates.first_day(self.since, today) if self.since else None]),
+            ("d.date <= substr(?, 1, length(d.date))", [dates.last_day(self.until, today) if self.until else None]),
+            *(("has_tag(d.metadata, ?)", [tag]) for tag in self.tags),
+            *(("has_value(d.metadata, ?, ?)", [key, value]) for key, value in self.where.items()),
+        ]
+        used = [(sql, values) for sql, values in conditions if None not in values]
+        return " and ".join(sql for sql, _ in used) or "true", [str(value) for _, values in used for value in values]
+
+
+def has_tag(metadata: str, tag: str) -> bool:
+    """Is the tag one of `tags` or `tag` in the metadata, a list or words? '#' and case don't count; a/b is a kind of a.
+
+    '{"tags": "ops, Infra/GPU"}', '#infra' -> True
+    """
+    values = json.loads(metadata)
+    wanted = tag.lstrip("#").lower()
+    tags = [word for key in ("tags", "tag") for value in _listed(values.get(key)) for word in re.split(r"[\s,]+", value)]
+    return any(f"{own.lstrip('#').lower()}/".startswith(f"{wanted}/") for own in tags)
+
+
+def has_value(metadata: str, key: str, value: str) -> bool:
+    """Has the metadata this value under the key, or in its list there? Case doesn't count; true and 3 are 'true' and '3'."""
+    return value.lower() in (own.lower() for own in _listed(json.loads(metadata).get(key)))
+
+
+def _listed(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    return [each if isinstance(each, str) else json.dumps(each) for each in values]
