@@ -6,10 +6,13 @@ import shutil
 import textwrap
 import time
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .highlight import Highlighter
 from .ingest import Progress
+
+if TYPE_CHECKING:
+    from .evaluation import Evaluation
 
 _CONTROL = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A, 0x0D)}
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")  # told by the result's heading
@@ -50,6 +53,21 @@ def show(results: Sequence[dict[str, Any]], query: str, stream: TextIO) -> None:
         print(text.replace(_BEFORE, style.match or "[").replace(_AFTER, style.off or "]"), end="\n\n", file=stream)
     if not results:
         print("nothing found", file=stream)
+
+
+def show_evaluation(evaluation: "Evaluation", stream: TextIO) -> None:
+    """A table of the modes, and what was missed under it."""
+    style = Style(stream)
+    for mode, figures in evaluation.modes.items():
+        if mode == next(iter(evaluation.modes)):
+            print(f"{'':8}" + "".join(f"{name.replace('_ms', ' ms'):>11}" for name in figures), file=stream)
+        cells = (f"{value:11.1f}" if name.endswith("_ms") else f"{value:11.4f}" for name, value in figures.items())
+        print(f"{mode:8}" + "".join(cells), file=stream)
+    for miss in evaluation.misses:
+        ranks = ", ".join(f"{leg} {miss[f'{leg}_rank'] or '-'}" for leg in ("keyword", "vector"))
+        print(f"\n{style.bold}{harmless(miss['id'])}: {harmless(miss['text'])}{style.off}", file=stream)
+        print(f"  wanted  {harmless(', '.join(miss['wanted']))}  {style.dim}{ranks}{style.off}", file=stream)
+        print(f"  first   {harmless(', '.join(miss['first'])) or 'nothing'}", file=stream)
 
 
 def _short(path: str) -> str:
