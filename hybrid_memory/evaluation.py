@@ -66,8 +66,8 @@ def read_qrels(path: str) -> dict[str, Grades]:
             case [query, document, grade] | [query, _, document, grade]:
                 pass
             case columns:
-                form = "query, document, grade or query, 0, document, grade"
-                raise SourceError(f"{where}: {len(columns)} columns; write {form}, with tabs if an id holds spaces")
+                form = "write query, document, grade or query, 0, document, grade, with tabs if an id holds spaces"
+                raise SourceError(f"{where}: columns: {len(columns)}; {form}")
         try:
             number = float(grade)
         except ValueError:

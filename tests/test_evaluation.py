@@ -114,8 +114,8 @@ def test_document_ids_hold_spaces_between_tabs(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("q my notes.md 1 2", "5 columns; write query, document, grade"),
-        ("q\ta.md", "2 columns"),
+        ("q my notes.md 1 2", "columns: 5; write query, document, grade"),
+        ("q\ta.md", "columns: 2"),
         ("q a.md good", "'good' is no grade"),
         ("q a.md nan", "'nan' is no grade"),
         ("q a.md 1e9", "'1e9' is no grade"),
