@@ -108,6 +108,17 @@ def build_parser() -> argparse.ArgumentParser:
     command("stats", "Count what is stored.")
     doctor = command("doctor", "Check the memory, its files and the embedding server; exit 1 if something needs doing.")
     doctor.add_argument("--json", action="store_true", help="JSON even on a terminal")
+
+    evaluation = command("eval", "Measure how well searches find what judgements say they should.")
+    evaluation.add_argument(
+        "--queries", required=True, metavar="FILE", help='JSON lines of {"id": "q1", "text": "what was asked"}'
+    )
+    evaluation.add_argument(
+        "--qrels", required=True, metavar="FILE", help="lines of query, document, grade, or TREC's four columns"
+    )
+    evaluation.add_argument("--modes", type=_modes, metavar="MODES", default="keyword,vector,hybrid", help="default: %(default)s")
+    evaluation.add_argument("--misses", action="store_true", help="also what the last of the modes missed, and what it found")
+    evaluation.add_argument("--json", action="store_true", help="JSON even on a terminal")
     return parser
 
 
@@ -168,6 +179,13 @@ def _share(text: str) -> float:
     if number > 1:
         raise argparse.ArgumentTypeError(f"{text} is more than 1")
     return number
+
+
+def _modes(text: str) -> list[str]:
+    modes = text.split(",")
+    if unknown := [mode for mode in modes if mode not in MODES]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(MODES)}")
+    return modes
 
 
 def _key_value(text: str) -> tuple[str, str]:

@@ -63,9 +63,9 @@ def run_search(args: argparse.Namespace) -> int:
     if form == "json":
         _print_json(results)
     else:
-        from . import terminal
+        from .formats import FORMATS
 
-        terminal.FORMATS[form](results, query, sys.stdout)
+        FORMATS[form](results, query, sys.stdout)
     return 0
 
 
@@ -172,6 +172,29 @@ def run_doctor(args: argparse.Namespace) -> int:
     return 0 if all(finding.ok for finding in findings) else 1
 
 
+def run_eval(args: argparse.Namespace) -> int:
+    from . import evaluation
+
+    queries, qrels = evaluation.read_queries(args.queries), evaluation.read_qrels(args.qrels)
+    with _open(args) as store:
+        found = evaluation.evaluate(store, queries, qrels, args.modes, misses=args.misses, **_progress(args))
+    notes = [f"left out mode {mode}: {reason}" for mode, reason in found.left_out.items()]
+    if found.unjudged:
+        notes.append(f"{found.unjudged} of {found.queries + found.unjudged} queries have no wanted document; they were not asked")
+    if unknown := found.unknown_documents:
+        some = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
+        notes.append(f"{len(unknown)} wanted documents are no document of the store, or several; they count as missed: {some}")
+    if args.json or not sys.stdout.isatty():
+        answer = found._asdict()
+        _print_json(answer if args.misses else {key: answer[key] for key in answer if key != "misses"})
+    else:
+        from .terminal import show_evaluation
+
+        show_evaluation(found, sys.stdout)
+    _warn(args, *notes)
+    return 0
+
+
 def _open(args: argparse.Namespace, *, create: bool = False) -> HybridStore:
     options = {key: getattr(args, option) for option, key in SETTINGS.items()}
     settings = config.load(args.config, {key: value for key, value in options.items() if value is not None})
@@ -200,6 +223,7 @@ COMMANDS = {
     "reindex": run_reindex,
     "stats": run_stats,
     "doctor": run_doctor,
+    "eval": run_eval,
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 NEIGHBOUR = 0.05  # of the score of the chunk before, and of the one after
-DOCUMENT = 0.1  # of the sum of the document's best scores
+DOCUMENT = 0.07  # of the sum of the document's best scores
 BEST = 3  # chunks of a document that count
 
 Hit = dict[str, Any]

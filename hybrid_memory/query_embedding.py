@@ -33,7 +33,9 @@ class QueryEmbedding:
         vector = self._vector(query, embedder)
         if len(vector) == identity["dims"]:
             return vector, None
-        problem = embeddings.MISFIT if vector else embeddings.problem(embedder) or "the query could not be embedded"
+        problem = embeddings.MISFIT if vector else embeddings.problem(embedder)
+        if problem is None:  # the model works, and knows no word of this: nothing is near
+            return [], None
         if mode == "vector":
             raise EmbedderError(problem)
         return [], problem

@@ -138,6 +138,30 @@ def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(run: Run, enviro
     assert "--incremental` removes them" in seen
 
 
+def test_eval_prints_figures_and_tells_what_it_left_out(run: Run, environ: dict[str, str], folder: Path, tmp_path: Path) -> None:
+    run("ingest", "--path", str(folder))
+    (tmp_path / "queries.jsonl").write_text(
+        '{"id": "1", "text": "gpu password"}\n{"id": "2", "text": "puppy"}\n{"id": "3", "text": "x"}\n'
+    )
+    (tmp_path / "qrels.txt").write_text("1 0 2026-01-05 1\n2 0 pi.md 1\n2 0 absent.md 1\n")
+    judged = ("eval", "--queries", str(tmp_path / "queries.jsonl"), "--qrels", str(tmp_path / "qrels.txt"))
+    done = run(*judged)
+    found = answer(done)
+    assert (found["queries"], found["unjudged"], found["unknown_documents"]) == (2, 1, ["absent.md"])
+    assert found["modes"]["keyword"]["hit@1"] == 0.5
+    assert "misses" not in found
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["hybrid-memory"] * 4
+    assert "left out mode hybrid: no chunk has an embedding" in done.stderr
+    assert "1 of 3 queries have no wanted document" in done.stderr
+    assert "count as missed: absent.md" in done.stderr
+    assert [miss["id"] for miss in answer(run(*judged, "--misses"))["misses"]] == ["2"]
+    seen = in_terminal(environ, *judged, "--misses", "--modes", "keyword", env={"NO_COLOR": "1"})
+    assert "ndcg@10   recall@5" in seen
+    assert "keyword      0.5000" in seen
+    assert "2: puppy" in seen
+    assert run(*judged, "--modes", "vector").returncode == 1
+
+
 @pytest.mark.parametrize(("query", "expected"), [("GPU server SSH password", "2026-01-05"), ("Raspberry Pi IP address", "pi")])
 def test_look_up(run: Run, folder: Path, query: str, expected: str) -> None:
     run("ingest", "--path", str(folder))
@@ -159,6 +183,7 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("search x --limit many", "'many' is not a whole number"),
         ("search x --mode fuzzy", "invalid choice: 'fuzzy'"),
         ("search", "give the query once"),
+        ("eval --queries q --qrels r --modes keyword,best", "'best' is not one of hybrid, keyword, vector"),
         ("search x --query y", "give the query once"),
         ("search --maxfail", "--query=-"),
         ("search x --lim 3", "unrecognized arguments: --lim"),

@@ -106,6 +106,14 @@ def test_hybrid_score_is_the_weighted_sum_with_missing_cosines_filled_in(db_path
             assert hit["score"] == pytest.approx(parts, abs=1e-5)
 
 
+def test_query_that_the_model_knows_no_word_of_is_answered_by_keywords_without_a_warning() -> None:
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        store.store("base", "The panda base opens at half past seven. 大熊猫基地")
+        assert [hit["source"] for hit in store.search("大熊猫")] == ["keyword"]
+        assert store.search("大熊猫", mode="vector") == []
+        assert store.warnings == []
+
+
 def test_first_results_do_not_depend_on_the_limit(store: HybridStore) -> None:
     for i in range(30):
         store.store(f"d{i}", f"dog {'food ' * i} server number {i}")
