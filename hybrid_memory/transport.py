@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import requests
 
+    from . import loopback
+
 CONNECT_TIMEOUT = 3.0  # seconds
 NO_ANSWER = f"no answer within {CONNECT_TIMEOUT:g} s"
 REST = 30.0  # seconds for which a server that kept us waiting in vain is left alone
@@ -72,7 +74,7 @@ class Server:
         self._hint = hint or ("is this machine online?" if needs_key else "is it running?")
         self._key_variable, self._needs_key, self._key_header = key_variable, needs_key, key_header
         self._key = ""
-        self._session: requests.Session | None = None
+        self._session: requests.Session | loopback.Session | None = None
         self._answered = False
 
     def call(self, path: str, payload: object = None, *, silence: float, patient: bool = False) -> Any:
@@ -81,12 +83,13 @@ class Server:
         `silence` is how many seconds without a byte are too many. If `patient`, a refused connection to a server that
         has answered before counts as a restart.
         """
+        method, body = ("GET", None) if payload is None else ("POST", json.dumps(payload).encode())
         session = self._session = self._session or self._connect()
         try:
             response = session.request(
-                "GET" if payload is None else "POST",
+                method,
                 self._url + path,
-                data=None if payload is None else json.dumps(payload).encode(),
+                data=body,
                 headers={"Content-Type": "application/json"},
                 timeout=(CONNECT_TIMEOUT, silence),
                 allow_redirects=False,
@@ -112,7 +115,7 @@ class Server:
         if session:
             session.close()
 
-    def _connect(self) -> "requests.Session":
+    def _connect(self) -> "requests.Session | loopback.Session":
         self._key = os.environ.get(self._key_variable, "").strip()
         if self._needs_key and not self._key:
             raise Failure(STOP, f"{self._key_variable} is not set; export it, or choose another provider")
@@ -120,17 +123,11 @@ class Server:
             raise Failure(STOP, f"{self._key_variable} has characters in it that no key has")
         host, port = _address(self.place)
         here = host in ("localhost", "::1") or host.startswith("127.")
-        if here:
-            import socket
+        if here and self.place.startswith("http://"):
+            from . import loopback
 
-            try:
-                socket.create_connection((host, port), CONNECT_TIMEOUT).close()
-            except ConnectionRefusedError as error:
-                raise self._down("connection refused") from error
-            except TimeoutError as error:
-                raise self._down(NO_ANSWER, wait=REST) from error
-            except (OSError, OverflowError, ValueError) as error:
-                raise self._down(str(error)) from error
+            signed = {self._key_header[0]: self._key_header[1] + self._key} if self._key else {}
+            return loopback.Session(self._url, host, port, signed)
         import requests
 
         session = requests.Session()
@@ -148,6 +145,8 @@ class Server:
         return Failure(kind, f"cannot connect to {self.name} ({why}); {self._hint}", wait)
 
     def _unreached(self, error: Exception, may_restart: bool) -> Failure:
+        if not isinstance(error, OSError) or not hasattr(error, "request"):
+            return self._unreached_here(error, may_restart)
         from requests import exceptions
         from urllib3.exceptions import NewConnectionError
 
@@ -166,7 +165,18 @@ class Server:
             return Failure(RETRY, f"{self.name} broke off the connection")
         return Failure(STOP, f"{self.place} is no address that can be asked ({type(error).__name__})")
 
-    def _refused(self, response: "requests.Response") -> Failure:
+    def _unreached_here(self, error: Exception, may_restart: bool) -> Failure:
+        from . import loopback
+
+        if isinstance(error, loopback.ConnectTimeout):
+            return self._down(NO_ANSWER, wait=REST)
+        if isinstance(error, ConnectionRefusedError):
+            return self._down("connection refused", BUSY if may_restart else STOP)
+        if isinstance(error, ConnectionError):
+            return Failure(RETRY, f"{self.name} broke off the connection")
+        return self._down(str(error))
+
+    def _refused(self, response: "requests.Response | loopback.Response") -> Failure:
         status = response.status_code
         words = self._words(response.content)
         said = f"{self.name} answered {status}" + (f": {words}" if words else "")
