@@ -85,6 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--fts-syntax", action="store_true", help="QUERY is FTS5's: prefix*, NEAR(a b, 5), a NOT b, heading: word"
     )
+    search.add_argument("--refresh", action="store_true", help="take in what changed in the ingested folders first")
     search.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
     search.add_argument("--json", action="store_const", dest="format", const="json", help="short for --format json")
 

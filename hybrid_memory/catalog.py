@@ -1,5 +1,6 @@
-"""Which documents the store has from which file: what an ingest compares a folder with. Never commits."""
+"""Which documents the store has from which file, and what was ingested, and how. Never commits."""
 
+import json
 import os
 import sqlite3
 from typing import NamedTuple
@@ -18,9 +19,22 @@ from   documents
 where  doc_id = ?
 """
 
-FOLDER = """
+CLAIMED = """
 select path from folders
-where  collection = :collection and exists (select 1 from documents where collection = :collection)
+where  collection = :collection and not is_file and path <> :path
+and    exists (select 1 from documents where collection = :collection)
+"""
+
+SOURCES = """
+select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing
+from   folders
+where  collection = coalesce(:collection, collection) and path = coalesce(:path, path)
+order  by collection, path
+"""
+
+REMEMBER = """
+insert or replace into folders (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing)
+values (?, ?, ?, ?, ?, ?, ?)
 """
 
 
@@ -33,6 +47,27 @@ class Known(NamedTuple):
     size: int
     content_hash: bytes
     chunking: str
+
+
+class Source(NamedTuple):
+    """A folder or a file that is ingested, and how: `path` is resolved, `collection` what its documents' ids begin with."""
+
+    path: str
+    collection: str | None
+    is_file: bool
+    patterns: tuple[str, ...] | None = ("*.md",)  # None: not known
+    exclude: tuple[str, ...] = ()
+    follow_symlinks: bool = False
+    keep_missing: bool = False
+
+    def doc_id(self, relative: str) -> str:
+        text = as_text(relative.replace(os.sep, "/"))
+        return text if self.collection is None else f"{self.collection}/{text}"
+
+
+def as_text(name: str) -> str:
+    """A name that is not UTF-8 comes with surrogates, which SQLite cannot hold."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def of_collection(conn: sqlite3.Connection, collection: str) -> dict[str, Known]:
@@ -54,19 +89,48 @@ def touch(conn: sqlite3.Connection, doc_id: str, mtime: float, size: int) -> Non
     conn.execute("update documents set file_mtime = ?, file_size = ? where doc_id = ?", (mtime, size, doc_id))
 
 
-def is_claimed(conn: sqlite3.Connection, collection: str, folder: str) -> bool:
-    """Is the collection this folder's already? Raises SourceError if it is another's, whose documents have the same ids."""
-    row = conn.execute(FOLDER, {"collection": collection}).fetchone()
-    if row and path_from_column(row[0]) != folder:
+def check_claim(conn: sqlite3.Connection, source: Source) -> None:
+    """Raises SourceError if the collection is another folder's, whose documents have the same ids."""
+    if source.is_file:
+        return
+    row = conn.execute(CLAIMED, {"collection": source.collection, "path": path_to_column(source.path)}).fetchone()
+    if row:
         raise SourceError(
-            f"collection {collection!r} holds the documents of {path_from_column(row[0])}; give {folder} another name with "
-            "--collection NAME"
+            f"collection {source.collection!r} holds the documents of {path_from_column(row[0])}; give {source.path} another "
+            "name with --collection NAME"
         )
-    return row is not None
 
 
-def claim(conn: sqlite3.Connection, collection: str, folder: str) -> None:
-    conn.execute("insert or replace into folders (collection, path) values (?, ?)", (collection, path_to_column(folder)))
+def sources(conn: sqlite3.Connection, collection: str | None = None, path: str | None = None) -> list[Source]:
+    """What was ingested, and how: all, or what is of this collection and path."""
+    rows = conn.execute(SOURCES, {"collection": collection, "path": path and path_to_column(path)})
+    return [
+        Source(
+            str(path_from_column(path)), collection or None, bool(is_file), patterns and tuple(json.loads(patterns)),
+            tuple(json.loads(exclude)), bool(follow_symlinks), bool(keep_missing),
+        )
+        for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing in rows
+    ]  # fmt: skip
+
+
+def remember(conn: sqlite3.Connection, source: Source) -> None:
+    """Note how it was ingested, inside a transaction. Gives the folder its collection."""
+    if not source.is_file:
+        conn.execute(
+            "delete from folders where collection = ? and not is_file and path <> ?",
+            (source.collection, path_to_column(source.path)),
+        )
+    patterns, exclude = json.dumps(source.patterns), json.dumps(source.exclude)
+    row = (source.is_file, patterns, exclude, source.follow_symlinks, source.keep_missing)
+    conn.execute(REMEMBER, (source.collection or "", path_to_column(source.path), *row))
+
+
+def to_remember(conn: sqlite3.Connection, source: Source) -> Source | None:
+    """What there is to note of this ingest; None if it is known. Patterns of before stay: their documents do, too."""
+    known = next(iter(sources(conn, source.collection or "", source.path)), None)
+    if known and known.patterns:
+        source = source._replace(patterns=tuple(dict.fromkeys((*known.patterns, *(source.patterns or ())))))
+    return None if source == known else source
 
 
 def path_to_column(path: str) -> str | bytes:

@@ -15,6 +15,9 @@ from .store import HybridStore
 if TYPE_CHECKING:
     from .filters import Filters
 
+EMBED_SECONDS = 2.0  # of a search with --refresh
+SHOWN = 3  # of its problems
+
 
 def run_store(args: argparse.Namespace) -> int:
     text = args.text if args.file is None else _read_text(args.file)
@@ -40,6 +43,8 @@ def run_search(args: argparse.Namespace) -> int:
         raise UsageError("give the query once, as QUERY or with --query")
     query = args.query if args.query is not None else " ".join(args.words)
     with _open(args) as store:
+        if args.refresh:
+            _refresh(args, store)
         results = store.search(
             query,
             args.limit,
@@ -67,6 +72,16 @@ def run_search(args: argparse.Namespace) -> int:
 
         FORMATS[form](results, query, sys.stdout)
     return 0
+
+
+def _refresh(args: argparse.Namespace, store: HybridStore) -> None:
+    from .refresh import refresh
+
+    report = refresh(store, embed_seconds=0.0 if args.mode == "keyword" else EMBED_SECONDS)
+    problems = [f"{problem['path']}: {problem['reason']}" for problem in report.warnings]
+    if len(problems) > SHOWN:
+        problems[SHOWN:] = [f"and {len(problems) - SHOWN} more; an ingest with --incremental names all"]
+    _warn(args, *problems)
 
 
 def _why_nothing(store: HybridStore, args: argparse.Namespace) -> str:

@@ -27,7 +27,7 @@ where  chunk_count <> (select count(*) from chunks c where c.doc_id = d.doc_id)
 """
 SOURCES = """
 select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.chunking, f.path
-from   documents d left join folders f using (collection)
+from   documents d left join folders f on f.collection = d.collection and not f.is_file
 where  d.source_path is not null
 """
 

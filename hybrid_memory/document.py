@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from .embeddings import embedded_text
 
+CHUNKER = 1  # version of chunker.py: raised when a text gives other chunks than before, so that stores chunk it again
 CONTEXT = 1  # of what a chunk is given besides its text: raised so that stores take their files in again
 
 
@@ -77,6 +78,4 @@ def _titled(heading_path: str, title: object) -> str:
 
 def chunking(chunk_size: int, overlap: int) -> str:
     """The versions of the chunker and of what is made of its chunks, and its settings, as `documents.chunking` has them."""
-    from .chunker import VERSION
-
-    return f"{VERSION}.{CONTEXT}:{chunk_size}:{overlap}"
+    return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}"

@@ -1,6 +1,5 @@
 """A folder of files -> the store, incrementally: what is new or changed goes in, what vanished goes out, the rest is skipped."""
 
-import hashlib
 import os
 import stat
 import time
@@ -8,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from . import catalog, vector
+from .catalog import Source
 from .discovery import Found, Walk
 from .document import Document, Prepared
 from .errors import SourceError
@@ -45,33 +45,25 @@ class Report:
         self.warnings.append({"path": path, "reason": reason})
 
 
-class _Source(NamedTuple):
-    """A folder or a file that the user named: `path` resolved, `prefix` what its documents' ids begin with."""
-
-    path: str
-    prefix: str | None
-    is_file: bool
-
-    def doc_id(self, relative: str) -> str:
-        text = _as_text(relative.replace(os.sep, "/"))
-        return text if self.prefix is None else f"{self.prefix}/{text}"
-
-
-def _as_text(name: str) -> str:
-    """A name that is not UTF-8 comes with surrogates, which SQLite cannot hold."""
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
 Touched = tuple[str, float, int]  # document id, and its file's new time and size
 
 
 class _Listing(NamedTuple):
     """What is in a source now, and what the store has of it."""
 
-    source: _Source
+    source: Source
     walk: Walk
     found: list[Found]
     known: dict[str, catalog.Known]
+
+    def ours(self) -> list[catalog.Known]:
+        """The documents from below this folder whose name its patterns match."""
+        above = os.path.join(self.source.path, "")
+        return [
+            document
+            for document in self.known.values()
+            if document.path and document.path.startswith(above) and self.walk.matches(os.path.basename(document.path))
+        ]
 
 
 class _BadFileError(Exception):
@@ -82,8 +74,8 @@ class Ingest:
     """Makes a store the mirror of folders (or files), then embeds what has no embedding.
 
     `patterns` match file names, `exclude` names or paths below the folder. With `incremental`, files whose time and size are
-    as before are not read again. Documents of files that are gone are removed, unless `keep_missing`. `progress` is called
-    after each file and each batch of embeddings.
+    as before are not read again, unless other chunk settings make them due (`rechunk`). Documents of files that are gone are
+    removed, unless `keep_missing`. `progress` is called after each file and each batch of embeddings.
     """
 
     def __init__(
@@ -93,21 +85,29 @@ class Ingest:
         patterns: Sequence[str] = ("*.md",),
         exclude: Sequence[str] = (),
         incremental: bool = False,
+        rechunk: bool = True,
         follow_symlinks: bool = False,
         keep_missing: bool = False,
         progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
-        self.store, self.patterns, self.exclude, self.incremental = store, patterns, exclude, incremental
-        self.follow_symlinks, self.keep_missing, self.progress = follow_symlinks, keep_missing, progress
+        self.store, self.incremental, self.progress = store, incremental, progress
+        self.options = (tuple(patterns), tuple(exclude), follow_symlinks, keep_missing)  # of catalog.Source
         self.report = Report()
-        self._chunking = store.chunking
+        self._chunking = store.chunking if rechunk else None
 
     def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
         """Of several paths, one that is not there is an error in the report, and the others go on.
 
         Raises SourceError, before anything is written, if that leaves none, or for a prefix that is another folder's.
         """
-        sources = self._sources(paths, collection)
+        for listing in self.mirror(self._sources(paths, collection)):
+            if not (listing.found or listing.walk.unread or listing.ours()):
+                self.report.warning(listing.source.path, f"no file here matches {_either(listing.source)}")
+        self._embed()
+        return self.report
+
+    def mirror(self, sources: Iterable[Source]) -> list[_Listing]:
+        """All but the embeddings."""
         leftovers = Leftovers(self.store.connection)
         try:
             listings = [self._mirror(source, leftovers) for source in sources]
@@ -116,15 +116,14 @@ class Ingest:
             self._bring_back(leftovers)
         finally:
             leftovers.close()
-        self._embed()
-        return self.report
+        return listings
 
-    def _sources(self, paths: Sequence[str], collection: str | None) -> list[_Source]:
-        sources: dict[_Source, None] = {}
+    def _sources(self, paths: Sequence[str], collection: str | None) -> list[Source]:
+        sources: dict[Source, None] = {}
         owners: dict[str | None, str] = {}
         for path in paths:
             try:
-                source = _source(path, collection)
+                source = self._source(path, collection)
             except SourceError as error:
                 if len(paths) == 1:
                     raise
@@ -133,31 +132,37 @@ class Ingest:
             sources[source] = None
             if source.is_file:
                 continue
-            if owners.setdefault(source.prefix, source.path) != source.path:
+            if owners.setdefault(source.collection, source.path) != source.path:
                 raise SourceError(
-                    f"{owners[source.prefix]} and {source.path} would have the same document ids; "
+                    f"{owners[source.collection]} and {source.path} would have the same document ids; "
                     "ingest one of them by itself, with --collection NAME"
                 )
-            catalog.is_claimed(self.store.connection, str(source.prefix), source.path)
+            catalog.check_claim(self.store.connection, source)
         if not sources:
             raise SourceError("; ".join(error["reason"] for error in self.report.errors))
         return list(sources)
 
-    def _listed(self, source: _Source) -> _Listing:
+    def _source(self, path: str, collection: str | None) -> Source:
+        """Raises SourceError for what is neither a folder nor a regular file."""
+        resolved, is_file = resolve(path)
+        if is_file:
+            return Source(resolved, collection or None, True, (), (), *self.options[2:])
+        return Source(resolved, catalog.as_text(collection or os.path.basename(resolved) or "root"), False, *self.options)
+
+    def _listed(self, source: Source) -> _Listing:
         conn = self.store.connection
-        walk = Walk(source.path, self.patterns, self.exclude, self.follow_symlinks)
+        walk = Walk(source.path, source.patterns or (), source.exclude, source.follow_symlinks)
         if source.is_file:
             name = os.path.basename(source.path)
-            status = os.stat(source.path)
-            found = [Found(name, source.path, status.st_mtime, status.st_size)]
+            found = [file._replace(relative=name) for file in walk.file(source.path)]
             return _Listing(source, walk, found, catalog.of_id(conn, source.doc_id(name)))
         found = list(walk)
         self.report.skipped += walk.links_skipped
         for path, reason in walk.unread:
             self.report.error(path, reason)
-        return _Listing(source, walk, found, catalog.of_collection(conn, str(source.prefix)))
+        return _Listing(source, walk, found, catalog.of_collection(conn, str(source.collection)))
 
-    def _mirror(self, source: _Source, leftovers: Leftovers) -> _Listing:
+    def _mirror(self, source: Source, leftovers: Leftovers) -> _Listing:
         listing = self._listed(source)
         self._index(listing, leftovers)
         return listing
@@ -168,32 +173,36 @@ class Ingest:
         total = len(listing.found)
         for number, file in enumerate(listing.found, 1):
             doc_id = listing.source.doc_id(file.relative)
-            prepared = self._prepared(doc_id, file, listing.source.prefix, listing.known.get(doc_id), touched)
+            prepared = self._prepared(doc_id, file, listing.source, listing.known.get(doc_id), touched)
             if prepared:
                 group.append(prepared)
             if len(group) + len(touched) >= GROUP or (number == total and (group or touched)):
                 self._write(listing.source, group, touched, leftovers)
                 group, touched = [], []
             self.progress(Progress("files", number, total, self.report.chunks))
+        if catalog.to_remember(self.store.connection, listing.source):
+            self._write(listing.source, [], [], leftovers)
 
     def _prepared(
-        self, doc_id: str, file: Found, collection: str | None, known: catalog.Known | None, touched: list[Touched]
+        self, doc_id: str, file: Found, source: Source, known: catalog.Known | None, touched: list[Touched]
     ) -> Prepared | None:
         """The file as a document; None if it cannot be indexed, or is as it was: then `touched` has its new time, if any."""
         if (known is None or known.path != file.path) and self._is_taken(doc_id, file.path):
             return None
-        current = known is not None and self.incremental and known.chunking == self._chunking
+        current = known is not None and self.incremental and self._chunking in (None, known.chunking)
         if known and current and (known.mtime, known.size) == (file.mtime, file.size):
             self.report.skipped += 1
             return None
         try:
-            data, mtime, size = _read(file.path, self.store.config["max_file_bytes"], self.follow_symlinks)
+            data, mtime, size = _read(file.path, self.store.config["max_file_bytes"], source.follow_symlinks)
         except FileNotFoundError:
             self.report.warning(file.path, "vanished before it was read")
             return None
         except (OSError, _BadFileError) as error:
             self.report.error(file.path, getattr(error, "strerror", None) or str(error))
             return None
+        import hashlib
+
         digest = hashlib.blake2b(data, digest_size=16).digest()
         if known and current and known.content_hash == digest:
             self.report.skipped += 1
@@ -204,14 +213,16 @@ class Ingest:
         except UnicodeDecodeError as error:
             text = data.decode(errors="replace")
             self.report.warning(file.path, f"not UTF-8 at byte {error.start}: read with replacement characters")
-        return self.store.prepare(Document(doc_id, text, {}, catalog.path_to_column(file.path), mtime, size, digest, collection))
+        path = catalog.path_to_column(file.path)
+        return self.store.prepare(Document(doc_id, text, {}, path, mtime, size, digest, source.collection))
 
-    def _write(self, source: _Source, group: Iterable[Prepared], touched: Iterable[Touched], leftovers: Leftovers) -> None:
+    def _write(self, source: Source, group: Iterable[Prepared], touched: Iterable[Touched], leftovers: Leftovers) -> None:
         conn = self.store.connection
         with self.store.transaction():
             leftovers.collect()
-            if not source.is_file and not catalog.is_claimed(conn, str(source.prefix), source.path):
-                catalog.claim(conn, str(source.prefix), source.path)
+            catalog.check_claim(conn, source)
+            if news := catalog.to_remember(conn, source):
+                catalog.remember(conn, news)
             for prepared in group:
                 path = catalog.path_from_column(prepared.row["source_path"])
                 if not self._is_taken(prepared.row["doc_id"], str(path)):  # another process may have been first
@@ -231,28 +242,19 @@ class Ingest:
         return True
 
     def _remove_vanished(self, listing: _Listing, leftovers: Leftovers) -> None:
-        """Remove the documents from below this folder whose name the patterns match and whose file the walk did not find."""
-        source, walk = listing.source, listing.walk
+        """Remove the documents of files that the walk did not find."""
+        source, walk, ours = listing.source, listing.walk, listing.ours()
         if source.is_file:
             return
-        above = os.path.join(source.path, "")
-        ours = [
-            document
-            for document in listing.known.values()
-            if document.path and document.path.startswith(above) and walk.matches(os.path.basename(document.path))
-        ]
-        patterns = " or ".join(self.patterns)
         if not listing.found:
             if ours:
                 kept = f"the {len(ours)} documents from here were kept"
-                self.report.error(source.path, f"no file here matches {patterns} any more; {kept}")
-            elif not walk.unread:
-                self.report.warning(source.path, f"no file here matches {patterns}")
+                self.report.error(source.path, f"no file here matches {_either(source)} any more; {kept}")
             return
         present = {source.doc_id(file.relative) for file in listing.found}
         unread = tuple(os.path.join(path, "") for path, _ in walk.unread)
         gone = [d.doc_id for d in ours if d.doc_id not in present and not os.path.join(str(d.path), "").startswith(unread)]
-        if gone and not self.keep_missing:
+        if gone and not source.keep_missing:
             with self.store.transaction():
                 leftovers.collect()
                 for doc_id in gone:
@@ -265,7 +267,7 @@ class Ingest:
                 vector.put(self.store.connection, leftovers.wanted())
 
     def _embed(self) -> None:
-        pending, done = self._pending(), 0
+        pending, done = self.pending(), 0
 
         def on_batch(count: int) -> None:
             nonlocal done
@@ -273,14 +275,18 @@ class Ingest:
             self.progress(Progress("embeddings", done, pending, self.report.chunks))
 
         self.report.embedded = self.store.embed_pending(on_batch)
-        self.report.pending = self._pending()
+        self.report.pending = self.pending()
 
-    def _pending(self) -> int:
+    def pending(self) -> int:
         return int(self.store.connection.execute(PENDING).fetchone()[0])
 
 
-def _source(path: str, collection: str | None) -> _Source:
-    """Raises SourceError for what is neither a folder nor a regular file."""
+def _either(source: Source) -> str:
+    return " or ".join(source.patterns or ())
+
+
+def resolve(path: str) -> tuple[str, bool]:
+    """The path without links, and whether it is a file. Raises SourceError for what is neither a folder nor a regular file."""
     if not path:  # would be the working directory
         raise SourceError("cannot ingest '': the path is empty")
     resolved = os.path.realpath(os.path.expanduser(path))
@@ -288,11 +294,9 @@ def _source(path: str, collection: str | None) -> _Source:
         mode = os.stat(resolved).st_mode
     except OSError as error:
         raise SourceError(f"cannot ingest {path}: {error.strerror}") from error
-    if stat.S_ISREG(mode):
-        return _Source(resolved, collection, True)
-    if not stat.S_ISDIR(mode):
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise SourceError(f"cannot ingest {path}: neither a folder nor a regular file")
-    return _Source(resolved, _as_text(collection or os.path.basename(resolved) or "root"), False)
+    return resolved, stat.S_ISREG(mode)
 
 
 def _read(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[bytes, float, int]:

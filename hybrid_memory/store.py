@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MODES = ("hybrid", "keyword", "vector")
 DEFAULT_DB = "hybrid_search.db"
 EMBED_BATCH = 128  # chunks embedded between two commits
+SMALL_BATCH = 16  # the same where time is short
 
 PUT_DOCUMENT = """
 insert into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
@@ -215,8 +216,10 @@ class HybridStore:
         self._warn(embeddings.problem(self.embedder))
         return vectors
 
-    def embed_pending(self, progress: Callable[[int], None] = lambda count: None) -> int:
+    def embed_pending(self, progress: Callable[[int], None] = lambda count: None, *, seconds: float | None = None) -> int:
         """Embed the chunks that have no embedding, in batches committed one by one. Gives the number embedded.
+
+        After `seconds`, if given, the rest stays pending.
 
         Embeddings of another identity than the embedder's are given up as soon as it has made the first new one.
         `progress` is called with the number of chunks of each batch.
@@ -224,9 +227,14 @@ class HybridStore:
         count = after = 0
         if not self.embedder or not self._make_way(self.embedder):
             return 0
-        while batch := embeddings.pending(self.connection, after, EMBED_BATCH):
+        size, deadline = EMBED_BATCH if seconds is None else SMALL_BATCH, time.monotonic() + (seconds or 0)
+        while batch := embeddings.pending(self.connection, after, size):
+            left = None if seconds is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                break
             texts = {content_hash: text for _, content_hash, text in batch}
-            vectors = {**embeddings.known(self.connection, texts), **self._new_vectors(texts)}
+            with embeddings.within(self.embedder, left):
+                vectors = {**embeddings.known(self.connection, texts), **self._new_vectors(texts)}
             if not vectors:
                 break  # a server that embeds none of so many is down, or has another model
             with self.transaction():

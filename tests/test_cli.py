@@ -294,6 +294,36 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(environ: dict[
     assert loaded & heavy == set()
 
 
+def test_refresh_takes_in_what_changed_and_tells_what_it_could_not(run: Run, folder: Path, tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / f"{name}.md").write_text("x")
+    paths = [option for name in "abcd" for option in ("--path", f"{name}.md")]
+    run("ingest", "--path", str(folder), *paths, "--provider", "none")
+    (folder / "new.md").write_text("The kettle is green.")
+    for name in "abcd":
+        (tmp_path / f"{name}.md").unlink()
+    done = run("search", "kettle", "--refresh", "--provider", "none")
+    assert [hit["doc_id"] for hit in answer(done)] == ["memory/new.md"]
+    told = done.stderr.splitlines()
+    assert len(told) == 4
+    assert f"a.md: cannot ingest {tmp_path}/a.md: No such file" in told[0]
+    assert told[3] == "hybrid-memory: and 1 more; an ingest with --incremental names all"
+    assert run("search", "kettle", "--refresh", "--provider", "none", "--quiet").stderr == ""
+
+
+def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
+    environ: dict[str, str], run: Run, folder: Path, tmp_path: Path
+) -> None:
+    run("ingest", "--path", str(folder), "--provider", "none")
+    code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--refresh', '--provider', 'none']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
+                          env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
+    loaded = set(done.stdout.splitlines()[-1].split())
+    heavy = {"requests", "socket", "hashlib", "threading", "hybrid_memory.chunker", "hybrid_memory.frontmatter", "hybrid_memory.terminal",
+             "hybrid_memory.embedder", "hybrid_memory.transcripts", "hybrid_memory.redaction"}  # fmt: skip
+    assert loaded & heavy == set()
+
+
 def in_terminal(environ: dict[str, str], *args: str, env: dict[str, str] | None = None) -> str:
     """What a person sees: the command on a pseudo-terminal."""
     import pty
