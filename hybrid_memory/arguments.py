@@ -100,8 +100,11 @@ def build_parser() -> argparse.ArgumentParser:
     ingest.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
     ingest.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
 
-    delete = command("delete", "Remove a document.")
-    delete.add_argument("--doc-id", required=True, metavar="ID")
+    delete = command("delete", "Remove a document, or all of a collection or from a path.")
+    what = delete.add_mutually_exclusive_group(required=True)
+    what.add_argument("--doc-id", metavar="ID")
+    what.add_argument("--collection", metavar="NAME", help="all its documents; its name is free again")
+    what.add_argument("--path", metavar="DIR", help="all that came from this folder or file, be it still there or not")
 
     reindex = command("reindex", "Make the indexes anew from the stored chunks, and compact the file.")
     reindex.add_argument("--embeddings", action="store_true", help="embed all chunks anew, as after a change of model")

@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .errors import SourceError
@@ -13,6 +14,12 @@ from   documents
 where  collection = ? and source_path is not null
 """
 
+OF_FILES = """
+select doc_id, source_path, file_mtime, file_size, content_hash, chunking
+from   documents
+where  source_path is not null
+"""
+
 OF_ID = """
 select doc_id, source_path, file_mtime, file_size, content_hash, chunking
 from   documents
@@ -20,7 +27,7 @@ where  doc_id = ?
 """
 
 CLAIMED = """
-select path from folders
+select path, collection from folders
 where  collection = :collection and not is_file and path <> :path
 and    exists (select 1 from documents where collection = :collection)
 """
@@ -80,6 +87,12 @@ def of_id(conn: sqlite3.Connection, doc_id: str) -> dict[str, Known]:
     return {row[0]: _known(row) for row in conn.execute(OF_ID, (doc_id,))}
 
 
+def from_path(conn: sqlite3.Connection, path: str) -> dict[str, Known]:
+    """The documents that came from this file, or from below this folder."""
+    documents = (_known(row) for row in conn.execute(OF_FILES))
+    return {document.doc_id: document for document in documents if document.path and is_in(document.path, path)}
+
+
 def _known(row: tuple[str, str | bytes | None, float, int, bytes, str]) -> Known:
     return Known(row[0], path_from_column(row[1]), *row[2:])
 
@@ -95,9 +108,11 @@ def check_claim(conn: sqlite3.Connection, source: Source) -> None:
         return
     row = conn.execute(CLAIMED, {"collection": source.collection, "path": path_to_column(source.path)}).fetchone()
     if row:
+        import shlex
+
         raise SourceError(
             f"collection {source.collection!r} holds the documents of {path_from_column(row[0])}; give {source.path} another "
-            "name with --collection NAME"
+            f"name with --collection NAME, or free this one: `hybrid-memory delete --collection {shlex.quote(row[1])}`"
         )
 
 
@@ -125,12 +140,33 @@ def remember(conn: sqlite3.Connection, source: Source) -> None:
     conn.execute(REMEMBER, (source.collection or "", path_to_column(source.path), *row))
 
 
+def forget(conn: sqlite3.Connection, source: Source) -> None:
+    conn.execute("delete from folders where collection = ? and path = ?", (source.collection or "", path_to_column(source.path)))
+
+
+def coming_back(conn: sqlite3.Connection, paths: Iterable[str | None]) -> str | None:
+    """One of these files that is still there, in a folder that is ingested."""
+    folders = [source.path for source in sources(conn)]
+    return next((path for path in paths if path and any(is_in(path, top) for top in folders) and os.path.exists(path)), None)
+
+
 def to_remember(conn: sqlite3.Connection, source: Source) -> Source | None:
     """What there is to note of this ingest; None if it is known. Patterns of before stay: their documents do, too."""
     known = next(iter(sources(conn, source.collection or "", source.path)), None)
     if known and known.patterns:
         source = source._replace(patterns=tuple(dict.fromkeys((*known.patterns, *(source.patterns or ())))))
     return None if source == known else source
+
+
+def real_path(path: str) -> str:
+    """As documents and folders have it. Raises SourceError for an empty one, which would be the working directory."""
+    if not path:
+        raise SourceError("the path is empty")
+    return os.path.realpath(os.path.expanduser(path))
+
+
+def is_in(path: str, top: str) -> bool:
+    return path == top or path.startswith(os.path.join(top, ""))
 
 
 def path_to_column(path: str) -> str | bytes:

@@ -146,11 +146,30 @@ def _progress(args: argparse.Namespace) -> dict[str, Any]:
 
 def run_delete(args: argparse.Namespace) -> int:
     with _open(args) as store:
-        deleted = store.delete(args.doc_id)
-    if not deleted:
-        _warn(args, f"there is no document {args.doc_id!r}; nothing was deleted")
-    _print_json({"doc_id": args.doc_id, "chunks_deleted": deleted})
+        if args.doc_id is not None:
+            chunks = store.delete(args.doc_id)
+            answer: dict[str, Any] = {"doc_id": args.doc_id}
+            missing = None if chunks else f"there is no document {args.doc_id!r}; nothing was deleted"
+        else:
+            answer, chunks, missing = _delete_many(args, store)
+        _warn(args, *store.warnings, *([missing] if missing else []))
+    _print_json(answer | {"chunks_deleted": chunks})
     return 0
+
+
+def _delete_many(args: argparse.Namespace, store: HybridStore) -> tuple[dict[str, Any], int, str | None]:
+    """The answer's beginning, the number of chunks, and what to say if there was nothing to delete."""
+    from . import catalog
+
+    sources = catalog.sources(store.connection)
+    if args.collection is not None:
+        deleted = store.delete_collection(args.collection)
+        key, name, there = "collection", args.collection, sorted({source.collection for source in sources if source.collection})
+    else:
+        deleted = store.delete_path(args.path)
+        key, name, there = "path", catalog.real_path(args.path), [source.path for source in sources]
+    nothing = f"there is nothing of {key} {name!r}, so nothing was deleted; there is {', '.join(there) or 'none at all'}"
+    return {key: name, "documents_deleted": deleted.documents}, deleted.chunks, None if deleted.documents else nothing
 
 
 def run_reindex(args: argparse.Namespace) -> int:

@@ -147,9 +147,7 @@ def _sources(store: "HybridStore") -> Iterator[Finding]:
     for top, ids in changed.items():
         yield Finding("sources", False, f"{len(ids)} documents of {top} are out of date; `{_ingest(top)}` reads them again")
     for top, ids in gone.items():
-        way_out = (
-            f"`{_ingest(top)}`" if os.path.isdir(top) else f"`hybrid-memory delete --doc-id {shlex.quote(ids[0])}` and so on"
-        )
+        way_out = f"`{_ingest(top)}`" if os.path.isdir(top) else f"`hybrid-memory delete --path {shlex.quote(top)}`"
         yield Finding("sources", False, f"{len(ids)} documents of {top} have no file any more; {way_out} removes them")
     if not (changed or gone):
         yield Finding("sources", True, "every file is as it was when it was read")

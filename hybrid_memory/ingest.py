@@ -257,8 +257,7 @@ class Ingest:
         if gone and not source.keep_missing:
             with self.store.transaction():
                 leftovers.collect()
-                for doc_id in gone:
-                    self.store.remove(doc_id)
+                self.store.remove(*gone)
             self.report.removed += len(gone)
 
     def _bring_back(self, leftovers: Leftovers) -> None:
@@ -287,9 +286,7 @@ def _either(source: Source) -> str:
 
 def resolve(path: str) -> tuple[str, bool]:
     """The path without links, and whether it is a file. Raises SourceError for what is neither a folder nor a regular file."""
-    if not path:  # would be the working directory
-        raise SourceError("cannot ingest '': the path is empty")
-    resolved = os.path.realpath(os.path.expanduser(path))
+    resolved = catalog.real_path(path)
     try:
         mode = os.stat(resolved).st_mode
     except OSError as error:

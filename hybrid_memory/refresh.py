@@ -1,6 +1,5 @@
 """What changed in the remembered folders -> the store, for a search that is about to begin: little time, and no failure."""
 
-import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,13 +28,13 @@ def refresh(store: "HybridStore", *, embed_seconds: float = 2.0) -> Report:
             job.mirror(_there(store, report))
             if report.files and embed_seconds > 0 and _fits(store):
                 report.embedded = store.embed_pending(seconds=embed_seconds)
+            report.pending = job.pending()
         except (StoreError, SourceError, sqlite3.DatabaseError) as error:
             told = schema.failure(error, store.path) if isinstance(error, sqlite3.DatabaseError) else error
             if not told:
                 raise
             report.warning(store.path, f"changes since the last ingest are not in: {told}")
     report.warnings, report.errors = report.errors + report.warnings, []
-    report.pending = job.pending()
     return report
 
 
@@ -49,14 +48,18 @@ def _there(store: "HybridStore", report: Report) -> Iterator[catalog.Source]:
         try:
             resolve(source.path)
         except SourceError as error:
-            way_out = f"if it is gone for good: `hybrid-memory delete --path {shlex.quote(source.path)}`"
-            report.warning(source.path, f"{error}; {way_out}")
+            report.warning(source.path, f"{error}; if it is gone for good: {_command('delete', source.path)}")
             continue
         if source.patterns is None:
-            again = f"`hybrid-memory ingest --path {shlex.quote(source.path)} --incremental`"
-            report.warning(source.path, f"not looked at, for an older version did not note its patterns; once {again}")
+            report.warning(source.path, f"an older version did not note its patterns; once {_command('ingest', source.path)}")
             continue
         yield source
+
+
+def _command(name: str, path: str) -> str:
+    from shlex import quote
+
+    return f"`hybrid-memory {name} --path {quote(path)}`"
 
 
 @contextmanager

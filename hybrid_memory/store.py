@@ -3,9 +3,9 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import config as configuration
 from . import embeddings, schema, vector
@@ -17,6 +17,7 @@ from .searching import Options, Search
 if TYPE_CHECKING:
     from datetime import date
 
+    from .catalog import Known, Source
     from .embedder import Embedder
     from .filters import Filters
 
@@ -46,6 +47,11 @@ select (select count(*) from documents)                       as doc_count,
        (select count(*) from chunks where embedding is null)  as pending_count,
        (select count(*) from chunks where truncated)          as truncated_count
 """
+
+
+class Deleted(NamedTuple):
+    documents: int
+    chunks: int
 
 
 class HybridStore:
@@ -130,16 +136,50 @@ class HybridStore:
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Gives the number of its chunks: 0 if there is none of this id."""
-        with self.transaction():
-            return self.remove(_clean(doc_id))
+        from . import catalog
 
-    def remove(self, doc_id: str) -> int:
+        with self.transaction():
+            document = catalog.of_id(self.connection, _clean(doc_id))
+            return self._delete(document, forgotten=[s for s in catalog.sources(self.connection) if s.is_file]).chunks
+
+    def delete_collection(self, collection: str) -> Deleted:
+        """Remove all documents of a collection, and its name from the folder that has it."""
+        from . import catalog
+
+        with self.transaction():
+            documents = catalog.of_collection(self.connection, collection)
+            return self._delete(documents, catalog.sources(self.connection, collection))
+
+    def delete_path(self, path: str) -> Deleted:
+        """Remove all documents that came from this file or from below this folder, be it still there or not.
+
+        Raises SourceError for an empty path.
+        """
+        from . import catalog
+
+        path = catalog.real_path(path)
+        with self.transaction():
+            sources = [s for s in catalog.sources(self.connection) if catalog.is_in(s.path, path)]
+            return self._delete(catalog.from_path(self.connection, path), sources)
+
+    def _delete(self, documents: "Mapping[str, Known]", forgotten: "Iterable[Source]") -> Deleted:
+        from . import catalog
+
+        paths = {document.path for document in documents.values()}
+        for source in forgotten:
+            if source.path in paths or not source.is_file:
+                catalog.forget(self.connection, source)
+        if back := catalog.coming_back(self.connection, paths):
+            self._warn(f"{back} is still there, and the next ingest of its folder takes it in again unless you --exclude it")
+        return Deleted(len(documents), self.remove(*documents))
+
+    def remove(self, *doc_ids: str) -> int:
         """`delete` inside `transaction`."""
-        ids = [id for (id,) in self.connection.execute(CHUNKS_OF, (doc_id,))]
+        ids = [id for doc_id in doc_ids for (id,) in self.connection.execute(CHUNKS_OF, (doc_id,))]
         vector.drop(self.connection, ids)
         self._fts.remove(ids)
-        self.connection.execute("delete from chunks where doc_id = ?", (doc_id,))
-        self.connection.execute("delete from documents where doc_id = ?", (doc_id,))
+        for table in ("chunks", "documents"):
+            self.connection.executemany(f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids])
         return len(ids)
 
     def reindex(self, *, anew: bool = False, progress: Callable[[int], None] = lambda count: None) -> int:

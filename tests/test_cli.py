@@ -116,6 +116,30 @@ def test_delete(run: Run, folder: Path) -> None:
     assert "no document 'memory/pi.md'" in done.stderr
 
 
+def test_delete_of_a_collection_or_a_folder(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    done = run("delete", "--collection", "notes")
+    assert answer(done) == {"collection": "notes", "documents_deleted": 0, "chunks_deleted": 0}
+    assert "nothing of collection 'notes', so nothing was deleted; there is memory" in done.stderr
+    assert answer(run("delete", "--collection", "memory")) == {
+        "collection": "memory",
+        "documents_deleted": 2,
+        "chunks_deleted": 2,
+    }
+    run("ingest", "--path", str(folder))
+    moved = folder.rename(folder.with_name("moved"))
+    done = run("ingest", "--path", str(moved), "--collection", "memory")
+    assert done.returncode == 1
+    assert "`hybrid-memory delete --collection memory`" in done.stderr
+    done = run("delete", "--path", "memory")
+    assert answer(done) == {"path": str(folder), "documents_deleted": 2, "chunks_deleted": 2}
+    assert done.stderr == ""
+    done = run("delete", "--path", "memory")
+    assert answer(done)["documents_deleted"] == 0
+    assert f"nothing of path '{folder}', so nothing was deleted; there is none at all" in done.stderr
+    assert answer(run("ingest", "--path", str(moved), "--collection", "memory"))["files"] == 2
+
+
 def test_reindex_and_stats(run: Run, folder: Path) -> None:
     run("ingest", "--path", str(folder))
     assert answer(run("reindex")) == {"status": "ok", "chunks": 2}
@@ -195,6 +219,8 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("store --text a", "required: --doc-id"),
         ("store --doc-id x --text a --metadata novalue", "'novalue' is not KEY=VALUE"),
         ("ingest", "required: --path"),
+        ("delete", "one of the arguments --doc-id --collection --path is required"),
+        ("delete --doc-id x --path y", "not allowed with argument"),
         ("frobnicate", "invalid choice: 'frobnicate'"),
         ("", "required: COMMAND"),
     ],

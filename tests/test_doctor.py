@@ -81,7 +81,7 @@ def test_files_that_changed_or_are_gone_are_counted_with_the_command(filled: Hyb
 
 def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(filled: HybridStore, tmp_path: Path) -> None:
     (tmp_path / "memory").rename(tmp_path / "moved")
-    assert "`hybrid-memory delete --doc-id memory/a.md` and so on removes them" in problems(filled)["sources"]
+    assert f"`hybrid-memory delete --path {tmp_path}/memory` removes them" in problems(filled)["sources"]
 
 
 def test_other_model_is_named(filled: HybridStore, db_path: str) -> None:
