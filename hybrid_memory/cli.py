@@ -4,7 +4,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import config
@@ -116,7 +117,7 @@ def run_ingest(args: argparse.Namespace) -> int:
 
     if not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # before a database is made for nothing
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
-    with _open(args, create=True) as store:
+    with _open(args, create=True) as store, _progress(args) as progress:
         job = Ingest(
             store,
             patterns=args.pattern or ["*.md"],
@@ -124,9 +125,13 @@ def run_ingest(args: argparse.Namespace) -> int:
             incremental=args.incremental,
             follow_symlinks=args.follow_symlinks,
             keep_missing=args.keep_missing,
-            **_progress(args),
+            progress=progress,
         )
-        report = job.run(args.path, args.collection)
+        try:
+            report = job.run(args.path, args.collection)
+        except KeyboardInterrupt as error:
+            again = "" if args.incremental else " with --incremental"
+            raise KeyboardInterrupt(f"interrupted after {job.reached()}; run it again{again} to go on") from error
         for problem in report.errors:
             _tell(f"{problem['path']}: {problem['reason']}")
         advice = store.advice() if report.embedded else None
@@ -136,12 +141,18 @@ def run_ingest(args: argparse.Namespace) -> int:
     return 1 if report.errors else 0
 
 
-def _progress(args: argparse.Namespace) -> dict[str, Any]:
+@contextmanager
+def _progress(args: argparse.Namespace) -> Iterator[Callable[[Any], None]]:
     if args.quiet or not sys.stderr.isatty():
-        return {}
+        yield lambda progress: None
+        return
     from .terminal import ProgressLine
 
-    return {"progress": ProgressLine(sys.stderr)}
+    line = ProgressLine(sys.stderr)
+    try:
+        yield line
+    finally:
+        line.end()
 
 
 def run_delete(args: argparse.Namespace) -> int:
@@ -173,8 +184,21 @@ def _delete_many(args: argparse.Namespace, store: HybridStore) -> tuple[dict[str
 
 
 def run_reindex(args: argparse.Namespace) -> int:
-    with _open(args) as store:
-        answer: dict[str, Any] = {"status": "ok", "chunks": store.reindex(anew=args.embeddings)}
+    with _open(args) as store, _progress(args) as progress:
+        from .ingest import Progress
+
+        done, total = 0, store.stats()["chunk_count"]
+
+        def on_batch(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(Progress("embeddings", done, total, 0))
+
+        try:
+            chunks = store.reindex(anew=args.embeddings, progress=on_batch)
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt("interrupted; an ingest with --incremental embeds what has no embedding yet") from error
+        answer: dict[str, Any] = {"status": "ok", "chunks": chunks}
         _warn(args, *store.warnings)
         if args.embeddings:
             counts = store.stats()
@@ -210,8 +234,8 @@ def run_eval(args: argparse.Namespace) -> int:
     from . import evaluation
 
     queries, qrels = evaluation.read_queries(args.queries), evaluation.read_qrels(args.qrels)
-    with _open(args) as store:
-        found = evaluation.evaluate(store, queries, qrels, args.modes, misses=args.misses, **_progress(args))
+    with _open(args) as store, _progress(args) as progress:
+        found = evaluation.evaluate(store, queries, qrels, args.modes, misses=args.misses, progress=progress)
     notes = [f"left out mode {mode}: {reason}" for mode, reason in found.left_out.items()]
     if found.unjudged:
         notes.append(f"{found.unjudged} of {found.queries + found.unjudged} queries have no wanted document; they were not asked")
@@ -275,8 +299,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head` has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        _tell("interrupted; what was written before is complete")
+    except KeyboardInterrupt as error:
+        _tell(str(error) or "interrupted; what was written before is complete")
         return 130
     return status
 

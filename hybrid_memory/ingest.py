@@ -93,6 +93,7 @@ class Ingest:
         self.store, self.incremental, self.progress = store, incremental, progress
         self.options = (tuple(patterns), tuple(exclude), follow_symlinks, keep_missing)  # of catalog.Source
         self.report = Report()
+        self._reached: dict[str, Progress] = {}  # by stage
         self._chunking = store.chunking if rechunk else None
 
     def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
@@ -110,7 +111,11 @@ class Ingest:
         """All but the embeddings."""
         leftovers = Leftovers(self.store.connection)
         try:
-            listings = [self._mirror(source, leftovers) for source in sources]
+            listings = [self._listed(source) for source in sources]
+            total, done = sum(len(listing.found) for listing in listings), 0
+            for listing in listings:
+                self._index(listing, leftovers, done, total)
+                done += len(listing.found)
             for listing in listings:  # last, for what moved from one source to another has its embeddings in the first
                 self._remove_vanished(listing, leftovers)
             self._bring_back(leftovers)
@@ -162,24 +167,29 @@ class Ingest:
             self.report.error(path, reason)
         return _Listing(source, walk, found, catalog.of_collection(conn, str(source.collection)))
 
-    def _mirror(self, source: Source, leftovers: Leftovers) -> _Listing:
-        listing = self._listed(source)
-        self._index(listing, leftovers)
-        return listing
-
-    def _index(self, listing: _Listing, leftovers: Leftovers) -> None:
+    def _index(self, listing: _Listing, leftovers: Leftovers, before: int, total: int) -> None:
         group: list[Prepared] = []
         touched: list[Touched] = []
-        total = len(listing.found)
-        for number, file in enumerate(listing.found, 1):
-            doc_id = listing.source.doc_id(file.relative)
-            prepared = self._prepared(doc_id, file, listing.source, listing.known.get(doc_id), touched)
-            if prepared:
-                group.append(prepared)
-            if len(group) + len(touched) >= GROUP or (number == total and (group or touched)):
+
+        def write() -> None:
+            if group or touched:
                 self._write(listing.source, group, touched, leftovers)
-                group, touched = [], []
-            self.progress(Progress("files", number, total, self.report.chunks))
+                group.clear()
+                touched.clear()
+
+        try:
+            for number, file in enumerate(listing.found, before + 1):
+                doc_id = listing.source.doc_id(file.relative)
+                prepared = self._prepared(doc_id, file, listing.source, listing.known.get(doc_id), touched)
+                if prepared:
+                    group.append(prepared)
+                if len(group) + len(touched) >= GROUP:
+                    write()
+                self._tell(Progress("files", number, total, self.report.chunks))
+        except KeyboardInterrupt:
+            write()  # what was read is not lost
+            raise
+        write()
         if catalog.to_remember(self.store.connection, listing.source):
             self._write(listing.source, [], [], leftovers)
 
@@ -271,10 +281,20 @@ class Ingest:
         def on_batch(count: int) -> None:
             nonlocal done
             done += count
-            self.progress(Progress("embeddings", done, pending, self.report.chunks))
+            self._tell(Progress("embeddings", done, pending, self.report.chunks))
 
+        if pending:
+            on_batch(0)
         self.report.embedded = self.store.embed_pending(on_batch)
         self.report.pending = self.pending()
+
+    def _tell(self, progress: Progress) -> None:
+        self._reached[progress.stage] = progress
+        self.progress(progress)
+
+    def reached(self) -> str:
+        """How far it came, for who interrupts it: "120 of 500 files, 80 of 300 embeddings"."""
+        return ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items()) or "nothing"
 
     def pending(self) -> int:
         return int(self.store.connection.execute(PENDING).fetchone()[0])

@@ -390,30 +390,66 @@ def test_terminal_gets_no_control_characters_from_the_text(run: Run, environ: di
 def test_terminal_shows_progress_and_a_pipe_does_not(run: Run, environ: dict[str, str], folder: Path) -> None:
     seen = in_terminal(environ, "ingest", "--path", str(folder))
     assert "files 2/2" in seen
+    assert "embeddings 2/2" in in_terminal(environ, "reindex", "--embeddings", "--provider", "builtin")
     assert "files 2/2" not in in_terminal(environ, "ingest", "--path", str(folder), "--quiet")
     assert "2/2" not in run("ingest", "--path", str(folder)).stderr
 
 
-def test_interrupt_exits_130_without_a_traceback(environ: dict[str, str], folder: Path, ollama: FakeOllama) -> None:
-    ollama.cold = 30
-    command = [sys.executable, "-m", "hybrid_memory", "--ollama-url", ollama.url, "ingest", "--path", str(folder)]
+def interrupted(environ: dict[str, str], *args: str, when: Callable[[], bool]) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command that gets Ctrl-C `when` something is the case."""
 
     def heed_interrupts() -> None:  # which tests that run in the background ignore, and hand that down
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     with subprocess.Popen(
-        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+        [sys.executable, "-m", "hybrid_memory", *args],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
     ) as process:
         try:
             deadline = time.monotonic() + 60
-            while not ollama.embed_requests and time.monotonic() < deadline:
-                time.sleep(0.05)
+            while not when() and time.monotonic() < deadline:
+                time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=25)
         finally:
             process.kill()
-    assert (process.returncode, stdout) == (130, "")
-    assert stderr.startswith("hybrid-memory: interrupted")
+    return process.returncode, stdout, stderr
+
+
+def test_interrupted_ingest_says_how_far_it_came_and_goes_on_from_there(
+    environ: dict[str, str], run: Run, folder: Path, tmp_path: Path, ollama: FakeOllama
+) -> None:
+    for number in range(298):
+        (folder / f"{number}.md").write_text(f"note {number}")
+    ollama.slow = 0.2
+    ingest = ("--ollama-url", ollama.url, "ingest", "--path", str(folder))
+    status, stdout, stderr = interrupted(environ, *ingest, when=lambda: len(ollama.embedded) >= 160)
+    assert (status, stdout) == (130, "")
+    assert stderr == (
+        "hybrid-memory: interrupted after 300 of 300 files, 128 of 300 embeddings; run it again with --incremental to go on\n"
+    )
+    ollama.slow = 0.0
+    report = answer(run(*ingest, "--incremental"))
+    assert (report["files"], report["skipped"], report["embedded"], report["pending"]) == (0, 300, 172, 0)
+
+
+def test_files_read_before_an_interrupt_are_in(environ: dict[str, str], run: Run, folder: Path, tmp_path: Path) -> None:
+    for number in range(3000):
+        (folder / f"{number}.md").write_text(f"note {number}")
+    wal = tmp_path / "cli.db-wal"
+    ingest = ("ingest", "--path", str(folder), "--provider", "none")
+    status, _, stderr = interrupted(environ, *ingest, when=lambda: wal.exists() and wal.stat().st_size > 10**6)
+    assert status == 130
+    assert stderr.endswith(" files; run it again with --incremental to go on\n")
+    done = int(stderr.removeprefix("hybrid-memory: interrupted after ").split(" of 3,002 files")[0].replace(",", ""))
+    assert 0 < done < 3002
+    assert done <= answer(run("stats"))["doc_count"] <= done + 1  # it may come before a file is counted
+    assert answer(run(*ingest, "--incremental"))["files"] >= 3001 - done
+    assert all(finding["ok"] for finding in answer(run("doctor", "--provider", "none")))
 
 
 def test_closed_pipe_ends_quietly(environ: dict[str, str], run: Run) -> None:
