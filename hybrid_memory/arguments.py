@@ -96,7 +96,10 @@ def build_parser() -> argparse.ArgumentParser:
         "--exclude", action="append", default=[], metavar="GLOB", help="names or paths below DIR to leave out; may be repeated"
     )
     ingest.add_argument("--incremental", action="store_true", help="do not read files whose time and size are as before")
-    ingest.add_argument("--collection", metavar="NAME", help="what ids begin with (default: the folder's name)")
+    ingest.add_argument(
+        "--collection", metavar="NAME", help="what ids begin with (default: the folder's name; sessions for *.jsonl)"
+    )
+    ingest.add_argument("--all", action="store_true", help="take transcripts that go on, however little is new in them")
     ingest.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
     ingest.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
 

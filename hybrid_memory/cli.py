@@ -123,6 +123,7 @@ def run_ingest(args: argparse.Namespace) -> int:
             patterns=args.pattern or ["*.md"],
             exclude=args.exclude,
             incremental=args.incremental,
+            everything=args.all,
             follow_symlinks=args.follow_symlinks,
             keep_missing=args.keep_missing,
             progress=progress,

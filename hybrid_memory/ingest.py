@@ -2,23 +2,25 @@
 
 import os
 import stat
-import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import catalog, vector
 from .catalog import Source
 from .discovery import Found, Walk
-from .document import Document, Prepared
+from .document import Document, Prepared, chunk_row, document_row
 from .errors import SourceError
+from .files import BadFileError, open_regular, read
 from .leftovers import Leftovers
 from .store import HybridStore
 
+if TYPE_CHECKING:
+    from .growing import Growing
+
 GROUP = 64  # documents written in one transaction: a writer beside us waits for milliseconds
-SNIFF = 8192  # bytes in which a NUL tells a binary file
-TICK = 0.01  # seconds: two changes within a tick of the kernel's clock give a file the same time
+TRANSCRIPT, SESSIONS = ".jsonl", "sessions"  # a file of this suffix is one of a session; their collection by default
 PENDING = "select count(*) from chunks where embedding is null"
-READS = 3  # of a file that changes while it is read
 
 
 class Progress(NamedTuple):
@@ -66,16 +68,13 @@ class _Listing(NamedTuple):
         ]
 
 
-class _BadFileError(Exception):
-    """A file that cannot be indexed; the rest goes on."""
-
-
 class Ingest:
     """Makes a store the mirror of folders (or files), then embeds what has no embedding.
 
     `patterns` match file names, `exclude` names or paths below the folder. With `incremental`, files whose time and size are
     as before are not read again, unless other chunk settings make them due (`rechunk`). Documents of files that are gone are
-    removed, unless `keep_missing`. `progress` is called after each file and each batch of embeddings.
+    removed, unless `keep_missing`. Transcripts that go on are taken once there is enough news in them, or with `everything`.
+    `progress` is called after each file and each batch of embeddings.
     """
 
     def __init__(
@@ -86,12 +85,13 @@ class Ingest:
         exclude: Sequence[str] = (),
         incremental: bool = False,
         rechunk: bool = True,
+        everything: bool = False,
         follow_symlinks: bool = False,
         keep_missing: bool = False,
         progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
-        self.store, self.incremental, self.progress = store, incremental, progress
-        self.options = (tuple(patterns), tuple(exclude), follow_symlinks, keep_missing)  # of catalog.Source
+        self.store, self.incremental, self.everything, self.progress = store, incremental, everything, progress
+        self._like = Source("", None, False, tuple(patterns), tuple(exclude), follow_symlinks, keep_missing)
         self.report = Report()
         self._reached: dict[str, Progress] = {}  # by stage
         self._chunking = store.chunking if rechunk else None
@@ -128,31 +128,40 @@ class Ingest:
         owners: dict[str | None, str] = {}
         for path in paths:
             try:
-                source = self._source(path, collection)
+                found = self._sources_of(path, collection)
             except SourceError as error:
                 if len(paths) == 1:
                     raise
                 self.report.error(path, str(error))
                 continue
-            sources[source] = None
-            if source.is_file:
-                continue
-            if owners.setdefault(source.collection, source.path) != source.path:
-                raise SourceError(
-                    f"{owners[source.collection]} and {source.path} would have the same document ids; "
-                    "ingest one of them by itself, with --collection NAME"
-                )
-            catalog.check_claim(self.store.connection, source)
+            for source in found:
+                sources[source] = None
+                if not source.is_file and owners.setdefault(source.collection, source.path) != source.path:
+                    raise SourceError(
+                        f"{owners[source.collection]} and {source.path} would have the same document ids; "
+                        "ingest one of them by itself, with --collection NAME"
+                    )
+                catalog.check_claim(self.store.connection, source)
         if not sources:
             raise SourceError("; ".join(error["reason"] for error in self.report.errors))
         return list(sources)
 
-    def _source(self, path: str, collection: str | None) -> Source:
-        """Raises SourceError for what is neither a folder nor a regular file."""
+    def _sources_of(self, path: str, collection: str | None) -> list[Source]:
+        """Notes and transcripts of a folder are two, unless they have a collection. Raises SourceError for what is neither a
+        folder nor a regular file.
+        """
         resolved, is_file = resolve(path)
+        source = self._like._replace(path=resolved, collection=collection and catalog.as_text(collection))
         if is_file:
-            return Source(resolved, collection or None, True, (), (), *self.options[2:])
-        return Source(resolved, catalog.as_text(collection or os.path.basename(resolved) or "root"), False, *self.options)
+            of_file = SESSIONS if resolved.endswith(TRANSCRIPT) else None
+            return [source._replace(collection=source.collection or of_file, is_file=True, patterns=(), exclude=())]
+        if collection:
+            return [source]
+        sessions = tuple(pattern for pattern in source.patterns or () if pattern.endswith(TRANSCRIPT))
+        notes = tuple(pattern for pattern in source.patterns or () if pattern not in sessions)
+        of_notes = catalog.as_text(os.path.basename(resolved) or "root")
+        wanted = ((of_notes, notes), (SESSIONS, sessions))
+        return [source._replace(collection=name, patterns=patterns) for name, patterns in wanted if patterns]
 
     def _listed(self, source: Source) -> _Listing:
         conn = self.store.connection
@@ -173,16 +182,19 @@ class Ingest:
 
         def write() -> None:
             if group or touched:
-                self._write(listing.source, group, touched, leftovers)
+                self._write(listing.source, leftovers, lambda: self._put(group, touched))
                 group.clear()
                 touched.clear()
 
         try:
             for number, file in enumerate(listing.found, before + 1):
                 doc_id = listing.source.doc_id(file.relative)
-                prepared = self._prepared(doc_id, file, listing.source, listing.known.get(doc_id), touched)
-                if prepared:
-                    group.append(prepared)
+                known = listing.known.get(doc_id)
+                if self._is_to_be_read(doc_id, file, known):
+                    if file.path.endswith(TRANSCRIPT):
+                        self._index_transcript(doc_id, file, listing.source, known, touched, leftovers)
+                    elif prepared := self._prepared(doc_id, file, listing.source, known, touched):
+                        group.append(prepared)
                 if len(group) + len(touched) >= GROUP:
                     write()
                 self._tell(Progress("files", number, total, self.report.chunks))
@@ -191,30 +203,36 @@ class Ingest:
             raise
         write()
         if catalog.to_remember(self.store.connection, listing.source):
-            self._write(listing.source, [], [], leftovers)
+            self._write(listing.source, leftovers, lambda: None)
+
+    def _is_to_be_read(self, doc_id: str, file: Found, known: catalog.Known | None) -> bool:
+        if (known is None or known.path != file.path) and self._is_taken(doc_id, file.path):
+            return False
+        if known and self._is_current(known) and (known.mtime, known.size) == (file.mtime, file.size):
+            self.report.skipped += 1
+            return False
+        return True
+
+    def _is_current(self, known: catalog.Known) -> bool:
+        """Is it to stay, if its file is as it was?"""
+        return self.incremental and self._chunking in (None, known.chunking)
 
     def _prepared(
         self, doc_id: str, file: Found, source: Source, known: catalog.Known | None, touched: list[Touched]
     ) -> Prepared | None:
-        """The file as a document; None if it cannot be indexed, or is as it was: then `touched` has its new time, if any."""
-        if (known is None or known.path != file.path) and self._is_taken(doc_id, file.path):
-            return None
-        current = known is not None and self.incremental and self._chunking in (None, known.chunking)
-        if known and current and (known.mtime, known.size) == (file.mtime, file.size):
-            self.report.skipped += 1
-            return None
+        """The file as a document; None if it cannot be indexed, or is as it was: then `touched` has its new time."""
         try:
-            data, mtime, size = _read(file.path, self.store.config["max_file_bytes"], source.follow_symlinks)
+            data, mtime, size = read(file.path, self.store.config["max_file_bytes"], source.follow_symlinks)
         except FileNotFoundError:
             self.report.warning(file.path, "vanished before it was read")
             return None
-        except (OSError, _BadFileError) as error:
+        except (OSError, BadFileError) as error:
             self.report.error(file.path, getattr(error, "strerror", None) or str(error))
             return None
         import hashlib
 
         digest = hashlib.blake2b(data, digest_size=16).digest()
-        if known and current and known.content_hash == digest:
+        if known and self._is_current(known) and known.content_hash == digest:
             self.report.skipped += 1
             touched.append((doc_id, mtime, size))
             return None
@@ -226,21 +244,77 @@ class Ingest:
         path = catalog.path_to_column(file.path)
         return self.store.prepare(Document(doc_id, text, {}, path, mtime, size, digest, source.collection))
 
-    def _write(self, source: Source, group: Iterable[Prepared], touched: Iterable[Touched], leftovers: Leftovers) -> None:
+    def _index_transcript(
+        self,
+        doc_id: str,
+        file: Found,
+        source: Source,
+        known: catalog.Known | None,
+        touched: list[Touched],
+        leftovers: Leftovers,
+    ) -> None:
+        """Write it at once, and only what is new of it: it may be larger than the memory."""
+        from . import transcripts
+        from .dates import document_date
+        from .growing import Growing
+
+        config, path = self.store.config, catalog.path_to_column(file.path)
+        try:
+            if known and not self.everything and not transcripts.is_due(file.path, known.size, file.mtime, file.size):
+                self.report.skipped += 1
+                return
+            with open_regular(file.path, source.follow_symlinks) as stream, closing(Growing(self.store, doc_id)) as growing:
+                status = os.fstat(stream.fileno())
+                transcript = transcripts.Transcript(stream, status.st_size)
+                chunks = transcripts.chunks(transcript, config["chunk_size"], config["chunk_overlap"])
+                count = growing.spool(chunk_row(doc_id, chunk) for chunk in chunks)
+                if transcript.left_out:
+                    self.report.warning(file.path, f"{transcript.left_out} lines are no JSON, or too long, and were left out")
+                if known and self._is_current(known) and known.content_hash == transcript.digest:
+                    self.report.skipped += 1
+                    touched.append((doc_id, status.st_mtime, status.st_size))
+                    return
+                said = {"title": transcript.title} if transcript.title else {}
+                of_file = (path, status.st_mtime, status.st_size, transcript.digest, source.collection)
+                date = document_date(doc_id, {})
+                if not date or len(date) < len("YYYY-MM-DD"):  # digits of a UUID may look like a month
+                    date = transcript.date or date
+                row = document_row(Document(doc_id, "", said, *of_file), said, date, self.store.chunking, count)
+                self._write(source, leftovers, lambda: self._put_grown(growing, row, file.path))
+        except FileNotFoundError:
+            self.report.warning(file.path, "vanished before it was read")
+        except (OSError, BadFileError) as error:
+            self.report.error(file.path, getattr(error, "strerror", None) or str(error))
+
+    def _write(self, source: Source, leftovers: Leftovers, put: Callable[[], None]) -> None:
+        """`put` in a transaction, with all that goes with it."""
         conn = self.store.connection
         with self.store.transaction():
             leftovers.collect()
             catalog.check_claim(conn, source)
             if news := catalog.to_remember(conn, source):
                 catalog.remember(conn, news)
-            for prepared in group:
-                path = catalog.path_from_column(prepared.row["source_path"])
-                if not self._is_taken(prepared.row["doc_id"], str(path)):  # another process may have been first
-                    self.store.put(prepared)
-                    self.report.files += 1
-                    self.report.chunks += len(prepared.chunks)
-            for doc_id, mtime, size in touched:
-                catalog.touch(conn, doc_id, mtime, size)
+            put()
+
+    def _put(self, group: Iterable[Prepared], touched: Iterable[Touched]) -> None:
+        for prepared in group:
+            path = catalog.path_from_column(prepared.row["source_path"])
+            if not self._is_taken(prepared.row["doc_id"], str(path)):  # another process may have been first
+                self.store.put(prepared)
+                self.report.files += 1
+                self.report.chunks += len(prepared.chunks)
+        for doc_id, mtime, size in touched:
+            catalog.touch(self.store.connection, doc_id, mtime, size)
+
+    def _put_grown(self, growing: "Growing", row: dict[str, Any], path: str) -> None:
+        if self._is_taken(row["doc_id"], path):
+            return
+        written = growing.write(row)
+        if written is None:
+            self.report.warning(path, "another process took it in meanwhile")
+            return
+        self.report.files += 1
+        self.report.chunks += written
 
     def _is_taken(self, doc_id: str, path: str) -> bool:
         """Is this the id of a document that did not come from `path`? Then it is an error."""
@@ -314,32 +388,3 @@ def resolve(path: str) -> tuple[str, bool]:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise SourceError(f"cannot ingest {path}: neither a folder nor a regular file")
     return resolved, stat.S_ISREG(mode)
-
-
-def _read(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[bytes, float, int]:
-    """The file's bytes, all of one state, with its time and size. Raises _BadFileError or OSError."""
-
-    def opener(path: str, flags: int) -> int:
-        # What has been put in the file's place since it was listed must neither block us nor lead elsewhere.
-        nofollow = 0 if follow_symlinks else getattr(os, "O_NOFOLLOW", 0)
-        return os.open(path, flags | nofollow | getattr(os, "O_NONBLOCK", 0))
-
-    with open(path, "rb", opener=opener) as stream:
-        for _ in range(READS):
-            before = os.fstat(stream.fileno())
-            if not stat.S_ISREG(before.st_mode):
-                raise _BadFileError("no regular file any more")
-            if before.st_size > max_bytes:
-                raise _BadFileError(f"{before.st_size:,} bytes, over max_file_bytes ({max_bytes:,})")
-            if 0 <= time.time() - before.st_mtime < TICK:
-                time.sleep(TICK)
-            stream.seek(0)
-            data = stream.read(max_bytes + 1)
-            after = os.fstat(stream.fileno())
-            if (before.st_mtime, before.st_size) == (after.st_mtime, after.st_size) and len(data) == after.st_size:
-                break
-        else:
-            raise _BadFileError("changed while it was read; the next ingest takes it")
-    if b"\0" in data[:SNIFF]:
-        raise _BadFileError("binary: it has NUL bytes")
-    return data, after.st_mtime, after.st_size

@@ -27,7 +27,7 @@ EMBED_BATCH = 128  # chunks embedded between two commits
 SMALL_BATCH = 16  # the same where time is short
 
 PUT_DOCUMENT = """
-insert into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
+insert or replace into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
                        chunking, chunk_count)
 values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collection, :date, :metadata, :content,
         :chunking, :chunk_count)

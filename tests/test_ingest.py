@@ -522,7 +522,7 @@ def test_file_that_becomes_something_else_is_an_error_and_its_document_stays(
     folder = notes({"a.md": "gpu"})
     ingest(store, folder)
     path = folder / "a.md"
-    read = ingesting._read
+    read = ingesting.read
 
     def replaced(name: str, *args: Any) -> Any:
         if becomes == "growing":
@@ -544,7 +544,7 @@ def test_file_that_becomes_something_else_is_an_error_and_its_document_stays(
                 path.mkdir()
         return read(name, *args)
 
-    monkeypatch.setattr(ingesting, "_read", replaced)
+    monkeypatch.setattr(ingesting, "read", replaced)
     report = ingest(store, folder)
     assert [error["path"] for error in report.errors] == [str(path)]
     assert reason in report.errors[0]["reason"]
@@ -555,14 +555,14 @@ def test_file_that_vanishes_before_it_is_read_is_a_warning(
     store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog"})
-    read = ingesting._read
+    read = ingesting.read
 
     def vanished(name: str, *args: Any) -> Any:
         if name.endswith("a.md"):
             (folder / "a.md").unlink()
         return read(name, *args)
 
-    monkeypatch.setattr(ingesting, "_read", vanished)
+    monkeypatch.setattr(ingesting, "read", vanished)
     report = ingest(store, folder)
     assert report.errors == []
     assert report.warnings == [{"path": str(folder / "a.md"), "reason": "vanished before it was read"}]
