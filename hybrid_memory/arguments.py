@@ -103,6 +103,11 @@ def build_parser() -> argparse.ArgumentParser:
     ingest.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
     ingest.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
 
+    watch = command("watch", "Keep the memory current while files change, until it is stopped; exit 0.")
+    watch.add_argument(
+        "--path", action="append", default=[], metavar="DIR", help="only this of what was ingested; may be repeated"
+    )
+
     delete = command("delete", "Remove a document, or all of a collection or from a path.")
     what = delete.add_mutually_exclusive_group(required=True)
     what.add_argument("--doc-id", metavar="ID")

@@ -156,6 +156,33 @@ def _progress(args: argparse.Namespace) -> Iterator[Callable[[Any], None]]:
         line.end()
 
 
+def run_watch(args: argparse.Namespace) -> int:
+    import signal
+
+    from .watch import Watch
+
+    told: set[str] = set()
+
+    def tell(report: Any) -> None:
+        if report.files or report.removed or report.embedded:
+            counts = f"{report.files} files, {report.chunks} chunks, {report.removed} removed, {report.embedded} embedded"
+            _warn(args, counts + (f", {report.pending} pending" if report.pending else ""))
+        problems = [*(f"{problem['path']}: {problem['reason']}" for problem in report.warnings), *store.warnings]
+        _warn(args, *(problem for problem in problems if problem not in told))
+        told.clear()
+        told.update(problems)  # what goes on is told once
+
+    try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with _open(args) as store:
+            watch = Watch(store, args.path, tell)
+            _warn(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
+            watch.run()
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
 def run_delete(args: argparse.Namespace) -> int:
     with _open(args) as store:
         if args.doc_id is not None:
@@ -278,6 +305,7 @@ COMMANDS = {
     "store": run_store,
     "search": run_search,
     "ingest": run_ingest,
+    "watch": run_watch,
     "delete": run_delete,
     "reindex": run_reindex,
     "stats": run_stats,

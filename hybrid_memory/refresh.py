@@ -1,7 +1,7 @@
 """What changed in the remembered folders -> the store, for a search that is about to begin: little time, and no failure."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT = 1000  # milliseconds that a search waits for another writer
 
 
-def refresh(store: "HybridStore", *, embed_seconds: float = 2.0) -> Report:
-    """An incremental ingest of all that was ingested before, as it was. Writes nothing where nothing changed.
+def refresh(store: "HybridStore", *, embed_seconds: float = 2.0, paths: Collection[str] = ()) -> Report:
+    """An incremental ingest of all that was ingested before (or of these paths), as it was. Writes nothing where nothing changed.
 
     What is new is embedded for `embed_seconds` at most; the rest is pending, as after an ingest without a server. Whatever
     goes wrong is in the report's `warnings`, and no reason to remove a document.
@@ -25,8 +25,8 @@ def refresh(store: "HybridStore", *, embed_seconds: float = 2.0) -> Report:
     report = job.report
     with _impatient(store):
         try:
-            job.mirror(_there(store, report))
-            if report.files and embed_seconds > 0 and _fits(store):
+            job.mirror(_there(store, paths, report))
+            if report.files and embed_seconds > 0 and fits(store):
                 report.embedded = store.embed_pending(seconds=embed_seconds)
             report.pending = job.pending()
         except (StoreError, SourceError, sqlite3.DatabaseError) as error:
@@ -38,13 +38,15 @@ def refresh(store: "HybridStore", *, embed_seconds: float = 2.0) -> Report:
     return report
 
 
-def _fits(store: "HybridStore") -> bool:
+def fits(store: "HybridStore") -> bool:
     """Another model's vectors would cost the store those that it has."""
     return store.embedder is not None and not embeddings.conflict(store.connection, store.embedder)
 
 
-def _there(store: "HybridStore", report: Report) -> Iterator[catalog.Source]:
+def _there(store: "HybridStore", paths: Collection[str], report: Report) -> Iterator[catalog.Source]:
     for source in catalog.sources(store.connection):
+        if paths and source.path not in paths:
+            continue
         try:
             resolve(source.path)
         except SourceError as error:
