@@ -92,7 +92,7 @@ def _why_nothing(store: HybridStore, args: argparse.Namespace) -> str:
         return f"nothing found that scores {args.min_score:g}; a lower --min-score shows more"
     if _filters(args):
         return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
-    return "nothing found; other words may help, or fewer; what was written lately may need `hybrid-memory ingest`"
+    return "nothing found; other words may help, or fewer; `--refresh` takes in what was written lately"
 
 
 def _filters(args: argparse.Namespace) -> "Filters | None":
