@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from .errors import SourceError
 
+TRANSCRIPT, SESSIONS = ".jsonl", "sessions"  # a file of this suffix is one of a session; their collection by default
+
 OF_COLLECTION = """
 select doc_id, source_path, file_mtime, file_size, content_hash, chunking
 from   documents
@@ -70,6 +72,30 @@ class Source(NamedTuple):
     def doc_id(self, relative: str) -> str:
         text = as_text(relative.replace(os.sep, "/"))
         return text if self.collection is None else f"{self.collection}/{text}"
+
+    def command(self) -> str:
+        """What ingests it again, as it was."""
+        from shlex import join
+
+        transcripts = (
+            self.path.endswith(TRANSCRIPT) if self.is_file else all(p.endswith(TRANSCRIPT) for p in self.patterns or ["*"])
+        )
+        words = ["hybrid-memory", "ingest", "--path", self.path]
+        for pattern in () if self.patterns == ("*.md",) else self.patterns or ():
+            words += ["--pattern", pattern]
+        for glob in self.exclude:
+            words += ["--exclude", glob]
+        if self.collection != default_collection(self.path, self.is_file, transcripts):
+            words += ["--collection", str(self.collection)]
+        return join(
+            [*words, *["--follow-symlinks"] * self.follow_symlinks, *["--keep-missing"] * self.keep_missing, "--incremental"]
+        )
+
+
+def default_collection(path: str, is_file: bool, transcripts: bool) -> str | None:
+    if transcripts:
+        return SESSIONS
+    return None if is_file else as_text(os.path.basename(path) or "root")
 
 
 def as_text(name: str) -> str:

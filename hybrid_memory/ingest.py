@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import catalog, vector
-from .catalog import Source
+from .catalog import SESSIONS, TRANSCRIPT, Source, default_collection
 from .discovery import Found, Walk
 from .document import Document, Prepared, chunk_row, document_row
 from .errors import SourceError
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .growing import Growing
 
 GROUP = 64  # documents written in one transaction: a writer beside us waits for milliseconds
-TRANSCRIPT, SESSIONS = ".jsonl", "sessions"  # a file of this suffix is one of a session; their collection by default
 PENDING = "select count(*) from chunks where embedding is null"
 
 
@@ -153,14 +152,13 @@ class Ingest:
         resolved, is_file = resolve(path)
         source = self._like._replace(path=resolved, collection=collection and catalog.as_text(collection))
         if is_file:
-            of_file = SESSIONS if resolved.endswith(TRANSCRIPT) else None
-            return [source._replace(collection=source.collection or of_file, is_file=True, patterns=(), exclude=())]
+            name = source.collection or default_collection(resolved, True, resolved.endswith(TRANSCRIPT))
+            return [source._replace(collection=name, is_file=True, patterns=(), exclude=())]
         if collection:
             return [source]
         sessions = tuple(pattern for pattern in source.patterns or () if pattern.endswith(TRANSCRIPT))
         notes = tuple(pattern for pattern in source.patterns or () if pattern not in sessions)
-        of_notes = catalog.as_text(os.path.basename(resolved) or "root")
-        wanted = ((of_notes, notes), (SESSIONS, sessions))
+        wanted = ((default_collection(resolved, False, False), notes), (SESSIONS, sessions))
         return [source._replace(collection=name, patterns=patterns) for name, patterns in wanted if patterns]
 
     def _listed(self, source: Source) -> _Listing:

@@ -50,18 +50,15 @@ def _there(store: "HybridStore", paths: Collection[str], report: Report) -> Iter
         try:
             resolve(source.path)
         except SourceError as error:
-            report.warning(source.path, f"{error}; if it is gone for good: {_command('delete', source.path)}")
+            from shlex import quote
+
+            way_out = f"`hybrid-memory delete --path {quote(source.path)}`"
+            report.warning(source.path, f"{error}; if it is gone for good: {way_out}")
             continue
         if source.patterns is None:
-            report.warning(source.path, f"an older version did not note its patterns; once {_command('ingest', source.path)}")
+            report.warning(source.path, f"an older version did not note its patterns; once `{source.command()}`")
             continue
         yield source
-
-
-def _command(name: str, path: str) -> str:
-    from shlex import quote
-
-    return f"`hybrid-memory {name} --path {quote(path)}`"
 
 
 @contextmanager

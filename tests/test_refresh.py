@@ -207,7 +207,7 @@ def test_database_of_version_1_is_upgraded_in_place(of_version_1: Path, tmp_path
         assert [hit["doc_id"] for hit in store.search("puppy", limit=1)] == ["memory/dog.md"]
         report = refresh(store)
         # Its excludes are not known, and what was excluded must not come in by a search.
-        assert f"once `hybrid-memory ingest --path {tmp_path}/memory`" in report.warnings[0]["reason"]
+        assert f"once `hybrid-memory ingest --path {tmp_path}/memory --incremental`" in report.warnings[0]["reason"]
         assert [hit["doc_id"] for hit in store.search("upstairs", mode="keyword")] == ["TOOLS.md"]
         assert store.search("Max", mode="keyword") == []
         Ingest(store, incremental=True).run([str(tmp_path / "memory")])
