@@ -85,6 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--fts-syntax", action="store_true", help="QUERY is FTS5's: prefix*, NEAR(a b, 5), a NOT b, heading: word"
     )
+    search.add_argument("--refresh", action="store_true", help="take in what changed in the ingested folders first")
     search.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
     search.add_argument("--json", action="store_const", dest="format", const="json", help="short for --format json")
 
@@ -95,12 +96,23 @@ def build_parser() -> argparse.ArgumentParser:
         "--exclude", action="append", default=[], metavar="GLOB", help="names or paths below DIR to leave out; may be repeated"
     )
     ingest.add_argument("--incremental", action="store_true", help="do not read files whose time and size are as before")
-    ingest.add_argument("--collection", metavar="NAME", help="what ids begin with (default: the folder's name)")
+    ingest.add_argument(
+        "--collection", metavar="NAME", help="what ids begin with (default: the folder's name; sessions for *.jsonl)"
+    )
+    ingest.add_argument("--all", action="store_true", help="take transcripts that go on, however little is new in them")
     ingest.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
     ingest.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
 
-    delete = command("delete", "Remove a document.")
-    delete.add_argument("--doc-id", required=True, metavar="ID")
+    watch = command("watch", "Keep the memory current while files change, until it is stopped; exit 0.")
+    watch.add_argument(
+        "--path", action="append", default=[], metavar="DIR", help="only this of what was ingested; may be repeated"
+    )
+
+    delete = command("delete", "Remove a document, or all of a collection or from a path.")
+    what = delete.add_mutually_exclusive_group(required=True)
+    what.add_argument("--doc-id", metavar="ID")
+    what.add_argument("--collection", metavar="NAME", help="all its documents; its name is free again")
+    what.add_argument("--path", metavar="DIR", help="all that came from this folder or file, be it still there or not")
 
     reindex = command("reindex", "Make the indexes anew from the stored chunks, and compact the file.")
     reindex.add_argument("--embeddings", action="store_true", help="embed all chunks anew, as after a change of model")

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from . import frontmatter
 
-VERSION = 1  # of the algorithm: raised when a text gives other chunks than before, so that stores chunk it again
 MAX_HEADING = 1000  # characters; a longer line is no title, and farther than this no heading waits for its text
 
 # CommonMark 0.31, 4.2 ATX headings and 4.5 Fenced code blocks. A list item may begin with a fence (5.2).

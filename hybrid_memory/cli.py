@@ -4,7 +4,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import config
@@ -14,6 +15,9 @@ from .store import HybridStore
 
 if TYPE_CHECKING:
     from .filters import Filters
+
+EMBED_SECONDS = 2.0  # of a search with --refresh
+SHOWN = 3  # of its problems
 
 
 def run_store(args: argparse.Namespace) -> int:
@@ -40,6 +44,8 @@ def run_search(args: argparse.Namespace) -> int:
         raise UsageError("give the query once, as QUERY or with --query")
     query = args.query if args.query is not None else " ".join(args.words)
     with _open(args) as store:
+        if args.refresh:
+            _refresh(args, store)
         results = store.search(
             query,
             args.limit,
@@ -69,6 +75,16 @@ def run_search(args: argparse.Namespace) -> int:
     return 0
 
 
+def _refresh(args: argparse.Namespace, store: HybridStore) -> None:
+    from .refresh import refresh
+
+    report = refresh(store, embed_seconds=0.0 if args.mode == "keyword" else EMBED_SECONDS)
+    problems = [f"{problem['path']}: {problem['reason']}" for problem in report.warnings]
+    if len(problems) > SHOWN:
+        problems[SHOWN:] = [f"and {len(problems) - SHOWN} more; an ingest with --incremental names all"]
+    _warn(args, *problems)
+
+
 def _why_nothing(store: HybridStore, args: argparse.Namespace) -> str:
     if not store.stats()["doc_count"]:
         return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
@@ -76,7 +92,7 @@ def _why_nothing(store: HybridStore, args: argparse.Namespace) -> str:
         return f"nothing found that scores {args.min_score:g}; a lower --min-score shows more"
     if _filters(args):
         return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
-    return "nothing found; other words may help, or fewer; what was written lately may need `hybrid-memory ingest`"
+    return "nothing found; other words may help, or fewer; `--refresh` takes in what was written lately"
 
 
 def _filters(args: argparse.Namespace) -> "Filters | None":
@@ -101,17 +117,22 @@ def run_ingest(args: argparse.Namespace) -> int:
 
     if not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # before a database is made for nothing
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
-    with _open(args, create=True) as store:
+    with _open(args, create=True) as store, _progress(args) as progress:
         job = Ingest(
             store,
             patterns=args.pattern or ["*.md"],
             exclude=args.exclude,
             incremental=args.incremental,
+            everything=args.all,
             follow_symlinks=args.follow_symlinks,
             keep_missing=args.keep_missing,
-            **_progress(args),
+            progress=progress,
         )
-        report = job.run(args.path, args.collection)
+        try:
+            report = job.run(args.path, args.collection)
+        except KeyboardInterrupt as error:
+            again = "" if args.incremental else " with --incremental"
+            raise KeyboardInterrupt(f"interrupted after {job.reached()}; run it again{again} to go on") from error
         for problem in report.errors:
             _tell(f"{problem['path']}: {problem['reason']}")
         advice = store.advice() if report.embedded else None
@@ -121,26 +142,91 @@ def run_ingest(args: argparse.Namespace) -> int:
     return 1 if report.errors else 0
 
 
-def _progress(args: argparse.Namespace) -> dict[str, Any]:
+@contextmanager
+def _progress(args: argparse.Namespace) -> Iterator[Callable[[Any], None]]:
     if args.quiet or not sys.stderr.isatty():
-        return {}
+        yield lambda progress: None
+        return
     from .terminal import ProgressLine
 
-    return {"progress": ProgressLine(sys.stderr)}
+    line = ProgressLine(sys.stderr)
+    try:
+        yield line
+    finally:
+        line.end()
+
+
+def run_watch(args: argparse.Namespace) -> int:
+    import signal
+
+    from .watch import Watch
+
+    told: set[str] = set()
+
+    def tell(report: Any) -> None:
+        if report.files or report.removed or report.embedded:
+            counts = f"{report.files} files, {report.chunks} chunks, {report.removed} removed, {report.embedded} embedded"
+            _warn(args, counts + (f", {report.pending} pending" if report.pending else ""))
+        problems = [*(f"{problem['path']}: {problem['reason']}" for problem in report.warnings), *store.warnings]
+        _warn(args, *(problem for problem in problems if problem not in told))
+        told.clear()
+        told.update(problems)  # what goes on is told once
+
+    try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with _open(args) as store:
+            watch = Watch(store, args.path, tell)
+            _warn(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
+            watch.run()
+    except KeyboardInterrupt:
+        return 0
+    return 0
 
 
 def run_delete(args: argparse.Namespace) -> int:
     with _open(args) as store:
-        deleted = store.delete(args.doc_id)
-    if not deleted:
-        _warn(args, f"there is no document {args.doc_id!r}; nothing was deleted")
-    _print_json({"doc_id": args.doc_id, "chunks_deleted": deleted})
+        if args.doc_id is not None:
+            chunks = store.delete(args.doc_id)
+            answer: dict[str, Any] = {"doc_id": args.doc_id}
+            missing = None if chunks else f"there is no document {args.doc_id!r}; nothing was deleted"
+        else:
+            answer, chunks, missing = _delete_many(args, store)
+        _warn(args, *store.warnings, *([missing] if missing else []))
+    _print_json(answer | {"chunks_deleted": chunks})
     return 0
 
 
+def _delete_many(args: argparse.Namespace, store: HybridStore) -> tuple[dict[str, Any], int, str | None]:
+    """The answer's beginning, the number of chunks, and what to say if there was nothing to delete."""
+    from . import catalog
+
+    sources = catalog.sources(store.connection)
+    if args.collection is not None:
+        deleted = store.delete_collection(args.collection)
+        key, name, there = "collection", args.collection, sorted({source.collection for source in sources if source.collection})
+    else:
+        deleted = store.delete_path(args.path)
+        key, name, there = "path", catalog.real_path(args.path), [source.path for source in sources]
+    nothing = f"there is nothing of {key} {name!r}, so nothing was deleted; there is {', '.join(there) or 'none at all'}"
+    return {key: name, "documents_deleted": deleted.documents}, deleted.chunks, None if deleted.documents else nothing
+
+
 def run_reindex(args: argparse.Namespace) -> int:
-    with _open(args) as store:
-        answer: dict[str, Any] = {"status": "ok", "chunks": store.reindex(anew=args.embeddings)}
+    with _open(args) as store, _progress(args) as progress:
+        from .ingest import Progress
+
+        done, total = 0, store.stats()["chunk_count"]
+
+        def on_batch(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(Progress("embeddings", done, total, 0))
+
+        try:
+            chunks = store.reindex(anew=args.embeddings, progress=on_batch)
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt("interrupted; an ingest with --incremental embeds what has no embedding yet") from error
+        answer: dict[str, Any] = {"status": "ok", "chunks": chunks}
         _warn(args, *store.warnings)
         if args.embeddings:
             counts = store.stats()
@@ -176,8 +262,8 @@ def run_eval(args: argparse.Namespace) -> int:
     from . import evaluation
 
     queries, qrels = evaluation.read_queries(args.queries), evaluation.read_qrels(args.qrels)
-    with _open(args) as store:
-        found = evaluation.evaluate(store, queries, qrels, args.modes, misses=args.misses, **_progress(args))
+    with _open(args) as store, _progress(args) as progress:
+        found = evaluation.evaluate(store, queries, qrels, args.modes, misses=args.misses, progress=progress)
     notes = [f"left out mode {mode}: {reason}" for mode, reason in found.left_out.items()]
     if found.unjudged:
         notes.append(f"{found.unjudged} of {found.queries + found.unjudged} queries have no wanted document; they were not asked")
@@ -219,6 +305,7 @@ COMMANDS = {
     "store": run_store,
     "search": run_search,
     "ingest": run_ingest,
+    "watch": run_watch,
     "delete": run_delete,
     "reindex": run_reindex,
     "stats": run_stats,
@@ -241,8 +328,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head` has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        _tell("interrupted; what was written before is complete")
+    except KeyboardInterrupt as error:
+        _tell(str(error) or "interrupted; what was written before is complete")
         return 130
     return status
 

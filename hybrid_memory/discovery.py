@@ -50,7 +50,7 @@ class Walk:
             elif is_folder:
                 yield from self._below(link)
             else:
-                yield from self._file(link)
+                yield from self.file(link)
 
     def _below(self, top: str) -> Iterator[Found]:
         folders = [top]
@@ -72,10 +72,11 @@ class Walk:
                     if self._is_wanted(entry, True) and self._is_new(entry.path):
                         subfolders.append(entry.path)
                 elif entry.is_file(follow_symlinks=False) and self._is_wanted(entry, False) and self._is_new(entry.path):
-                    yield from self._file(entry.path)
+                    yield from self.file(entry.path)
             folders += reversed(subfolders)
 
-    def _file(self, path: str) -> Iterator[Found]:
+    def file(self, path: str) -> Iterator[Found]:
+        """This one, if it is a regular file."""
         try:
             status = os.stat(path)
         except FileNotFoundError:

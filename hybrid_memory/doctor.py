@@ -26,8 +26,8 @@ select doc_id from documents d
 where  chunk_count <> (select count(*) from chunks c where c.doc_id = d.doc_id)
 """
 SOURCES = """
-select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.chunking, f.path
-from   documents d left join folders f using (collection)
+select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.chunking, d.collection, f.path
+from   documents d left join folders f on f.collection = d.collection and not f.is_file
 where  d.source_path is not null
 """
 
@@ -132,31 +132,38 @@ def _embeddings(store: "HybridStore") -> Iterator[Finding]:
 
 
 def _sources(store: "HybridStore") -> Iterator[Finding]:
-    gone: dict[str, list[str]] = {}  # by what an ingest of would mend it
-    changed: dict[str, list[str]] = {}
-    for doc_id, source_path, mtime, size, chunking, folder in store.connection.execute(SOURCES):
+    gone: dict[catalog.Source, list[str]] = {}  # by what an ingest of would mend it
+    changed: dict[catalog.Source, list[str]] = {}
+    sources = {(source.collection, source.path): source for source in catalog.sources(store.connection)}
+    for doc_id, source_path, mtime, size, chunking, collection, folder in store.connection.execute(SOURCES):
         path, top = str(catalog.path_from_column(source_path)), catalog.path_from_column(folder)
-        ingested = top if top and path.startswith(os.path.join(top, "")) else path
+        ingested = sources.get((collection, top if top and catalog.is_in(path, top) else path))
+        ingested = ingested or catalog.Source(path, collection, True, ())
         try:
             status = os.stat(path)
         except OSError:
             gone.setdefault(ingested, []).append(doc_id)
             continue
-        if (status.st_mtime, status.st_size) != (mtime, size) or chunking != store.chunking:
+        as_it_was = (status.st_mtime, status.st_size) == (mtime, size) or _goes_on(path, size, status)
+        if not as_it_was or chunking != store.chunking:
             changed.setdefault(ingested, []).append(doc_id)
-    for top, ids in changed.items():
-        yield Finding("sources", False, f"{len(ids)} documents of {top} are out of date; `{_ingest(top)}` reads them again")
-    for top, ids in gone.items():
-        way_out = (
-            f"`{_ingest(top)}`" if os.path.isdir(top) else f"`hybrid-memory delete --doc-id {shlex.quote(ids[0])}` and so on"
-        )
-        yield Finding("sources", False, f"{len(ids)} documents of {top} have no file any more; {way_out} removes them")
+    for source, ids in changed.items():
+        again = f"`{source.command()}` reads them again"
+        yield Finding("sources", False, f"{len(ids)} documents of {source.path} are out of date; {again}")
+    for source, ids in gone.items():
+        way_out = source.command() if os.path.isdir(source.path) else f"hybrid-memory delete --path {shlex.quote(source.path)}"
+        yield Finding("sources", False, f"{len(ids)} documents of {source.path} have no file any more; `{way_out}` removes them")
     if not (changed or gone):
         yield Finding("sources", True, "every file is as it was when it was read")
 
 
-def _ingest(path: str) -> str:
-    return f"hybrid-memory ingest --path {shlex.quote(path)} --incremental"
+def _goes_on(path: str, size: int, status: os.stat_result) -> bool:
+    """Is it a transcript with too little news to be read again?"""
+    if not path.endswith(catalog.TRANSCRIPT):
+        return False
+    from . import transcripts
+
+    return not transcripts.is_due(path, size, status.st_mtime, status.st_size)
 
 
 def _permissions(store: "HybridStore") -> list[Finding]:

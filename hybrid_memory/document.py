@@ -2,10 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .embeddings import embedded_text
 
+if TYPE_CHECKING:
+    from .chunker import Chunk
+
+# Version of chunker.py and transcripts.py: raised when a text gives other chunks than before, so that stores chunk it again.
+CHUNKER = 1
 CONTEXT = 1  # of what a chunk is given besides its text: raised so that stores take their files in again
 
 
@@ -32,39 +37,48 @@ class Prepared(NamedTuple):
 
 def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
     """`metadata` wins over the text's own front matter. Raises ValueError for sizes that make no chunks."""
-    import hashlib
-
     from . import frontmatter
     from .chunker import chunk_text
     from .dates import document_date
 
     metadata = {**frontmatter.parse(document.text)[0], **document.metadata}
-    rows, texts = [], {}
-    for chunk in chunk_text(document.text, chunk_size, overlap):
-        heading_path = _titled(chunk.heading_path, metadata.get("title"))
-        embedded = embedded_text(heading_path, chunk.text)
-        content_hash = hashlib.blake2b(embedded.encode(), digest_size=16).digest()
-        texts[content_hash] = embedded
-        rows.append(
-            {
-                "doc_id": document.doc_id,
-                "chunk_id": f"{document.doc_id}-{chunk.index}",
-                "heading": chunk.heading,
-                "heading_path": heading_path,
-                "content": chunk.text,
-                "start_line": chunk.start_line,
-                "end_line": chunk.end_line,
-                "content_hash": content_hash,
-            }
-        )
-    row = document._asdict() | {
-        "metadata": json.dumps(metadata, ensure_ascii=False),
-        "date": document_date(document.doc_id, metadata),
-        "content": document.text if document.source_path is None else None,
-        "chunking": chunking(chunk_size, overlap),
-        "chunk_count": len(rows),
-    }
+    title = metadata.get("title")
+    chunks = (
+        chunk._replace(heading_path=_titled(chunk.heading_path, title))
+        for chunk in chunk_text(document.text, chunk_size, overlap)
+    )
+    rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
+    texts = {row["content_hash"]: embedded_text(row["heading_path"], row["content"]) for row in rows}
+    row = document_row(document, metadata, document_date(document.doc_id, metadata), chunking(chunk_size, overlap), len(rows))
     return Prepared(row, rows, texts)
+
+
+def document_row(
+    document: Document, metadata: Mapping[str, Any], date: str | None, chunking: str, chunk_count: int
+) -> dict[str, Any]:
+    return document._asdict() | {
+        "metadata": json.dumps(metadata, ensure_ascii=False),
+        "date": date,
+        "content": document.text if document.source_path is None else None,
+        "chunking": chunking,
+        "chunk_count": chunk_count,
+    }
+
+
+def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
+    import hashlib
+
+    embedded = embedded_text(chunk.heading_path, chunk.text)
+    return {
+        "doc_id": doc_id,
+        "chunk_id": f"{doc_id}-{chunk.index}",
+        "heading": chunk.heading,
+        "heading_path": chunk.heading_path,
+        "content": chunk.text,
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+        "content_hash": hashlib.blake2b(embedded.encode(), digest_size=16).digest(),
+    }
 
 
 def _titled(heading_path: str, title: object) -> str:
@@ -77,6 +91,4 @@ def _titled(heading_path: str, title: object) -> str:
 
 def chunking(chunk_size: int, overlap: int) -> str:
     """The versions of the chunker and of what is made of its chunks, and its settings, as `documents.chunking` has them."""
-    from .chunker import VERSION
-
-    return f"{VERSION}.{CONTEXT}:{chunk_size}:{overlap}"
+    return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}"

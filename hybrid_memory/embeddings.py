@@ -6,7 +6,8 @@ its vectors and gets no others until `switch` gives them up for the new ones.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from . import vector
@@ -92,6 +93,20 @@ def new(embedder: "Embedder", texts: Mapping[bytes, str]) -> Vectors:
         for i, (content_hash, v) in enumerate(zip(texts, vectors, strict=True))
         if v
     }
+
+
+@contextmanager
+def within(embedder: "Embedder", seconds: float | None) -> Iterator[None]:
+    """Let a batch take `seconds` at most, of an embedder that has a time-out; None: as long as it has."""
+    patience = getattr(embedder, "document_timeout", None)
+    if seconds is None or patience is None:
+        yield
+        return
+    embedder.document_timeout = min(seconds, patience)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        embedder.document_timeout = patience  # type: ignore[attr-defined]
 
 
 def problem(embedder: "Embedder | None") -> str | None:

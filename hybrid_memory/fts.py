@@ -5,7 +5,7 @@ import re
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import log
 from typing import Any
 
@@ -51,7 +51,7 @@ values (:id, :doc_id, :chunk_id, :heading, :content, :context)
 DOCUMENT = """
 select c.id, c.chunk_id, c.heading_path, c.content, d.collection, d.metadata
 from   chunks c join documents d using (doc_id)
-where  c.doc_id = :doc_id
+where  c.doc_id = :doc_id and c.id > :after
 order  by c.id
 """
 
@@ -221,14 +221,15 @@ class FTSIndex:
         rows = self._conn.execute(SUBSTRING.format(sides=" union all ".join(sides)), (*parameters, limit))
         return [(id, matches / (len(written) + len(original))) for id, matches in rows]
 
-    def add_document(self, doc_id: str) -> None:
-        """Index the document's rows of `chunks`."""
-        rows = self._conn.execute(DOCUMENT, {"doc_id": doc_id}).fetchall()
-        if not rows:
+    def add_document(self, doc_id: str, after: int = 0) -> None:
+        """Index the document's rows of `chunks`, those whose id is greater than `after`."""
+        rows = self._conn.execute(DOCUMENT, {"doc_id": doc_id, "after": after})
+        first = rows.fetchone()
+        if not first:
             return
-        path = doc_id.removeprefix(f"{rows[0][4]}/")
+        path = doc_id.removeprefix(f"{first[4]}/")
         path_words = analyzer.searchable(analyzer.stem(path))
-        told_once = " ".join([*analyzer.names(doc_id, path), *map(analyzer.searchable, _values(json.loads(rows[0][5])))])
+        told_once = " ".join([*analyzer.names(doc_id, path), *map(analyzer.searchable, _values(json.loads(first[5])))])
         self._conn.executemany(
             ADD,
             (
@@ -240,7 +241,7 @@ class FTSIndex:
                     "content": analyzer.searchable(content),
                     "context": analyzer.identifiers(content) + (f" {told_once}" if number == 0 else ""),  # one chunk is enough
                 }
-                for number, (id, chunk_id, heading_path, content, *_) in enumerate(rows)
+                for number, (id, chunk_id, heading_path, content, *_) in enumerate(chain([first], rows), bool(after))
             ),
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from .errors import StoreError
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
 
@@ -77,10 +77,19 @@ create table query_embeddings (
     used_at   real not null
 ) without rowid;
 
-create table folders (
-    collection text primary key,
-    path       text not null
-) without rowid;
+"""
+
+FOLDERS = """
+create table folders (                -- what was ingested, and how: what a refresh looks at
+    collection      text not null,    -- '' of a single file that has none
+    path            text not null,
+    is_file         integer not null,
+    patterns        text,             -- JSON, as exclude is; null where version 1 did not note how
+    exclude         text not null default '[]',
+    follow_symlinks integer not null default 0,
+    keep_missing    integer not null default 0,
+    primary key (collection, path)
+) without rowid
 """
 
 KEYWORD_INDEX = """
@@ -90,7 +99,26 @@ create virtual table chunks_fts using fts5(
 )
 """
 
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {}  # from version n to n + 1
+# What version 1 knew of a folder; and its single files, which are the documents from elsewhere.
+FOLDERS_OF_1 = "insert into folders (collection, path, is_file) select collection, path, 0 from folders_1"
+FILES_OF_1 = """
+insert into folders (collection, path, is_file, patterns)
+select coalesce(d.collection, ''), d.source_path, 1, '[]'
+from   documents d left join folders_1 f using (collection)
+where  d.source_path is not null
+and    (f.path is null or instr(cast(d.source_path as blob), cast(f.path || '/' as blob)) <> 1)
+"""
+
+
+def _remember_how(conn: sqlite3.Connection) -> None:
+    conn.execute("alter table folders rename to folders_1")
+    conn.execute(FOLDERS)
+    conn.execute(FOLDERS_OF_1)
+    conn.execute(FILES_OF_1)
+    conn.execute("drop table folders_1")
+
+
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _remember_how}  # from version n to n + 1
 
 
 def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
@@ -191,7 +219,7 @@ def _upgrade(conn: sqlite3.Connection, path: str, create: bool) -> None:
         version = _version(conn, path)  # another process may have been first
         if version == 0:
             _create_tables(conn)
-        for step in range(max(version, 1), VERSION):
+        for step in range(version or VERSION, VERSION):
             MIGRATIONS[step](conn)
         conn.execute(f"pragma user_version = {VERSION}")
         conn.execute("commit")
@@ -223,6 +251,7 @@ def _create_tables(conn: sqlite3.Connection) -> None:
         if sqlite3.complete_statement(statement):
             conn.execute(statement)
             statement = ""
+    conn.execute(FOLDERS)
     create_keyword_index(conn)
 
 

@@ -3,9 +3,9 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import config as configuration
 from . import embeddings, schema, vector
@@ -17,15 +17,17 @@ from .searching import Options, Search
 if TYPE_CHECKING:
     from datetime import date
 
+    from .catalog import Known, Source
     from .embedder import Embedder
     from .filters import Filters
 
 MODES = ("hybrid", "keyword", "vector")
 DEFAULT_DB = "hybrid_search.db"
 EMBED_BATCH = 128  # chunks embedded between two commits
+SMALL_BATCH = 16  # the same where time is short
 
 PUT_DOCUMENT = """
-insert into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
+insert or replace into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
                        chunking, chunk_count)
 values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collection, :date, :metadata, :content,
         :chunking, :chunk_count)
@@ -45,6 +47,11 @@ select (select count(*) from documents)                       as doc_count,
        (select count(*) from chunks where embedding is null)  as pending_count,
        (select count(*) from chunks where truncated)          as truncated_count
 """
+
+
+class Deleted(NamedTuple):
+    documents: int
+    chunks: int
 
 
 class HybridStore:
@@ -129,16 +136,50 @@ class HybridStore:
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Gives the number of its chunks: 0 if there is none of this id."""
-        with self.transaction():
-            return self.remove(_clean(doc_id))
+        from . import catalog
 
-    def remove(self, doc_id: str) -> int:
+        with self.transaction():
+            document = catalog.of_id(self.connection, _clean(doc_id))
+            return self._delete(document, forgotten=[s for s in catalog.sources(self.connection) if s.is_file]).chunks
+
+    def delete_collection(self, collection: str) -> Deleted:
+        """Remove all documents of a collection, and its name from the folder that has it."""
+        from . import catalog
+
+        with self.transaction():
+            documents = catalog.of_collection(self.connection, collection)
+            return self._delete(documents, catalog.sources(self.connection, collection))
+
+    def delete_path(self, path: str) -> Deleted:
+        """Remove all documents that came from this file or from below this folder, be it still there or not.
+
+        Raises SourceError for an empty path.
+        """
+        from . import catalog
+
+        path = catalog.real_path(path)
+        with self.transaction():
+            sources = [s for s in catalog.sources(self.connection) if catalog.is_in(s.path, path)]
+            return self._delete(catalog.from_path(self.connection, path), sources)
+
+    def _delete(self, documents: "Mapping[str, Known]", forgotten: "Iterable[Source]") -> Deleted:
+        from . import catalog
+
+        paths = {document.path for document in documents.values()}
+        for source in forgotten:
+            if source.path in paths or not source.is_file:
+                catalog.forget(self.connection, source)
+        if back := catalog.coming_back(self.connection, paths):
+            self._warn(f"{back} is still there, and the next ingest of its folder takes it in again unless you --exclude it")
+        return Deleted(len(documents), self.remove(*documents))
+
+    def remove(self, *doc_ids: str) -> int:
         """`delete` inside `transaction`."""
-        ids = [id for (id,) in self.connection.execute(CHUNKS_OF, (doc_id,))]
+        ids = [id for doc_id in doc_ids for (id,) in self.connection.execute(CHUNKS_OF, (doc_id,))]
         vector.drop(self.connection, ids)
         self._fts.remove(ids)
-        self.connection.execute("delete from chunks where doc_id = ?", (doc_id,))
-        self.connection.execute("delete from documents where doc_id = ?", (doc_id,))
+        for table in ("chunks", "documents"):
+            self.connection.executemany(f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids])
         return len(ids)
 
     def reindex(self, *, anew: bool = False, progress: Callable[[int], None] = lambda count: None) -> int:
@@ -215,8 +256,10 @@ class HybridStore:
         self._warn(embeddings.problem(self.embedder))
         return vectors
 
-    def embed_pending(self, progress: Callable[[int], None] = lambda count: None) -> int:
+    def embed_pending(self, progress: Callable[[int], None] = lambda count: None, *, seconds: float | None = None) -> int:
         """Embed the chunks that have no embedding, in batches committed one by one. Gives the number embedded.
+
+        After `seconds`, if given, the rest stays pending.
 
         Embeddings of another identity than the embedder's are given up as soon as it has made the first new one.
         `progress` is called with the number of chunks of each batch.
@@ -224,9 +267,14 @@ class HybridStore:
         count = after = 0
         if not self.embedder or not self._make_way(self.embedder):
             return 0
-        while batch := embeddings.pending(self.connection, after, EMBED_BATCH):
+        size, deadline = EMBED_BATCH if seconds is None else SMALL_BATCH, time.monotonic() + (seconds or 0)
+        while batch := embeddings.pending(self.connection, after, size):
+            left = None if seconds is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                break
             texts = {content_hash: text for _, content_hash, text in batch}
-            vectors = {**embeddings.known(self.connection, texts), **self._new_vectors(texts)}
+            with embeddings.within(self.embedder, left):
+                vectors = {**embeddings.known(self.connection, texts), **self._new_vectors(texts)}
             if not vectors:
                 break  # a server that embeds none of so many is down, or has another model
             with self.transaction():

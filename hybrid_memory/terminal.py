@@ -49,7 +49,7 @@ class ProgressLine:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._stage, self._drawn = "", 0.0
+        self._stage, self._drawn, self._open = "", 0.0, False
         self._started = self._called = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
@@ -68,6 +68,13 @@ class ProgressLine:
         line = f"{progress.stage} {progress.done:,}/{progress.total:,}{chunks}, {rate:,.0f}/s{left}"
         width = shutil.get_terminal_size().columns - 1
         print(f"\r{line[:width]}\033[K", end="\n" if finished else "", file=self._stream, flush=True)
+        self._open = not finished
+
+    def end(self) -> None:
+        """So that what comes next, an error perhaps, has a line of its own."""
+        if self._open:
+            print(file=self._stream, flush=True)
+            self._open = False
 
 
 def _duration(seconds: float) -> str:

@@ -195,6 +195,7 @@ class FakeOllama(Server):
         self.count_off = 0  # so many vectors too many, or too few
         self.cuts_silently = False  # a text beyond the context is cut although truncate is false
         self.ignores_dimensions = False  # Ollama before 0.11.11
+        self.slow = 0.0  # seconds that every request to embed takes
         self.cold = 0.0  # seconds to load the model; a client that hangs up meanwhile ends the loading
         self.loads = 0  # how many times loading was begun
 
@@ -263,6 +264,7 @@ class FakeOllama(Server):
             self.busy -= 1
             raise Refusal(503, "server busy, please try again.  maximum pending requests exceeded")
         self._load(connection)
+        time.sleep(self.slow)
         if not texts:
             return {"model": name, "embeddings": []}
         if self.chat:

@@ -116,6 +116,30 @@ def test_delete(run: Run, folder: Path) -> None:
     assert "no document 'memory/pi.md'" in done.stderr
 
 
+def test_delete_of_a_collection_or_a_folder(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    done = run("delete", "--collection", "notes")
+    assert answer(done) == {"collection": "notes", "documents_deleted": 0, "chunks_deleted": 0}
+    assert "nothing of collection 'notes', so nothing was deleted; there is memory" in done.stderr
+    assert answer(run("delete", "--collection", "memory")) == {
+        "collection": "memory",
+        "documents_deleted": 2,
+        "chunks_deleted": 2,
+    }
+    run("ingest", "--path", str(folder))
+    moved = folder.rename(folder.with_name("moved"))
+    done = run("ingest", "--path", str(moved), "--collection", "memory")
+    assert done.returncode == 1
+    assert "`hybrid-memory delete --collection memory`" in done.stderr
+    done = run("delete", "--path", "memory")
+    assert answer(done) == {"path": str(folder), "documents_deleted": 2, "chunks_deleted": 2}
+    assert done.stderr == ""
+    done = run("delete", "--path", "memory")
+    assert answer(done)["documents_deleted"] == 0
+    assert f"nothing of path '{folder}', so nothing was deleted; there is none at all" in done.stderr
+    assert answer(run("ingest", "--path", str(moved), "--collection", "memory"))["files"] == 2
+
+
 def test_reindex_and_stats(run: Run, folder: Path) -> None:
     run("ingest", "--path", str(folder))
     assert answer(run("reindex")) == {"status": "ok", "chunks": 2}
@@ -195,6 +219,8 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("store --text a", "required: --doc-id"),
         ("store --doc-id x --text a --metadata novalue", "'novalue' is not KEY=VALUE"),
         ("ingest", "required: --path"),
+        ("delete", "one of the arguments --doc-id --collection --path is required"),
+        ("delete --doc-id x --path y", "not allowed with argument"),
         ("frobnicate", "invalid choice: 'frobnicate'"),
         ("", "required: COMMAND"),
     ],
@@ -294,6 +320,36 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(environ: dict[
     assert loaded & heavy == set()
 
 
+def test_refresh_takes_in_what_changed_and_tells_what_it_could_not(run: Run, folder: Path, tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / f"{name}.md").write_text("x")
+    paths = [option for name in "abcd" for option in ("--path", f"{name}.md")]
+    run("ingest", "--path", str(folder), *paths, "--provider", "none")
+    (folder / "new.md").write_text("The kettle is green.")
+    for name in "abcd":
+        (tmp_path / f"{name}.md").unlink()
+    done = run("search", "kettle", "--refresh", "--provider", "none")
+    assert [hit["doc_id"] for hit in answer(done)] == ["memory/new.md"]
+    told = done.stderr.splitlines()
+    assert len(told) == 4
+    assert f"a.md: cannot ingest {tmp_path}/a.md: No such file" in told[0]
+    assert told[3] == "hybrid-memory: and 1 more; an ingest with --incremental names all"
+    assert run("search", "kettle", "--refresh", "--provider", "none", "--quiet").stderr == ""
+
+
+def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
+    environ: dict[str, str], run: Run, folder: Path, tmp_path: Path
+) -> None:
+    run("ingest", "--path", str(folder), "--provider", "none")
+    code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--refresh', '--provider', 'none']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
+                          env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
+    loaded = set(done.stdout.splitlines()[-1].split())
+    heavy = {"requests", "socket", "hashlib", "threading", "hybrid_memory.chunker", "hybrid_memory.frontmatter", "hybrid_memory.terminal",
+             "hybrid_memory.embedder", "hybrid_memory.transcripts", "hybrid_memory.redaction"}  # fmt: skip
+    assert loaded & heavy == set()
+
+
 def in_terminal(environ: dict[str, str], *args: str, env: dict[str, str] | None = None) -> str:
     """What a person sees: the command on a pseudo-terminal."""
     import pty
@@ -334,30 +390,66 @@ def test_terminal_gets_no_control_characters_from_the_text(run: Run, environ: di
 def test_terminal_shows_progress_and_a_pipe_does_not(run: Run, environ: dict[str, str], folder: Path) -> None:
     seen = in_terminal(environ, "ingest", "--path", str(folder))
     assert "files 2/2" in seen
+    assert "embeddings 2/2" in in_terminal(environ, "reindex", "--embeddings", "--provider", "builtin")
     assert "files 2/2" not in in_terminal(environ, "ingest", "--path", str(folder), "--quiet")
     assert "2/2" not in run("ingest", "--path", str(folder)).stderr
 
 
-def test_interrupt_exits_130_without_a_traceback(environ: dict[str, str], folder: Path, ollama: FakeOllama) -> None:
-    ollama.cold = 30
-    command = [sys.executable, "-m", "hybrid_memory", "--ollama-url", ollama.url, "ingest", "--path", str(folder)]
+def interrupted(environ: dict[str, str], *args: str, when: Callable[[], bool]) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a command that gets Ctrl-C `when` something is the case."""
 
     def heed_interrupts() -> None:  # which tests that run in the background ignore, and hand that down
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     with subprocess.Popen(
-        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+        [sys.executable, "-m", "hybrid_memory", *args],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
     ) as process:
         try:
             deadline = time.monotonic() + 60
-            while not ollama.embed_requests and time.monotonic() < deadline:
-                time.sleep(0.05)
+            while not when() and time.monotonic() < deadline:
+                time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             stdout, stderr = process.communicate(timeout=25)
         finally:
             process.kill()
-    assert (process.returncode, stdout) == (130, "")
-    assert stderr.startswith("hybrid-memory: interrupted")
+    return process.returncode, stdout, stderr
+
+
+def test_interrupted_ingest_says_how_far_it_came_and_goes_on_from_there(
+    environ: dict[str, str], run: Run, folder: Path, tmp_path: Path, ollama: FakeOllama
+) -> None:
+    for number in range(298):
+        (folder / f"{number}.md").write_text(f"note {number}")
+    ollama.slow = 0.2
+    ingest = ("--ollama-url", ollama.url, "ingest", "--path", str(folder))
+    status, stdout, stderr = interrupted(environ, *ingest, when=lambda: len(ollama.embedded) >= 160)
+    assert (status, stdout) == (130, "")
+    assert stderr == (
+        "hybrid-memory: interrupted after 300 of 300 files, 128 of 300 embeddings; run it again with --incremental to go on\n"
+    )
+    ollama.slow = 0.0
+    report = answer(run(*ingest, "--incremental"))
+    assert (report["files"], report["skipped"], report["embedded"], report["pending"]) == (0, 300, 172, 0)
+
+
+def test_files_read_before_an_interrupt_are_in(environ: dict[str, str], run: Run, folder: Path, tmp_path: Path) -> None:
+    for number in range(3000):
+        (folder / f"{number}.md").write_text(f"note {number}")
+    wal = tmp_path / "cli.db-wal"
+    ingest = ("ingest", "--path", str(folder), "--provider", "none")
+    status, _, stderr = interrupted(environ, *ingest, when=lambda: wal.exists() and wal.stat().st_size > 10**6)
+    assert status == 130
+    assert stderr.endswith(" files; run it again with --incremental to go on\n")
+    done = int(stderr.removeprefix("hybrid-memory: interrupted after ").split(" of 3,002 files")[0].replace(",", ""))
+    assert 0 < done < 3002
+    assert done <= answer(run("stats"))["doc_count"] <= done + 1  # it may come before a file is counted
+    assert answer(run(*ingest, "--incremental"))["files"] >= 3001 - done
+    assert all(finding["ok"] for finding in answer(run("doctor", "--provider", "none")))
 
 
 def test_closed_pipe_ends_quietly(environ: dict[str, str], run: Run) -> None:

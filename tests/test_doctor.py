@@ -79,9 +79,31 @@ def test_files_that_changed_or_are_gone_are_counted_with_the_command(filled: Hyb
     assert problems(filled) == {}
 
 
+@pytest.mark.parametrize(
+    ("pattern", "collection", "options"),
+    [
+        ("*.md", None, ""),
+        ("*.txt", None, "--pattern '*.txt' "),
+        ("*.md", "notes", "--collection notes "),
+        ("*.jsonl", None, "--pattern '*.jsonl' "),
+    ],
+)
+def test_command_ingests_as_it_was_ingested(
+    store: HybridStore, tmp_path: Path, pattern: str, collection: str | None, options: str
+) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    file = folder / f"a.{pattern.removeprefix('*.')}"
+    file.write_text("gpu")
+    Ingest(store, patterns=[pattern], exclude=["secret"], keep_missing=True).run([str(folder)], collection)
+    os.utime(file, (1, 1))
+    exclude = options.replace("--collection", "--exclude secret --collection") if collection else f"{options}--exclude secret "
+    assert f"`hybrid-memory ingest --path {folder} {exclude}--keep-missing --incremental` reads" in problems(store)["sources"]
+
+
 def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(filled: HybridStore, tmp_path: Path) -> None:
     (tmp_path / "memory").rename(tmp_path / "moved")
-    assert "`hybrid-memory delete --doc-id memory/a.md` and so on removes them" in problems(filled)["sources"]
+    assert f"`hybrid-memory delete --path {tmp_path}/memory` removes them" in problems(filled)["sources"]
 
 
 def test_other_model_is_named(filled: HybridStore, db_path: str) -> None:

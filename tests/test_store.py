@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory import ConfigError, EmbedderError, HybridStore, StoreError, embeddings
+from hybrid_memory import ConfigError, EmbedderError, HybridStore, SourceError, StoreError, embeddings, vector
+from hybrid_memory.ingest import Ingest
+from hybrid_memory.refresh import refresh
 from tests.conftest import TopicEmbedder
 
 NOTE = """\
@@ -352,3 +354,76 @@ def test_embedder_of_the_callers_own_needs_only_its_methods(db_path: str) -> Non
     with HybridStore(db_path, embedder=Plain()) as store:  # type: ignore[arg-type]
         store.store("a", "gpu server")
         assert store.search("anything", mode="vector")[0]["doc_id"] == "a"
+
+
+# Deleting by collection and by path
+
+
+@pytest.fixture
+def filled(store: HybridStore, tmp_path: Path) -> HybridStore:
+    for name, text in {
+        "memory/a.md": "gpu",
+        "memory/sub/b.md": "dog\n\n# Two\n\ncat",
+        "memory2/c.md": "host",
+        "TOOLS.md": "printer",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    Ingest(store).run([str(tmp_path / name) for name in ("memory", "memory2", "TOOLS.md")])
+    store.store("memory/mine", "by hand")
+    return store
+
+
+def remaining(store: HybridStore) -> list[str]:
+    return [doc_id for (doc_id,) in store.connection.execute("select doc_id from documents order by doc_id")]
+
+
+def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(filled: HybridStore, tmp_path: Path) -> None:
+    assert filled.delete_collection("memory") == (2, 3)
+    assert remaining(filled) == ["TOOLS.md", "memory/mine", "memory2/c.md"]
+    assert rows(filled, "chunks") == rows(filled, "chunks_fts") == 3
+    assert vector.check(filled.connection) == []
+    (tmp_path / "elsewhere/memory").mkdir(parents=True)
+    (tmp_path / "elsewhere/memory/new.md").write_text("x")
+    assert Ingest(filled).run([str(tmp_path / "elsewhere/memory")]).errors == []
+    assert filled.delete_collection("unknown") == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "deleted", "left"),
+    [
+        ("memory", (2, 3), ["TOOLS.md", "memory/mine", "memory2/c.md"]),
+        ("memory/", (2, 3), ["TOOLS.md", "memory/mine", "memory2/c.md"]),
+        ("memory2/../memory/sub", (1, 2), ["TOOLS.md", "memory/a.md", "memory/mine", "memory2/c.md"]),
+        ("TOOLS.md", (1, 1), ["memory/a.md", "memory/mine", "memory/sub/b.md", "memory2/c.md"]),
+        ("mem", (0, 0), ["TOOLS.md", "memory/a.md", "memory/mine", "memory/sub/b.md", "memory2/c.md"]),
+        (".", (4, 5), ["memory/mine"]),
+    ],
+)
+def test_deleting_a_path_takes_what_came_from_below_it(
+    filled: HybridStore, tmp_path: Path, path: str, deleted: tuple[int, int], left: list[str]
+) -> None:
+    assert filled.delete_path(f"{tmp_path}/{path}") == deleted
+    assert remaining(filled) == left
+
+
+def test_deleting_a_folder_that_is_gone_forgets_it(filled: HybridStore, tmp_path: Path) -> None:
+    (tmp_path / "memory").rename(tmp_path / "moved")
+    (tmp_path / "TOOLS.md").unlink()
+    assert len(refresh(filled).warnings) == 2
+    for name in ("memory", "TOOLS.md"):
+        filled.delete_path(str(tmp_path / name))
+    assert refresh(filled).warnings == []
+    assert Ingest(filled).run([str(tmp_path / "moved")], "memory").files == 2
+    with pytest.raises(SourceError, match="the path is empty"):
+        filled.delete_path("")
+
+
+def test_deleted_file_comes_back_only_from_a_folder_and_that_is_told(filled: HybridStore, tmp_path: Path) -> None:
+    filled.delete("TOOLS.md")
+    filled.delete_path(str(tmp_path / "memory2"))
+    assert (refresh(filled).files, filled.warnings) == (0, [])
+    filled.delete("memory/a.md")
+    [warning] = filled.warnings
+    assert warning.startswith(f"{tmp_path}/memory/a.md is still there, and the next ingest")
+    assert refresh(filled).files == 1
