@@ -118,6 +118,11 @@ def _remember_how(conn: sqlite3.Connection) -> None:
     conn.execute("drop table folders_1")
 
 
+# One statement, for another process may make the tables between two.
+IDENTITY = """
+select user_version, application_id, exists (select 1 from sqlite_schema) from pragma_user_version, pragma_application_id
+"""
+
 MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _remember_how}  # from version n to n + 1
 
 
@@ -198,14 +203,14 @@ def _size(path: str) -> int:
 
 def _version(conn: sqlite3.Connection, path: str) -> int:
     """0 of an empty file. Raises StoreError for a version that this code does not know, and for another program's file."""
-    version, application = (int(conn.execute(f"pragma {name}").fetchone()[0]) for name in ("user_version", "application_id"))
-    if application != APPLICATION_ID and (version or conn.execute("select 1 from sqlite_schema limit 1").fetchone()):
+    version, application, is_used = conn.execute(IDENTITY).fetchone()
+    if application != APPLICATION_ID and (version or is_used):
         raise StoreError(f"{path} is a SQLite database of another program; name another file with --db")
     if version > VERSION:
         raise StoreError(
             f"{path} was written by a newer hybrid-memory (schema {version}, this one knows {VERSION}); upgrade this one"
         )
-    return version
+    return int(version)
 
 
 def _upgrade(conn: sqlite3.Connection, path: str, create: bool) -> None:
