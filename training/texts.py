@@ -66,7 +66,10 @@ def fetch(source: Source, work: Path) -> Path:
         archive = next(archives.glob(f"{source.package}_*.deb"))
         if hashlib.sha256(archive.read_bytes()).hexdigest() != source.sha256:
             print(f"warning: {archive.name} is not the archive named in sources.tsv; the result will differ")
-        subprocess.run(["dpkg-deb", "-x", archive, folder], check=True)
+        partial = folder.with_name(f"{source.package}.part")  # so that an interrupted one is not taken for the whole
+        partial.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["dpkg-deb", "-x", archive, partial], check=True)
+        partial.rename(folder)
     return folder
 
 
