@@ -112,6 +112,27 @@ def _filters(args: argparse.Namespace) -> "Filters | None":
     return Filters(args.collection, args.inside, args.tag, dict(args.where), args.since, args.until)
 
 
+def run_get(args: argparse.Namespace) -> int:
+    from .reading import read
+
+    with _open(args) as store:
+        answer = read(store, args.target, max_lines=args.max_lines, max_chars=args.max_chars)
+    if answer["changed"]:
+        _warn(args, f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
+    if args.json or not sys.stdout.isatty():
+        _print_json(answer)
+    else:
+        from shlex import quote
+
+        from .terminal import printable
+
+        print(printable(answer["text"]))
+        if answer["next"]:
+            place = f"line {answer['end_line']} of {answer['total_lines']}"
+            _warn(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
+    return 0
+
+
 def run_ingest(args: argparse.Namespace) -> int:
     from .ingest import Ingest
 
@@ -304,6 +325,7 @@ def _warn(args: argparse.Namespace, *messages: str) -> None:
 COMMANDS = {
     "store": run_store,
     "search": run_search,
+    "get": run_get,
     "ingest": run_ingest,
     "watch": run_watch,
     "delete": run_delete,

@@ -16,9 +16,14 @@ _SPACE = re.compile(r"\s+")
 _CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), None)  # would turn the rest of the line round
 
 
+def printable(text: str) -> str:
+    """Without what a terminal would obey: escapes, and marks that turn the direction of text."""
+    return text.translate(_CONTROL)
+
+
 def harmless(text: str) -> str:
-    """On one line, and without what a terminal would obey: escapes, and marks that turn the direction of text."""
-    return _SPACE.sub(" ", text.translate(_CONTROL))
+    """Printable, on one line."""
+    return _SPACE.sub(" ", printable(text))
 
 
 class Style:
