@@ -95,6 +95,10 @@ def build_parser() -> argparse.ArgumentParser:
     get.add_argument("--max-chars", type=_positive, default=20_000, metavar="N", help="of one answer (default: 20000)")
     get.add_argument("--json", action="store_true", help="JSON even on a terminal")
 
+    listing = command("list", "List the documents, newest date first.")
+    listing.add_argument("--limit", type=_positive, default=100, metavar="N", help="how many documents (default: 100)")
+    listing.add_argument("--json", action="store_true", help="JSON even on a terminal")
+
     ingest = command("ingest", "Make the memory mirror a folder of files.")
     ingest.add_argument("--path", action="append", required=True, metavar="DIR", help="a folder or file; may be repeated")
     ingest.add_argument("--pattern", action="append", metavar="GLOB", help="file names to take; may be repeated (default: *.md)")

@@ -133,6 +133,22 @@ def run_get(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_list(args: argparse.Namespace) -> int:
+    from .listing import documents
+
+    with _open(args) as store:
+        answer = documents(store, limit=args.limit)
+    if args.json or not sys.stdout.isatty():
+        _print_json(answer)
+    else:
+        from .terminal import show_documents
+
+        show_documents(answer["documents"], sys.stdout)
+    if (shown := len(answer["documents"])) < answer["total"]:
+        _warn(args, f"{shown} of {answer['total']} documents; --limit {answer['total']} lists them all")
+    return 0
+
+
 def run_ingest(args: argparse.Namespace) -> int:
     from .ingest import Ingest
 
@@ -326,6 +342,7 @@ COMMANDS = {
     "store": run_store,
     "search": run_search,
     "get": run_get,
+    "list": run_list,
     "ingest": run_ingest,
     "watch": run_watch,
     "delete": run_delete,

@@ -215,7 +215,17 @@ def test_get_tells_of_a_change_and_of_what_it_cannot_read(run: Run, folder: Path
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
 
 
-@pytest.mark.parametrize("command", ["search x", "get x", "stats", "delete --doc-id x", "reindex"])
+def test_list_names_the_documents_and_how_many_were_left_out(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    done = run("list")
+    assert [document["doc_id"] for document in answer(done)["documents"]] == ["memory/2026-01-05.md", "memory/pi.md"]
+    assert done.stderr == ""
+    done = run("list", "--limit", "1")
+    assert (answer(done)["total"], len(answer(done)["documents"])) == (2, 1)
+    assert done.stderr == "hybrid-memory: 1 of 2 documents; --limit 2 lists them all\n"
+
+
+@pytest.mark.parametrize("command", ["search x", "get x", "list", "stats", "delete --doc-id x", "reindex"])
 def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, command: str) -> None:
     done = run(*command.split())
     assert (done.returncode, done.stdout) == (1, "")
@@ -407,6 +417,19 @@ def test_terminal_gets_the_text_itself_and_how_to_go_on(run: Run, environ: dict[
     seen = in_terminal(environ, "get", "a b", "--max-lines", "2").replace("\r\n", "\n")
     assert seen == "one\n    two\ufffd[31m\nhybrid-memory: line 2 of 3; `hybrid-memory get 'a b#L3-L3'` goes on\n"
     assert json.loads(in_terminal(environ, "get", "a b", "--json"))["total_lines"] == 3
+
+
+def test_terminal_gets_a_table_of_the_documents(run: Run, environ: dict[str, str], folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    run("store", "--doc-id", "x\033[31m", "--text", "word " * 400)
+    lines = in_terminal(environ, "list", env={"NO_COLOR": "1"}).splitlines()
+    assert lines == [
+        "DATE        CHUNKS  PENDING  BYTES  DOCUMENT",
+        "2026-01-05       1        1     69  memory/2026-01-05.md",
+        "                 1        1     47  memory/pi.md",
+        "                 5        5  2,000  x\ufffd[31m",
+    ]
+    assert json.loads(in_terminal(environ, "list", "--json"))["total"] == 3
 
 
 def test_terminal_gets_no_control_characters_from_the_text(run: Run, environ: dict[str, str]) -> None:
