@@ -141,6 +141,8 @@ def build_parser() -> argparse.ArgumentParser:
     evaluation.add_argument("--modes", type=_modes, metavar="MODES", default="keyword,vector,hybrid", help="default: %(default)s")
     evaluation.add_argument("--misses", action="store_true", help="also what the last of the modes missed, and what it found")
     evaluation.add_argument("--json", action="store_true", help="JSON even on a terminal")
+
+    command("mcp", "Serve the memory to an agent as MCP tools, over standard input and output.")
     return parser
 
 

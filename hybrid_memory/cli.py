@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import config
 from .arguments import SETTINGS, build_parser
-from .errors import HybridMemoryError, SourceError, UsageError
+from .errors import ConfigError, HybridMemoryError, SourceError, UsageError
 from .store import HybridStore
 
 if TYPE_CHECKING:
@@ -318,10 +318,29 @@ def run_eval(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_mcp(args: argparse.Namespace) -> int:
+    try:
+        from .mcp_server import build
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"this needs the Python package mcp ({error}); get it with `pip install 'hybrid-memory[mcp]'`"
+        ) from error
+    import signal
+
+    _settings(args)  # what is wrong with them is told now, not at the first call
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the SDK's would wait for the thread that waits for the next line
+    build(lambda: _open(args), lambda: _open(args, create=True)).run()
+    return 0
+
+
 def _open(args: argparse.Namespace, *, create: bool = False) -> HybridStore:
-    options = {key: getattr(args, option) for option, key in SETTINGS.items()}
-    settings = config.load(args.config, {key: value for key, value in options.items() if value is not None})
+    settings = _settings(args)
     return HybridStore(settings["db_path"], settings, create=create)
+
+
+def _settings(args: argparse.Namespace) -> config.Settings:
+    options = {key: getattr(args, option) for option, key in SETTINGS.items()}
+    return config.load(args.config, {key: value for key, value in options.items() if value is not None})
 
 
 def _print_json(answer: Any) -> None:
@@ -350,6 +369,7 @@ COMMANDS = {
     "stats": run_stats,
     "doctor": run_doctor,
     "eval": run_eval,
+    "mcp": run_mcp,
 }
 
 

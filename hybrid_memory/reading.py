@@ -98,15 +98,13 @@ def _by_tail(conn: sqlite3.Connection, name: str) -> str:
 
 
 def _close(name: str, ids: list[str]) -> list[str]:
-    """Ids like this name, as a whole or by the name of the file."""
+    """The ids whose last part is like that of the name."""
     from difflib import get_close_matches
 
     names: dict[str, list[str]] = {}
-    for doc_id in ids:
-        for key in {doc_id.lower(), os.path.basename(doc_id).lower()}:
-            names.setdefault(key, []).append(doc_id)
-    keys = {key: None for part in (name, os.path.basename(name)) for key in get_close_matches(part.lower(), names, NAMED)}
-    return list(dict.fromkeys(doc_id for key in keys for doc_id in sorted(names[key])))[:NAMED]
+    for doc_id in sorted(ids):
+        names.setdefault(os.path.basename(doc_id).lower(), []).append(doc_id)
+    return [doc_id for key in get_close_matches(os.path.basename(name).lower(), names, NAMED) for doc_id in names[key]][:NAMED]
 
 
 def _of_file(doc_id: str, path: str, indexed: bytes, max_bytes: int) -> tuple[str, bool]:
