@@ -77,9 +77,9 @@ def _find(conn: sqlite3.Connection, target: str) -> tuple[str, re.Match[str] | N
 
 
 def _exactly(conn: sqlite3.Connection, name: str) -> str | None:
-    path = os.path.abspath(os.path.expanduser(name))
     paths: tuple[str | bytes, ...] = ("", "")
     with suppress(ValueError):  # a NUL, or a surrogate that stands for no byte: the name of no file
+        path = os.path.abspath(os.path.expanduser(name))
         paths = catalog.path_to_column(path), catalog.path_to_column(os.path.realpath(path))
     row = conn.execute(BY_ID, (catalog.as_text(name),)).fetchone() or conn.execute(BY_PATH, paths).fetchone()
     return row and str(row[0])

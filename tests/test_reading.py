@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,49 @@ def test_what_cannot_be_read_is_named(store: HybridStore, poem: Path, target: st
         read(store, target)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "poem.md",
+                "memory/",
+                "#L",
+                ":",
+                "-",
+                "L",
+                "C",
+                "0",
+                "2",
+                "9",
+                "../",
+                "/",
+                ".",
+                "~",
+                "\0",
+                "\ud800",
+                "\udc80",
+                "%",
+                "*",
+                "'",
+                "\n",
+            ]
+        ),
+        max_size=8,
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_any_target_is_the_document_or_an_error_of_ours(parts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder, HybridStore(":memory:", {"provider": "none"}) as store:
+        path = Path(folder, "memory/poem.md")
+        path.parent.mkdir()
+        path.write_text(POEM)
+        ingest(store, path.parent)
+        with suppress(QueryError):
+            answer = read(store, "".join(parts))
+            assert answer["path"] == str(path)
+            assert answer["text"] in POEM
 
 
 def test_only_indexed_documents_can_be_read(store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
