@@ -96,6 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
     get.add_argument("--json", action="store_true", help="JSON even on a terminal")
 
     listing = command("list", "List the documents, newest date first.")
+    _add_filters(listing)
     listing.add_argument("--limit", type=_positive, default=100, metavar="N", help="how many documents (default: 100)")
     listing.add_argument("--json", action="store_true", help="JSON even on a terminal")
 

@@ -137,7 +137,7 @@ def run_list(args: argparse.Namespace) -> int:
     from .listing import documents
 
     with _open(args) as store:
-        answer = documents(store, limit=args.limit)
+        answer = documents(store, filters=_filters(args), limit=args.limit)
     if args.json or not sys.stdout.isatty():
         _print_json(answer)
     else:

@@ -223,6 +223,10 @@ def test_list_names_the_documents_and_how_many_were_left_out(run: Run, folder: P
     done = run("list", "--limit", "1")
     assert (answer(done)["total"], len(answer(done)["documents"])) == (2, 1)
     assert done.stderr == "hybrid-memory: 1 of 2 documents; --limit 2 lists them all\n"
+    assert answer(run("list", "--since", "2026-01"))["documents"] == answer(done)["documents"]
+    assert answer(run("list", "--in", "memory/p*"))["total"] == 1
+    done = run("list", "--since", "yesterday")
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 @pytest.mark.parametrize("command", ["search x", "get x", "list", "stats", "delete --doc-id x", "reindex"])

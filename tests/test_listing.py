@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.filters import Filters
 from hybrid_memory.ingest import Ingest
 from hybrid_memory.listing import DOCUMENTS, documents
 from tests.conftest import TopicEmbedder
@@ -51,7 +52,8 @@ def test_chunks_without_an_embedding_are_pending(store: HybridStore, embedder: T
 
 
 def test_listing_does_not_read_the_chunks(store: HybridStore) -> None:
-    plan = [row[3] for row in store.connection.execute(f"explain query plan {DOCUMENTS}", {"limit": 1})]
+    statement = DOCUMENTS.format(condition="true")
+    plan = [row[3] for row in store.connection.execute(f"explain query plan {statement}", (1,))]
     assert [step for step in plan if "chunks" in step and "chunks_pending" not in step] == []
 
 
@@ -62,6 +64,28 @@ def test_empty_store_and_names_that_are_not_unicode(store: HybridStore, notes: N
     Ingest(store).run([str(folder)])
     [document] = documents(store)["documents"]
     assert document["path"] == str(folder / os.fsdecode(b"\xe9.md"))
+
+
+def test_filters_are_those_of_a_search(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"2026-01-05.md": "gpu", "people/ann.md": "---\ntags: [vip]\n---\ngpu of ann", "people/bob.md": "gpu of bob"})
+    Ingest(store).run([str(folder)])
+    store.store("2025-12-31", "old gpu", {"owner": "ann"})
+    cases = [
+        (Filters(collection="memory"), ["memory/2026-01-05.md", "memory/people/ann.md", "memory/people/bob.md"]),
+        (Filters(inside="memory/people/"), ["memory/people/ann.md", "memory/people/bob.md"]),
+        (Filters(tags=("vip",)), ["memory/people/ann.md"]),
+        (Filters(where={"owner": "ann"}), ["2025-12-31"]),
+        (Filters(since="2026-01"), ["memory/2026-01-05.md"]),
+        (Filters(until="2025-12"), ["2025-12-31"]),
+        (Filters(collection="none"), []),
+    ]
+    for filters, expected in cases:
+        answer = documents(store, filters=filters)
+        assert ([document["doc_id"] for document in answer["documents"]], answer["total"]) == (expected, len(expected)), filters
+        assert {hit["doc_id"] for hit in store.search("gpu", filters=filters)} == set(expected)
+    assert documents(store, filters=Filters(collection="memory"), limit=1)["total"] == 3
+    with pytest.raises(ValueError, match="'yesterday' is no date"):
+        documents(store, filters=Filters(since="yesterday"))
 
 
 def test_limit_must_be_positive(store: HybridStore) -> None:
