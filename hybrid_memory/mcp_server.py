@@ -3,7 +3,8 @@
 Needs the extra `hybrid-memory[mcp]`, https://py.sdk.modelcontextprotocol.io. A call runs in a thread, with a store of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date
 from functools import wraps
 from inspect import getdoc
 from typing import Annotated, Any, Literal
@@ -11,10 +12,12 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from . import __version__, catalog
+from .dates import first_day
 from .errors import HybridMemoryError
+from .filters import Filters
 from .listing import documents
 from .reading import read
 from .store import HybridStore
@@ -28,6 +31,22 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 Answer = dict[str, Any]
+
+
+def _checked_date(text: str) -> str:
+    first_day(text, date.today())
+    return text
+
+
+Date = Annotated[str, AfterValidator(_checked_date)]
+Collection = Annotated[str | None, Field(description="Only this collection: what ids begin with, as memory.")]
+Inside = Annotated[str | None, Field(description="Only documents whose id matches this glob: memory/2026-*, or memory/people/.")]
+Tags = Annotated[Sequence[str], Field(description="Only documents with all of these tags in their front matter.")]
+Where = Annotated[dict[str, str] | None, Field(description='Only documents with this metadata, as {"project": "boss-api"}.')]
+Since = Annotated[
+    Date | None, Field(description="Only documents dated then or later: 2026-01-05, 2026-01, or an age: 7d, 3w, 6m, 1y.")
+]
+Until = Annotated[Date | None, Field(description="Only documents dated then or earlier.")]
 
 
 def build(open_store: Callable[[], HybridStore], create_store: Callable[[], HybridStore]) -> MCPServer[Any]:
@@ -44,16 +63,25 @@ def build(open_store: Callable[[], HybridStore], create_store: Callable[[], Hybr
         mode: Annotated[
             Literal["hybrid", "keyword", "vector"], Field(description="By words and meaning, by words alone, by meaning alone.")
         ] = "hybrid",
+        min_confidence: Annotated[float, Field(ge=0, le=1, description="Leave out what is less sure to answer.")] = 0.0,
+        collection: Collection = None,
+        inside: Inside = None,
+        tags: Tags = (),
+        where: Where = None,
+        since: Since = None,
+        until: Until = None,
     ) -> Answer:
         """Find the passages of the memory that answer a question. Use it first, before you answer from what you believe.
 
         `results`, best first, each with `text`, `citation` (file and lines: quote it, or give it to memory_get to read on),
-        `date`, `heading`, `metadata`, and `score`, which only compares results of this one answer: judge by the text.
-        No results: ask in other words, those that the notes would use. `warnings` tell what was left out, such as
-        search by meaning.
+        `date`, `heading_path`, `metadata`. `score` compares results of this one answer only; `confidence`, 0 to 1, also tells
+        whether any of them is one: where it is low, judge by the text. No results: ask in other words, those that the
+        notes would use, or with fewer filters. `warnings` tell what was left out, such as search by meaning.
         """
+        filters = Filters(collection, inside, tags, where or {}, since, until)
         with open_store() as store:
-            return {"results": store.search(query, limit, mode), "warnings": store.warnings}
+            results = store.search(query, limit, mode, filters=filters, min_confidence=min_confidence)
+            return {"results": results, "warnings": store.warnings}
 
     @server.tool(title="Read from the memory", annotations=READS)
     @_answering
@@ -90,14 +118,22 @@ def build(open_store: Callable[[], HybridStore], create_store: Callable[[], Hybr
 
     @server.tool(title="List the memory's documents", annotations=READS)
     @_answering
-    def memory_list(limit: Annotated[int, Field(ge=1, le=1000, description="How many at most.")] = 50) -> Answer:
+    def memory_list(
+        limit: Annotated[int, Field(ge=1, le=1000, description="How many at most.")] = 50,
+        collection: Collection = None,
+        inside: Inside = None,
+        tags: Tags = (),
+        where: Where = None,
+        since: Since = None,
+        until: Until = None,
+    ) -> Answer:
         """List the documents of the memory, newest date first: what there is, and from when. For a question, use memory_search.
 
         `documents`, each with `doc_id` (a target for memory_get), `date`, `size` in bytes and `path`; `total` is how many
         there are.
         """
         with open_store() as store:
-            return documents(store, limit=limit)
+            return documents(store, filters=Filters(collection, inside, tags, where or {}, since, until), limit=limit)
 
     @server.tool(title="State of the memory", annotations=READS)
     @_answering

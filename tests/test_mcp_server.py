@@ -106,6 +106,24 @@ def test_answers_are_those_of_the_command_line(environ: dict[str, str], folder: 
     with_client(environ, play)
 
 
+def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        for arguments, options in (
+            ({"collection": "memory"}, ("--collection", "memory")),
+            ({"inside": "memory/p*"}, ("--in", "memory/p*")),
+            ({"tags": ["a", "b"]}, ("--tag", "a", "--tag", "b")),
+            ({"where": {"project": "x"}}, ("--where", "project=x")),
+            ({"since": "2026-01", "until": "2026-01-31"}, ("--since", "2026-01", "--until", "2026-01-31")),
+        ):
+            found = await ask(client, "memory_search", query="server", **arguments)
+            assert found["results"] == command_line(environ, "search", "server", "--limit", "5", *options), options
+            assert await ask(client, "memory_list", **arguments) == command_line(environ, "list", *options), options
+        assert (await ask(client, "memory_search", query="zebra", min_confidence=0.9))["results"] == []
+        assert "'yesterday' is no date" in await refusal(client, "memory_search", query="x", since="yesterday")
+
+    with_client(environ, play)
+
+
 def test_stored_text_is_found(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
         assert "no database at" in await refusal(client, "memory_search", query="dog")
