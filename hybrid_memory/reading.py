@@ -3,12 +3,12 @@
 import os
 import re
 import sqlite3
-import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import catalog
 from .errors import QueryError, SourceError
+from .files import BadFileError, open_regular
 
 if TYPE_CHECKING:
     from .store import HybridStore
@@ -30,6 +30,8 @@ DOCUMENT = "select source_path, content_hash, content, collection, date from doc
 def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000) -> dict[str, Any]:
     """The lines that `target` names: a document's id, the end of one, or a file's path, and then `#L10-L40` or nothing.
 
+    Of a transcript, a line of the file is what was said in it, secrets masked as in the index, or nothing.
+
     `next` is the target of what is left of them, or None. `changed`: the file is not what was indexed. Raises QueryError for
     a target that is not one document or has no such lines, SourceError for a file that is gone or has become something else.
     """
@@ -39,8 +41,8 @@ def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: 
         doc_id, place = _find(store.connection, target)
         path, content_hash, content, collection, date = store.connection.execute(DOCUMENT, (doc_id,)).fetchone()
     path = catalog.path_from_column(path)
-    text, changed = _of_file(doc_id, path, content_hash, store.config["max_file_bytes"]) if path else (content, False)
-    lines = _lines(text)
+    limit = store.config["max_file_bytes"]
+    lines, changed = _of_file(doc_id, path, content_hash, limit) if path else (_lines(content), False)
     start, column, end = _asked(doc_id, place, len(lines), changed)
     shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + max_lines)]]
     rest = None
@@ -55,7 +57,7 @@ def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: 
     return {
         "doc_id": doc_id,
         "path": path,
-        "text": "\n".join(shown),
+        "text": "\n\n".join(filter(None, shown)) if path and path.endswith(catalog.TRANSCRIPT) else "\n".join(shown),
         "start_line": start,
         "end_line": last,
         "total_lines": len(lines),
@@ -107,30 +109,40 @@ def _close(name: str, ids: list[str]) -> list[str]:
     return [doc_id for key in get_close_matches(os.path.basename(name).lower(), names, NAMED) for doc_id in names[key]][:NAMED]
 
 
-def _of_file(doc_id: str, path: str, indexed: bytes, max_bytes: int) -> tuple[str, bool]:
-    """The file's text, and whether it changed since it was indexed."""
-    import hashlib
-
-    def opener(path: str, flags: int) -> int:
-        return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a FIFO in the file's place must not block us
-
+def _of_file(doc_id: str, path: str, indexed: bytes, max_bytes: int) -> tuple[list[str], bool]:
+    """The file's lines, and whether it changed since it was indexed."""
     try:
-        with open(path, "rb", opener=opener) as stream:
+        with open_regular(path, follow_symlinks=True) as stream:
             status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise SourceError(f"{path} is no regular file any more; ingest its folder to take {doc_id} out")
-            data = stream.read(max_bytes + 1)
+            of_file = _of_transcript(stream, status.st_size) if path.endswith(catalog.TRANSCRIPT) else _of_text(stream, max_bytes)
         # A link in its place may lead anywhere: what it leads to is shown only if it is the very text that was indexed.
-        changed = hashlib.blake2b(data, digest_size=16).digest() != indexed
-        if changed and not (os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)):
+        lines, digest = of_file
+        if digest != indexed and not (os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)):
             raise SourceError(f"{path} is reached by a symbolic link and is not what was indexed; ingest it again to read it")
     except (FileNotFoundError, NotADirectoryError) as error:
         raise SourceError(f"{path} is gone; ingest its folder to take {doc_id} out of the memory") from error
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror}") from error
+    except (OSError, BadFileError) as error:
+        raise SourceError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    return lines, digest != indexed
+
+
+def _of_text(stream: BinaryIO, max_bytes: int) -> tuple[list[str], bytes]:
+    import hashlib
+
+    data = stream.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise SourceError(f"{path} has become larger than max_file_bytes ({max_bytes:,})")
-    return data.decode(errors="replace"), changed
+        raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})")
+    return _lines(data.decode(errors="replace")), hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _of_transcript(stream: BinaryIO, size: int) -> tuple[list[str], bytes]:
+    from .transcripts import Transcript
+
+    transcript = Transcript(stream, size)
+    lines: list[str] = []
+    for message in transcript:
+        lines += [""] * (message.line - 1 - len(lines)) + [f"{message.role}: {message.text}"]
+    return lines or [""], transcript.digest
 
 
 def _lines(text: str) -> list[str]:

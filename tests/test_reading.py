@@ -1,5 +1,6 @@
 """Documents read back: whole, by the lines of a citation, page by page; and nothing that was not indexed."""
 
+import json
 import os
 import subprocess
 import sys
@@ -236,7 +237,7 @@ def test_what_was_indexed_through_a_link_is_read_through_it(store: HybridStore, 
 def test_fifo_in_the_place_of_a_file_blocks_nobody(store: HybridStore, poem: Path) -> None:
     poem.unlink()
     os.mkfifo(poem)
-    with pytest.raises(SourceError, match="no regular file any more"):
+    with pytest.raises(SourceError, match="cannot read .*: no regular file any more"):
         read(store, "poem.md")
 
 
@@ -325,6 +326,41 @@ def test_every_citation_of_this_repository_holds_its_chunk(tmp_path: Path) -> No
         hits = store.search("how do I index a workspace?", 20)
         assert hits
         assert all(hit["text"] in read(store, hit["citation"])["text"] for hit in hits)
+
+
+SESSION = [
+    {"type": "session", "id": "1"},
+    {"type": "message", "message": {"role": "user", "content": "What is the token?\nOf GitHub."}},
+    {"type": "message", "message": {"role": "toolResult", "content": "not for the memory"}},
+    {"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "It is ghp_" + "a1" * 18 + "."}]}},
+    {"type": "message", "message": {"role": "user", "content": "word " * 300}},
+]
+
+
+def test_transcript_is_read_as_it_was_indexed_with_its_secrets_masked(store: HybridStore, tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in SESSION))
+    ingest(store, path)
+    first = read(store, "sessions/one.jsonl#L2-L4")
+    assert first["text"] == "User: What is the token?\nOf GitHub.\n\nAssistant: It is [redacted]."
+    assert (first["total_lines"], first["changed"], first["next"]) == (5, False, None)
+    assert read(store, "one.jsonl#L3")["text"] == ""
+    for citation, content in store.connection.execute(CITATIONS).fetchall():
+        assert content.removeprefix("User: ") in read(store, citation)["text"]
+    with path.open("a") as stream:
+        stream.write(json.dumps(SESSION[1]) + "\n")
+    assert (read(store, "one.jsonl")["total_lines"], read(store, "one.jsonl")["changed"]) == (6, True)
+
+
+def test_transcript_in_whose_place_a_link_was_put_leads_nowhere(store: HybridStore, tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_text(json.dumps(SESSION[1]) + "\n")
+    ingest(store, path)
+    path.rename(tmp_path / "kept.jsonl")
+    (tmp_path / "other.jsonl").write_text(json.dumps(SESSION[3]) + "\n")
+    path.symlink_to(tmp_path / "other.jsonl")
+    with pytest.raises(SourceError, match="reached by a symbolic link"):
+        read(store, "one.jsonl")
 
 
 def test_bounds_must_be_positive(store: HybridStore, poem: Path, embedder: TopicEmbedder) -> None:
