@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .filters import Filters
 
 EMBED_SECONDS = 2.0  # of a search with --refresh
-SHOWN = 3  # of its problems
 
 
 def run_store(args: argparse.Namespace) -> int:
@@ -76,13 +75,9 @@ def run_search(args: argparse.Namespace) -> int:
 
 
 def _refresh(args: argparse.Namespace, store: HybridStore) -> None:
-    from .refresh import refresh
+    from .refresh import problems, refresh
 
-    report = refresh(store, embed_seconds=0.0 if args.mode == "keyword" else EMBED_SECONDS)
-    problems = [f"{problem['path']}: {problem['reason']}" for problem in report.warnings]
-    if len(problems) > SHOWN:
-        problems[SHOWN:] = [f"and {len(problems) - SHOWN} more; an ingest with --incremental names all"]
-    _warn(args, *problems)
+    _warn(args, *problems(refresh(store, embed_seconds=0.0 if args.mode == "keyword" else EMBED_SECONDS)))
 
 
 def _why_nothing(store: HybridStore, args: argparse.Namespace) -> str:

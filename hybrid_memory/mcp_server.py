@@ -20,6 +20,7 @@ from .errors import HybridMemoryError
 from .filters import Filters
 from .listing import documents
 from .reading import read
+from .refresh import problems, refresh
 from .store import HybridStore
 
 INSTRUCTIONS = """\
@@ -80,8 +81,9 @@ def build(open_store: Callable[[], HybridStore], create_store: Callable[[], Hybr
         """
         filters = Filters(collection, inside, tags, where or {}, since, until)
         with open_store() as store:
+            not_in = problems(refresh(store))
             results = store.search(query, limit, mode, filters=filters, min_confidence=min_confidence)
-            return {"results": results, "warnings": store.warnings}
+            return {"results": results, "warnings": not_in + store.warnings}
 
     @server.tool(title="Read from the memory", annotations=READS)
     @_answering

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,6 +121,19 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
             assert await ask(client, "memory_list", **arguments) == command_line(environ, "list", *options), options
         assert (await ask(client, "memory_search", query="zebra", min_confidence=0.9))["results"] == []
         assert "'yesterday' is no date" in await refusal(client, "memory_search", query="x", since="yesterday")
+
+    with_client(environ, play)
+
+
+def test_search_takes_in_what_changed_before_it(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        (folder / "new.md").write_text("# Parrot\n\nIt is called Polly.\n")
+        [hit] = (await ask(client, "memory_search", query="Polly", limit=1))["results"]
+        assert (hit["doc_id"], hit["source"]) == ("memory/new.md", "hybrid")
+        shutil.rmtree(folder)
+        found = await ask(client, "memory_search", query="Polly", limit=1)
+        assert found["results"] == [hit]
+        assert [str(folder) in warning for warning in found["warnings"]] == [True]
 
     with_client(environ, play)
 
