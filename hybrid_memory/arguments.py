@@ -89,6 +89,17 @@ def build_parser() -> argparse.ArgumentParser:
     search.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
     search.add_argument("--json", action="store_const", dest="format", const="json", help="short for --format json")
 
+    get = command("get", "Read an indexed document, or lines of it, as its file is now.")
+    get.add_argument("target", metavar="TARGET", help="a citation (notes/a.md#L12-L30), a document's id, its end, or a path")
+    get.add_argument("--max-lines", type=_positive, default=200, metavar="N", help="of one answer (default: 200)")
+    get.add_argument("--max-chars", type=_positive, default=20_000, metavar="N", help="of one answer (default: 20000)")
+    get.add_argument("--json", action="store_true", help="JSON even on a terminal")
+
+    listing = command("list", "List the documents, newest date first.")
+    _add_filters(listing)
+    listing.add_argument("--limit", type=_positive, default=100, metavar="N", help="how many documents (default: 100)")
+    listing.add_argument("--json", action="store_true", help="JSON even on a terminal")
+
     ingest = command("ingest", "Make the memory mirror a folder of files.")
     ingest.add_argument("--path", action="append", required=True, metavar="DIR", help="a folder or file; may be repeated")
     ingest.add_argument("--pattern", action="append", metavar="GLOB", help="file names to take; may be repeated (default: *.md)")
@@ -131,6 +142,8 @@ def build_parser() -> argparse.ArgumentParser:
     evaluation.add_argument("--modes", type=_modes, metavar="MODES", default="keyword,vector,hybrid", help="default: %(default)s")
     evaluation.add_argument("--misses", action="store_true", help="also what the last of the modes missed, and what it found")
     evaluation.add_argument("--json", action="store_true", help="JSON even on a terminal")
+
+    command("mcp", "Serve the memory to an agent as MCP tools, over standard input and output.")
     return parser
 
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import config
 from .arguments import SETTINGS, build_parser
-from .errors import HybridMemoryError, SourceError, UsageError
+from .errors import ConfigError, HybridMemoryError, SourceError, UsageError
 from .store import HybridStore
 
 if TYPE_CHECKING:
     from .filters import Filters
 
 EMBED_SECONDS = 2.0  # of a search with --refresh
-SHOWN = 3  # of its problems
 
 
 def run_store(args: argparse.Namespace) -> int:
@@ -76,13 +75,9 @@ def run_search(args: argparse.Namespace) -> int:
 
 
 def _refresh(args: argparse.Namespace, store: HybridStore) -> None:
-    from .refresh import refresh
+    from .refresh import problems, refresh
 
-    report = refresh(store, embed_seconds=0.0 if args.mode == "keyword" else EMBED_SECONDS)
-    problems = [f"{problem['path']}: {problem['reason']}" for problem in report.warnings]
-    if len(problems) > SHOWN:
-        problems[SHOWN:] = [f"and {len(problems) - SHOWN} more; an ingest with --incremental names all"]
-    _warn(args, *problems)
+    _warn(args, *problems(refresh(store, embed_seconds=0.0 if args.mode == "keyword" else EMBED_SECONDS)))
 
 
 def _why_nothing(store: HybridStore, args: argparse.Namespace) -> str:
@@ -110,6 +105,43 @@ def _filters(args: argparse.Namespace) -> "Filters | None":
         except ValueError as error:
             raise UsageError(str(error)) from None
     return Filters(args.collection, args.inside, args.tag, dict(args.where), args.since, args.until)
+
+
+def run_get(args: argparse.Namespace) -> int:
+    from .reading import read
+
+    with _open(args) as store:
+        answer = read(store, args.target, max_lines=args.max_lines, max_chars=args.max_chars)
+    if answer["changed"]:
+        _warn(args, f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
+    if args.json or not sys.stdout.isatty():
+        _print_json(answer)
+    else:
+        from shlex import quote
+
+        from .terminal import printable
+
+        print(printable(answer["text"]))
+        if answer["next"]:
+            place = f"line {answer['end_line']} of {answer['total_lines']}"
+            _warn(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
+    return 0
+
+
+def run_list(args: argparse.Namespace) -> int:
+    from .listing import documents
+
+    with _open(args) as store:
+        answer = documents(store, filters=_filters(args), limit=args.limit)
+    if args.json or not sys.stdout.isatty():
+        _print_json(answer)
+    else:
+        from .terminal import show_documents
+
+        show_documents(answer["documents"], sys.stdout)
+    if (shown := len(answer["documents"])) < answer["total"]:
+        _warn(args, f"{shown} of {answer['total']} documents; --limit {answer['total']} lists them all")
+    return 0
 
 
 def run_ingest(args: argparse.Namespace) -> int:
@@ -281,10 +313,29 @@ def run_eval(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_mcp(args: argparse.Namespace) -> int:
+    try:
+        from .mcp_server import build
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"this needs the Python package mcp ({error}); get it with `pip install 'hybrid-memory[mcp]'`"
+        ) from error
+    import signal
+
+    _settings(args)  # what is wrong with them is told now, not at the first call
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the SDK's would wait for the thread that waits for the next line
+    build(lambda: _open(args), lambda: _open(args, create=True)).run()
+    return 0
+
+
 def _open(args: argparse.Namespace, *, create: bool = False) -> HybridStore:
-    options = {key: getattr(args, option) for option, key in SETTINGS.items()}
-    settings = config.load(args.config, {key: value for key, value in options.items() if value is not None})
+    settings = _settings(args)
     return HybridStore(settings["db_path"], settings, create=create)
+
+
+def _settings(args: argparse.Namespace) -> config.Settings:
+    options = {key: getattr(args, option) for option, key in SETTINGS.items()}
+    return config.load(args.config, {key: value for key, value in options.items() if value is not None})
 
 
 def _print_json(answer: Any) -> None:
@@ -304,6 +355,8 @@ def _warn(args: argparse.Namespace, *messages: str) -> None:
 COMMANDS = {
     "store": run_store,
     "search": run_search,
+    "get": run_get,
+    "list": run_list,
     "ingest": run_ingest,
     "watch": run_watch,
     "delete": run_delete,
@@ -311,6 +364,7 @@ COMMANDS = {
     "stats": run_stats,
     "doctor": run_doctor,
     "eval": run_eval,
+    "mcp": run_mcp,
 }
 
 

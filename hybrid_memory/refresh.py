@@ -12,6 +12,7 @@ from .ingest import Ingest, Report, resolve
 if TYPE_CHECKING:
     from .store import HybridStore
 
+SHOWN = 3  # problems
 LOCK_TIMEOUT = 1000  # milliseconds that a search waits for another writer
 
 
@@ -41,6 +42,14 @@ def refresh(store: "HybridStore", *, embed_seconds: float = 2.0, paths: Collecti
 def fits(store: "HybridStore") -> bool:
     """Another model's vectors would cost the store those that it has."""
     return store.embedder is not None and not embeddings.conflict(store.connection, store.embedder)
+
+
+def problems(report: Report) -> list[str]:
+    """A refresh's warnings as lines: a few, and how many more there are."""
+    lines = [f"{problem['path']}: {problem['reason']}" for problem in report.warnings]
+    if len(lines) > SHOWN:
+        lines[SHOWN:] = [f"and {len(lines) - SHOWN} more; an ingest with --incremental names all"]
+    return lines
 
 
 def _there(store: "HybridStore", paths: Collection[str], report: Report) -> Iterator[catalog.Source]:

@@ -4,7 +4,8 @@ import os
 import re
 import shutil
 import time
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .ingest import Progress
 
@@ -16,9 +17,14 @@ _SPACE = re.compile(r"\s+")
 _CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), None)  # would turn the rest of the line round
 
 
+def printable(text: str) -> str:
+    """Without what a terminal would obey: escapes, and marks that turn the direction of text."""
+    return text.translate(_CONTROL)
+
+
 def harmless(text: str) -> str:
-    """On one line, and without what a terminal would obey: escapes, and marks that turn the direction of text."""
-    return _SPACE.sub(" ", text.translate(_CONTROL))
+    """Printable, on one line."""
+    return _SPACE.sub(" ", printable(text))
 
 
 class Style:
@@ -42,6 +48,19 @@ def show_evaluation(evaluation: "Evaluation", stream: TextIO) -> None:
         print(f"\n{style.bold}{harmless(miss['id'])}: {harmless(miss['text'])}{style.off}", file=stream)
         print(f"  wanted  {harmless(', '.join(miss['wanted']))}  {style.dim}{ranks}{style.off}", file=stream)
         print(f"  first   {harmless(', '.join(miss['first'])) or 'nothing'}", file=stream)
+
+
+def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
+    """A table of documents, a line each, numbers to the right."""
+    style = Style(stream)
+    rows = [["DATE", "CHUNKS", "PENDING", "BYTES", "DOCUMENT"]]
+    for document in documents:
+        counts = [f"{document[key]:,}" for key in ("chunks", "pending", "size")]
+        rows.append([document["date"] or "", *counts, harmless(document["doc_id"])])
+    day, chunks, pending, size, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for row in rows:
+        line = f"{row[0]:<{day}}  {row[1]:>{chunks}}  {row[2]:>{pending}}  {row[3]:>{size}}  {row[4]}"
+        print(f"{style.dim}{line}{style.off}" if row is rows[0] else line, file=stream)
 
 
 class ProgressLine:

@@ -192,7 +192,44 @@ def test_look_up(run: Run, folder: Path, query: str, expected: str) -> None:
     assert answer(run("search", "--query", query, "--limit", "1"))[0]["doc_id"] == f"memory/{expected}.md"
 
 
-@pytest.mark.parametrize("command", ["search x", "stats", "delete --doc-id x", "reindex"])
+def test_get_reads_what_a_search_cites(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    [hit] = answer(run("search", "hunter2", "--quiet"))
+    done = run("get", hit["citation"])
+    assert hit["text"] in answer(done)["text"]
+    assert done.stderr == ""
+    assert answer(run("get", "memory/2026-01-05.md:5"))["text"].startswith("The SSH password")
+    assert answer(run("get", "2026-01-05.md", "--max-lines", "2"))["next"] == "memory/2026-01-05.md#L3-L5"
+    assert answer(run("get", "2026-01-05.md", "--max-chars", "5"))["next"] == "memory/2026-01-05.md#L1C6-L5"
+
+
+def test_get_tells_of_a_change_and_of_what_it_cannot_read(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    (folder / "pi.md").write_text("new")
+    done = run("get", "memory/pi.md")
+    assert (answer(done)["text"], answer(done)["changed"]) == ("new", True)
+    assert "memory/pi.md changed since it was indexed" in done.stderr
+    assert run("get", "memory/pi.md", "--quiet").stderr == ""
+    for target in ("memory/pie.md", "../../etc/passwd", "memory/pi.md#L9"):
+        done = run("get", target)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+
+
+def test_list_names_the_documents_and_how_many_were_left_out(run: Run, folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    done = run("list")
+    assert [document["doc_id"] for document in answer(done)["documents"]] == ["memory/2026-01-05.md", "memory/pi.md"]
+    assert done.stderr == ""
+    done = run("list", "--limit", "1")
+    assert (answer(done)["total"], len(answer(done)["documents"])) == (2, 1)
+    assert done.stderr == "hybrid-memory: 1 of 2 documents; --limit 2 lists them all\n"
+    assert answer(run("list", "--since", "2026-01"))["documents"] == answer(done)["documents"]
+    assert answer(run("list", "--in", "memory/p*"))["total"] == 1
+    done = run("list", "--since", "yesterday")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("command", ["search x", "get x", "list", "stats", "delete --doc-id x", "reindex"])
 def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, command: str) -> None:
     done = run(*command.split())
     assert (done.returncode, done.stdout) == (1, "")
@@ -377,6 +414,26 @@ def test_terminal_shows_results_for_eyes(run: Run, environ: dict[str, str], fold
     assert "\033" not in plain
     assert "[password]" in plain
     assert json.loads(in_terminal(environ, "search", "gpu", "--json", "--quiet"))[0]["doc_id"] == "memory/2026-01-05.md"
+
+
+def test_terminal_gets_the_text_itself_and_how_to_go_on(run: Run, environ: dict[str, str]) -> None:
+    run("store", "--doc-id", "a b", "--text", "one\n    two\033[31m\nthree\n")
+    seen = in_terminal(environ, "get", "a b", "--max-lines", "2").replace("\r\n", "\n")
+    assert seen == "one\n    two\ufffd[31m\nhybrid-memory: line 2 of 3; `hybrid-memory get 'a b#L3-L3'` goes on\n"
+    assert json.loads(in_terminal(environ, "get", "a b", "--json"))["total_lines"] == 3
+
+
+def test_terminal_gets_a_table_of_the_documents(run: Run, environ: dict[str, str], folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    run("store", "--doc-id", "x\033[31m", "--text", "word " * 400)
+    lines = in_terminal(environ, "list", env={"NO_COLOR": "1"}).splitlines()
+    assert lines == [
+        "DATE        CHUNKS  PENDING  BYTES  DOCUMENT",
+        "2026-01-05       1        1     69  memory/2026-01-05.md",
+        "                 1        1     47  memory/pi.md",
+        "                 5        5  2,000  x\ufffd[31m",
+    ]
+    assert json.loads(in_terminal(environ, "list", "--json"))["total"] == 3
 
 
 def test_terminal_gets_no_control_characters_from_the_text(run: Run, environ: dict[str, str]) -> None:

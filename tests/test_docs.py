@@ -73,17 +73,6 @@ def test_readme_lists_every_module() -> None:
             assert module.name in README, module.name
 
 
-def test_skill_front_matter_follows_the_specification() -> None:
-    front = SKILL.split("---")[1]
-    fields = dict(re.findall(r"^([a-z-]+): ?(.*)$", front, re.M))
-    assert fields["name"] == "hybrid-memory"
-    assert 0 < len(fields["description"]) < 160
-    assert ": " not in fields["description"]  # strict YAML takes a plain scalar with ": " for a mapping
-    assert fields["metadata"] == ""
-    assert re.search(r"^  [a-z-]+: uv$", front, re.M)
-    assert set(fields) <= {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
-
-
 def test_skill_runs_without_the_development_tools() -> None:
     runs = re.findall(r"uv run [^\n`]*hybrid-memory", SKILL)
     assert len(runs) >= 5

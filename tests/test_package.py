@@ -1,0 +1,108 @@
+"""The package in somebody else's program: the README's example, an installed wheel, its types, and its silence."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+USE = """
+from typing import Any
+from hybrid_memory import HybridStore, HybridMemoryError
+from hybrid_memory.chunker import Chunk, chunk_text
+
+with HybridStore(":memory:", {"provider": "none"}) as store:
+    count: int = store.store("a", "# Head\\n\\ntext")
+    wrong: str = store.store("a", "b")  # type: ignore[assignment]
+    hits: list[dict[str, Any]] = store.search("text", limit=3)
+    store.search(1)  # type: ignore[arg-type]
+chunks: list[Chunk] = chunk_text("x")
+error: type[Exception] = HybridMemoryError
+"""
+
+TROUBLE = """
+import os, pathlib, sys
+{logging}
+from hybrid_memory import HybridStore, QueryError, StoreError
+from hybrid_memory.doctor import examine
+from hybrid_memory.ingest import Ingest
+from hybrid_memory.listing import documents
+from hybrid_memory.reading import read
+
+pathlib.Path("notes").mkdir()
+pathlib.Path("notes/a.md").write_bytes(b"caf\\xe9 gpu")
+pathlib.Path("notes/b.md").write_bytes(b"\\0")
+
+def raises(kind, function, *args):
+    try:
+        function(*args)
+    except kind:
+        return
+    sys.exit(f"no {{kind}}")
+
+with HybridStore("m.db", {{"ollama_url": "http://127.0.0.1:9"}}) as store:
+    report = Ingest(store).run(["notes"])
+    assert report.errors and report.warnings and store.warnings
+    store.store("x", "gpu server")
+    assert store.search("gpu")
+    assert store.search("gpu", mode="vector") == []
+    raises(QueryError, read, store, "nothing")
+    assert store.delete("nothing") == 0
+    documents(store), examine(store), store.stats(), store.reindex()
+raises(StoreError, HybridStore, "notes")
+"""
+
+
+def run(code: str, cwd: Path, python: str | Path = sys.executable) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([python, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment that has nothing but our wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=ROOT, check=True, capture_output=True
+    )
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    [wheel] = folder.glob("*.whl")
+    [packages] = folder.glob("venv/lib/python*/site-packages")
+    zipfile.ZipFile(wheel).extractall(packages)
+    return folder / "venv/bin/python"
+
+
+def test_readme_example_prints_what_the_readme_says(installed: Path, tmp_path: Path) -> None:
+    section = README.split("### In Python")[1]
+    [code, output] = re.findall(r"^```(?:python|text)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)[:2]
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/2026-01-05.md").write_text("# Today\n\nThe GPU server moved.\n")
+    done = run(code, tmp_path, installed)
+    assert (done.stdout, done.stderr) == (output, "")
+
+
+def test_types_are_seen_in_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "use.py").write_text(USE)
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", installed, "--config-file=", "use.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "Success: no issues found in 1 source file\n", done.stdout
+    assert run(USE.replace("    store.search(1)", "    0"), tmp_path, installed).returncode == 0
+
+
+@pytest.mark.parametrize("logging", ["", "import logging", "import warnings; warnings.simplefilter('error')"])
+def test_library_prints_nothing_whatever_goes_wrong(tmp_path: Path, logging: str) -> None:
+    done = run(TROUBLE.format(logging=logging), tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_program_that_set_up_logging_gets_the_embedders_messages(tmp_path: Path) -> None:
+    done = run(
+        TROUBLE.format(logging="import logging; logging.basicConfig(format='%(name)s %(levelname)s %(message)s')"), tmp_path
+    )
+    ours = [line for line in done.stderr.splitlines() if line.startswith("hybrid_memory ")]
+    assert ours
+    assert all(line.startswith("hybrid_memory WARNING cannot connect") for line in ours)
