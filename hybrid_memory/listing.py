@@ -31,7 +31,7 @@ def documents(store: "HybridStore", *, filters: "Filters | None" = None, limit: 
     if limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1")
     condition, values = filters.condition(store.connection) if filters else ("true", [])
-    with store._snapshot():
+    with store.snapshot():
         cursor = store.connection.execute(DOCUMENTS.format(condition=condition), (*values, limit))
         names = [column[0] for column in cursor.description]
         found = [dict(zip(names, row, strict=True)) for row in cursor]

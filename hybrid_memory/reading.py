@@ -37,7 +37,7 @@ def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: 
     """
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
-    with store._snapshot():
+    with store.snapshot():
         doc_id, place = _find(store.connection, target)
         path, content_hash, content, collection, date = store.connection.execute(DOCUMENT, (doc_id,)).fetchone()
     path = catalog.path_from_column(path)

@@ -220,7 +220,7 @@ class HybridStore:
             raise schema.failure(error, self.path, what) or error from error
 
     @contextmanager
-    def _snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """One state of the store for several statements, whoever writes meanwhile. Waits for nobody."""
         with self._errors("cannot read"):
             if self.connection.in_transaction:  # of the caller, who sees one state already
@@ -349,7 +349,7 @@ class HybridStore:
         query_vector = self._query_vector(query, mode)  # first: a slow server must not hold a state of the database
         embedded = time.perf_counter()
         search = Search(self.connection, self.config, lambda: self.embedder)
-        with self._snapshot():
+        with self.snapshot():
             answer = search.run(query, query_vector, options)
         self.timings = {"embedding": embedded - started, **search.seconds, "total": time.perf_counter() - started}
         if not answer and (miss := search.nearest_miss):
