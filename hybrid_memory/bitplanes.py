@@ -166,12 +166,10 @@ def mask(places: Iterable[int]) -> int:
     return int.from_bytes(bits, "little")
 
 
-def places(mask: int) -> list[int]:
-    """0b1001 -> [0, 3]"""
+def places(mask: int) -> Iterator[int]:
+    """0b1001 -> 0, 3"""
     digits = bin(mask)[:1:-1]
-    found = []
     place = digits.find("1")
     while place >= 0:
-        found.append(place)
+        yield place
         place = digits.find("1", place + 1)
-    return found

@@ -160,7 +160,7 @@ def check(conn: sqlite3.Connection) -> list[str]:
                 codes[place] = bitplanes.code(vector, center)
         if codes:
             expected = bitplanes.insert(planes, codes, len(live))
-            wrong = bitplanes.places(bitplanes.differing(planes, expected, len(live)))
+            wrong = list(bitplanes.places(bitplanes.differing(planes, expected, len(live))))
             problems += [f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong]
     return problems
 
@@ -199,7 +199,7 @@ def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: byte
             return
         live, _ = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
         free = bitplanes.places(~int.from_bytes(live, "little") & EVERY_PLACE)
-        taken = dict(zip(free, rows, strict=False))
+        taken = {place: row for row, place in zip(rows, free, strict=False)}
         rows = rows[len(taken) :]
         if taken:
             _write(conn, block, {place: data for place, (_, data) in taken.items()}, center)
