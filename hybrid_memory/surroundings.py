@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from itertools import pairwise
 from typing import NamedTuple
 
 from .chunker import UNSPACED, WORD_START
@@ -12,7 +13,6 @@ from     chunks c join documents d using (doc_id)
 where    doc_id = :doc_id and id between :id - :count and :id + :count
 order by id
 """
-MOST = 1_000_000  # chunks on a side; no document has as many
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
@@ -27,11 +27,11 @@ def around(conn: sqlite3.Connection, doc_id: str, id: int, count: int) -> Passag
 
     Blank lines between them are there again, so that the text has as many lines as it says.
     """
-    rows = conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": min(count, MOST)}).fetchall()
+    rows = conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count}).fetchall()
     size, overlap = map(int, rows[0][3].split(":")[1:])
     passages = [Passage(*row[:3]) for row in rows]
     text, end = passages[0].text, passages[0].end_line
-    for before, passage in zip(passages, passages[1:], strict=False):
+    for before, passage in pairwise(passages):
         text += _rest(before, passage, size, overlap)
         end = max(end, passage.end_line)
     return Passage(text, passages[0].start_line, end)
@@ -58,7 +58,7 @@ def _repeated(before: str, text: str, breaks: int, overlap: int) -> int:
     words = WORD_START.finditer(before, max(len(before) - min(overlap, len(text)), 0), len(before) - least + 1)
     for word in words:
         repeated = len(before) - word.start()
-        if before.startswith(head[:repeated], word.start()) and text.startswith(before[word.start() :]):
-            if text.count("\n", 0, repeated) == breaks:
-                return repeated
+        looks_so = before.startswith(head[:repeated], word.start())  # spares a copy
+        if looks_so and text.startswith(before[word.start() :]) and text.count("\n", 0, repeated) == breaks:
+            return repeated
     return 0
