@@ -133,8 +133,9 @@ class Search:
         if options.filters is None:
             yield None
             return
-        condition, parameters = options.filters.condition(self._conn, options.today)
-        self._conn.execute(CHOOSE.format(condition=condition), parameters)
+        with self._timed("filter"):
+            condition, parameters = options.filters.condition(self._conn, options.today)
+            self._conn.execute(CHOOSE.format(condition=condition), parameters)
         try:
             yield "temp.chosen"
         finally:
