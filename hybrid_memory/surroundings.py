@@ -5,6 +5,7 @@ import sqlite3
 from itertools import pairwise
 from typing import NamedTuple
 
+from . import catalog
 from .chunker import UNSPACED, WORD_START
 
 AROUND = """
@@ -25,11 +26,14 @@ class Passage(NamedTuple):
 def around(conn: sqlite3.Connection, doc_id: str, id: int, count: int) -> Passage:
     """The chunk of this chunks.id and up to `count` on either side, what they repeat of each other left out.
 
-    Blank lines between them are there again, so that the text has as many lines as it says.
+    Blank lines between them are there again, so that the text has as many lines as it says. What was said in a transcript
+    stands a blank line apart: its lines are records, most of which say nothing.
     """
     rows = conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count}).fetchall()
     size, overlap = map(int, rows[0][3].split(":")[1:])
     passages = [Passage(*row[:3]) for row in rows]
+    if doc_id.endswith(catalog.TRANSCRIPT):
+        return Passage("\n\n".join(passage.text for passage in passages), passages[0].start_line, passages[-1].end_line)
     text, end = passages[0].text, passages[0].end_line
     for before, passage in pairwise(passages):
         text += _rest(before, passage, size, overlap)

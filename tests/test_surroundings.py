@@ -1,5 +1,7 @@
 import itertools
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.chunker import chunk_text
 from hybrid_memory.document import Document
+from hybrid_memory.ingest import Ingest
 from hybrid_memory.surroundings import around
 
 Kind = Callable[[Iterator[int]], str]
@@ -112,3 +115,18 @@ def test_overlap_of_huge_chunks_is_found(store: HybridStore) -> None:
     text = " ".join(f"word {i % 7} {i}" for i in range(12_000))
     ids = put(store, text, 60_000, 40_000)
     assert around(store.connection, "d", ids[0], 10).text == text
+
+
+def test_messages_of_a_transcript_stand_a_blank_line_apart(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text(
+        "".join(
+            json.dumps({"type": "user" if i % 40 == 0 else "system", "message": {"content": f"message {i} of the session"}})
+            + "\n"
+            for i in range(121)
+        )
+    )
+    with HybridStore(":memory:", {"provider": "none", "chunk_size": 60, "chunk_overlap": 10}) as store:
+        Ingest(store).run([str(tmp_path / "s.jsonl")])
+        hit = store.search("message 40", context=1)[0]
+    assert hit["text"] == "\n\n".join(f"User: message {i} of the session" for i in (0, 40, 80))
+    assert (hit["start_line"], hit["end_line"]) == (1, 81)
