@@ -161,12 +161,12 @@ def symbolic(folded: str) -> list[str]:
 def is_identifier(query: str) -> bool:
     """Is the whole query one word with a digit, a symbol or a capital inside, as names of things have?
 
-    'payment_processor', 'v2.0', 'getUserName' and '2222' are; 'gpu', 'follow-up' and 'RFC 9110' are not.
+    'payment_processor', 'v2.0', 'getUserName' and '2222' are; 'gpu', 'follow-up', 'what's' and 'RFC 9110' are not.
     """
     word = query.strip(" \t\n\"'`?!.,")
     if len(word.split()) != 1 or _gram_run().search(word):
         return False
-    return any(map(str.isdigit, word)) or _HUMP.search(word) is not None or bool(symbolic(fold(word)))
+    return any(map(str.isdigit, word)) or _HUMP.search(word) is not None or bool(symbolic(fold(word).replace("'", "")))
 
 
 def name(path: str) -> str:

@@ -19,6 +19,8 @@ The one JSON document of the answer goes to stdout, everything else to stderr.
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
 
+MOST = 10**9  # of anything that is counted: SQLite knows no number over 2**63
+
 SETTINGS = {  # option -> config key
     "db": "db_path",
     "provider": "provider",
@@ -182,7 +184,7 @@ def _count(text: str, least: int = 0) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
     if number < least:
         raise argparse.ArgumentTypeError(f"{number} is less than {least}")
-    return number
+    return min(number, MOST)
 
 
 def _positive(text: str) -> int:

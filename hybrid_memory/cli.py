@@ -60,7 +60,7 @@ def run_search(args: argparse.Namespace) -> int:
             explain=args.explain,
         )
         _warn(args, *store.warnings)
-        if not results and not args.min_confidence:
+        if not results and not store.nearest_miss:
             _warn(args, _why_nothing(store, args))
         if args.explain:
             _tell(", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in store.timings.items()))
@@ -99,12 +99,15 @@ def _filters(args: argparse.Namespace) -> "Filters | None":
     from .dates import first_day
     from .filters import Filters
 
-    for text in filter(None, (args.since, args.until)):
+    for text in (text for text in (args.since, args.until) if text is not None):
         try:
             first_day(text, date.today())
         except ValueError as error:
             raise UsageError(str(error)) from None
-    return Filters(args.collection, args.inside, args.tag, dict(args.where), args.since, args.until)
+    where: dict[str, list[str]] = {}
+    for key, value in args.where:
+        where.setdefault(key, []).append(value)
+    return Filters(args.collection, args.inside, args.tag, where, args.since, args.until)
 
 
 def run_get(args: argparse.Namespace) -> int:

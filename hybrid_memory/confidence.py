@@ -8,12 +8,12 @@ any two texts. Deviations from the mean told less on judged collections: they gr
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import analyzer, schema
-from .fts import FTSIndex, fragments, match_expression
+from .fts import FTSIndex, affordable, fragments, match_expression
 
 COLUMNS = "rowid, heading, content, context"
 READ = f"select {COLUMNS} from chunks_fts where rowid in (select value from json_each(?))"
@@ -27,13 +27,15 @@ class Coverage(NamedTuple):
 
 
 def coverage(conn: sqlite3.Connection, index: FTSIndex, query: str, ids: Collection[int]) -> dict[int, Coverage]:
-    """Of each chunk. Where none has a word of the query, the share of its fragments that are in the text, as LIKE finds them."""
-    words = {match_expression([term]): term.tokens[0] for term in analyzer.words(query)}
+    """Of each chunk. Where the store has no word of the query, the share of its fragments in the text, as LIKE finds them."""
+    words = {match_expression([term]): term.tokens[0] for term in affordable(analyzer.words(query))}
     counts = index.frequencies(list(words))
     size = max(index.size(), *counts, 1)
     rarity = {e: log(1 + (size - n + 0.5) / (n + 0.5)) for e, n in zip(words, counts, strict=True)}
     found: dict[int, list[str]] = {id: [] for id in ids}
     rows = conn.execute(READ, (json.dumps(list(ids)),)).fetchall()
+    if not any(counts):
+        return _by_fragments(conn, query, rows)
     copy = sqlite3.connect(":memory:")  # FTS5 answers for a few rows of a large index only by walking it
     try:
         schema.create_keyword_index(copy)
@@ -43,14 +45,19 @@ def coverage(conn: sqlite3.Connection, index: FTSIndex, query: str, ids: Collect
                 found[id].append(expression)
     finally:
         copy.close()
-    if any(found.values()):
-        total = sum(rarity.values())
-        return {id: Coverage(sum(rarity[e] for e in has) / total, [words[e] for e in has]) for id, has in found.items()}
-    texts = {id: content.lower() for id, content in conn.execute(ORIGINAL, (json.dumps(list(ids)),))}
-    folded = {row[0]: " ".join(row[1:]).lower() for row in rows}
+    total = sum(rarity.values())
+    return {id: Coverage(sum(rarity[e] for e in has) / total, [words[e] for e in has]) for id, has in found.items()}
+
+
+def _by_fragments(conn: sqlite3.Connection, query: str, rows: Sequence[tuple[Any, ...]]) -> dict[int, Coverage]:
+    originals = dict(conn.execute(ORIGINAL, (json.dumps([row[0] for row in rows]),)))
     wanted = [piece.lower() for side in fragments(query) for piece in side]
-    pieces = {id: [p for p in wanted if p in texts.get(id, "") or p in folded.get(id, "")] for id in ids}
-    return {id: Coverage(len(has) / max(len(wanted), 1), has) for id, has in pieces.items()}
+    answer = {}
+    for id, *written in rows:
+        text = "\n".join([originals[id], *written]).lower()
+        has = [piece for piece in wanted if piece in text]
+        answer[id] = Coverage(len(has) / max(len(wanted), 1), has)
+    return answer
 
 
 def nearness(id: int, cosine: float, sample: Mapping[int, float]) -> float:
@@ -61,5 +68,5 @@ def nearness(id: int, cosine: float, sample: Mapping[int, float]) -> float:
 
 
 def confidence(share: float, near: float | None) -> float:
-    """The mean of both signs; coverage alone for a chunk that has no cosine."""
-    return min(max(share if near is None else (share + near) / 2, 0.0), 1.0)
+    """The mean of both signs, to three decimals; coverage alone for a chunk that has no cosine."""
+    return round(min(max(share if near is None else (share + near) / 2, 0.0), 1.0), 3)

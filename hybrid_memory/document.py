@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # Version of chunker.py and transcripts.py: raised when a text gives other chunks than before, so that stores chunk it again.
 CHUNKER = 1
+LONGEST_TITLE = 200  # characters; it goes with every chunk
 CONTEXT = 1  # of what a chunk is given besides its text: raised so that stores take their files in again
 
 
@@ -83,10 +84,10 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
 
 def _titled(heading_path: str, title: object) -> str:
     """Below the title of the front matter, unless the document's first heading says the same."""
-    top = heading_path.split(" > ")[0]
-    if not isinstance(title, str) or not title.strip() or top.casefold() == title.strip().casefold():
+    above = " ".join(title.split())[:LONGEST_TITLE] if isinstance(title, str) else ""
+    if not above or f"{heading_path} > ".casefold().startswith(f"{above} > ".casefold()):
         return heading_path
-    return f"{title.strip()} > {heading_path}" if heading_path else title.strip()
+    return f"{above} > {heading_path}" if heading_path else above
 
 
 def chunking(chunk_size: int, overlap: int) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
 from .highlight import Highlighter
-from .terminal import Style, harmless
+from .terminal import Style, harmless, printable
 
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")  # told by the result's heading
 _BEFORE, _AFTER = "\1", "\2"  # stand for the codes while lines are broken; no text has them: see `harmless`
@@ -68,7 +68,7 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """The texts as they stand, quoted, each under its citation: to put in front of a model."""
     for result in results:
         under = f" ({harmless(result['heading_path'])})" if result["heading_path"] else ""
-        quoted = "\n".join(f"> {line}".rstrip() for line in result["text"].split("\n"))
+        quoted = "\n".join(f"> {line}".rstrip() for line in printable(result["text"]).split("\n"))
         print(f"**{harmless(result['citation'])}**{under}, score {result['score']:.3f}\n\n{quoted}\n", file=stream)
 
 

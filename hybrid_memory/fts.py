@@ -41,6 +41,8 @@ from   json_each(:expressions)
 order  by key
 """
 
+AVERAGES = "select block from chunks_fts_data where id = 1"  # fts5_index.c: its first varint is the number of rows
+
 ANY_ROW = "select rowid from chunks_fts where chunks_fts match ? limit 1"
 
 ADD = """
@@ -130,11 +132,11 @@ class FTSIndex:
         strategies and optimizations", 1995).
         """
         expression = match_expression(wanted)
-        rows = self.size()
-        if rows <= FIRST_ROWS:
+        if self.size() <= FIRST_ROWS:
             return self._conn.execute(self._search, {"expression": expression, "limit": limit}).fetchall()
         expressions = [match_expression([term]) for term in wanted]
         counts = self.frequencies(expressions)
+        rows = max(self.size(), *counts)
         rarest = sorted((count, expression) for count, expression in zip(counts, expressions, strict=True) if count)
         bounds = [(K1 + 1) * max(log((rows - count + 0.5) / (count + 0.5)), 1e-6) for count, _ in rarest]
         totals = accumulate(count for count, _ in rarest)
@@ -146,12 +148,17 @@ class FTSIndex:
             among = _any(rarest[chosen:needed]) + (f" NOT {_any(rarest[:chosen])}" if chosen else "")
             hits += self._conn.execute(self._search_among, {"expression": expression, "among": among, "limit": limit})
             hits = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
-            chosen, needed = needed, _needed(bounds, hits[proven - 1][1] if len(hits) >= proven else 0.0)
+            chosen, needed = needed, _needed(bounds, hits[proven - 1][1] if len(hits) >= limit else 0.0)
         return hits
 
     def size(self) -> int:
-        """How many chunks there are, or a few more."""
-        return self._conn.execute("select max(id) from chunks").fetchone()[0] or 0
+        """How many chunks there are, without counting: ids grow with every replaced document, and tell too much."""
+        number = 0
+        for byte in self._conn.execute(AVERAGES).fetchone()[0]:
+            number = number << 7 | byte & 0x7F
+            if byte < 0x80:
+                break
+        return number
 
     def frequencies(self, expressions: Sequence[str]) -> list[int]:
         """How many chunks of all match each."""

@@ -50,7 +50,7 @@ def results(
             "heading_path": heading_path,
             "text": text,
             "score": round(hit["score"], 6),
-            "confidence": round(hit["confidence"], 3),
+            "confidence": hit["confidence"],
             "source": hit["source"],
             "path": catalog.path_from_column(path),
             "start_line": start,

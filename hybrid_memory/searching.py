@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -67,14 +67,14 @@ class Legs(NamedTuple):
 
     def explanation(self, hit: Hit) -> dict[str, Any]:
         """The parts of a hit's score: they add up to `score_before_decay`."""
-        scale, decay = hit.get("scale", 1.0), hit.get("decay", 1.0)
+        scale = hit.get("scale", 1.0)
         return {
             "keyword": _part(hit["id"], self.by_keyword, self.bm25, self.weights[0], scale),
             "vector": _part(hit["id"], self.by_vector, self.cosine, self.weights[1], scale),
             "neighbours": hit.get("neighbours", 0.0),
             "document": hit.get("document", 0.0),
-            "score_before_decay": hit["score"] / decay if decay else 0.0,
-            "decay": decay,
+            "score_before_decay": hit.get("before_decay", hit["score"]),
+            "decay": hit.get("decay", 1.0),
             "terms": hit["terms"],
             "coverage": hit["coverage"],
             "nearness": hit["nearness"],
@@ -133,8 +133,9 @@ class Search:
         if options.filters is None:
             yield None
             return
-        condition, parameters = options.filters.condition(self._conn, options.today)
-        self._conn.execute(CHOOSE.format(condition=condition), parameters)
+        with self._timed("filter"):
+            condition, parameters = options.filters.condition(self._conn, options.today)
+            self._conn.execute(CHOOSE.format(condition=condition), parameters)
         try:
             yield "temp.chosen"
         finally:
@@ -187,13 +188,14 @@ class Search:
         today = options.today or date.today()
         ages = {doc_id: age(day, today) for doc_id, day in self._conn.execute(DATES, (ids,))}
         decays = {doc_id: exp(-log(2) * days / options.half_life_days) for doc_id, days in ages.items()}
-        aged = [hit | {"decay": decays.get(hit["doc_id"], 1.0)} for hit in ranked]
+        aged = [hit | {"before_decay": hit["score"], "decay": decays.get(hit["doc_id"], 1.0)} for hit in ranked]
         return sorted((hit | {"score": hit["score"] * hit["decay"]} for hit in aged), key=lambda hit: -hit["score"])
 
     def _with_confidence(self, ranked: Sequence[Hit], query: str, index: FTSIndex, legs: Legs, options: Options) -> Iterator[Hit]:
-        """As many at a time as will be wanted, for the words of each have to be read."""
-        for start in range(0, len(ranked), options.limit):
-            batch = ranked[start : start + options.limit]
+        """As many at a time as will be wanted, for the words of each have to be read; twice as many when these did not do."""
+        start, size = 0, options.limit
+        while batch := ranked[start : start + size]:
+            start, size = start + size, 2 * size
             cover = confidence.coverage(self._conn, index, query, [hit["id"] for hit in batch])
             for hit in batch:
                 share, terms = (1.0, [query]) if options.fts_syntax else cover[hit["id"]]
@@ -208,15 +210,15 @@ class Search:
 
     def _accepted(self, sure: Iterable[Hit], options: Options) -> Iterator[Hit]:
         """Those that the user wants to see; one that stands in the context of another is seen there."""
-        of_document: Counter[str] = Counter()
-        seen: set[tuple[str, int]] = set()
+        shown: dict[str, list[int]] = defaultdict(list)
         for hit in sure:
-            doc_id, id = hit["doc_id"], hit["id"]
+            of_document = shown[hit["doc_id"]]
             if hit["confidence"] < options.min_confidence:
                 self._refused = max(self._refused or hit, hit, key=lambda miss: miss["confidence"])
-            elif (options.per_doc is None or of_document[doc_id] < options.per_doc) and (doc_id, id) not in seen:
-                of_document[doc_id] += 1
-                seen.update((doc_id, near) for near in range(id - options.context, id + options.context + 1))
+            elif (options.per_doc is None or len(of_document) < options.per_doc) and not any(
+                abs(hit["id"] - id) <= options.context for id in of_document
+            ):
+                of_document.append(hit["id"])
                 yield hit
 
 

@@ -81,6 +81,7 @@ class HybridStore:
         self.path = path if path == ":memory:" else os.path.abspath(path)
         self.warnings: list[str] = []
         self.timings: dict[str, float] = {}  # of the last search, in seconds
+        self.nearest_miss: dict[str, Any] | None = None  # of the last search, where `min_confidence` kept all back
         self._embedder = embedder
         self.connection = schema.connect(self.path, create=create)
         self._fts = FTSIndex(self.connection)
@@ -352,7 +353,8 @@ class HybridStore:
         with self.snapshot():
             answer = search.run(query, query_vector, options)
         self.timings = {"embedding": embedded - started, **search.seconds, "total": time.perf_counter() - started}
-        if not answer and (miss := search.nearest_miss):
+        self.nearest_miss = search.nearest_miss
+        if miss := search.nearest_miss:
             least = f"nothing reaches confidence {min_confidence:g}"
             self._warn(f"{least}; the nearest is {miss['citation']} with {miss['confidence']:g}")
         return answer

@@ -54,6 +54,7 @@ SLACK = 1e-5  # sums of float32 are off by less
 
 ALL = "select id, embedding, slot from chunks where embedding is not null"
 BY_ID = "select id, embedding from chunks where id in (select value from json_each(?)) and embedding is not null"
+NEXT_SLOTS = "select (select min(slot) from chunks where slot >= value) from json_each(?)"
 BY_SLOT = "select id, embedding from (select value from json_each(?)) cross join chunks on slot = value"
 RESULT = "select doc_id, chunk_id, heading, content from chunks where id = ?"
 
@@ -130,7 +131,8 @@ class VectorSearch:
         query = self._query(vector)
         if query is None:
             return {}
-        slots = range(0, last + 1, last // SAMPLE + 1)
+        strides = as_json(range(0, last + 1, last // SAMPLE + 1))
+        slots = [slot for (slot,) in self._conn.execute(NEXT_SLOTS, (strides,))]  # of those that are free, the next in use
         return dict(_hits(query, self._conn.execute(BY_SLOT, (as_json(slots),))))
 
     def _query(self, vector: Sequence[float]) -> Vector | None:

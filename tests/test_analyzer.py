@@ -3,11 +3,11 @@ import unicodedata
 from contextlib import closing
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import analyzer
-from hybrid_memory.analyzer import Term, fold, searchable, terms
+from hybrid_memory.analyzer import Term, fold, is_identifier, searchable, terms
 
 
 def plain(token: str) -> str:
@@ -171,3 +171,39 @@ def test_every_term_of_a_text_is_found_in_the_text(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_folding_twice_changes_nothing(text: str) -> None:
     assert fold(fold(text)) == fold(text)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["payment_processor", "v2.0", "getUserName", "2222", "DEC-0054", "src/store.ts", "C++", "--maxfail", "`HEAD~3`", '"192.168.1.5"',
+     "bob@example.com", " ERR_STOCK_MISMATCH? ", "E2E", "x.y", "café_au_lait", "iPhone"],
+)  # fmt: skip
+def test_an_identifier_is_one_word_with_a_digit_a_symbol_or_a_hump(query: str) -> None:
+    assert is_identifier(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["gpu", "GPU", "Berlin", "follow-up", "what's", "don’t", "l'hôpital", "RFC 9110", "error 404", "how?", "", "  ", "...", "東京都2", "服务器", "ภาษาไทย", "naïve"],
+)  # fmt: skip
+def test_a_plain_word_or_two_are_no_identifier(query: str) -> None:
+    assert not is_identifier(query)
+
+
+def test_words_are_the_terms_of_one_word() -> None:
+    assert [term.tokens for term in analyzer.words('what is "exact phrase" in src/a.ts?')] == [
+        ("exact",),
+        ("phrase",),
+        ("src",),
+        ("ts",),
+    ]
+    assert [term.tokens for term in analyzer.words("the who")] == [("the",), ("who",)]
+    assert [term.tokens for term in analyzer.words("東京都")] == [("東京",), ("京都",)]
+    assert analyzer.words("?!") == analyzer.words("") == []
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_words_are_among_the_terms_and_have_one_token_each(text: str) -> None:
+    assert set(analyzer.words(text)) <= set(terms(text))
+    assert all(len(term.tokens) == 1 for term in analyzer.words(text))

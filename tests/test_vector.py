@@ -4,6 +4,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -380,3 +381,35 @@ def test_an_ordinary_search_does_not_import_numpy(conn: sqlite3.Connection, monk
     monkeypatch.delitem(sys.modules, "numpy", raising=False)
     fill(conn, [[1, 0], [0, 1]]).nearest([1.0, 0.0])
     assert "numpy" not in sys.modules
+
+
+# A sample of what is stored
+
+
+def test_a_sample_is_spread_over_the_store(conn: sqlite3.Connection) -> None:
+    rnd = random.Random(7)
+    search = fill(conn, FAMILIES["clusters"](rnd, 2000))
+    query = FAMILIES["clusters"](rnd, 1)[0]
+    sample = search.sample(query)
+    assert vector.SAMPLE - 1 <= len(sample) <= vector.SAMPLE
+    assert sample == search.scores(query, sample)
+    gaps = [b - a for a, b in pairwise(sorted(sample))]
+    assert max(gaps) <= 2 * 2000 / vector.SAMPLE
+
+
+def test_a_sample_of_few_is_all_of_them(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[1, 0], [0, 1], [1, 1]])
+    assert search.sample([1.0, 0.0]) == search.scores([1.0, 0.0], [1, 2, 3])
+
+
+def test_a_sample_finds_what_is_left_of_a_large_store(conn: sqlite3.Connection) -> None:
+    search = fill(conn, FAMILIES["clusters"](random.Random(7), 1000))
+    dims = len(decode_embedding(blocks.read_center(conn)))
+    vector.drop(conn, [id for id in range(1, 1001) if id not in (3, 990)])
+    assert set(search.sample([1.0] * dims)) == {3, 990}
+
+
+@pytest.mark.parametrize("query", [[], [0.0, 0.0]])
+def test_a_sample_of_nothing_is_empty(conn: sqlite3.Connection, query: list[float]) -> None:
+    assert VectorSearch(conn, TopicEmbedder()).sample([1.0, 0.0]) == {}
+    assert fill(conn, [[1, 0]]).sample(query) == {}
