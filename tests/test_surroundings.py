@@ -21,7 +21,7 @@ KINDS: dict[str, Kind] = {  # of lines, made of numbers that come but once
     "the same line": lambda n: "| the | the |",
     "long line": lambda n: " ".join(f"port {next(n)}" for _ in range(50)),
     "long line in Chinese": lambda n: "".join(chr(0x4E00 + next(n)) for _ in range(150)),
-    "long line in both": lambda n: " ".join(f"é{next(n)}, {chr(0x4E00 + next(n)) * 2}" for _ in range(40)),
+    "long line in both": lambda n: " ".join(f"é{next(n)}, {chr(0x4E00 + next(n))}{chr(0x4E00 + next(n))}" for _ in range(40)),
     "code": lambda n: "```\n# no heading\n    indented = True\n\n```",
 }
 
