@@ -8,6 +8,7 @@ script that imports requests, posts the same request and runs one FTS5 query; th
 """
 
 import json
+import math
 import os
 import random
 import resource
@@ -23,7 +24,16 @@ from pathlib import Path
 DIMS, FILES, SECTIONS, RUNS = 768, 200, 10, 15
 NUMBERS = random.Random(1)
 CENTERS = [[NUMBERS.gauss(0, 1) for _ in range(DIMS)] for _ in range(32)]  # texts have subjects
-VECTORS = [json.dumps([x + NUMBERS.gauss(0, 1) for x in center]) for center in CENTERS for _ in range(32)]
+
+
+def unit(center: list[float]) -> list[float]:
+    """As Ollama sends them: of length 1, each number with the digits that a float32 has."""
+    vector = [x + NUMBERS.gauss(0, 1) for x in center]
+    length = math.hypot(*vector)
+    return [float(f"{x / length:.8g}") for x in vector]
+
+
+VECTORS = [json.dumps(unit(center)) for center in CENTERS for _ in range(32)]
 WORDS = [
     f"{a}{b}" for a in ("ma", "to", "ri", "ke", "su", "lo") for b in ("ner", "dal", "pin", "vos", "tem", "gra", "bil", "hun")
 ]

@@ -40,6 +40,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments: -"):
             message += "; write a query that begins with - as --query=-x or after --"
+        if message.startswith("argument --half-life"):
+            message += "; write --half-life=30, or put it behind the query"
         print(f"hybrid-memory: {message} (see {self.prog} --help)", file=sys.stderr)
         sys.exit(2)
 

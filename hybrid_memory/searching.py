@@ -157,8 +157,8 @@ class Search:
 
     def _weights(self, by_keyword: Scores | None, by_vector: Scores | None, is_lookup: bool) -> tuple[float, float]:
         """Sum 1; all of it for the only leg that ran. A name is looked up by its letters: keywords get the larger weight."""
-        if by_keyword is None or by_vector is None:
-            return (1.0, 0.0) if by_vector is None else (0.0, 1.0)
+        if by_keyword is None or not by_vector:  # none near: what the filters leave has no embeddings yet
+            return (0.0, 1.0) if by_vector else (1.0, 0.0)
         keyword, of_vector = self._settings["keyword_weight"], self._settings["vector_weight"]
         by_builtin = getattr(self._embedder(), "provider", None) == "builtin"
         if by_builtin and not self._settings.chosen & {"keyword_weight", "vector_weight"}:

@@ -346,6 +346,13 @@ def test_damaged_database_is_one_line_and_exits_1(run: Run, tmp_path: Path) -> N
     assert "Traceback" not in done.stderr
 
 
+def test_half_life_that_swallowed_the_query_says_how_to_write_it(run: Run) -> None:
+    done = run("search", "--half-life", "gpu server")
+    assert done.returncode == 2
+    assert "'gpu server' is not a number" in done.stderr
+    assert "--half-life=30" in done.stderr
+
+
 def test_keyword_search_loads_neither_network_nor_writing_modules(environ: dict[str, str], run: Run, tmp_path: Path) -> None:
     run("store", "--doc-id", "x", "--text", "gpu")
     code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--mode', 'keyword']); print(*sys.modules)"

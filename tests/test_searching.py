@@ -327,3 +327,12 @@ def test_weights_of_the_users_own_hold_for_look_ups_too(db_path: str) -> None:
         store.store("it", "Then call getUserName once.")
         why = store.search("getUserName", explain=True)[0]["explain"]
         assert why["keyword"]["weight"] / why["vector"]["weight"] == pytest.approx(3 / 7, abs=1e-4)
+
+
+def test_where_nothing_that_the_filters_leave_is_embedded_keywords_weigh_all(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("embedded", "a dog")
+    embedder.problem = "down"
+    store.store("late/one", "another dog")
+    embedder.problem = None
+    [hit] = store.search("dog", filters=Filters(inside="late/"))
+    assert (hit["doc_id"], hit["score"], hit["source"]) == ("late/one", 1.0, "keyword")
