@@ -126,6 +126,10 @@ def _embeddings(store: "HybridStore") -> Iterator[Finding]:
         yield Finding("embeddings", False, f"{embedded}; `hybrid-memory ingest --path DIR --incremental` makes the others")
     else:
         yield Finding("embeddings", True, embedded)
+    if counts["unembeddable_count"]:
+        yield Finding(
+            "language", True, f"{counts['unembeddable_count']} chunks are in one that the model does not know: found by keyword"
+        )
     if counts["truncated_count"]:
         cut = f"{counts['truncated_count']} chunks were cut to fit the model"
         yield Finding("truncated", True, f"{cut}; an ingest with a smaller --chunk-size embeds all of their text")

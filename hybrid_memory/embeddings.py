@@ -30,9 +30,13 @@ KNOWN = "select embedding, truncated from chunks where content_hash = ? and embe
 PENDING = """
 select id, content_hash, heading_path, content
 from   chunks
-where  embedding is null and id > :after
+where  embedding is null and unembeddable <= :tried and id > :after
 order  by id
 limit  :batch
+"""
+
+GIVE_UP_ALL = """
+update chunks set embedding = null, slot = null, truncated = 0, unembeddable = 0 where embedding is not null or unembeddable
 """
 
 STILL_PENDING = """
@@ -129,7 +133,7 @@ def adopt(conn: sqlite3.Connection, embedder: "Embedder", vectors: Vectors) -> b
 
 def switch(conn: sqlite3.Connection) -> None:
     """Give up all embeddings, for those of another identity to come. Inside a transaction."""
-    conn.execute("update chunks set embedding = null, slot = null, truncated = 0 where embedding is not null")
+    conn.execute(GIVE_UP_ALL)
     vector.rebuild(conn)
     conn.execute("delete from meta where key = 'embeddings'")
 
@@ -141,7 +145,15 @@ def unchanged(conn: sqlite3.Connection, batch: Sequence[tuple[int, bytes, str]])
     return [(id, content_hash) for id, content_hash, _ in batch if (id, content_hash) in still]
 
 
-def pending(conn: sqlite3.Connection, after: int, batch: int) -> list[tuple[int, bytes, str]]:
-    """(chunks.id, content hash, text to embed) of the next chunks without an embedding, by id."""
-    rows = conn.execute(PENDING, {"after": after, "batch": batch})
+def pending(conn: sqlite3.Connection, after: int, batch: int, *, tried: bool) -> list[tuple[int, bytes, str]]:
+    """(chunks.id, content hash, text to embed) of the next chunks without an embedding, by id.
+
+    `tried`: also of those that were left without by an embedder that has none for them.
+    """
+    rows = conn.execute(PENDING, {"after": after, "batch": batch, "tried": tried})
     return [(id, content_hash, embedded_text(path, content)) for id, content_hash, path, content in rows]
+
+
+def leave_without(conn: sqlite3.Connection, ids: Iterable[int]) -> None:
+    """Note that there is no vector for these chunks. Inside a transaction."""
+    conn.executemany("update chunks set unembeddable = 1 where id = ?", ((id,) for id in ids))

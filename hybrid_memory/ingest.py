@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .growing import Growing
 
 GROUP = 64  # documents written in one transaction: a writer beside us waits for milliseconds
-PENDING = "select count(*) from chunks where embedding is null"
+PENDING = "select count(*) from chunks where embedding is null and not unembeddable"
 
 
 class Progress(NamedTuple):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 # What is pending comes from its own small index (+ keeps another out); counting what is embedded would read every chunk.
 DOCUMENTS = """
-with waiting as (select doc_id, count(*) as pending from chunks where embedding is null group by +doc_id)
+with waiting as (select doc_id, count(*) as pending from chunks where embedding is null and not unembeddable group by +doc_id)
 select   doc_id, collection, date, source_path as path, chunk_count as chunks, coalesce(pending, 0) as pending,
          coalesce(file_size, length(cast(content as blob))) as size,
          strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') as indexed_at

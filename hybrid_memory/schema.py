@@ -59,6 +59,7 @@ create table chunks (
     truncated    integer not null default 0,
     created_at   real not null default (unixepoch('now')),
     embedding    blob,                -- little-endian float32, unit length; last, as it may overflow the page
+    unembeddable integer not null default 0, -- the model has no vector for this text, and never will: embedding is null
     unique (doc_id, chunk_id)
 );
 create index chunks_by_content on chunks (content_hash);
@@ -110,7 +111,8 @@ and    (f.path is null or instr(cast(d.source_path as blob), cast(f.path || '/' 
 """
 
 
-def _remember_how(conn: sqlite3.Connection) -> None:
+def _from_1(conn: sqlite3.Connection) -> None:
+    conn.execute("alter table chunks add column unembeddable integer not null default 0")
     conn.execute("alter table folders rename to folders_1")
     conn.execute(FOLDERS)
     conn.execute(FOLDERS_OF_1)
@@ -123,7 +125,7 @@ IDENTITY = """
 select user_version, application_id, exists (select 1 from sqlite_schema) from pragma_user_version, pragma_application_id
 """
 
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _remember_how}  # from version n to n + 1
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1}  # from version n to n + 1
 
 
 def connect(path: str, *, create: bool = False) -> sqlite3.Connection:

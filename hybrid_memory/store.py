@@ -44,7 +44,8 @@ STATS = """
 select (select count(*) from documents)                       as doc_count,
        (select count(*) from chunks)                          as chunk_count,
        (select count(slot) from chunks)                       as embedded_count,
-       (select count(*) from chunks where embedding is null)  as pending_count,
+       (select count(*) from chunks where embedding is null and not unembeddable) as pending_count,
+       (select count(*) from chunks where embedding is null and unembeddable)     as unembeddable_count,
        (select count(*) from chunks where truncated)          as truncated_count
 """
 
@@ -260,23 +261,22 @@ class HybridStore:
     def embed_pending(self, progress: Callable[[int], None] = lambda count: None, *, seconds: float | None = None) -> int:
         """Embed the chunks that have no embedding, in batches committed one by one. Gives the number embedded.
 
-        After `seconds`, if given, the rest stays pending.
-
-        Embeddings of another identity than the embedder's are given up as soon as it has made the first new one.
-        `progress` is called with the number of chunks of each batch.
+        After `seconds`, if given, the rest stays pending. Embeddings of another identity than the embedder's are given up as
+        soon as it has made the first new one. `progress` is called with the number of chunks of each batch.
         """
         count = after = 0
         if not self.embedder or not self._make_way(self.embedder):
             return 0
+        is_final = getattr(self.embedder, "is_final", False)
         size, deadline = EMBED_BATCH if seconds is None else SMALL_BATCH, time.monotonic() + (seconds or 0)
-        while batch := embeddings.pending(self.connection, after, size):
+        while batch := embeddings.pending(self.connection, after, size, tried=not is_final):
             left = None if seconds is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 break
             texts = {content_hash: text for _, content_hash, text in batch}
             with embeddings.within(self.embedder, left):
                 vectors = {**embeddings.known(self.connection, texts), **self._new_vectors(texts)}
-            if not vectors:
+            if not vectors and not is_final:
                 break  # a server that embeds none of so many is down, or has another model
             with self.transaction():
                 if not embeddings.adopt(self.connection, self.embedder, vectors):
@@ -285,6 +285,8 @@ class HybridStore:
                 rows = embeddings.unchanged(self.connection, batch)
                 found = [(id, *vectors[content_hash]) for id, content_hash in rows if content_hash in vectors]
                 vector.put(self.connection, found)
+                if is_final:
+                    embeddings.leave_without(self.connection, (id for id, content_hash in rows if content_hash not in vectors))
             count += len(found)
             after = batch[-1][0]
             progress(len(batch))

@@ -427,3 +427,50 @@ def test_deleted_file_comes_back_only_from_a_folder_and_that_is_told(filled: Hyb
     [warning] = filled.warnings
     assert warning.startswith(f"{tmp_path}/memory/a.md is still there, and the next ingest")
     assert refresh(filled).files == 1
+
+
+class EnglishOnly(TopicEmbedder):
+    """Has no vector for other scripts, as the built-in embedder has none."""
+
+    is_final = True
+
+    def _vector(self, text: str) -> list[float]:
+        return super()._vector(text) if text.isascii() else []
+
+
+def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_others(db_path: str) -> None:
+    embedder = EnglishOnly()
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        for number in range(200):  # more than a batch
+            store.store(f"zh/{number}", f"第{number}台服务器的密码")
+        store.store("en", "the password of the server")
+    with HybridStore(db_path, embedder=embedder) as store:
+        assert store.embed_pending() == 1
+        counts = store.stats()
+        assert (counts["embedded_count"], counts["pending_count"], counts["unembeddable_count"]) == (1, 0, 200)
+        embedder.documents.clear()
+        assert store.embed_pending() == 0
+        assert embedder.documents == []
+        store.store("zh/7", "a server")
+        assert store.stats()["unembeddable_count"] == 199
+
+
+def test_another_model_tries_what_one_had_no_vector_for(db_path: str, embedder: TopicEmbedder) -> None:
+    with HybridStore(db_path, embedder=EnglishOnly()) as store:
+        store.store("zh", "服务器的密码")
+        store.store("en", "the password")
+        store.embed_pending()
+        assert store.stats()["unembeddable_count"] == 1
+    embedder.model = "another"
+    with HybridStore(db_path, embedder=embedder) as store:
+        assert store.embed_pending() == 2
+        assert store.stats()["unembeddable_count"] == 0
+
+
+def test_a_store_of_nothing_but_such_texts_is_open_to_any_model(db_path: str, embedder: TopicEmbedder) -> None:
+    with HybridStore(db_path, embedder=EnglishOnly()) as store:
+        store.store("zh", "服务器的密码")
+        store.embed_pending()
+        assert store.stats()["pending_count"] == 0
+    with HybridStore(db_path, embedder=embedder) as store:
+        assert store.embed_pending() == 1

@@ -149,6 +149,7 @@ class BuiltinEmbedder:
     provider = "builtin"
     query_prompt = document_prompt = "{text}"
     wanted_dims: int | None = None
+    is_final = True  # a text that has no vector will never have one
     problem: str | None = None
 
     def __init__(self, path: str | None = None, cache_size: int = 256) -> None:
