@@ -55,7 +55,10 @@ class Options(NamedTuple):
 
 
 class Legs(NamedTuple):
-    """What both halves found, None for one that could not run; `filled` are cosines of what the keyword leg alone found."""
+    """What both halves found, None for one that could not run; `filled` are cosines of what the keyword leg alone found.
+
+    Of a chunk without an embedding it is what `_assumed` takes for one, which is not in `cosine`.
+    """
 
     by_keyword: Scores | None
     by_vector: Scores | None
@@ -70,7 +73,7 @@ class Legs(NamedTuple):
         scale, decay = hit.get("scale", 1.0), hit.get("decay", 1.0)
         return {
             "keyword": _part(hit["id"], self.by_keyword, self.bm25, self.weights[0], scale),
-            "vector": _part(hit["id"], self.by_vector, self.cosine, self.weights[1], scale),
+            "vector": _part(hit["id"], self.by_vector, self.cosine | dict(self.filled), self.weights[1], scale),
             "neighbours": hit.get("neighbours", 0.0),
             "document": hit.get("document", 0.0),
             "score_before_decay": hit["score"] / decay if decay else 0.0,
@@ -111,6 +114,7 @@ class Search:
             with self._timed("merge"):
                 weights = self._weights(by_keyword, nearest, index.named or analyzer.is_identifier(query))
                 bm25, cosine = dict(by_keyword or []), dict([*(nearest or []), *filled])
+                filled += _assumed(by_keyword, nearest, cosine)
                 legs = Legs(by_keyword, nearest, filled, bm25, cosine, sample, weights)
                 ranked = self._aged(self._merged(legs, options), options)
                 sure = self._with_confidence(_distinct(ranked), query, index, legs, options)
@@ -218,6 +222,15 @@ class Search:
                 of_document[doc_id] += 1
                 seen.update((doc_id, near) for near in range(id - options.context, id + options.context + 1))
                 yield hit
+
+
+def _assumed(by_keyword: Scores | None, by_vector: Scores | None, cosine: Mapping[int, float]) -> Scores:
+    """Of what has no embedding yet: as near as its words say, or any text that has one would stand before it."""
+    if not by_keyword or by_vector is None:
+        return []
+    most, nearest = by_keyword[0][1], by_vector[0][1] if by_vector else 0.0
+    scale = (nearest if nearest > 0 else 1.0) / (most if most > 0 else 1.0)
+    return [(id, score * scale) for id, score in by_keyword if id not in cosine]
 
 
 def _distinct(ranked: Iterable[Hit]) -> list[Hit]:
