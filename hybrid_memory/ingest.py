@@ -319,8 +319,13 @@ class Ingest:
         owner = catalog.of_id(self.store.connection, doc_id).get(doc_id)
         if owner is None or owner.path == path:
             return False
-        of = f"of {owner.path}" if owner.path else "that was put in by `store`"
-        self.report.error(path, f"its id {doc_id!r} is that of the document {of}; give this one another with --collection NAME")
+        if owner.path:
+            told = f"of {owner.path}; give this one another with --collection NAME"
+        else:
+            from shlex import quote
+
+            told = f"that was put in by `store`; `hybrid-memory delete --doc-id {quote(doc_id)}` makes room for the file"
+        self.report.error(path, f"its id {doc_id!r} is that of the document {told}")
         return True
 
     def _remove_vanished(self, listing: _Listing, leftovers: Leftovers) -> None:

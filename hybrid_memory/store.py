@@ -100,13 +100,16 @@ class HybridStore:
     def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
         """Put in a document, in place of the one with this id if there is one. Gives the number of its chunks.
 
-        `metadata` (JSON values) wins over the text's own front matter.
+        `metadata` (JSON values) wins over the text's own front matter. Raises SourceError for the id of a file's document.
         """
         if not doc_id:
             raise ValueError("doc_id is empty")
+        from . import catalog
+
         prepared = self.prepare(Document(_clean(doc_id), _clean(text), metadata or {}))
         vectors = self._new_vectors(prepared.texts)
         with self.transaction():
+            catalog.check_is_no_file(self.connection, prepared.row["doc_id"])
             if self.embedder and not embeddings.adopt(self.connection, self.embedder, vectors):
                 self._warn(embeddings.MISFIT)
                 vectors = {}

@@ -254,6 +254,7 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("store --doc-id x", "one of the arguments --text --file is required"),
         ("store --doc-id x --text a --file b", "not allowed with argument"),
         ("store --text a", "required: --doc-id"),
+        ("store --text a --doc-id=", "--doc-id: it is empty"),
         ("store --doc-id x --text a --metadata novalue", "'novalue' is not KEY=VALUE"),
         ("ingest", "required: --path"),
         ("delete", "one of the arguments --doc-id --collection --path is required"),
