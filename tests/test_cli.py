@@ -461,7 +461,7 @@ def interrupted(environ: dict[str, str], *args: str, when: Callable[[], bool]) -
 
     with subprocess.Popen(
         [sys.executable, "-m", "hybrid_memory", *args],
-        env=environ,
+        env=environ | {"PYTHONWARNINGS": "error,ignore::ResourceWarning"},  # it may come between open() and its `with`
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
