@@ -278,7 +278,7 @@ class HybridStore:
             texts = {content_hash: text for _, content_hash, text in batch}
             with embeddings.within(self.embedder, left):
                 vectors = {**embeddings.known(self.connection, texts), **self._new_vectors(texts)}
-            if not vectors:
+            if not vectors and embeddings.problem(self.embedder):
                 break  # a server that embeds none of so many is down, or has another model
             with self.transaction():
                 if not embeddings.adopt(self.connection, self.embedder, vectors):

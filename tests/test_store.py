@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import ConfigError, EmbedderError, HybridStore, SourceError, StoreError, embeddings, vector
+from hybrid_memory.document import Document
 from hybrid_memory.ingest import Ingest
 from hybrid_memory.refresh import refresh
 from tests.conftest import TopicEmbedder
@@ -157,6 +158,14 @@ def test_embed_pending_heals_what_was_stored_without_a_server(store: HybridStore
     assert batches == [2]
     assert store.stats()["pending_count"] == 0
     assert store.embed_pending() == 0
+
+
+def test_texts_that_have_no_embedding_do_not_stand_in_the_way_of_others() -> None:
+    with HybridStore(":memory:", {"provider": "builtin", "chunk_size": 20, "chunk_overlap": 0}) as store:
+        store.put(store.prepare(Document("a", "".join(f"## {i}\n\n大熊猫基地 大熊猫基地\n\n" for i in range(300)), {})))
+        store.put(store.prepare(Document("b", "The heron stands.", {})))
+        assert store.embed_pending() == 1
+        assert store.stats()["pending_count"] == 300
 
 
 def test_what_waits_for_its_embedding_is_ranked_by_its_words(store: HybridStore, embedder: TopicEmbedder) -> None:
