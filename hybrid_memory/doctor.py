@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 OLDEST_SQLITE = (3, 38)
 RESTORE = "restore a copy, or remove the file and ingest again"
+TRIED = 1000  # pending chunks
 SHOWN = 3  # lines of one check's problems; the rest is a number
 
 INTEGRITY = "pragma integrity_check(10)"
@@ -41,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def examine(store: "HybridStore") -> list[Finding]:
-    """Every check there is. Asks the embedding server whether it is there, but embeds nothing."""
+    """Every check there is. Asks the embedding server whether it is there, but has it embed nothing."""
     findings = [_sqlite()]
     for name, check in CHECKS.items():
         try:
@@ -122,13 +123,25 @@ def _embedder(store: "HybridStore") -> list[Finding]:
 def _embeddings(store: "HybridStore") -> Iterator[Finding]:
     counts = store.stats()
     embedded = f"{counts['embedded_count']} of {counts['chunk_count']} chunks have an embedding"
-    if counts["pending_count"] and store.embedder:
+    if counts["pending_count"] and _are_beyond_the_builtin_model(store):
+        yield Finding(
+            "embeddings", True, f"{embedded}; of the others the built-in model knows too few words, and keywords find them"
+        )
+    elif counts["pending_count"] and store.embedder:
         yield Finding("embeddings", False, f"{embedded}; `hybrid-memory ingest --path DIR --incremental` makes the others")
     else:
         yield Finding("embeddings", True, embedded)
     if counts["truncated_count"]:
         cut = f"{counts['truncated_count']} chunks were cut to fit the model"
         yield Finding("truncated", True, f"{cut}; an ingest with a smaller --chunk-size embeds all of their text")
+
+
+def _are_beyond_the_builtin_model(store: "HybridStore") -> bool:
+    """Does it give nothing for what is pending? The first of it will tell."""
+    embedder = store.embedder
+    if getattr(embedder, "provider", None) != "builtin" or embedder is None:
+        return False
+    return not any(embedder.embed_batch([text for _, _, text in embeddings.pending(store.connection, 0, TRIED)]))
 
 
 def _sources(store: "HybridStore") -> Iterator[Finding]:
