@@ -193,13 +193,12 @@ class Ingest:
                         self._index_transcript(doc_id, file, listing.source, known, touched, leftovers)
                     elif prepared := self._prepared(doc_id, file, listing.source, known, touched):
                         group.append(prepared)
-                if len(group) + len(touched) >= GROUP:
+                if len(group) + len(touched) >= GROUP or number == before + len(listing.found):
                     write()
                 self._tell(Progress("files", number, total, self.report.chunks))
         except KeyboardInterrupt:
             write()  # what was read is not lost
             raise
-        write()
         if catalog.to_remember(self.store.connection, listing.source):
             self._write(listing.source, leftovers, lambda: None)
 

@@ -270,6 +270,7 @@ def test_progress_counts_files_then_embeddings(store: HybridStore, notes: Notes)
     assert [(p.stage, p.done, p.total) for p in seen] == [
         ("files", 1, 2), ("files", 2, 2), ("embeddings", 0, 2), ("embeddings", 2, 2),
     ]  # fmt: skip
+    assert seen[1].chunks == 2  # what a terminal is left with
 
 
 # Mirroring
