@@ -58,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
         return sub
 
     store = command("store", "Put a text into the memory, in place of the one with the same id.")
-    store.add_argument("--doc-id", required=True, metavar="ID")
+    store.add_argument("--doc-id", type=_given, required=True, metavar="ID")
     text = store.add_mutually_exclusive_group(required=True)
     text.add_argument("--text", metavar="TEXT")
     text.add_argument("--file", metavar="PATH", help="read the text from a file; - is standard input")
@@ -177,6 +177,12 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
     add("--keyword-weight", type=float, metavar="W", help="share of BM25 in a hybrid score")
     add("--vector-weight", type=float, metavar="W", help="share of the cosine in a hybrid score")
     add("--quiet", action="store_true", help="no warnings and no progress")
+
+
+def _given(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def _count(text: str, least: int = 0) -> int:

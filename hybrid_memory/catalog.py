@@ -113,6 +113,13 @@ def of_id(conn: sqlite3.Connection, doc_id: str) -> dict[str, Known]:
     return {row[0]: _known(row) for row in conn.execute(OF_ID, (doc_id,))}
 
 
+def check_is_no_file(conn: sqlite3.Connection, doc_id: str) -> None:
+    """Raises SourceError if the document of this id came from a file, which would no longer be searched."""
+    known = of_id(conn, doc_id).get(doc_id)
+    if known and known.path:
+        raise SourceError(f"{doc_id!r} is the document of {known.path}; write to that file, or give the text another id")
+
+
 def from_path(conn: sqlite3.Connection, path: str) -> dict[str, Known]:
     """The documents that came from this file, or from below this folder."""
     documents = (_known(row) for row in conn.execute(OF_FILES))

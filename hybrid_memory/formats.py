@@ -4,14 +4,15 @@ import json
 import os
 import re
 import shutil
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
+from .columns import clipped, wrapped
 from .highlight import Highlighter
 from .terminal import Style, harmless, printable
 
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")  # told by the result's heading
+_INDENT = " " * 7
 _BEFORE, _AFTER = "\1", "\2"  # stand for the codes while lines are broken; no text has them: see `harmless`
 
 Result = dict[str, Any]
@@ -22,17 +23,16 @@ def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
     style = Style(stream)
     bodies = [_HEADINGS.sub("", result["text"]) or result["text"] for result in results]
     highlighter = Highlighter(query, bodies)
-    width = min(shutil.get_terminal_size().columns, 120)
+    width = min(shutil.get_terminal_size().columns, 120) - len(_INDENT)
     for result, body in zip(results, bodies, strict=True):
         how = f"{result['source']}, confidence {result['confidence']:.2f}"
         print(f"{result['score']:.3f}  {style.bold}{_place(result)}{style.off}  {style.dim}{how}{style.off}", file=stream)
         if result["heading_path"]:
-            print(f"       {style.dim}# {harmless(result['heading_path'])}{style.off}", file=stream)
-        snippet = highlighter.snippet(body, _BEFORE, _AFTER, plain=harmless)
-        lines = textwrap.fill(snippet, width, initial_indent=" " * 7, subsequent_indent=" " * 7, break_on_hyphens=False)
-        print(lines.replace(_BEFORE, style.match or "[").replace(_AFTER, style.off or "]"), file=stream)
-        for note in _notes(result):
-            print(f"       {style.dim}{harmless(note)}{style.off}", file=stream)
+            print(f"{_INDENT}{style.dim}{clipped('# ' + harmless(result['heading_path']), width)}{style.off}", file=stream)
+        for line in wrapped(highlighter.snippet(body, _BEFORE, _AFTER, plain=harmless), width):
+            print(_INDENT + line.replace(_BEFORE, style.match or "[").replace(_AFTER, style.off or "]"), file=stream)
+        for line in (line for note in _notes(result) for line in wrapped(harmless(note), width)):
+            print(f"{_INDENT}{style.dim}{line}{style.off}", file=stream)
         print(file=stream)
 
 

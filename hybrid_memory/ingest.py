@@ -193,13 +193,12 @@ class Ingest:
                         self._index_transcript(doc_id, file, listing.source, known, touched, leftovers)
                     elif prepared := self._prepared(doc_id, file, listing.source, known, touched):
                         group.append(prepared)
-                if len(group) + len(touched) >= GROUP:
+                if len(group) + len(touched) >= GROUP or number == before + len(listing.found):
                     write()
                 self._tell(Progress("files", number, total, self.report.chunks))
         except KeyboardInterrupt:
             write()  # what was read is not lost
             raise
-        write()
         if catalog.to_remember(self.store.connection, listing.source):
             self._write(listing.source, leftovers, lambda: None)
 
@@ -319,8 +318,13 @@ class Ingest:
         owner = catalog.of_id(self.store.connection, doc_id).get(doc_id)
         if owner is None or owner.path == path:
             return False
-        of = f"of {owner.path}" if owner.path else "that was put in by `store`"
-        self.report.error(path, f"its id {doc_id!r} is that of the document {of}; give this one another with --collection NAME")
+        if owner.path:
+            told = f"of {owner.path}; give this one another with --collection NAME"
+        else:
+            from shlex import quote
+
+            told = f"that was put in by `store`; `hybrid-memory delete --doc-id {quote(doc_id)}` makes room for the file"
+        self.report.error(path, f"its id {doc_id!r} is that of the document {told}")
         return True
 
     def _remove_vanished(self, listing: _Listing, leftovers: Leftovers) -> None:

@@ -106,7 +106,7 @@ def build(open_store: Callable[[], HybridStore], create_store: Callable[[], Hybr
     @_answering
     def memory_store(
         doc_id: Annotated[
-            str, Field(min_length=1, description="Its id, such as decisions/dec-0054. The same id replaces the text.")
+            str, Field(min_length=1, description="Its id, as decisions/dec-0054. The same id replaces the text, but no file's.")
         ],
         text: Annotated[str, Field(description="Markdown. A heading for each topic makes it findable.")],
         metadata: Annotated[dict[str, str] | None, Field(description="What else to note, such as project or author.")] = None,

@@ -55,7 +55,10 @@ class Options(NamedTuple):
 
 
 class Legs(NamedTuple):
-    """What both halves found, None for one that could not run; `filled` are cosines of what the keyword leg alone found."""
+    """What both halves found, None for one that could not run; `filled` are cosines of what the keyword leg alone found.
+
+    Of a chunk without an embedding it is what `_assumed` takes for one, which is not in `cosine`.
+    """
 
     by_keyword: Scores | None
     by_vector: Scores | None
@@ -70,7 +73,7 @@ class Legs(NamedTuple):
         scale = hit.get("scale", 1.0)
         return {
             "keyword": _part(hit["id"], self.by_keyword, self.bm25, self.weights[0], scale),
-            "vector": _part(hit["id"], self.by_vector, self.cosine, self.weights[1], scale),
+            "vector": _part(hit["id"], self.by_vector, self.cosine | dict(self.filled), self.weights[1], scale),
             "neighbours": hit.get("neighbours", 0.0),
             "document": hit.get("document", 0.0),
             "score_before_decay": hit.get("before_decay", hit["score"]),
@@ -111,6 +114,7 @@ class Search:
             with self._timed("merge"):
                 weights = self._weights(by_keyword, nearest, index.named or analyzer.is_identifier(query))
                 bm25, cosine = dict(by_keyword or []), dict([*(nearest or []), *filled])
+                filled += _assumed(by_keyword, nearest, cosine)
                 legs = Legs(by_keyword, nearest, filled, bm25, cosine, sample, weights)
                 ranked = self._aged(self._merged(legs, options), options)
                 sure = self._with_confidence(_distinct(ranked), query, index, legs, options)
@@ -157,8 +161,8 @@ class Search:
 
     def _weights(self, by_keyword: Scores | None, by_vector: Scores | None, is_lookup: bool) -> tuple[float, float]:
         """Sum 1; all of it for the only leg that ran. A name is looked up by its letters: keywords get the larger weight."""
-        if by_keyword is None or not by_vector:  # none near: what the filters leave has no embeddings yet
-            return (0.0, 1.0) if by_vector else (1.0, 0.0)
+        if by_keyword is None or by_vector is None:
+            return (1.0, 0.0) if by_vector is None else (0.0, 1.0)
         keyword, of_vector = self._settings["keyword_weight"], self._settings["vector_weight"]
         by_builtin = getattr(self._embedder(), "provider", None) == "builtin"
         if by_builtin and not self._settings.chosen & {"keyword_weight", "vector_weight"}:
@@ -220,6 +224,15 @@ class Search:
             ):
                 of_document.append(hit["id"])
                 yield hit
+
+
+def _assumed(by_keyword: Scores | None, by_vector: Scores | None, cosine: Mapping[int, float]) -> Scores:
+    """Of what has no embedding yet: as near as its words say, or any text that has one would stand before it."""
+    if not by_keyword or by_vector is None:
+        return []
+    most, nearest = by_keyword[0][1], by_vector[0][1] if by_vector else 0.0
+    scale = (nearest if nearest > 0 else 1.0) / (most if most > 0 else 1.0)
+    return [(id, score * scale) for id, score in by_keyword if id not in cosine]
 
 
 def _distinct(ranked: Iterable[Hit]) -> list[Hit]:

@@ -38,6 +38,7 @@ insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line
 values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
 """
 
+WITHOUT_EMBEDDING = "select id from chunks where doc_id = ? and embedding is null"
 CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
 
 STATS = """
@@ -102,17 +103,23 @@ class HybridStore:
     def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
         """Put in a document, in place of the one with this id if there is one. Gives the number of its chunks.
 
-        `metadata` (JSON values) wins over the text's own front matter.
+        `metadata` (JSON values) wins over the text's own front matter. Raises SourceError for the id of a file's document.
         """
         if not doc_id:
             raise ValueError("doc_id is empty")
+        from . import catalog
+
         prepared = self.prepare(Document(_clean(doc_id), _clean(text), metadata or {}))
         vectors = self._new_vectors(prepared.texts)
         with self.transaction():
+            catalog.check_is_no_file(self.connection, prepared.row["doc_id"])
             if self.embedder and not embeddings.adopt(self.connection, self.embedder, vectors):
                 self._warn(embeddings.MISFIT)
                 vectors = {}
             self.put(prepared, vectors)
+            if getattr(self.embedder, "is_final", False):
+                without = self.connection.execute(WITHOUT_EMBEDDING, (prepared.row["doc_id"],)).fetchall()
+                embeddings.leave_without(self.connection, (id for (id,) in without))
         return len(prepared.chunks)
 
     def prepare(self, document: Document) -> Prepared:

@@ -84,6 +84,7 @@ class Watch:
         try:
             if report.pending and fits(self._store):
                 report.embedded = self._store.embed_pending(seconds=EMBED_SECONDS)
+                report.pending -= report.embedded
         except StoreError as error:
             report.warning(self._store.path, str(error))
         self._on_report(report)

@@ -254,6 +254,7 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("store --doc-id x", "one of the arguments --text --file is required"),
         ("store --doc-id x --text a --file b", "not allowed with argument"),
         ("store --text a", "required: --doc-id"),
+        ("store --text a --doc-id=", "--doc-id: it is empty"),
         ("store --doc-id x --text a --metadata novalue", "'novalue' is not KEY=VALUE"),
         ("ingest", "required: --path"),
         ("delete", "one of the arguments --doc-id --collection --path is required"),
@@ -467,7 +468,7 @@ def interrupted(environ: dict[str, str], *args: str, when: Callable[[], bool]) -
 
     with subprocess.Popen(
         [sys.executable, "-m", "hybrid_memory", *args],
-        env=environ,
+        env=environ | {"PYTHONWARNINGS": "error,ignore::ResourceWarning"},  # it may come between open() and its `with`
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

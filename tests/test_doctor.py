@@ -106,6 +106,16 @@ def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(filled: HybridStor
     assert f"`hybrid-memory delete --path {tmp_path}/memory` removes them" in problems(filled)["sources"]
 
 
+def test_what_the_builtin_model_cannot_embed_is_no_problem_and_what_it_can_is(tmp_path: Path) -> None:
+    with HybridStore(str(tmp_path / "memory.db"), {"provider": "builtin"}) as store:
+        store.store("a", "gpu server")
+        store.store("b", "大熊猫基地")
+        assert problems(store) == {}
+        store.connection.execute("update chunks set embedding = null, slot = null")
+        store.reindex()
+        assert "0 of 2 chunks have an embedding; `hybrid-memory ingest" in problems(store)["embeddings"]
+
+
 def test_other_model_is_named(filled: HybridStore, db_path: str) -> None:
     other = TopicEmbedder()
     other.model = "animals"

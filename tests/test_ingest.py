@@ -111,7 +111,7 @@ def test_stored_documents_are_never_removed_or_replaced(store: HybridStore, note
     store.store("memory/a.md", "also by hand")
     folder = notes({"a.md": "from a file", "b.md": "x"})
     report = ingest(store, folder)
-    assert "put in by `store`" in report.errors[0]["reason"]
+    assert "put in by `store`; `hybrid-memory delete --doc-id memory/a.md` makes room" in report.errors[0]["reason"]
     assert ids(store) == ["memory/a.md", "memory/b.md", "memory/mine.md"]
     assert store.search("hand", mode="keyword")[0]["text"].endswith("by hand")
 
@@ -270,6 +270,7 @@ def test_progress_counts_files_then_embeddings(store: HybridStore, notes: Notes)
     assert [(p.stage, p.done, p.total) for p in seen] == [
         ("files", 1, 2), ("files", 2, 2), ("embeddings", 0, 2), ("embeddings", 2, 2),
     ]  # fmt: skip
+    assert seen[1].chunks == 2  # what a terminal is left with
 
 
 # Mirroring
@@ -405,6 +406,14 @@ def test_two_names_that_give_one_id_do_not_replace_each_other(store: HybridStore
         assert len(report.errors) == 1
         assert "--collection NAME" in report.errors[0]["reason"]
     assert store.search("gpu", mode="keyword")
+
+
+def test_document_of_a_file_is_not_replaced_by_a_stored_text(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": "from a file"})
+    ingest(store, folder)
+    with pytest.raises(SourceError, match=f"'memory/a.md' is the document of {folder}/a.md; write to that file"):
+        store.store("memory/a.md", "by hand")
+    assert store.search("file", mode="keyword")[0]["text"] == "from a file"
 
 
 def test_document_stored_meanwhile_is_not_replaced(store: HybridStore, notes: Notes, db_path: str) -> None:

@@ -159,6 +159,22 @@ def test_embed_pending_heals_what_was_stored_without_a_server(store: HybridStore
     assert store.embed_pending() == 0
 
 
+def test_what_waits_for_its_embedding_is_ranked_by_its_words(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("old/pets.md", "The cat naps.")
+    store.store("old/keys.md", "A secret.")
+    embedder.problem = "down"
+    store.store("new/heron.md", "The heron ate the cake on the machine.")
+    store.store("new/cake.md", "We had cake.")
+    embedder.problem = None
+    found = store.search("who ate the cake, the heron or the puppy?", explain=True)
+    assert [result["doc_id"] for result in found][:2] == ["new/heron.md", "old/pets.md"]  # not the nearest of what has a vector
+    assert found[0]["source"] == "keyword" and found[0]["scores"]["vector"] is None
+    for result in found:
+        parts = result["explain"]
+        added = parts["keyword"]["part"] + parts["vector"]["part"] + parts["neighbours"] + parts["document"]
+        assert added == pytest.approx(result["score"], abs=1e-5)
+
+
 def test_equal_text_is_embedded_once_whatever_its_document(store: HybridStore, embedder: TopicEmbedder) -> None:
     store.store("a", NOTE)
     asked = len(embedder.documents)

@@ -106,6 +106,14 @@ def test_changes_come_in_until_a_signal_ends_it(
     assert watch.process.stdout.read() == ""
 
 
+def test_what_it_embeds_is_not_told_as_pending(run: Run, folder: Path, watching: Callable[..., Watching]) -> None:
+    run("ingest", "--path", str(folder), "--provider", "builtin")
+    watch = watching("--provider", "builtin")
+    watch.wait_for("watching")
+    (folder / "new.md").write_text("The teapot is blue.")
+    assert watch.wait_for("1 files") == "hybrid-memory: 1 files, 1 chunks, 0 removed, 1 embedded\n"
+
+
 def test_locked_database_and_dead_server_are_waited_for(
     run: Run,
     folder: Path,
