@@ -39,6 +39,8 @@ GIVE_UP_ALL = """
 update chunks set embedding = null, slot = null, truncated = 0, unembeddable = 0 where embedding is not null or unembeddable
 """
 
+LEAVE_WITHOUT = "update chunks set unembeddable = 1 where content_hash = ? and embedding is null and not unembeddable"
+
 STILL_PENDING = """
 select id, content_hash from chunks where id in (select value from json_each(?)) and embedding is null
 """
@@ -154,6 +156,6 @@ def pending(conn: sqlite3.Connection, after: int, batch: int, *, tried: bool) ->
     return [(id, content_hash, embedded_text(path, content)) for id, content_hash, path, content in rows]
 
 
-def leave_without(conn: sqlite3.Connection, ids: Iterable[int]) -> None:
-    """Note that there is no vector for these chunks. Inside a transaction."""
-    conn.executemany("update chunks set unembeddable = 1 where id = ?", ((id,) for id in ids))
+def leave_without(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> None:
+    """Note for those of these texts that have no vector that there is none. Inside a transaction."""
+    conn.executemany(LEAVE_WITHOUT, ((content_hash,) for content_hash in hashes))

@@ -38,7 +38,6 @@ insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line
 values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
 """
 
-WITHOUT_EMBEDDING = "select id from chunks where doc_id = ? and embedding is null"
 CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
 
 STATS = """
@@ -117,9 +116,7 @@ class HybridStore:
                 self._warn(embeddings.MISFIT)
                 vectors = {}
             self.put(prepared, vectors)
-            if getattr(self.embedder, "is_final", False):
-                without = self.connection.execute(WITHOUT_EMBEDDING, (prepared.row["doc_id"],)).fetchall()
-                embeddings.leave_without(self.connection, (id for (id,) in without))
+            self._leave_without(prepared.texts)
         return len(prepared.chunks)
 
     def prepare(self, document: Document) -> Prepared:
@@ -292,12 +289,20 @@ class HybridStore:
                 rows = embeddings.unchanged(self.connection, batch)
                 found = [(id, *vectors[content_hash]) for id, content_hash in rows if content_hash in vectors]
                 vector.put(self.connection, found)
-                if is_final:
-                    embeddings.leave_without(self.connection, (id for id, content_hash in rows if content_hash not in vectors))
+                self._leave_without(texts)
             count += len(found)
             after = batch[-1][0]
             progress(len(batch))
         return count
+
+    def _leave_without(self, hashes: Iterable[bytes]) -> None:
+        """What has no embedding now will have none, if the model is one that can say so."""
+        if (
+            getattr(self.embedder, "is_final", False)
+            and self.embedder
+            and not embeddings.conflict(self.connection, self.embedder)
+        ):
+            embeddings.leave_without(self.connection, hashes)
 
     def _make_way(self, embedder: "Embedder", *, always: bool = False) -> bool:
         """May the embedder's vectors go in? Those of another model make way as soon as it is known to give any."""

@@ -471,6 +471,16 @@ def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_ot
         assert store.stats()["unembeddable_count"] == 199
 
 
+def test_model_that_is_not_the_stores_says_nothing_of_what_has_no_vector(db_path: str, embedder: TopicEmbedder) -> None:
+    with HybridStore(db_path, embedder=embedder) as store:
+        store.store("en", "the password")
+    other = EnglishOnly()
+    other.model = "another"
+    with HybridStore(db_path, embedder=other) as store:
+        store.store("new", "the server")
+        assert (store.stats()["pending_count"], store.stats()["unembeddable_count"]) == (1, 0)
+
+
 def test_another_model_tries_what_one_had_no_vector_for(db_path: str, embedder: TopicEmbedder) -> None:
     with HybridStore(db_path, embedder=EnglishOnly()) as store:
         store.store("zh", "服务器的密码")
