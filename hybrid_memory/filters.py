@@ -14,7 +14,7 @@ from . import dates
 class Filters(NamedTuple):
     """What a document must be: all that is given here.
 
-    `inside` is a glob on its id (`*` passes `/`, too; a trailing `/` stands for everything below), `tags` are all among its
+    `inside` is a glob on its id (`*` passes `/`, too; a folder stands for everything below), `tags` are all among its
     own, `where` has metadata by key. `since` and `until` are days (`2026-01-05`), months (`2026-01`) or ages (`7d`, `3w`,
     `6m`, `1y`), both ends included; a document dated by its month counts while the month lasts, an undated one never.
     """
@@ -34,10 +34,10 @@ class Filters(NamedTuple):
         conn.create_function("has_tag", 2, has_tag, deterministic=True)
         conn.create_function("has_value", 3, has_value, deterministic=True)
         today = today or date.today()
-        inside = f"{self.inside}*" if self.inside and self.inside.endswith("/") else self.inside
+        below = self.inside and f"{self.inside.rstrip('/')}/*"
         conditions: list[tuple[str, Sequence[str | None]]] = [
             ("d.collection = ?", [self.collection]),
-            ("d.doc_id glob ?", [inside]),
+            ("(d.doc_id glob ? or d.doc_id glob ?)", [self.inside, below]),
             ("d.date >= substr(?, 1, length(d.date))", [dates.first_day(self.since, today) if self.since else None]),
             ("d.date <= substr(?, 1, length(d.date))", [dates.last_day(self.until, today) if self.until else None]),
             *(("has_tag(d.metadata, ?)", [tag]) for tag in self.tags),
