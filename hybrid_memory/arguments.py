@@ -153,7 +153,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--collection", metavar="NAME", help="documents of this collection")
-    parser.add_argument("--in", dest="inside", metavar="GLOB", help="documents whose id matches, as memory/2026-* or memory/")
+    parser.add_argument("--in", dest="inside", metavar="GLOB", help="documents whose id matches, as memory/2026-* or memory")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="documents with this tag; may be repeated: all")
     parser.add_argument(
         "--where", action="append", type=_key_value, default=[], metavar="KEY=VALUE", help="documents with this metadata: all"

@@ -13,7 +13,7 @@ from . import dates
 class Filters(NamedTuple):
     """What a document must be: all that is given here.
 
-    `inside` is a glob on its id (`*` passes `/`, too; a trailing `/` stands for everything below), `tags` are all among its
+    `inside` is a glob on its id (`*` passes `/`, too; a folder stands for everything below), `tags` are all among its
     own, `where` has metadata by key: a value, or several that must all be in its list. `since` and `until` are days
     (`2026-01-05`), months (`2026-01`) or ages (`7d`, `3w`, `6m`, `1y`), both ends included; a document dated by its month counts
     while the month lasts, an undated one never.
@@ -33,10 +33,10 @@ class Filters(NamedTuple):
         """
         _add_functions(conn)
         today = today or date.today()
-        inside = f"{self.inside}*" if self.inside and self.inside.endswith("/") else self.inside
+        below = self.inside and f"{self.inside.rstrip('/')}/*"
         conditions: list[tuple[str, Sequence[str | None]]] = [
             ("d.collection = ?", [self.collection]),
-            ("d.doc_id glob ?", [inside]),
+            ("(d.doc_id glob ? or d.doc_id glob ?)", [self.inside, below]),
             ("d.date >= substr(?, 1, length(d.date))", [None if self.since is None else dates.first_day(self.since, today)]),
             ("d.date <= substr(?, 1, length(d.date))", [None if self.until is None else dates.last_day(self.until, today)]),
             *(("has_tag(d.metadata, ?)", [tag]) for tag in self.tags),

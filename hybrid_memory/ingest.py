@@ -334,7 +334,10 @@ class Ingest:
             return
         if not listing.found:
             if ours:
-                kept = f"the {len(ours)} documents from here were kept"
+                from shlex import quote
+
+                drop = f"`hybrid-memory delete --path {quote(source.path)}` takes them out"
+                kept = f"the {len(ours)} documents from here were kept; {drop}"
                 self.report.error(source.path, f"no file here matches {_either(source)} any more; {kept}")
             return
         present = {source.doc_id(file.relative) for file in listing.found}

@@ -40,8 +40,8 @@ def show_evaluation(evaluation: "Evaluation", stream: TextIO) -> None:
     style = Style(stream)
     for mode, figures in evaluation.modes.items():
         if mode == next(iter(evaluation.modes)):
-            print(f"{'':8}" + "".join(f"{name.replace('_ms', ' ms'):>11}" for name in figures), file=stream)
-        cells = (f"{value:11.1f}" if name.endswith("_ms") else f"{value:11.4f}" for name, value in figures.items())
+            print(f"{'':8}" + "".join(f"{name.replace('_ms', ' ms'):>10}" for name in figures), file=stream)
+        cells = (f"{value:10.1f}" if name.endswith("_ms") else f"{value:10.4f}" for name, value in figures.items())
         print(f"{mode:8}" + "".join(cells), file=stream)
     for miss in evaluation.misses:
         ranks = ", ".join(f"{leg} {miss[f'{leg}_rank'] or '-'}" for leg in ("keyword", "vector"))

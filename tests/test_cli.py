@@ -180,8 +180,9 @@ def test_eval_prints_figures_and_tells_what_it_left_out(run: Run, environ: dict[
     assert "count as missed: absent.md" in done.stderr
     assert [miss["id"] for miss in answer(run(*judged, "--misses"))["misses"]] == ["2"]
     seen = in_terminal(environ, *judged, "--misses", "--modes", "keyword", env={"NO_COLOR": "1"})
-    assert "ndcg@10   recall@5" in seen
-    assert "keyword      0.5000" in seen
+    assert "ndcg@10  recall@5" in seen
+    assert "keyword     0.5000" in seen
+    assert max(len(line) for line in seen.splitlines() if " 0.5000 " in line) <= 80
     assert "2: puppy" in seen
     assert run(*judged, "--modes", "vector").returncode == 1
 

@@ -156,7 +156,7 @@ PATHS = [
         ("memory/*.md", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
         ("memory/2026-0[2-9]*", ["memory/2026-02-01.md"]),
         ("*/a.md", ["memory/old/a.md", "memory2/a.md", "notes1/a.md", "notes[1]/a.md"]),
-        ("memory", []),
+        ("memory", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
         ("Memory/", []),
         ("memory/old/a.md", ["memory/old/a.md"]),
         ("notes[1]/", ["notes1/a.md"]),

@@ -73,6 +73,9 @@ def test_filters_are_those_of_a_search(store: HybridStore, notes: Notes) -> None
     cases = [
         (Filters(collection="memory"), ["memory/2026-01-05.md", "memory/people/ann.md", "memory/people/bob.md"]),
         (Filters(inside="memory/people/"), ["memory/people/ann.md", "memory/people/bob.md"]),
+        (Filters(inside="memory/people"), ["memory/people/ann.md", "memory/people/bob.md"]),
+        (Filters(inside="memory/people/a*"), ["memory/people/ann.md"]),
+        (Filters(inside="memory/peop"), []),
         (Filters(tags=("vip",)), ["memory/people/ann.md"]),
         (Filters(where={"owner": "ann"}), ["2025-12-31"]),
         (Filters(since="2026-01"), ["memory/2026-01-05.md"]),
