@@ -25,13 +25,15 @@ BUILTIN_ADVICE = (
 
 MISFIT = "the model's vectors do not fit the store's any more; `hybrid-memory reindex --embeddings` makes all anew"
 
+NEWEST = 2**63 - 1  # above every id
+
 KNOWN = "select embedding, truncated from chunks where content_hash = ? and embedding is not null limit 1"
 
 PENDING = """
 select id, content_hash, heading_path, content
 from   chunks
-where  embedding is null and unembeddable <= :tried and id > :after
-order  by id
+where  embedding is null and unembeddable <= :tried and id < :before
+order  by id desc
 limit  :batch
 """
 
@@ -147,12 +149,12 @@ def unchanged(conn: sqlite3.Connection, batch: Sequence[tuple[int, bytes, str]])
     return [(id, content_hash) for id, content_hash, _ in batch if (id, content_hash) in still]
 
 
-def pending(conn: sqlite3.Connection, after: int, batch: int, *, tried: bool) -> list[tuple[int, bytes, str]]:
-    """(chunks.id, content hash, text to embed) of the next chunks without an embedding, by id.
+def pending(conn: sqlite3.Connection, before: int, batch: int, *, tried: bool) -> list[tuple[int, bytes, str]]:
+    """(chunks.id, content hash, text to embed) of the next chunks without an embedding, the newest first.
 
     `tried`: also of those that were left without by an embedder that has none for them.
     """
-    rows = conn.execute(PENDING, {"after": after, "batch": batch, "tried": tried})
+    rows = conn.execute(PENDING, {"before": before, "batch": batch, "tried": tried})
     return [(id, content_hash, embedded_text(path, content)) for id, content_hash, path, content in rows]
 
 

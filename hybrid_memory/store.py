@@ -263,17 +263,17 @@ class HybridStore:
         return vectors
 
     def embed_pending(self, progress: Callable[[int], None] = lambda count: None, *, seconds: float | None = None) -> int:
-        """Embed the chunks that have no embedding, in batches committed one by one. Gives the number embedded.
+        """Embed the chunks that have no embedding, the newest first, in batches committed one by one. Gives the number embedded.
 
         After `seconds`, if given, the rest stays pending. Embeddings of another identity than the embedder's are given up as
         soon as it has made the first new one. `progress` is called with the number of chunks of each batch.
         """
-        count = after = 0
+        count, before = 0, embeddings.NEWEST
         if not self.embedder or not self._make_way(self.embedder):
             return 0
         is_final = getattr(self.embedder, "is_final", False)
         size, deadline = EMBED_BATCH if seconds is None else SMALL_BATCH, time.monotonic() + (seconds or 0)
-        while batch := embeddings.pending(self.connection, after, size, tried=not is_final):
+        while batch := embeddings.pending(self.connection, before, size, tried=not is_final):
             left = None if seconds is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 break
@@ -291,7 +291,7 @@ class HybridStore:
                 vector.put(self.connection, found)
                 self._leave_without(texts)
             count += len(found)
-            after = batch[-1][0]
+            before = batch[-1][0]
             progress(len(batch))
         return count
 

@@ -171,6 +171,16 @@ def test_server_that_hangs_is_left_when_time_is_up_and_nothing_is_lost(db_path: 
         assert store.search("password", mode="keyword")
 
 
+def test_what_is_new_is_embedded_before_what_waited_longer(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
+    embedder.problem = "down"
+    folder = notes({f"{number}.md": f"old {number}" for number in range(20)})
+    Ingest(store).run([str(folder)])
+    embedder.problem = None
+    notes({"new.md": "the gpu server"})
+    refresh(store)
+    assert embedder.documents[20:][0].endswith("the gpu server")
+
+
 def test_embeddings_come_in_small_batches_until_time_is_up(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
     Ingest(store).run([str(notes({"a.md": "gpu"}))])
     notes({f"{i}.md": f"note {i}" for i in range(50)})
