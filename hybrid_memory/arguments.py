@@ -39,11 +39,25 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments: -"):
-            message += "; write a query that begins with - as --query=-x or after --"
+            from difflib import get_close_matches
+
+            meant = get_close_matches(message.split()[2].partition("=")[0], _flags(self), 1)
+            message += f"; did you mean {meant[0]}?" if meant else ""
+            message += "; a query that begins with - is written --query=-x, or after --"
         if message.startswith("argument --half-life"):
             message += "; write --half-life=30, or put it behind the query"
         print(f"hybrid-memory: {message} (see {self.prog} --help)", file=sys.stderr)
         sys.exit(2)
+
+
+def _flags(parser: argparse.ArgumentParser) -> set[str]:
+    """Every option, those of commands included."""
+    found = set()
+    for action in parser._actions:
+        found |= {flag for flag in action.option_strings if flag.startswith("--")}
+        if isinstance(action, argparse._SubParsersAction):
+            found = found.union(*map(_flags, action.choices.values()))
+    return found
 
 
 def build_parser() -> argparse.ArgumentParser:

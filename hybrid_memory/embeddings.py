@@ -41,6 +41,8 @@ GIVE_UP_ALL = """
 update chunks set embedding = null, slot = null, truncated = 0, unembeddable = 0 where embedding is not null or unembeddable
 """
 
+ANY_WITHOUT = "select 1 from chunks where embedding is null limit 1"
+COUNT_PENDING = "select count(*) from chunks where embedding is null and not unembeddable"
 LEAVE_WITHOUT = "update chunks set unembeddable = 1 where content_hash = ? and embedding is null and not unembeddable"
 
 STILL_PENDING = """
@@ -156,6 +158,11 @@ def pending(conn: sqlite3.Connection, before: int, batch: int, *, tried: bool) -
     """
     rows = conn.execute(PENDING, {"before": before, "batch": batch, "tried": tried})
     return [(id, content_hash, embedded_text(path, content)) for id, content_hash, path, content in rows]
+
+
+def count_pending(conn: sqlite3.Connection) -> int:
+    """How many chunks have an embedding to come."""
+    return int(conn.execute(COUNT_PENDING).fetchone()[0]) if conn.execute(ANY_WITHOUT).fetchone() else 0
 
 
 def leave_without(conn: sqlite3.Connection, hashes: Iterable[bytes]) -> None:

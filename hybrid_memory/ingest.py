@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import catalog, vector
+from . import catalog, embeddings, vector
 from .catalog import SESSIONS, TRANSCRIPT, Source, default_collection
 from .discovery import Found, Walk
 from .document import Document, Prepared, chunk_row, document_row
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .growing import Growing
 
 GROUP = 64  # documents written in one transaction: a writer beside us waits for milliseconds
-PENDING = "select count(*) from chunks where embedding is null and not unembeddable"
 
 
 class Progress(NamedTuple):
@@ -266,7 +265,7 @@ class Ingest:
                 chunks = transcripts.chunks(transcript, config["chunk_size"], config["chunk_overlap"])
                 count = growing.spool(chunk_row(doc_id, chunk) for chunk in chunks)
                 if transcript.left_out:
-                    self.report.warning(file.path, f"{transcript.left_out} lines are no JSON, or too long, and were left out")
+                    self.report.warning(file.path, f"lines left out, for they are no JSON or too long: {transcript.left_out}")
                 if known and self._is_current(known) and known.content_hash == transcript.digest:
                     self.report.skipped += 1
                     touched.append((doc_id, status.st_mtime, status.st_size))
@@ -376,7 +375,7 @@ class Ingest:
         return ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items()) or "nothing"
 
     def pending(self) -> int:
-        return int(self.store.connection.execute(PENDING).fetchone()[0])
+        return embeddings.count_pending(self.store.connection)
 
 
 def _either(source: Source) -> str:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from .embedder import Embedder
 
 
+BACKLOG = 0.1  # of all chunks
+
+
 class QueryEmbedding:
     """`embedder` gives what makes the vectors, or None where nothing is to; it is asked for as late as can be."""
 
@@ -32,7 +35,7 @@ class QueryEmbedding:
             return [], None
         vector = self._vector(query, embedder)
         if len(vector) == identity["dims"]:
-            return vector, None
+            return vector, self._backlog()
         problem = embeddings.MISFIT if vector else embeddings.problem(embedder)
         if problem is None:  # the model works, and knows no word of this: nothing is near
             return [], None
@@ -52,10 +55,20 @@ class QueryEmbedding:
                 cache.put(cache_key, encoded)
         return vector.decode_embedding(encoded)  # also a new one: the second answer is the first
 
+    def _backlog(self) -> str | None:
+        """What is to be said where so much has no embedding yet that the answer would be another one."""
+        pending = embeddings.count_pending(self._conn)
+        total = self._conn.execute("select count(*) from chunks").fetchone()[0] if pending else 0
+        if pending <= BACKLOG * total:
+            return None
+        return f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone; `hybrid-memory ingest` makes them"
+
     def _why_none(self, identity: embeddings.Identity | None, mode: str) -> str | None:
         if self._settings["provider"] == "none" and not self._embedder():
             return None if mode == "hybrid" else 'the provider is "none": there is no search by meaning'
         if identity is None:
+            if not embeddings.count_pending(self._conn):
+                return None  # there is nothing that has one to come
             once = " once Ollama is up (`ollama serve`)" if self._settings["provider"] == "ollama" else ""
             return f"no chunk has an embedding yet: answering by keyword; `hybrid-memory ingest` makes them{once}"
         if (embedder := self._embedder()) is None:

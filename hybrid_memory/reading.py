@@ -88,7 +88,9 @@ def _exactly(conn: sqlite3.Connection, name: str) -> str | None:
 
 
 def _by_tail(conn: sqlite3.Connection, name: str) -> str:
-    found = [doc_id for (doc_id,) in conn.execute(BY_TAIL, {"tail": "/" + name.removeprefix("./")})]
+    tail = "/" + name.removeprefix("./")
+    rows = conn.execute(BY_TAIL, {"tail": tail}).fetchall() or conn.execute(BY_TAIL, {"tail": f"{tail}.md"}).fetchall()
+    found = [doc_id for (doc_id,) in rows]
     if len(found) == 1:
         return str(found[0])
     if found:

@@ -348,6 +348,15 @@ def test_damaged_database_is_one_line_and_exits_1(run: Run, tmp_path: Path) -> N
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("written", "hint"), [("--limt", "did you mean --limit?"), ("--qqq", "; a query that begins with - is written --query=-x")]
+)
+def test_unknown_option_is_answered_with_the_one_that_was_meant(run: Run, written: str, hint: str) -> None:
+    done = run("search", "gpu", written, "3")
+    assert done.returncode == 2
+    assert hint in done.stderr
+
+
 def test_half_life_that_swallowed_the_query_says_how_to_write_it(run: Run) -> None:
     done = run("search", "--half-life", "gpu server")
     assert done.returncode == 2

@@ -500,3 +500,28 @@ def test_a_store_of_nothing_but_such_texts_is_open_to_any_model(db_path: str, em
         assert store.stats()["pending_count"] == 0
     with HybridStore(db_path, embedder=embedder) as store:
         assert store.embed_pending() == 1
+
+
+def test_search_tells_when_much_has_no_embedding_yet(store: HybridStore, embedder: TopicEmbedder) -> None:
+    for number in range(20):
+        store.store(f"old/{number}", f"the server {number}")
+    embedder.problem = "down"
+    for number in range(2):
+        store.store(f"new/{number}", f"the host {number}")
+    embedder.problem = None
+    store.warnings.clear()
+    store.search("server")
+    assert store.warnings == []  # 2 of 22
+    embedder.problem = "down"
+    store.store("new/2", "one more host")
+    embedder.problem = None
+    store.warnings.clear()
+    store.search("server")
+    assert [warning.partition(":")[0] for warning in store.warnings] == ["3 of 23 chunks have no embedding yet"]
+
+
+def test_store_in_which_nothing_can_be_embedded_is_searched_without_a_word(db_path: str) -> None:
+    with HybridStore(db_path, embedder=EnglishOnly()) as store:
+        store.store("zh", "服务器的密码")
+        assert [hit["doc_id"] for hit in store.search("密码")] == ["zh"]
+        assert store.warnings == []

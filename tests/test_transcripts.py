@@ -264,7 +264,7 @@ def test_transcripts_go_into_sessions_and_notes_beside_them_do_not(store: Hybrid
     report = ingest(store, tmp_path / "logs", patterns=["*.md", "*.jsonl"])
     assert ids(store) == ["logs/a.md", "sessions/main/2026-03-01-talk.jsonl"]
     assert (report.files, report.embedded, report.pending) == (2, 2, 0)
-    assert report.warnings == [{"path": str(path), "reason": "1 lines are no JSON, or too long, and were left out"}]
+    assert report.warnings == [{"path": str(path), "reason": "lines left out, for they are no JSON or too long: 1"}]
     [hit] = store.search("kettle", mode="keyword")
     assert hit["text"] == "User: the gpu\n\nAssistant: a kettle"
     assert (hit["heading"], hit["path"], hit["start_line"], hit["end_line"]) == ("GPU talk", str(path), 2, 4)
