@@ -98,7 +98,7 @@ def test_names_of_a_document(store: HybridStore, notes: Notes, monkeypatch: pyte
     [
         ("memory/peom.md", "no document 'memory/peom.md' in this memory; did you mean memory/poem.md?"),
         ("POEM.md#L2", "no document 'POEM.md' in this memory; did you mean memory/poem.md?"),
-        ("pome", "did you mean memory/poem.md?"),
+        ("poem.txt", "did you mean memory/poem.md?"),
         ("zebra", "no document 'zebra' in this memory; `hybrid-memory list` names those there are"),
         ("oem.md", "no document 'oem.md'"),
         ("", "no document ''"),
