@@ -86,7 +86,11 @@ def sides(store: HybridStore) -> dict[str, Search]:
     index = FTSIndex(store.connection)
 
     def scored(expression: str) -> list[tuple[int, float]]:
-        return store.connection.execute(SEARCH, {"expression": expression, "limit": LIMIT}).fetchall() if expression else []
+        return (
+            store.connection.execute(SEARCH.format(rows=""), {"expression": expression, "limit": LIMIT}).fetchall()
+            if expression
+            else []
+        )
 
     return {
         "all words": lambda query: scored(" OR ".join(f'"{word}"' for word in dict.fromkeys(searchable(query).split()))),
