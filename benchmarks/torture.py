@@ -233,7 +233,9 @@ def load(scene: Scene, searchers: int, seconds: float) -> list[str]:
     def searching(number: int) -> None:
         chance = random.Random(number)
         while time.monotonic() < end:
-            status, out, error = scene.run("search", *chance.sample(WORDS, 2), "--mode", chance.choice(("hybrid", "keyword")))
+            status, out, error = scene.run(
+                "search", *chance.sample(WORDS, 2), "--quiet", "--mode", chance.choice(("hybrid", "keyword"))
+            )
             if status or error or not json.loads(out):
                 failures.append(f"search: exit {status} {error}")
             done["search"] += 1
