@@ -42,13 +42,17 @@ def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
     from .chunker import chunk_text
     from .dates import document_date
 
-    metadata = {**frontmatter.parse(document.text)[0], **document.metadata}
+    own, lines = frontmatter.parse(document.text)
+    metadata = {**own, **document.metadata}
     title = metadata.get("title")
-    chunks = (
-        chunk._replace(heading_path=_titled(chunk.heading_path, title))
-        for chunk in chunk_text(document.text, chunk_size, overlap)
-    )
-    rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
+    chunks = chunk_text(document.text, chunk_size, overlap)
+    if lines and not chunks:  # as a contact card is: what it says is its text
+        card = "\n".join(document.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")[1 : lines - 1])
+        chunks = [
+            chunk._replace(start_line=chunk.start_line + 1, end_line=chunk.end_line + 1)
+            for chunk in chunk_text(card, chunk_size, overlap)
+        ]
+    rows = [chunk_row(document.doc_id, chunk._replace(heading_path=_titled(chunk.heading_path, title))) for chunk in chunks]
     texts = {row["content_hash"]: embedded_text(row["heading_path"], row["content"]) for row in rows}
     row = document_row(document, metadata, document_date(document.doc_id, metadata), chunking(chunk_size, overlap), len(rows))
     return Prepared(row, rows, texts)

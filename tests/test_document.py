@@ -4,6 +4,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.document import LONGEST_TITLE, Document, chunking, prepare
+from hybrid_memory.reading import read
 from tests.conftest import TopicEmbedder
 
 PAGE = """\
@@ -98,3 +99,17 @@ def test_a_title_is_found_by_meaning(store: HybridStore, embedder: TopicEmbedder
 
 def test_other_sizes_are_another_chunking() -> None:
     assert len({chunking(512, 50), chunking(512, 40), chunking(500, 50)}) == 3
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_document_of_nothing_but_front_matter_is_found_by_what_that_says(store: HybridStore, end: str) -> None:
+    card = end.join(["---", "title: Ann Example", "email: ann@example.com", "tags: [people]", "---", ""])
+    assert store.store("people/ann", card) == 1
+    [hit] = store.search("ann@example.com", mode="keyword")
+    assert hit["text"] == "title: Ann Example\nemail: ann@example.com\ntags: [people]"
+    assert (hit["start_line"], hit["end_line"], hit["heading_path"]) == (2, 4, "Ann Example")
+    assert read(store, hit["citation"])["text"] == hit["text"]
+
+
+def test_empty_front_matter_is_no_text(store: HybridStore) -> None:
+    assert store.store("empty", "---\n---\n") == 0
