@@ -18,11 +18,15 @@ HITS = "select id, doc_id, chunk_id, content from chunks where id in (select val
 PLACES = "select id, doc_id, start_line, end_line from chunks where id in (select value from json_each(?))"
 
 
-def hits(conn: sqlite3.Connection, scores: Sequence[tuple[int, float]]) -> list[dict[str, Any]]:
-    """(chunks.id, score) -> what a merger needs: id, doc_id, chunk_id, text, score. A chunk deleted meanwhile is left out."""
-    rows = {row[0]: row for row in conn.execute(HITS, (json.dumps([id for id, _ in scores]),))}
+def hits(conn: sqlite3.Connection, *legs: Sequence[tuple[int, float]]) -> list[list[dict[str, Any]]]:
+    """(chunks.id, score) -> what a merger needs, leg by leg: id, doc_id, chunk_id, text, score.
+
+    Each chunk is read once, however many legs have it; one deleted meanwhile is left out.
+    """
+    ids = json.dumps(list({id for scores in legs for id, _ in scores}))
     keys = ("id", "doc_id", "chunk_id", "text")
-    return [dict(zip(keys, rows[id], strict=True)) | {"score": score} for id, score in scores if id in rows]
+    rows = {row[0]: dict(zip(keys, row, strict=True)) for row in conn.execute(HITS, (ids,))}
+    return [[rows[id] | {"score": score} for id, score in scores if id in rows] for scores in legs]
 
 
 def results(

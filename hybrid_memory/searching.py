@@ -164,18 +164,16 @@ class Search:
         if by_keyword is None or by_vector is None:
             return (1.0, 0.0) if by_vector is None else (0.0, 1.0)
         keyword, of_vector = self._settings["keyword_weight"], self._settings["vector_weight"]
-        by_builtin = getattr(self._embedder(), "provider", None) == "builtin"
-        if by_builtin and not self._settings.chosen & {"keyword_weight", "vector_weight"}:
-            keyword = of_vector = 0.5  # its cosines tell less than those of a model that reads whole sentences
-        if is_lookup and by_keyword and not self._settings.chosen & {"keyword_weight", "vector_weight"}:
-            keyword, of_vector = LOOKUP_WEIGHTS
+        if not self._settings.chosen & {"keyword_weight", "vector_weight"}:
+            if is_lookup and by_keyword:
+                keyword, of_vector = LOOKUP_WEIGHTS
+            elif getattr(self._embedder(), "provider", None) == "builtin":
+                keyword = of_vector = 0.5  # its cosines tell less than those of a model that reads whole sentences
         return keyword / (keyword + of_vector), of_vector / (keyword + of_vector)
 
     def _merged(self, legs: Legs, options: Options) -> list[Hit]:
         """Ranked, before decay. A single mode is its leg as it is; in the hybrid one evidence from around a chunk counts, too."""
-        by_keyword, by_vector, filled = (
-            hits(self._conn, scores or []) for scores in (legs.by_keyword, legs.by_vector, legs.filled)
-        )
+        by_keyword, by_vector, filled = hits(self._conn, legs.by_keyword or [], legs.by_vector or [], legs.filled)
         merged = merge_results(by_keyword, by_vector, *legs.weights, filled=filled)
         ranked = weighed(merged) if options.mode == "hybrid" else merged
         return [hit for hit in ranked if hit["score"] >= options.min_score]
