@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from . import dates
+from .schema import storable
 
 
 class Filters(NamedTuple):
@@ -47,7 +48,7 @@ class Filters(NamedTuple):
             ),
         ]
         used = [(sql, values) for sql, values in conditions if None not in values]
-        parameters = [_sql_text(str(value)) for _, values in used for value in values]
+        parameters = [storable(str(value)) for _, values in used for value in values]
         return " and ".join(sql for sql, _ in used) or "true", parameters
 
 
@@ -58,11 +59,6 @@ def _add_functions(conn: sqlite3.Connection) -> None:
     except sqlite3.OperationalError:
         conn.create_function("has_tag", 2, has_tag, deterministic=True)
         conn.create_function("has_value", 3, has_value, deterministic=True)
-
-
-def _sql_text(text: str) -> str:
-    """As the store keeps it: UTF-8 has no unpaired surrogates."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def has_tag(metadata: str, tag: str) -> bool:

@@ -273,3 +273,8 @@ def create_keyword_index(conn: sqlite3.Connection) -> None:
         raise
     if sqlite3.sqlite_version_info >= (3, 42):
         conn.execute("insert into chunks_fts (chunks_fts, rank) values ('secure-delete', 1)")
+
+
+def storable(text: str) -> str:
+    """Unpaired surrogates, which UTF-8 and so SQLite cannot hold, become question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")

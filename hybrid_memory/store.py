@@ -108,7 +108,7 @@ class HybridStore:
             raise ValueError("doc_id is empty")
         from . import catalog
 
-        prepared = self.prepare(Document(_clean(doc_id), _clean(text), metadata or {}))
+        prepared = self.prepare(Document(schema.storable(doc_id), schema.storable(text), metadata or {}))
         vectors = self._new_vectors(prepared.texts)
         with self.transaction():
             catalog.check_is_no_file(self.connection, prepared.row["doc_id"])
@@ -145,7 +145,7 @@ class HybridStore:
         from . import catalog
 
         with self.transaction():
-            document = catalog.of_id(self.connection, _clean(doc_id))
+            document = catalog.of_id(self.connection, schema.storable(doc_id))
             return self._delete(document, forgotten=[s for s in catalog.sources(self.connection) if s.is_file]).chunks
 
     def delete_collection(self, collection: str) -> Deleted:
@@ -359,7 +359,7 @@ class HybridStore:
         options = Options(
             limit, mode, filters, exact, fts_syntax, min_score, min_confidence, half_life, per_doc, context, explain, today
         )
-        query = _clean(query)
+        query = schema.storable(query)
         started = time.perf_counter()
         query_vector = self._query_vector(query, mode)  # first: a slow server must not hold a state of the database
         embedded = time.perf_counter()
@@ -404,8 +404,3 @@ class HybridStore:
         """Keep a warning, once."""
         if message and message not in self.warnings:
             self.warnings.append(message)
-
-
-def _clean(text: str) -> str:
-    """Unpaired surrogates, which UTF-8 and so SQLite cannot hold, become question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 from .chunker import Chunk, chunk_text
 from .files import open_regular
 from .redaction import redact
+from .schema import storable
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 QUIET = 3600.0  # seconds without a change after which a session counts as ended
@@ -142,7 +143,7 @@ def _said(record: dict[str, Any]) -> tuple[str, str] | None:
     text = "\n\n".join(text.strip() for text in texts if isinstance(text, str))
     if role == "user":
         text = WRAPPER.sub("", text)
-    text = text.encode("utf-8", "replace").decode("utf-8").strip()
+    text = storable(text).strip()
     return role.capitalize(), "" if text in SAYS_NOTHING else redact(text)
 
 
