@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -34,45 +35,38 @@ def test_one_connection_serves_many_requests(server):
     session.close()
 
 
+@contextmanager
+def hanging_up(reply, connections):
+    """The port of a server that answers each connection with these bytes and closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer():
+            for _ in range(connections):
+                connection, _ = listener.accept()
+                connection.recv(65536)
+                connection.sendall(reply)
+                connection.close()
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield listener.getsockname()[1]
+        thread.join()
+
+
 def test_connection_that_the_server_has_closed_is_opened_anew():
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-
-    def answer_once_each():
+    with hanging_up(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", connections=2) as port:
+        session = Session(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
         for _ in range(2):
-            connection, _ = listener.accept()
-            connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-            connection.close()
-
-    thread = threading.Thread(target=answer_once_each)
-    thread.start()
-    session = Session(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
-    for _ in range(2):
-        assert get(session, f"http://127.0.0.1:{port}/x").content == b"ok"
-        select.select([session._idle.sock], [], [], 10)  # until the news that it is closed has come
-    thread.join()
-    session.close()
-    listener.close()
+            assert get(session, f"http://127.0.0.1:{port}/x").content == b"ok"
+            select.select([session._idle.sock], [], [], 10)  # until the news that it is closed has come
+        session.close()
 
 
 def test_reply_that_is_no_http_is_a_broken_connection():
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-
-    def talk_nonsense():
-        connection, _ = listener.accept()
-        connection.recv(65536)
-        connection.sendall(b"+OK ready\r\n")
-        connection.close()
-
-    thread = threading.Thread(target=talk_nonsense)
-    thread.start()
-    session = Session(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
-    with pytest.raises(ConnectionError):
-        get(session, f"http://127.0.0.1:{port}/")
-    thread.join()
-    listener.close()
+    with hanging_up(b"+OK ready\r\n", connections=1) as port:
+        session = Session(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
+        with pytest.raises(ConnectionError):
+            get(session, f"http://127.0.0.1:{port}/")
 
 
 def test_session_that_is_closed_while_another_thread_waits_does_not_wait_for_it(server):
