@@ -1,10 +1,10 @@
-"""Time a keyword search three ways: `uv run benchmarks/keyword.py DOCS --queries questions.jsonl`.
+"""Time a keyword search three ways: `uv run benchmarks/keyword_search.py DOCS --queries questions.jsonl`.
 
     all words     every word of the query, OR, ranked by bm25
     no pruning    the terms that hybrid-memory looks for, every row that matches scored
     ranked        FTSIndex.ranked, which scores the rows of the rare terms first and of the common ones only if they may matter
 
-DOCS is a folder of markdown or text files: any will do, a collection of documentation is what the README's table was made with.
+DOCS is a folder of markdown or text files. The table in docs/measurements.md was made with a collection of documentation.
 They are put into a store in a temporary folder, again and again until it has --rows chunks; in the copies one word in seven is
 another of the same files (seeded), so that no two chunks are alike and words stay as common as they are. The questions are
 the "text" of a JSON line each; without --queries they are headings of the files.
@@ -27,9 +27,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hybrid_memory import HybridStore
-from hybrid_memory.analyzer import searchable, terms
-from hybrid_memory.document import Document
-from hybrid_memory.fts import SEARCH, FTSIndex, affordable, match_expression
+from hybrid_memory.documents.document import Document
+from hybrid_memory.storage.sqlite.expression import match_expression
+from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
+from hybrid_memory.text.analyzer import searchable
+from hybrid_memory.text.query import Query
 
 LIMIT = 100  # what a search of the store asks for
 SEED = 7
@@ -66,8 +68,8 @@ def fill(store: HybridStore, originals: list[tuple[str, str]], rows: int) -> int
     count = 0
     for doc_id, text in copies(originals):
         prepared = store.prepare(Document(doc_id, text, {}))
-        with store.transaction():
-            store.put(prepared)
+        with store.storage.transaction():
+            store.storage.documents.put(prepared)
         count += len(prepared.chunks)
         if count >= rows:
             break
@@ -83,19 +85,19 @@ def questions(path: Path | None, originals: list[tuple[str, str]], count: int) -
 
 
 def sides(store: HybridStore) -> dict[str, Search]:
-    index = FTSIndex(store.connection)
+    index = FTSIndex(store.storage.connection)
 
     def scored(expression: str) -> list[tuple[int, float]]:
         return (
-            store.connection.execute(SEARCH.format(rows=""), {"expression": expression, "limit": LIMIT}).fetchall()
+            store.storage.connection.execute(SEARCH.format(rows=""), {"expression": expression, "limit": LIMIT}).fetchall()
             if expression
             else []
         )
 
     return {
         "all words": lambda query: scored(" OR ".join(f'"{word}"' for word in dict.fromkeys(searchable(query).split()))),
-        "no pruning": lambda query: scored(match_expression(affordable(terms(query)))),
-        "ranked": lambda query: index.ranked(query, LIMIT),
+        "no pruning": lambda query: scored(match_expression(Query(query).affordable_terms)),
+        "ranked": lambda query: index.ranked(Query(query), LIMIT).scores,
     }
 
 
@@ -134,7 +136,7 @@ def main() -> None:
         with HybridStore(path) as store:
             if not made:
                 fill(store, originals, args.rows)
-            chunks = store.connection.execute("select count(*) from chunks").fetchone()[0]
+            chunks = store.storage.connection.execute("select count(*) from chunks").fetchone()[0]
             print(f"{chunks:,} chunks, {len(asked)} questions", file=sys.stderr)
             measure(sides(store), asked)
 

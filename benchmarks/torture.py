@@ -38,8 +38,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from hybrid_memory import HybridStore  # noqa: E402
-from hybrid_memory.doctor import examine  # noqa: E402
-from hybrid_memory.embeddings import embedded_text  # noqa: E402
+from hybrid_memory.documents.document import embedded_text  # noqa: E402
+from hybrid_memory.views.doctor import examine  # noqa: E402
 
 DIMS = 32
 FILES = 120
@@ -147,11 +147,11 @@ class Scene:
 
     def embedded(self) -> set[str]:
         with self.open() as store:
-            return {embedded_text(*row) for row in store.connection.execute(EMBEDDED)}
+            return {embedded_text(*row) for row in store.storage.connection.execute(EMBEDDED)}
 
     def contents(self, db: str | None = None) -> list[Any]:
         with self.open(db) as store:
-            return store.connection.execute(CONTENTS).fetchall()
+            return store.storage.connection.execute(CONTENTS).fetchall()
 
 
 def kills(scene: Scene, rounds: int) -> list[str]:
@@ -275,14 +275,14 @@ def waiting(scene: Scene) -> list[str]:
         for number in range(2 * HELD):
             held = number % 2 == 1
             if held:
-                writer.connection.execute("begin immediate")
-                writer.connection.execute("update documents set indexed_at = indexed_at")
+                writer.storage.connection.execute("begin immediate")
+                writer.storage.connection.execute("update documents set indexed_at = indexed_at")
             with scene.open() as reader:
                 started = time.perf_counter()
                 reader.search("gpu server")
                 times[held].append(time.perf_counter() - started)
             if held:
-                writer.connection.execute("rollback")
+                writer.storage.connection.execute("rollback")
     free, beside = (statistics.median(times[held]) * 1000 for held in (False, True))
     print(f"waiting  a search takes {free:.1f} ms, beside a held write lock {beside:.1f} ms: ratio {beside / free:.2f}")
     return []

@@ -52,7 +52,8 @@ def make(path: str, rows: int, dims: int, queries: int) -> None:
     """The store; queries in a file beside it."""
     import numpy
 
-    from hybrid_memory import schema, vector
+    from hybrid_memory.storage.sqlite.connection import connect
+    from hybrid_memory.storage.sqlite.vectors import blocks
 
     random = numpy.random.default_rng(SEED)
     clusters = random.standard_normal((max(1, rows // CLUSTER), dims)) + COMMON * random.standard_normal(dims)
@@ -61,12 +62,12 @@ def make(path: str, rows: int, dims: int, queries: int) -> None:
         points = clusters[random.integers(len(clusters), size=n)] + SPREAD * random.standard_normal((n, dims))
         return (points / numpy.linalg.norm(points, axis=1, keepdims=True)).astype("<f4")
 
-    conn = schema.connect(path, create=True)
+    conn = connect(path, create=True)
     for done in range(0, rows, BATCH):
         batch = [(done + i, v.tobytes(), False) for i, v in enumerate(vectors(min(BATCH, rows - done)), 1)]
         conn.execute("begin immediate")
         conn.executemany(INSERT_CHUNK, [(id, f"{id // 10}.md", str(id), TEXT) for id, _, _ in batch])
-        vector.put(conn, batch)
+        blocks.put(conn, batch)
         conn.execute("commit")
     conn.execute("pragma wal_checkpoint(truncate)")
     conn.close()
@@ -90,11 +91,11 @@ def with_extension(path: str, extension: str) -> sqlite3.Connection:
 
 
 def bit_planes(path: str, query: list[float], exact: bool = False) -> Search:
-    from hybrid_memory import schema, vector
+    from hybrid_memory.storage.sqlite.connection import connect
+    from hybrid_memory.storage.sqlite.vectors.index import VectorIndex
 
     def search() -> list[int]:
-        nearest = vector.VectorSearch(schema.connect(path), None).nearest  # type: ignore[arg-type]
-        return [id for id, _ in nearest(query, LIMIT, exact=exact)]
+        return [id for id, _ in VectorIndex(connect(path)).nearest(query, LIMIT, exact=exact)]
 
     return search
 

@@ -1,128 +1,61 @@
-"""The command line: arguments in, JSON or text out. The only file that prints or exits."""
+"""The command line: runs the commands and prints their answers. The only file that prints answers or exits."""
 
-import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import config
-from .arguments import SETTINGS, build_parser
 from .errors import ConfigError, HybridMemoryError, SourceError, UsageError
 from .store import HybridStore
+from .surface import from_arguments, requests
+from .surface.arguments import build_parser
+from .surface.hints import why_nothing
 
 if TYPE_CHECKING:
-    from .filters import Filters
+    from argparse import Namespace
 
-EMBED_SECONDS = 2.0  # of a search with --refresh
+    from .sync.report import Report
 
 
-def run_store(args: argparse.Namespace) -> int:
-    text = args.text if args.file is None else _read_text(args.file)
+def run_store(args: "Namespace") -> int:
+    text = from_arguments.text(args)
     with _open(args, create=True) as store:
-        chunks = store.store(args.doc_id, text, dict(args.metadata))
-        _warn(args, *store.warnings)
-    _print_json({"doc_id": args.doc_id, "chunks": chunks})
+        _print_with_warnings(args, requests.store_text(store, args.doc_id, text, dict(args.metadata)))
     return 0
 
 
-def _read_text(path: str) -> str:
-    try:
-        with open(0 if path == "-" else path, "rb") as file:
-            return file.read().decode()
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"cannot read {path}: not UTF-8 at byte {error.start}") from error
-
-
-def run_search(args: argparse.Namespace) -> int:
-    if bool(args.words) == (args.query is not None):
-        raise UsageError("give the query once, as QUERY or with --query")
-    query = args.query if args.query is not None else " ".join(args.words)
+def run_search(args: "Namespace") -> int:
+    query, request = from_arguments.query(args), from_arguments.request(args)
     with _open(args) as store:
-        if args.refresh:
-            _refresh(args, store)
-        results = store.search(
-            query,
-            args.limit,
-            args.mode,
-            filters=_filters(args),
-            exact=args.exact,
-            fts_syntax=args.fts_syntax,
-            min_score=args.min_score,
-            min_confidence=args.min_confidence,
-            half_life_days=args.half_life,
-            per_doc=args.per_doc,
-            context=args.context,
-            explain=args.explain,
-        )
-        _warn(args, *store.warnings)
-        if not results and not store.nearest_miss:
-            _warn(args, _why_nothing(store, args))
-        if args.explain:
-            _tell(", ".join(f"{stage} {1000 * seconds:.1f} ms" for stage, seconds in store.timings.items()))
+        answer = requests.search(store, query, request, refresh=args.refresh)
+        _warn(args, *answer["warnings"])
+        if not answer["results"] and not answer["nearest_miss"]:
+            _warn(args, why_nothing(store, request))
+    if args.explain:
+        _tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer["timings"].items()))
     form = args.format or ("text" if sys.stdout.isatty() else "json")
     if form == "json":
-        _print_json(results)
+        _print_json(answer["results"])
     else:
-        from .formats import FORMATS
+        from .surface.output import FORMATS
 
-        FORMATS[form](results, query, sys.stdout)
+        FORMATS[form](answer["results"], query, sys.stdout)
     return 0
 
 
-def _refresh(args: argparse.Namespace, store: HybridStore) -> None:
-    from .refresh import problems, refresh
-
-    _warn(args, *problems(refresh(store, embed_seconds=0.0 if args.mode == "keyword" else EMBED_SECONDS)))
-
-
-def _why_nothing(store: HybridStore, args: argparse.Namespace) -> str:
-    if not store.stats()["doc_count"]:
-        return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
-    if args.min_score:
-        return f"nothing found that scores {args.min_score:g}; a lower --min-score shows more"
-    if _filters(args):
-        return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
-    return "nothing found; other words may help, or fewer; `--refresh` takes in what was written lately"
-
-
-def _filters(args: argparse.Namespace) -> "Filters | None":
-    """None if no filter is asked for. Raises UsageError for a date that is none."""
-    if not (args.tag or args.where or any(value is not None for value in (args.collection, args.inside, args.since, args.until))):
-        return None
-    from datetime import date
-
-    from .dates import first_day
-    from .filters import Filters
-
-    for text in (text for text in (args.since, args.until) if text is not None):
-        try:
-            first_day(text, date.today())
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-    where: dict[str, list[str]] = {}
-    for key, value in args.where:
-        where.setdefault(key, []).append(value)
-    return Filters(args.collection, args.inside, args.tag, where, args.since, args.until)
-
-
-def run_get(args: argparse.Namespace) -> int:
-    from .reading import read
-
+def run_get(args: "Namespace") -> int:
     with _open(args) as store:
-        answer = read(store, args.target, max_lines=args.max_lines, max_chars=args.max_chars)
+        answer = requests.get(store, args.target, max_lines=args.max_lines, max_chars=args.max_chars)
     if answer["changed"]:
         _warn(args, f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
-    if args.json or not sys.stdout.isatty():
+    if _wants_json(args):
         _print_json(answer)
     else:
         from shlex import quote
 
-        from .terminal import printable
+        from .surface.terminal import printable
 
         print(printable(answer["text"]))
         if answer["next"]:
@@ -131,15 +64,13 @@ def run_get(args: argparse.Namespace) -> int:
     return 0
 
 
-def run_list(args: argparse.Namespace) -> int:
-    from .listing import documents
-
+def run_list(args: "Namespace") -> int:
     with _open(args) as store:
-        answer = documents(store, filters=_filters(args), limit=args.limit)
-    if args.json or not sys.stdout.isatty():
+        answer = requests.list_documents(store, filters=from_arguments.filters(args), limit=args.limit)
+    if _wants_json(args):
         _print_json(answer)
     else:
-        from .terminal import show_documents
+        from .surface.terminal import show_documents
 
         show_documents(answer["documents"], sys.stdout)
     if (shown := len(answer["documents"])) < answer["total"]:
@@ -147,12 +78,13 @@ def run_list(args: argparse.Namespace) -> int:
     return 0
 
 
-def run_ingest(args: argparse.Namespace) -> int:
-    from .ingest import Ingest
+def run_ingest(args: "Namespace") -> int:
+    from .surface.terminal import progress_line
+    from .sync.ingest import Ingest
 
     if not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # before a database is made for nothing
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
-    with _open(args, create=True) as store, _progress(args) as progress:
+    with _open(args, create=True) as store, progress_line(args.quiet) as progress:
         job = Ingest(
             store,
             patterns=args.pattern or ["*.md"],
@@ -170,93 +102,53 @@ def run_ingest(args: argparse.Namespace) -> int:
             raise KeyboardInterrupt(f"interrupted after {job.reached()}; run it again{again} to go on") from error
         for problem in report.errors:
             _tell(f"{problem['path']}: {problem['reason']}")
-        advice = store.advice() if report.embedded else None
-        notes = [f"{problem['path']}: {problem['reason']}" for problem in report.warnings]
-        _warn(args, *notes, *store.warnings, *([advice] if advice else []))
-    _print_json(vars(report))
+        _warn(args, *report.problem_lines(), *report.embedding_problems)
+        if report.embedded:
+            _advise(args, store)
+    _print_json(report.as_dict())
     return 1 if report.errors else 0
 
 
-@contextmanager
-def _progress(args: argparse.Namespace) -> Iterator[Callable[[Any], None]]:
-    if args.quiet or not sys.stderr.isatty():
-        yield lambda progress: None
-        return
-    from .terminal import ProgressLine
-
-    line = ProgressLine(sys.stderr)
-    try:
-        yield line
-    finally:
-        line.end()
-
-
-def run_watch(args: argparse.Namespace) -> int:
+def run_watch(args: "Namespace") -> int:
     import signal
 
-    from .watch import Watch
+    from .sync.watch import Watch
 
     told: set[str] = set()
 
-    def tell(report: Any) -> None:
-        if report.files or report.removed or report.embedded:
-            counts = f"{report.files} files, {report.chunks} chunks, {report.removed} removed, {report.embedded} embedded"
-            _warn(args, counts + (f", {report.pending} pending" if report.pending else ""))
-        problems = [*(f"{problem['path']}: {problem['reason']}" for problem in report.warnings), *store.warnings]
+    def tell(report: "Report") -> None:
+        _warn(args, *report.summary())
+        problems = [*report.problem_lines(), *report.embedding_problems]
         _warn(args, *(problem for problem in problems if problem not in told))
         told.clear()
         told.update(problems)  # what goes on is told once
 
-    try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with _open(args) as store:
-            watch = Watch(store, args.path, tell)
-            _warn(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
-            watch.run()
-    except KeyboardInterrupt:
-        return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), _open(args) as store:
+        watch = Watch(store, args.path, tell)
+        _warn(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
+        watch.run()
     return 0
 
 
-def run_delete(args: argparse.Namespace) -> int:
+def run_delete(args: "Namespace") -> int:
     with _open(args) as store:
         if args.doc_id is not None:
-            chunks = store.delete(args.doc_id)
-            answer: dict[str, Any] = {"doc_id": args.doc_id}
-            missing = None if chunks else f"there is no document {args.doc_id!r}; nothing was deleted"
+            answer = requests.delete_document(store, args.doc_id)
+        elif args.collection is not None:
+            answer = requests.delete_collection(store, args.collection)
         else:
-            answer, chunks, missing = _delete_many(args, store)
-        _warn(args, *store.warnings, *([missing] if missing else []))
-    _print_json(answer | {"chunks_deleted": chunks})
+            answer = requests.delete_path(store, args.path)
+        _print_with_warnings(args, answer)
     return 0
 
 
-def _delete_many(args: argparse.Namespace, store: HybridStore) -> tuple[dict[str, Any], int, str | None]:
-    """The answer's beginning, the number of chunks, and what to say if there was nothing to delete."""
-    from . import catalog
+def run_reindex(args: "Namespace") -> int:
+    from .progress import counted
+    from .surface.terminal import progress_line
 
-    sources = catalog.sources(store.connection)
-    if args.collection is not None:
-        deleted = store.delete_collection(args.collection)
-        key, name, there = "collection", args.collection, sorted({source.collection for source in sources if source.collection})
-    else:
-        deleted = store.delete_path(args.path)
-        key, name, there = "path", catalog.real_path(args.path), [source.path for source in sources]
-    nothing = f"there is nothing of {key} {name!r}, so nothing was deleted; there is {', '.join(there) or 'none at all'}"
-    return {key: name, "documents_deleted": deleted.documents}, deleted.chunks, None if deleted.documents else nothing
-
-
-def run_reindex(args: argparse.Namespace) -> int:
-    with _open(args) as store, _progress(args) as progress:
-        from .ingest import Progress
-
-        done, total = 0, store.stats()["chunk_count"]
-
-        def on_batch(count: int) -> None:
-            nonlocal done
-            done += count
-            progress(Progress("embeddings", done, total, 0))
-
+    with _open(args) as store, progress_line(args.quiet) as progress:
+        on_batch = counted("embeddings", store.storage.chunks.count(), progress)
         try:
             chunks = store.reindex(anew=args.embeddings, progress=on_batch)
         except KeyboardInterrupt as error:
@@ -270,89 +162,93 @@ def run_reindex(args: argparse.Namespace) -> int:
     return 0
 
 
-def run_stats(args: argparse.Namespace) -> int:
+def run_stats(args: "Namespace") -> int:
     with _open(args) as store:
-        _print_json(store.stats())
+        _print_json(requests.status(store))
     return 0
 
 
-def run_doctor(args: argparse.Namespace) -> int:
-    from .doctor import examine
+def run_doctor(args: "Namespace") -> int:
+    from .views.doctor import examine
 
     with _open(args) as store:
         findings = examine(store)
-        advice = store.advice()
-    if args.json or not sys.stdout.isatty():
-        _print_json([finding._asdict() for finding in findings])
-    else:
-        from .terminal import harmless
+        if _wants_json(args):
+            _print_json([finding._asdict() for finding in findings])
+        else:
+            from .surface.terminal import harmless
 
-        for finding in findings:
-            print("ok     " if finding.ok else "PROBLEM", f"{finding.check}: {harmless(finding.text)}")
-    _warn(args, *([advice] if advice else []))
+            for finding in findings:
+                print("ok     " if finding.ok else "PROBLEM", f"{finding.check}: {harmless(finding.text)}")
+        _advise(args, store)
     return 0 if all(finding.ok for finding in findings) else 1
 
 
-def run_eval(args: argparse.Namespace) -> int:
-    from . import evaluation
+def run_eval(args: "Namespace") -> int:
+    from .surface.terminal import progress_line
+    from .views import evaluation
+    from .views.judgements import read_qrels, read_queries
 
-    queries, qrels = evaluation.read_queries(args.queries), evaluation.read_qrels(args.qrels)
-    with _open(args) as store, _progress(args) as progress:
+    queries, qrels = read_queries(args.queries), read_qrels(args.qrels)
+    with _open(args) as store, progress_line(args.quiet) as progress:
         found = evaluation.evaluate(store, queries, qrels, args.modes, misses=args.misses, progress=progress)
-    notes = [f"left out mode {mode}: {reason}" for mode, reason in found.left_out.items()]
-    if found.unjudged:
-        notes.append(f"{found.unjudged} of {found.queries + found.unjudged} queries have no wanted document; they were not asked")
-    if unknown := found.unknown_documents:
-        some = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
-        notes.append(f"{len(unknown)} wanted documents are no document of the store, or several; they count as missed: {some}")
-    if args.json or not sys.stdout.isatty():
-        answer = found._asdict()
-        _print_json(answer if args.misses else {key: answer[key] for key in answer if key != "misses"})
+    if _wants_json(args):
+        _print_json({key: value for key, value in found._asdict().items() if args.misses or key != "misses"})
     else:
-        from .terminal import show_evaluation
+        from .surface.terminal import show_evaluation
 
         show_evaluation(found, sys.stdout)
-    _warn(args, *notes)
+    _warn(args, *found.notes())
     return 0
 
 
-def run_mcp(args: argparse.Namespace) -> int:
+def run_mcp(args: "Namespace") -> int:
     try:
-        from .mcp_server import build
+        from .surface.mcp import build
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"this needs the Python package mcp ({error}); get it with `pip install 'hybrid-memory[mcp]'`"
         ) from error
     import signal
 
-    _settings(args)  # what is wrong with them is told now, not at the first call
+    from_arguments.settings(args)  # what is wrong with them is told now, not at the first call
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the SDK's would wait for the thread that waits for the next line
     build(lambda: _open(args), lambda: _open(args, create=True)).run()
     return 0
 
 
-def _open(args: argparse.Namespace, *, create: bool = False) -> HybridStore:
-    settings = _settings(args)
+def _open(args: "Namespace", *, create: bool = False) -> HybridStore:
+    settings = from_arguments.settings(args)
     return HybridStore(settings["db_path"], settings, create=create)
 
 
-def _settings(args: argparse.Namespace) -> config.Settings:
-    options = {key: getattr(args, option) for option, key in SETTINGS.items()}
-    return config.load(args.config, {key: value for key, value in options.items() if value is not None})
+def _wants_json(args: "Namespace") -> bool:
+    return bool(args.json) or not sys.stdout.isatty()
 
 
 def _print_json(answer: Any) -> None:
     print(json.dumps(answer, indent=2, ensure_ascii=False))
 
 
+def _print_with_warnings(args: "Namespace", answer: dict[str, Any]) -> None:
+    _warn(args, *answer.pop("warnings"))
+    _print_json(answer)
+
+
 def _tell(message: str) -> None:
     print("hybrid-memory:", " ".join(message.split()), file=sys.stderr)
 
 
-def _warn(args: argparse.Namespace, *messages: str) -> None:
+def _warn(args: "Namespace", *messages: str) -> None:
     if not args.quiet:
         for message in messages:
             _tell(message)
+
+
+def _advise(args: "Namespace", store: HybridStore) -> None:
+    from .embedding.identity import advice
+
+    _warn(args, *filter(None, [advice(store.storage.embeddings.identity())]))
 
 
 COMMANDS = {
@@ -372,6 +268,7 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command. Gives the exit status; raises SystemExit for wrong usage and help."""
     parser = build_parser()
     args = parser.parse_args(argv)
     try:
@@ -392,6 +289,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def entry_point() -> NoReturn:
+    """What the command `hybrid-memory` runs."""
     for stream in (sys.stdout, sys.stderr):
         # An unpaired surrogate prints as \udcff, which is how JSON writes it.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

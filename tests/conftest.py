@@ -1,11 +1,16 @@
-"""A toy embedder that can be followed by hand, and stores made with it."""
+"""What tests share: a toy embedder that can be followed by hand, stores made with it, notes, the command, a fake Ollama."""
 
+import os
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hybrid_memory import HybridStore
+from tests.command import NO_SERVER, Run, as_process, in_process
+from tests.fake_ollama import FakeOllama
 
 TOPICS = {  # word -> axis; a text points where its words do
     "server": 0, "host": 0, "machine": 0, "gpu": 0,
@@ -79,3 +84,52 @@ def notes(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """Nothing of the person who runs the tests: no config file, no variables, no server."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR"))}
+    (tmp_path / "config.json").write_text("{}")
+    return kept | {
+        "HYBRID_MEMORY_CONFIG": str(tmp_path / "config.json"),
+        "HYBRID_MEMORY_DB_PATH": str(tmp_path / "cli.db"),
+        "HYBRID_MEMORY_OLLAMA_URL": NO_SERVER,
+        "PYTHONWARNINGS": "error",
+    }
+
+
+@pytest.fixture
+def run(environ: dict[str, str], tmp_path: Path) -> Run:
+    """The command, run in this process."""
+
+    def run(*args: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return in_process(args, environ | (env or {}), tmp_path)
+
+    return run
+
+
+@pytest.fixture
+def process(environ: dict[str, str], tmp_path: Path) -> Run:
+    """The command as a process of its own."""
+
+    def run(*args: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+        return as_process(args, environ | (env or {}), tmp_path, **options)
+
+    return run
+
+
+@pytest.fixture
+def ollama() -> Iterator[FakeOllama]:
+    with FakeOllama() as server:
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two notes in a folder named memory."""
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "2026-01-05.md").write_text("# GPU server\n\n## SSH\n\nThe SSH password of the GPU server is hunter2.\n")
+    (folder / "pi.md").write_text("# Raspberry Pi\n\nIts IP address is 192.168.1.5.\n")
+    return folder

@@ -4,7 +4,7 @@ import re
 import socket
 from typing import Any
 
-from .fake_ollama import Refusal, Request, Server, tokens, vector
+from tests.fake_ollama import Refusal, Request, Server, tokens, vector
 
 KEY = "key-of-the-tests"
 

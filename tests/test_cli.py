@@ -1,65 +1,17 @@
 """The command as users run it: a process, its streams and its exit code."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.command import Run, answer, in_terminal
 from tests.fake_ollama import FakeOllama
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
-NO_SERVER = "http://127.0.0.1:9"  # the discard port: refused at once
-
-
-@pytest.fixture
-def environ(tmp_path: Path) -> dict[str, str]:
-    """Nothing of the person who runs the tests: no config file, no variables, no server."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR"))}
-    (tmp_path / "config.json").write_text("{}")
-    return kept | {
-        "HYBRID_MEMORY_CONFIG": str(tmp_path / "config.json"),
-        "HYBRID_MEMORY_DB_PATH": str(tmp_path / "cli.db"),
-        "HYBRID_MEMORY_OLLAMA_URL": NO_SERVER,
-        "PYTHONWARNINGS": "error",
-    }
-
-
-@pytest.fixture
-def run(environ: dict[str, str], tmp_path: Path) -> Run:
-    def run(*args: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "hybrid_memory", *args]
-        return subprocess.run(
-            command, env=environ | (env or {}), cwd=tmp_path, capture_output=True, text=True, timeout=60, **options
-        )
-
-    return run
-
-
-@pytest.fixture
-def ollama() -> Iterator[FakeOllama]:
-    with FakeOllama() as server:
-        yield server
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "memory"
-    folder.mkdir()
-    (folder / "2026-01-05.md").write_text("# GPU server\n\n## SSH\n\nThe SSH password of the GPU server is hunter2.\n")
-    (folder / "pi.md").write_text("# Raspberry Pi\n\nIts IP address is 192.168.1.5.\n")
-    return folder
-
-
-def answer(done: subprocess.CompletedProcess[str]) -> Any:
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_store_then_search(run: Run, ollama: FakeOllama) -> None:
@@ -332,9 +284,9 @@ def test_vector_mode_with_nothing_embedded_is_an_empty_answer_with_the_reason(ru
     assert "no chunk has an embedding yet" in done.stderr
 
 
-def test_store_reads_a_file_or_standard_input(run: Run, folder: Path) -> None:
+def test_store_reads_a_file_or_standard_input(run: Run, process: Run, folder: Path) -> None:
     assert answer(run("store", "--doc-id", "f", "--file", str(folder / "pi.md")))["chunks"] == 1
-    assert answer(run("store", "--doc-id", "s", "--file", "-", input="piped words"))["chunks"] == 1
+    assert answer(process("store", "--doc-id", "s", "--file", "-", input="piped words"))["chunks"] == 1
     assert answer(run("search", "piped"))[0]["doc_id"] == "s"
 
 
@@ -371,7 +323,7 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(environ: dict[
                           env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
     loaded = set(done.stdout.splitlines()[-1].split())
     heavy = {"requests", "urllib3", "ssl", "socket", "http", "asyncio", "dataclasses", "logging", "hashlib", "subprocess", "numpy",
-             "hybrid_memory.chunker", "hybrid_memory.ingest", "hybrid_memory.terminal", "hybrid_memory.embedder"}  # fmt: skip
+             "hybrid_memory.chunker", "hybrid_memory.sync.ingest", "hybrid_memory.surface.terminal", "hybrid_memory.embedder"}  # fmt: skip
     assert loaded & heavy == set()
 
 
@@ -400,27 +352,9 @@ def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
     done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
                           env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
     loaded = set(done.stdout.splitlines()[-1].split())
-    heavy = {"requests", "socket", "hashlib", "threading", "hybrid_memory.chunker", "hybrid_memory.frontmatter", "hybrid_memory.terminal",
-             "hybrid_memory.embedder", "hybrid_memory.transcripts", "hybrid_memory.redaction"}  # fmt: skip
+    heavy = {"requests", "socket", "hashlib", "threading", "hybrid_memory.chunker", "hybrid_memory.documents.frontmatter", "hybrid_memory.surface.terminal",
+             "hybrid_memory.embedder", "hybrid_memory.documents.transcripts", "hybrid_memory.text.redaction"}  # fmt: skip
     assert loaded & heavy == set()
-
-
-def in_terminal(environ: dict[str, str], *args: str, env: dict[str, str] | None = None) -> str:
-    """What a person sees: the command on a pseudo-terminal."""
-    import pty
-
-    pid, descriptor = pty.fork()
-    if pid == 0:
-        os.execve(sys.executable, [sys.executable, "-m", "hybrid_memory", *args], environ | (env or {}))
-    seen = b""
-    try:
-        while block := os.read(descriptor, 65536):
-            seen += block
-    except OSError:  # Linux's way to say that the other side is closed
-        pass
-    os.waitpid(pid, 0)
-    os.close(descriptor)
-    return seen.decode()
 
 
 def test_terminal_shows_results_for_eyes(run: Run, environ: dict[str, str], folder: Path) -> None:

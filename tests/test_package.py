@@ -29,10 +29,10 @@ TROUBLE = """
 import os, pathlib, sys
 {logging}
 from hybrid_memory import HybridStore, QueryError, StoreError
-from hybrid_memory.doctor import examine
-from hybrid_memory.ingest import Ingest
-from hybrid_memory.listing import documents
-from hybrid_memory.reading import read
+from hybrid_memory.views.doctor import examine
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.views.listing import documents
+from hybrid_memory.views.get import read
 
 pathlib.Path("notes").mkdir()
 pathlib.Path("notes/a.md").write_bytes(b"caf\\xe9 gpu")
@@ -47,7 +47,7 @@ def raises(kind, function, *args):
 
 with HybridStore("m.db", {{"ollama_url": "http://127.0.0.1:9"}}) as store:
     report = Ingest(store).run(["notes"])
-    assert report.errors and report.warnings and store.warnings
+    assert report.errors and report.warnings and report.embedding_problems
     store.store("x", "gpu server")
     assert store.search("gpu")
     assert store.search("gpu", mode="vector") == []

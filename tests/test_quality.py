@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.evaluation import figures, read_qrels
+from hybrid_memory.views.judgements import read_qrels
+from hybrid_memory.views.measures import figures
 from tests.quality.recorded import FOLDER, RECORD, RecordedEmbedder, ingest_notes
 
 QUERIES = [json.loads(line) for line in (FOLDER / "queries.jsonl").read_text("utf-8").splitlines()]

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory import ConfigError, EmbedderError, HybridStore, SourceError, StoreError, embeddings, vector
-from hybrid_memory.ingest import Ingest
-from hybrid_memory.refresh import refresh
+from hybrid_memory import ConfigError, EmbedderError, HybridStore, SourceError, StoreError
+from hybrid_memory.embedding import identity
+from hybrid_memory.indexing.deletion import delete_collection, delete_path
+from hybrid_memory.indexing.embedding import embed_pending
+from hybrid_memory.storage.sqlite.vectors import blocks
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.sync.refresh import refresh
 from tests.conftest import TopicEmbedder
 
 NOTE = """\
@@ -27,7 +31,7 @@ The password is hunter2.
 
 
 def rows(store: HybridStore, table: str) -> int:
-    return int(store.connection.execute(f"select count(*) from {table}").fetchone()[0])
+    return int(store.storage.connection.execute(f"select count(*) from {table}").fetchone()[0])
 
 
 def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -> None:
@@ -153,10 +157,10 @@ def test_embed_pending_heals_what_was_stored_without_a_server(store: HybridStore
     store.store("a", NOTE)
     embedder.problem = None
     batches: list[int] = []
-    assert store.embed_pending(batches.append) == 2
+    assert embed_pending(store.storage, store.embedder, batches.append).chunks == 2
     assert batches == [2]
     assert store.stats()["pending_count"] == 0
-    assert store.embed_pending() == 0
+    assert embed_pending(store.storage, store.embedder).chunks == 0
 
 
 def test_what_waits_for_its_embedding_is_ranked_by_its_words(store: HybridStore, embedder: TopicEmbedder) -> None:
@@ -202,7 +206,7 @@ def test_another_model_gets_no_vectors_into_the_store_until_it_is_embedded_anew(
         assert other.queries == []
         second.store("b", "puppy")
         assert second.stats()["pending_count"] == 1
-        assert second.embed_pending() == 2
+        assert embed_pending(second.storage, second.embedder).chunks == 2
         assert second.stats()["embeddings"]["model"] == "animals"
         assert second.search("gpu")[0]["source"] == "hybrid"
 
@@ -212,8 +216,7 @@ def test_a_model_that_does_not_answer_costs_no_embeddings(store: HybridStore, db
     other = TopicEmbedder()
     other.model, other.problem = "animals", "not pulled; run `ollama pull animals`"
     with HybridStore(db_path, embedder=other) as second:
-        assert second.embed_pending() == 0
-        assert second.warnings == ["not pulled; run `ollama pull animals`"]
+        assert embed_pending(second.storage, second.embedder) == (0, ["not pulled; run `ollama pull animals`"])
         assert second.stats()["embedded_count"] == 1
 
 
@@ -223,7 +226,7 @@ def test_a_model_that_changes_its_dimension_is_noticed(store: HybridStore, embed
     embedder._vector = lambda text: whole(text)[:4]  # type: ignore[method-assign]
     assert store.search("gpu")[0]["source"] == "keyword"
     store.store("b", "dog")
-    assert store.warnings == [embeddings.MISFIT]
+    assert store.warnings == [identity.MISFIT]
     assert store.stats()["pending_count"] == 1
     store.reindex(anew=True)
     assert store.stats()["embeddings"]["dims"] == 4
@@ -242,7 +245,7 @@ def test_reindex_rebuilds_what_derives_from_the_chunks(store: HybridStore) -> No
     store.store("a", NOTE)
     before = store.search("ssh password")
     for table in ("chunks_fts", "vector_blocks"):
-        store.connection.execute(f"delete from {table}")
+        store.storage.connection.execute(f"delete from {table}")
     assert store.reindex() == 2
     assert store.search("ssh password") == before
 
@@ -275,8 +278,8 @@ def test_a_document_without_text_is_a_document_without_chunks(store: HybridStore
 
 def test_failed_write_leaves_the_old_document(store: HybridStore) -> None:
     store.store("a", "gpu server")
-    with pytest.raises(RuntimeError), store.transaction():
-        store.remove("a")
+    with pytest.raises(RuntimeError), store.storage.transaction():
+        store.storage.documents.remove("a")
         raise RuntimeError
     assert store.search("gpu")[0]["doc_id"] == "a"
 
@@ -285,7 +288,7 @@ def test_writer_that_waits_in_vain_says_so(store: HybridStore, db_path: str) -> 
     store.store("a", "gpu server")
     other = sqlite3.connect(db_path, isolation_level=None)
     other.execute("begin immediate")
-    store.connection.execute("pragma busy_timeout = 10")
+    store.storage.connection.execute("pragma busy_timeout = 10")
     with pytest.raises(StoreError, match="being written by another process"):
         store.store("b", "more")
     assert store.search("gpu")[0]["doc_id"] == "a"  # readers do not wait
@@ -294,11 +297,11 @@ def test_writer_that_waits_in_vain_says_so(store: HybridStore, db_path: str) -> 
 
 def test_full_disk_is_a_clear_error_and_loses_nothing(store: HybridStore) -> None:
     store.store("a", "gpu server")
-    pages = store.connection.execute("pragma page_count").fetchone()[0]
-    store.connection.execute(f"pragma max_page_count = {pages + 2}")
+    pages = store.storage.connection.execute("pragma page_count").fetchone()[0]
+    store.storage.connection.execute(f"pragma max_page_count = {pages + 2}")
     with pytest.raises(StoreError, match="cannot write .*full"):
         store.store("big", "many words. " * 20_000)
-    assert store.connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    assert store.storage.connection.execute("pragma integrity_check").fetchone() == ("ok",)
     assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
 
 
@@ -345,7 +348,7 @@ def test_provider_none_is_keyword_search_without_a_word(db_path: str) -> None:
     with HybridStore(db_path, {"provider": "none"}) as store:
         store.store("a", "gpu server")
         assert store.search("gpu")[0]["source"] == "keyword"
-        assert store.embed_pending() == 0
+        assert embed_pending(store.storage, store.embedder).chunks == 0
         assert store.warnings == []
         assert store.search("gpu", mode="vector") == []
         assert store.warnings == ['the provider is "none": there is no search by meaning']
@@ -391,18 +394,18 @@ def filled(store: HybridStore, tmp_path: Path) -> HybridStore:
 
 
 def remaining(store: HybridStore) -> list[str]:
-    return [doc_id for (doc_id,) in store.connection.execute("select doc_id from documents order by doc_id")]
+    return [doc_id for (doc_id,) in store.storage.connection.execute("select doc_id from documents order by doc_id")]
 
 
 def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(filled: HybridStore, tmp_path: Path) -> None:
-    assert filled.delete_collection("memory") == (2, 3)
+    assert delete_collection(filled.storage, "memory")[:2] == (2, 3)
     assert remaining(filled) == ["TOOLS.md", "memory/mine", "memory2/c.md"]
     assert rows(filled, "chunks") == rows(filled, "chunks_fts") == 3
-    assert vector.check(filled.connection) == []
+    assert blocks.check(filled.storage.connection) == []
     (tmp_path / "elsewhere/memory").mkdir(parents=True)
     (tmp_path / "elsewhere/memory/new.md").write_text("x")
     assert Ingest(filled).run([str(tmp_path / "elsewhere/memory")]).errors == []
-    assert filled.delete_collection("unknown") == (0, 0)
+    assert delete_collection(filled.storage, "unknown")[:2] == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -419,7 +422,7 @@ def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(filled:
 def test_deleting_a_path_takes_what_came_from_below_it(
     filled: HybridStore, tmp_path: Path, path: str, deleted: tuple[int, int], left: list[str]
 ) -> None:
-    assert filled.delete_path(f"{tmp_path}/{path}") == deleted
+    assert delete_path(filled.storage, f"{tmp_path}/{path}")[:2] == deleted
     assert remaining(filled) == left
 
 
@@ -428,16 +431,16 @@ def test_deleting_a_folder_that_is_gone_forgets_it(filled: HybridStore, tmp_path
     (tmp_path / "TOOLS.md").unlink()
     assert len(refresh(filled).warnings) == 2
     for name in ("memory", "TOOLS.md"):
-        filled.delete_path(str(tmp_path / name))
+        delete_path(filled.storage, str(tmp_path / name))
     assert refresh(filled).warnings == []
     assert Ingest(filled).run([str(tmp_path / "moved")], "memory").files == 2
     with pytest.raises(SourceError, match="the path is empty"):
-        filled.delete_path("")
+        delete_path(filled.storage, "")
 
 
 def test_deleted_file_comes_back_only_from_a_folder_and_that_is_told(filled: HybridStore, tmp_path: Path) -> None:
     filled.delete("TOOLS.md")
-    filled.delete_path(str(tmp_path / "memory2"))
+    delete_path(filled.storage, str(tmp_path / "memory2"))
     assert (refresh(filled).files, filled.warnings) == (0, [])
     filled.delete("memory/a.md")
     [warning] = filled.warnings
@@ -461,11 +464,11 @@ def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_ot
             store.store(f"zh/{number}", f"第{number}台服务器的密码")
         store.store("en", "the password of the server")
     with HybridStore(db_path, embedder=embedder) as store:
-        assert store.embed_pending() == 1
+        assert embed_pending(store.storage, store.embedder).chunks == 1
         counts = store.stats()
         assert (counts["embedded_count"], counts["pending_count"], counts["unembeddable_count"]) == (1, 0, 200)
         embedder.documents.clear()
-        assert store.embed_pending() == 0
+        assert embed_pending(store.storage, store.embedder).chunks == 0
         assert embedder.documents == []
         store.store("zh/7", "a server")
         assert store.stats()["unembeddable_count"] == 199
@@ -485,21 +488,21 @@ def test_another_model_tries_what_one_had_no_vector_for(db_path: str, embedder: 
     with HybridStore(db_path, embedder=EnglishOnly()) as store:
         store.store("zh", "服务器的密码")
         store.store("en", "the password")
-        store.embed_pending()
+        embed_pending(store.storage, store.embedder)
         assert store.stats()["unembeddable_count"] == 1
     embedder.model = "another"
     with HybridStore(db_path, embedder=embedder) as store:
-        assert store.embed_pending() == 2
+        assert embed_pending(store.storage, store.embedder).chunks == 2
         assert store.stats()["unembeddable_count"] == 0
 
 
 def test_a_store_of_nothing_but_such_texts_is_open_to_any_model(db_path: str, embedder: TopicEmbedder) -> None:
     with HybridStore(db_path, embedder=EnglishOnly()) as store:
         store.store("zh", "服务器的密码")
-        store.embed_pending()
+        embed_pending(store.storage, store.embedder)
         assert store.stats()["pending_count"] == 0
     with HybridStore(db_path, embedder=embedder) as store:
-        assert store.embed_pending() == 1
+        assert embed_pending(store.storage, store.embedder).chunks == 1
 
 
 def test_search_tells_when_much_has_no_embedding_yet(store: HybridStore, embedder: TopicEmbedder) -> None:

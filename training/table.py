@@ -1,4 +1,4 @@
-"""Token vectors -> builtin.bin, in the layout that hybrid_memory/providers/builtin.py describes."""
+"""Token vectors -> builtin.bin, in the layout that hybrid_memory/embedding/builtin.py describes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rebuild hybrid_memory/providers/builtin.bin; README.md beside this file says how and from what.
+"""Rebuild hybrid_memory/embedding/builtin.bin; README.md beside this file says how and from what.
 
     python training/train.py --work ~/builtin-training
 

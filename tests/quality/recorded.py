@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from hybrid_memory import HybridStore
-from hybrid_memory.ingest import Ingest
+from hybrid_memory.sync.ingest import Ingest
 
 FOLDER = Path(__file__).parent
 VECTORS = FOLDER / "all-minilm.gz"

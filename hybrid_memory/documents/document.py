@@ -1,0 +1,92 @@
+"""A document as rows for the store: its own row, and its chunks with their lines and hashes. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..text.digest import digest
+
+if TYPE_CHECKING:
+    from .chunker import Chunk
+
+# Part of `chunking`. Raised when a text gives other chunks than before, so that stores cut their files anew.
+CHUNKER = 1
+# The same for what a chunk gets besides its text.
+CONTEXT = 1
+
+
+class Document(NamedTuple):
+    """A text to be stored. A document that came from a file names it; the text of any other is kept in the store."""
+
+    doc_id: str
+    text: str
+    metadata: Mapping[str, Any]
+    source_path: str | bytes | None = None
+    file_mtime: float | None = None
+    file_size: int | None = None
+    content_hash: bytes | None = None
+    collection: str | None = None
+
+
+class Prepared(NamedTuple):
+    """A document cut into chunks: its row, the rows of its chunks, and the texts to be embedded by their content hash."""
+
+    row: dict[str, Any]
+    chunks: list[dict[str, Any]]
+    texts: dict[bytes, str]
+
+
+def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
+    """Cut a document's markdown into chunks. Its `metadata` wins over the front matter of the text.
+
+    Raises ValueError for sizes that make no chunks.
+    """
+    from ..text.dates import document_date
+    from . import markdown
+
+    parsed = markdown.parse(document.text, document.metadata)
+    chunks = markdown.chunks(parsed, chunk_size, overlap)
+    date = document_date(document.doc_id, parsed.metadata)
+    return assemble(document._replace(metadata=parsed.metadata), chunks, date, chunking(chunk_size, overlap))
+
+
+def assemble(document: Document, chunks: Iterable["Chunk"], date: str | None, chunking: str) -> Prepared:
+    """The rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
+    rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
+    texts = {row["content_hash"]: embedded_text(row["heading_path"], row["content"]) for row in rows}
+    return Prepared(document_row(document, date, chunking, len(rows)), rows, texts)
+
+
+def document_row(document: Document, date: str | None, chunking: str, chunk_count: int) -> dict[str, Any]:
+    """The row of the table `documents`."""
+    return document._asdict() | {
+        "metadata": json.dumps(document.metadata, ensure_ascii=False),
+        "date": date,
+        "content": document.text if document.source_path is None else None,
+        "chunking": chunking,
+        "chunk_count": chunk_count,
+    }
+
+
+def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
+    """The row of the table `chunks`."""
+    return {
+        "doc_id": doc_id,
+        "chunk_id": f"{doc_id}-{chunk.index}",
+        "heading": chunk.heading,
+        "heading_path": chunk.heading_path,
+        "content": chunk.text,
+        "start_line": chunk.start_line,
+        "end_line": chunk.end_line,
+        "content_hash": digest(embedded_text(chunk.heading_path, chunk.text).encode()),
+    }
+
+
+def embedded_text(heading_path: str, content: str) -> str:
+    """What the model reads of a chunk: its heading path, too, because a chunk alone has lost what it is about."""
+    return f"{heading_path}\n\n{content}" if heading_path else content
+
+
+def chunking(chunk_size: int, overlap: int) -> str:
+    """Everything that decides how a text is cut, as `documents.chunking` has it. A document cut otherwise is due again."""
+    return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}"

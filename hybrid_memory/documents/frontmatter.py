@@ -1,0 +1,146 @@
+"""The YAML front matter of a markdown file: its plain keys as metadata, and the number of lines it takes.
+
+Reads what people write in notes: scalars, quotes, lists, block scalars, comments. Leaves out nested maps, anchors, types and
+the rest of YAML: such a key is skipped. A block that is not a mapping belongs to the text.
+"""
+
+import re
+from typing import NamedTuple
+
+from ..text.characters import with_plain_newlines
+
+Scalar = str | int | float | bool
+Value = Scalar | list[Scalar] | list[str]
+Entry = tuple[str, str, list[str]]  # key, the rest of its line, the lines below it
+
+INDICATORS = ",[]{}#&*!|>%@`"  # neither a key nor a plain scalar begins with one (YAML 1.2.2, 7.3.3)
+MAX_KEY_WORDS = 3  # "last modified by: Ann" is a key, "What we found there: nothing" is prose
+CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}  # yes and no are words since YAML 1.2
+
+KEY = re.compile(r"(.+?):(?:\s(.*))?$")
+BELOW = re.compile(r"\s|-(?:\s|$)|[]}]|$")
+ITEM = re.compile(r"([ \t]*)-(?:\s|$)")
+QUOTED = r'"(?:[^"\\]|\\.)*+"|' + r"'(?:[^']|'')*+'"
+QUOTED_SCALAR = re.compile(rf"({QUOTED})\s*+(?:#.*)?", re.DOTALL)
+FLOW_ITEM = re.compile(rf"\s*+({QUOTED}|[^],[{{}}]*+)\s*+(,|]\s*+(?:#.*)?$)", re.DOTALL)
+BLOCK_SCALAR = re.compile(r"([|>])[-+0-9]{0,2}(?:\s+#.*)?")
+COMMENT = re.compile(r"(?:^|\s)#")
+COMMENT_AFTER_TAGS = re.compile(r"(?:^|\s)#(?:\s|$)")  # for `tags: #a #b`: not YAML, but common
+
+
+class FrontMatter(NamedTuple):
+    """`metadata` by lower-case key, and how many `lines` of the source it takes: 0 where there is none."""
+
+    metadata: dict[str, Value]
+    lines: int
+
+
+def parse(text: str) -> FrontMatter:
+    """The front matter at the beginning of a text.
+
+    "---\\ntags: [a, b]\\n---\\nText" -> {"tags": ["a", "b"]}, 3 lines
+    """
+    if not text.startswith(("---", "\ufeff---")):
+        return FrontMatter({}, 0)
+    lines = with_plain_newlines(text).split("\n")
+    end = next((i for i, line in enumerate(lines) if i and line.rstrip() in ("---", "...")), 0)
+    entries = _entries(lines[1:end]) if end and lines[0].rstrip() == "---" else None
+    if entries is None:
+        return FrontMatter({}, 0)
+    values = ((key, _tags(rest, below) if key == "tags" else _value(rest, below)) for key, rest, below in entries)
+    return FrontMatter({key: value for key, value in values if key and value is not None}, end + 1)
+
+
+def _entries(lines: list[str]) -> list[Entry] | None:
+    """The keys of a mapping with their lines; None where a line is neither a key, a comment nor part of a value."""
+    entries: list[Entry] = []
+    for line in lines:
+        if entries and BELOW.match(line):
+            entries[-1][2].append(line)
+        elif line.strip() and not line.startswith("#"):
+            pair = KEY.match(line)
+            if not pair or line[0] in INDICATORS or line[0].isspace() or len(pair[1].split()) > MAX_KEY_WORDS:
+                return None
+            entries.append((pair[1].strip(" \t\"'").lower(), (pair[2] or "").strip(), []))
+    return entries if entries or not any(map(str.strip, lines)) else None
+
+
+def _value(rest: str, below: list[str]) -> Value | None:
+    if style := BLOCK_SCALAR.fullmatch(rest):
+        return _block_scalar(style[1], below)
+    rest, block = "" if rest.startswith("#") else rest, _uncommented(below)
+    items = _items(rest, block)
+    if items is not None:
+        scalars = [_scalar(item) for item in items if QUOTED_SCALAR.fullmatch(item) or not KEY.match(item)]
+        return [scalar for scalar in scalars if scalar is not None]
+    if not rest and any(map(KEY.match, block.split("\n"))):
+        return None
+    return _scalar(_folded(f"{rest}\n{block}"))
+
+
+def _tags(rest: str, below: list[str]) -> list[str]:
+    rest = COMMENT_AFTER_TAGS.split(rest, maxsplit=1)[0].strip()
+    items = _items(rest, _uncommented(below))
+    if items is None:
+        listed = _unquoted(rest) or rest
+        items = listed.split("," if "," in listed else None)
+    names = [(_unquoted(item) or item).strip().lstrip("#") for item in map(str.strip, items)]
+    return [name for name in names if name]
+
+
+def _items(rest: str, block: str) -> list[str] | None:
+    """The items of a list as they are written, in brackets or below the key; None if this is not a list."""
+    dash = ITEM.match(block)
+    if dash and not rest:
+        items = re.split(rf"^[ \t]{{{len(dash[1])}}}-(?:\s|$)", block, flags=re.MULTILINE)[1:]
+        return [_folded(item) for item in items]
+    source = _folded(f"{rest}\n{block}")
+    items, pos = [], 1
+    while source.startswith("[") and (match := FLOW_ITEM.match(source, pos)):
+        items.append(match[1].strip())
+        if match[2] != ",":
+            return items
+        pos = match.end()
+    return None
+
+
+def _uncommented(lines: list[str]) -> str:
+    return "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def _folded(text: str) -> str:
+    return " ".join(map(str.strip, text.split("\n"))).strip()
+
+
+def _scalar(source: str) -> Scalar | None:
+    quoted = _unquoted(source)
+    if quoted is not None:
+        return quoted
+    plain = COMMENT.split(source, maxsplit=1)[0].strip()
+    if plain.lower() in CONSTANTS:
+        return CONSTANTS[plain.lower()]
+    if plain[0] in INDICATORS or ITEM.match(plain):
+        return None
+    try:
+        number = float(plain) if "." in plain else int(plain)
+    except ValueError:
+        return plain
+    return number if str(number) == plain else plain  # version 1.10 is not 1.1, and 007 is not 7
+
+
+def _unquoted(source: str) -> str | None:
+    match = QUOTED_SCALAR.fullmatch(source)
+    if not match:
+        return None
+    inner = match[1][1:-1]
+    if source[0] == "'":
+        return inner.replace("''", "'")
+    return re.sub(r'\\(["\\/])', r"\1", inner)
+
+
+def _block_scalar(style: str, below: list[str]) -> str:
+    indent = min((len(line) - len(line.lstrip()) for line in below if line.strip()), default=0)
+    text = "\n".join(line[indent:].rstrip() for line in below).strip("\n")
+    if style == "|":
+        return text
+    return re.sub(r"\n(\n*)", lambda breaks: breaks[1] or " ", text)

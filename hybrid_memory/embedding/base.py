@@ -1,0 +1,268 @@
+"""What embedders that ask a server have in common: prompts, a cache, batches, retries and checks.
+
+Knows nothing of storage or ranking. Nothing here raises because of the network, the server or a text: the vector is then [],
+and `problem` says why in one line.
+"""
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import log
+from ..text.characters import storable
+from . import prompts
+from .transport import BUSY, LONG, REST, RETRY, STOP, TEXT, Failure, Server, within
+
+QUERY, DOCUMENT = "query", "document"
+
+DOCUMENT_TIMEOUT = 600.0  # seconds of a batch: a client that leaves aborts loading the model, which may take 300
+READ_TIMEOUT = 30.0  # seconds of silence after these until the thread left behind gives up, too
+DAY = 86400.0  # seconds: a longer time-out is more than sockets can take
+TRIES = 3
+LONGEST_WAIT = 60.0  # seconds that a server may make us wait between two tries
+STRIKES = 4  # texts that fail one after the other, each alone: the server is at fault and not they
+SHORTER = 0.75  # what is left of a text that is too long
+SHORTEST = 16  # characters
+CRASH_LENGTH = 2048  # characters: a longer text may have more tokens than a batch, on which some runners crash
+
+
+class BaseEmbedder:
+    """Implements `protocol.Embedder`. A subclass says in `_request` where the vectors come from."""
+
+    provider = ""
+    is_final = False
+    batch_size = 32  # texts in a request
+    batch_bytes = 100_000  # UTF-8 bytes in a request; no tokenizer makes more tokens of them
+
+    def __init__(
+        self,
+        model: str,
+        cache_size: int = 256,
+        *,
+        dims: int | None = None,
+        query_prompt: str | None = None,
+        document_prompt: str | None = None,
+        query_timeout: float = 10.0,
+        document_timeout: float = DOCUMENT_TIMEOUT,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Raises ConfigError for a prompt template without {text}. Time-outs are wall time in seconds."""
+        self.model = model
+        defaults = prompts.templates(model)
+        self.query_prompt = prompts.checked(query_prompt or defaults[0])
+        self.document_prompt = prompts.checked(document_prompt or defaults[1])
+        self.wanted_dims = dims or None
+        self.query_timeout = min(query_timeout, DAY)
+        self.document_timeout = min(document_timeout, DAY)
+        self.problem: str | None = None
+        self.truncated: set[int] = set()
+        self._server: Server | None = None
+        self._dims = dims or 0
+        self._cache: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
+        self._cache_size = cache_size
+        self._sleep = sleep
+        self._resting: dict[str, tuple[float, str]] = {}  # role -> until when, and why
+
+    def embed(self, text: str) -> list[float]:
+        """The vector of a query, or [] if it cannot be had within query_timeout."""
+        key = (self.model, self._prompted(text, QUERY))
+        if key in self._cache:
+            self.problem = None
+            self._cache.move_to_end(key)
+            return self._cache[key].copy()
+        [vector] = self._embed([text], QUERY)
+        if vector:
+            self._cache[key] = vector.copy()
+            if len(self._cache) > self._cache_size:
+                self._cache.popitem(last=False)
+        return vector
+
+    def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
+        """The vectors of documents, in their order. A request may take `seconds`, or document_timeout."""
+        return self._embed(texts, DOCUMENT, seconds)
+
+    def dims(self) -> int:
+        """How many numbers a vector has; embeds a word if that is not known yet. 0 if that fails."""
+        return self._dims or len(self._embed(["dimensions"], QUERY)[0])
+
+    def is_available(self) -> bool:
+        """Whether a text can be embedded now."""
+        return any(self._embed(["available"], QUERY))
+
+    def close(self) -> None:
+        """Close idle connections; the next call opens a new one."""
+        if self._server:
+            self._server.close()
+
+    def _request(self, texts: list[str], role: str) -> Any:
+        """A raw vector for each text. Raises Failure."""
+        raise NotImplementedError
+
+    def _call(self, path: str, payload: object, role: str) -> Any:
+        assert self._server
+        limit = self.document_timeout if role == DOCUMENT else self.query_timeout
+        return self._server.call(path, payload, silence=limit + READ_TIMEOUT, patient=role == DOCUMENT)
+
+    def _name(self) -> str:
+        return self._server.name if self._server else self.provider
+
+    def _prompted(self, text: str, role: str) -> str:
+        template = self.query_prompt if role == QUERY else self.document_prompt
+        text = storable(text)
+        return template.replace(prompts.TEXT, text.lower() if prompts.wants_lower_case(self.model) else text)
+
+    def _embed(self, texts: Sequence[str], role: str, seconds: float | None = None) -> list[list[float]]:
+        """The vectors of texts. Equal texts are sent once, blank ones never."""
+        self.problem = None
+        wanted = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
+        timeout = self.document_timeout if seconds is None else min(seconds, self.document_timeout)
+        call = _Call(wanted, role, timeout, self.query_timeout if role == QUERY else math.inf)
+        try:
+            for batch in self._batches(wanted):
+                self._embed_part(call, batch, TRIES)
+            if call.left_out:
+                count = f"{len(call.left_out)} of {len(wanted)} texts not embedded: " if role == DOCUMENT else ""
+                self._report(count + call.left_out[0])
+        except Failure as failure:
+            self.close()
+            self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
+            self._report(failure.reason)
+        self.truncated = {i for i, text in enumerate(texts) if text in call.vectors and call.sent[text] != text}
+        return [call.vectors.get(text, []) for text in texts]
+
+    def _embed_part(self, call: "_Call", batch: list[str], tries: int) -> None:
+        """Fill in the vectors of a batch, if need be by halves. Raises Failure when there is no sense in going on."""
+        try:
+            raw = self._tried(call, [self._prompted(call.sent[text], call.role) for text in batch], tries)
+        except Failure as failure:
+            self._after(failure, call, batch)
+            return
+        call.strikes = 0
+        for text, vector in zip(batch, raw, strict=True):
+            try:
+                call.vectors[text] = self._unit(vector)
+            except ValueError as error:
+                call.left_out.append(str(error))
+
+    def _after(self, failure: Failure, call: "_Call", batch: list[str]) -> None:
+        """Halve a batch that failed, down to the text at fault, which is shortened or left out."""
+        if failure.kind in (STOP, BUSY):
+            raise failure
+        text = call.sent[batch[0]]
+        crashed = failure.kind == RETRY and "EOF" in failure.reason
+        too_long = failure.kind == LONG or (crashed and len(text) > CRASH_LENGTH)
+        if len(batch) > 1:
+            if too_long:
+                batch = sorted(batch, key=len)  # the long ones end up together
+            half = len(batch) // 2
+            for part in (batch[:half], batch[half:]):
+                self._embed_part(call, part, TRIES if len(part) == 1 else 1)
+        elif too_long and len(text) > SHORTEST:
+            call.sent[batch[0]] = text[: int(len(text) * SHORTER)]
+            self._embed_part(call, batch, TRIES)
+        else:
+            call.left_out.append(failure.reason)
+            call.strikes += failure.kind == RETRY
+            if call.strikes == STRIKES:
+                raise failure
+
+    def _batches(self, texts: list[str]) -> list[list[str]]:
+        batches: list[list[str]] = []
+        size = 0
+        for text in texts:
+            length = len(text.encode("utf-8", "replace"))
+            if not batches or len(batches[-1]) == self.batch_size or size + length > self.batch_bytes:
+                batches.append([])
+                size = 0
+            batches[-1].append(text)
+            size += length
+        return batches
+
+    def _tried(self, call: "_Call", texts: list[str], tries: int) -> list[Any]:
+        """A raw vector for each text, after a few tries if the server stumbles or asks to wait."""
+        until, reason = self._resting.get(call.role, (0.0, ""))
+        if (rest := until - time.monotonic()) > 0:
+            raise Failure(STOP, reason, rest)
+        attempt = 0
+        while True:
+            attempt += 1
+            seconds = min(call.deadline - time.monotonic(), call.timeout)
+            limit = f"{call.timeout:g} s" if call.role == DOCUMENT else self._query_limit()
+            try:
+                raw = self._within(seconds, limit, lambda: self._request(texts, call.role))
+            except Failure as failure:
+                allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
+                wait = failure.wait or _backoff(attempt)
+                if attempt >= allowed or wait > LONGEST_WAIT or time.monotonic() + wait > call.deadline:
+                    raise
+                self._sleep(wait)
+                continue
+            if not isinstance(raw, list) or len(raw) != len(texts):
+                raise Failure(TEXT, f"{self._name()} did not give a vector for each text")
+            return raw
+
+    def _query_limit(self) -> str:
+        return f"{self.query_timeout:g} s (query_timeout); a model that must be loaded first takes longer"
+
+    def _within(self, seconds: float, limit: str, work: Callable[[], Any]) -> Any:
+        """What `work` returns. Raises Failure, which names the `limit`, if it takes more than `seconds`."""
+        try:
+            return within(seconds, work)
+        except TimeoutError as error:
+            raise Failure(STOP, f"{self._name()} did not answer within {limit}", REST) from error
+
+    def _unit(self, vector: Any) -> list[float]:
+        """The vector at length 1, cut to wanted_dims. Raises ValueError for what is not a vector, Failure for a short one."""
+        if not isinstance(vector, list) or not vector:
+            raise ValueError(f"{self.model} gave no vector")
+        if self.wanted_dims and (given := len(vector)) < self.wanted_dims:
+            raise Failure(STOP, f"{self.model} gives {given} dimensions; lower dims, which is {self.wanted_dims}")
+        vector = vector[: self.wanted_dims]
+        if self._dims and len(vector) != self._dims:
+            raise ValueError(f"{self.model} gave {len(vector)} dimensions instead of {self._dims}")
+        try:
+            norm = math.hypot(*vector)
+        except (TypeError, OverflowError):
+            norm = math.nan
+        if not 0.0 < norm < math.inf:
+            raise ValueError(f"{self.model} gave a vector {'of zeros' if norm == 0.0 else 'with NaN in it'}")
+        self._dims = len(vector)
+        return [x / norm for x in vector]
+
+    def _report(self, problem: str) -> None:
+        self.problem = problem
+        log.warning("%s", problem)
+
+
+class _Call:
+    """The texts of one call, and what has become of them so far."""
+
+    def __init__(self, texts: list[str], role: str, timeout: float, seconds: float) -> None:
+        self.role = role
+        self.timeout = timeout  # seconds of one request
+        self.deadline = time.monotonic() + seconds  # of all requests together
+        self.sent = {text: text for text in texts}  # as much of each text as the model takes
+        self.vectors: dict[str, list[float]] = {}
+        self.left_out: list[str] = []  # reasons
+        self.strikes = 0
+
+
+def _backoff(attempt: int) -> float:
+    """Seconds before the next try: about 1, 2, 4, never quite the same for two clients."""
+    from random import random
+
+    return float(2 ** (attempt - 1)) * (0.75 + random() / 2)
+
+
+def by_index(reply: Any, server: Server) -> list[Any]:
+    """The vectors of a reply in the form of OpenAI and Voyage, in the order of the texts. Raises Failure for another form.
+
+    `{"data": [{"index": 1, "embedding": b}, {"index": 0, "embedding": a}]} -> [a, b]`
+    """
+    try:
+        vectors = {item.get("index", i): item["embedding"] for i, item in enumerate(reply["data"])}
+        return [vectors[i] for i in range(len(reply["data"]))]
+    except (AttributeError, LookupError, TypeError) as error:
+        raise server.nonsense() from error

@@ -1,0 +1,270 @@
+"""One HTTP request to an embedding server, and what a failure means. Knows nothing of vectors.
+
+A reply is judged by its words before its status: Ollama answers 400 to a text that is too long and also when its runner has
+just crashed. `requests` is imported only when something listens, so that a server that is down costs no time.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import requests
+
+    from . import loopback
+
+CONNECT_TIMEOUT = 3.0  # seconds
+NO_ANSWER = f"no answer within {CONNECT_TIMEOUT:g} s"
+REST = 30.0  # seconds for which a server that kept us waiting in vain is left alone
+SAID = 200  # characters of a server's own words that are worth repeating
+
+STOP = "stop"  # nothing will work: no server, no model, no key
+BUSY = "busy"  # nothing works now, all may work later: a rate limit, a restart
+RETRY = "retry"  # the server stumbled, or a text makes it stumble
+LONG = "long"  # a text, or all of them together, is too long
+TEXT = "text"  # the server will not take this text
+
+# What servers say, searched without regard to case; compiled when first needed.
+TOO_LONG = (
+    r"exceed\w* .*(context|tokens)|maximum context|context length|too large|too long|too many tokens"
+    r"|must have less than|tokens per (request|submitted batch)|payload size exceeds"
+)
+STUMBLED = (
+    r"\bEOF\b|connection refused|connection reset|broken pipe|health resp|socket address|server busy|no longer running"
+    r"|unexpected server status"
+)
+NOT_A_NUMBER = r"NaN or Inf|unsupported value"
+KEY_REFUSED = r"(invalid|incorrect|missing) api key|api key not valid"
+RETRY_IN = r"retry in ([0-9.]+) ?s"
+
+
+class Failure(Exception):
+    """Why there is no answer: one of the kinds above, the reason in one line, and for how many seconds not to ask again."""
+
+    def __init__(self, kind: str, reason: str, wait: float = 0.0) -> None:
+        super().__init__(reason)
+        self.kind, self.reason, self.wait = kind, reason, wait
+
+
+class Server:
+    """An embedding server by its URL. Its key is read from an environment variable; it is sent only there and never shown.
+
+    `explain(status, words)` may know better than this module what a reply other than 200 means. `hint` follows "cannot
+    connect" in messages. `key_header` is the name of the header and what stands before the key.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        key_variable: str,
+        *,
+        needs_key: bool = False,
+        key_header: tuple[str, str] = ("Authorization", "Bearer "),
+        hint: str = "",
+        explain: Callable[[int, str], Failure | None] = lambda status, words: None,
+    ) -> None:
+        scheme, _, rest = url.partition("://")
+        netloc, slash, path = rest.partition("/")
+        self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"  # fit to be shown: without a password
+        self.name = f"{name} at {self.place}"
+        self._url, self._explain = url, explain
+        self._hint = hint or ("is this machine online?" if needs_key else "is it running?")
+        self._key_variable, self._needs_key, self._key_header = key_variable, needs_key, key_header
+        self._key = ""
+        self._session: requests.Session | loopback.Session | None = None
+        self._answered = False
+
+    def call(self, path: str, payload: object = None, *, silence: float, patient: bool = False) -> Any:
+        """The JSON of the reply to a POST, or to a GET if there is no payload. Raises Failure.
+
+        `silence` is how many seconds without a byte are too many. If `patient`, a refused connection to a server that
+        has answered before counts as a restart.
+        """
+        method, body = ("GET", None) if payload is None else ("POST", json.dumps(payload).encode())
+        session = self._session = self._session or self._connect()
+        try:
+            response = session.request(
+                method,
+                self._url + path,
+                data=body,
+                headers={"Content-Type": "application/json"},
+                timeout=(CONNECT_TIMEOUT, silence),
+                allow_redirects=False,
+            )
+        except (OSError, ValueError) as error:  # requests' errors are OSErrors; of a strange URL, ValueErrors too
+            raise self._unreached(error, patient and self._answered) from error
+        if response.status_code != 200:
+            raise self._refused(response)
+        self._answered = True
+        try:
+            return json.loads(response.content)
+        except (ValueError, RecursionError) as error:
+            raise self.nonsense() from error
+
+    def nonsense(self) -> Failure:
+        """The failure for a reply of status 200 that does not hold the expected JSON."""
+        kind = self.name.partition(" at ")[0]
+        return Failure(STOP, f"{self.place} answers, but not as {kind} does; is the URL right?")
+
+    def close(self) -> None:
+        """Close idle connections; the next call opens a new one. A call in another thread is left to end by itself."""
+        session, self._session, self._answered = self._session, None, False
+        if session:
+            session.close()
+
+    def _connect(self) -> "requests.Session | loopback.Session":
+        self._key = os.environ.get(self._key_variable, "").strip()
+        if self._needs_key and not self._key:
+            raise Failure(STOP, f"{self._key_variable} is not set; export it, or choose another provider")
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise Failure(STOP, f"{self._key_variable} holds characters that cannot be part of a key")
+        host, port = _address(self.place)
+        here = host in ("localhost", "::1") or host.startswith("127.")
+        if here and self.place.startswith("http://"):
+            from . import loopback
+
+            signed = {self._key_header[0]: self._key_header[1] + self._key} if self._key else {}
+            return loopback.Session(self._url, host, port, signed)
+        import requests
+
+        session = requests.Session()
+        session.trust_env = not here  # a proxy has no business between a machine and itself
+        if self._key:
+            session.auth = self._sign  # a plain header would be overridden by a ~/.netrc
+        return session
+
+    def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":
+        header, scheme = self._key_header
+        request.headers[header] = scheme + self._key
+        return request
+
+    def _down(self, why: str, kind: str = STOP, wait: float = 0.0) -> Failure:
+        return Failure(kind, f"cannot connect to {self.name} ({why}); {self._hint}", wait)
+
+    def _unreached(self, error: Exception, may_restart: bool) -> Failure:
+        if not isinstance(error, OSError) or not hasattr(error, "request"):
+            return self._unreached_here(error, may_restart)
+        from requests import exceptions
+        from urllib3.exceptions import NewConnectionError
+
+        reason = getattr(error.args[0], "reason", None) if error.args else None
+        if isinstance(error, exceptions.SSLError):
+            return Failure(STOP, f"{self.name} has a certificate that is not trusted, or does not speak https")
+        if isinstance(error, exceptions.ProxyError):
+            return Failure(STOP, f"the proxy of HTTPS_PROXY or HTTP_PROXY does not lead to {self.name}; use NO_PROXY")
+        if isinstance(error, exceptions.ConnectTimeout):
+            return self._down(NO_ANSWER, wait=REST)
+        if isinstance(reason, NewConnectionError):
+            if "refused" in str(reason):
+                return self._down("connection refused", BUSY if may_restart else STOP)
+            return self._down("no such host" if "resol" in str(reason).lower() else "no way there")
+        if isinstance(error, exceptions.ConnectionError | exceptions.ChunkedEncodingError):
+            return Failure(RETRY, f"{self.name} broke off the connection")
+        return Failure(STOP, f"{self.place} is not an address that can be asked ({type(error).__name__})")
+
+    def _unreached_here(self, error: Exception, may_restart: bool) -> Failure:
+        from . import loopback
+
+        if isinstance(error, loopback.ConnectTimeout):
+            return self._down(NO_ANSWER, wait=REST)
+        if isinstance(error, ConnectionRefusedError):
+            return self._down("connection refused", BUSY if may_restart else STOP)
+        if isinstance(error, ConnectionError):
+            return Failure(RETRY, f"{self.name} broke off the connection")
+        return self._down(str(error))
+
+    def _refused(self, response: "requests.Response | loopback.Response") -> Failure:
+        status = response.status_code
+        words = self._words(response.content)
+        said = f"{self.name} answered {status}" + (f": {words}" if words else "")
+        if 300 <= status < 400:
+            target = response.headers.get("Location", "elsewhere").partition("?")[0].rpartition("@")[2]
+            return Failure(STOP, f"{self.place} redirects to {_tidy(target)}; that is not followed: name the final URL")
+        if failure := self._explain(status, words):
+            return failure
+        if status == 429:
+            kind = STOP if b"insufficient_quota" in response.content else BUSY
+            return Failure(kind, said, _wait(response.headers.get("Retry-After", ""), words))
+        if status == 401 or (status < 500 and _found(KEY_REFUSED, words)):
+            return Failure(STOP, f"{self.name} refused the key; is {self._key_variable} right?")
+        if status == 413 or _found(TOO_LONG, words):
+            return Failure(LONG, said)
+        if _found(NOT_A_NUMBER, words):
+            return Failure(TEXT, said)
+        if status in (403, 404, 405, 501):
+            return Failure(STOP, said)
+        if status >= 500 or status in (408, 409, 499) or _found(STUMBLED, words):
+            return Failure(RETRY, said)
+        return Failure(TEXT, said)
+
+    def _words(self, body: bytes) -> str:
+        """The message in a reply of any shape, in one line without control characters."""
+        text = body.decode("utf-8", "replace")
+        try:
+            reply = json.loads(text)
+            for key in ("error", "message", "detail", "msg"):  # {"error": {"message": …}}, {"detail": [{"msg": …}]}
+                reply = reply[0] if isinstance(reply, list) and reply else reply
+                reply = reply.get(key, reply) if isinstance(reply, dict) else reply
+            text = reply if isinstance(reply, str) else json.dumps(reply)
+        except (ValueError, RecursionError):
+            if text.lstrip().startswith("<"):
+                return "a page of HTML"
+        if self._key:
+            text = text.replace(self._key, "***")
+        return _tidy(text)
+
+
+def within(seconds: float, work: Callable[[], Any]) -> Any:
+    """What `work` returns or raises. If it takes longer, raises TimeoutError; its thread then ends by itself.
+
+    A socket's own time-out starts again with every byte and does not cover the look-up of a host name.
+    """
+    from threading import Thread
+
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except Exception as error:
+            outcome.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(max(0.0, seconds))
+    if not outcome:
+        raise TimeoutError
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]
+
+
+def _tidy(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:SAID]
+
+
+def _found(pattern: str, words: str) -> re.Match[str] | None:
+    return re.search(pattern, words, re.IGNORECASE)
+
+
+def _wait(retry_after: str, words: str) -> float:
+    """Seconds that a server asks us to wait; 0 if it does not say so in seconds."""
+    found = _found(RETRY_IN, words)
+    try:
+        seconds = float(retry_after or (found.group(1) if found else 0))
+    except ValueError:
+        return 0.0
+    return seconds if 0.0 <= seconds < 86400.0 else 0.0
+
+
+def _address(url: str) -> tuple[str, int]:
+    """`https://[::1]/v1 -> ("::1", 443)`"""
+    scheme, _, rest = url.partition("://")
+    netloc = rest.partition("/")[0]
+    host, colon, port = netloc.rpartition(":")
+    if not colon or "]" in port:
+        host, port = netloc, ""
+    return host.strip("[]").lower(), int(port) if port.isdecimal() else 443 if scheme == "https" else 80

@@ -1,0 +1,31 @@
+"""Vectors from Voyage AI. Format: docs.voyageai.com/reference/embeddings-api; the server writes the prompts itself."""
+
+from typing import Any
+
+from .base import BaseEmbedder, by_index
+from .transport import Server
+
+
+class VoyageEmbedder(BaseEmbedder):
+    """The key is that of VOYAGE_API_KEY. A request takes 1,000 texts, once 128, and 120,000 tokens of large models."""
+
+    provider = "voyage"
+    batch_size = 128
+    _server: Server
+
+    def __init__(
+        self,
+        base_url: str = "https://api.voyageai.com/v1",
+        model: str = "voyage-4",
+        cache_size: int = 256,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, cache_size, **options)
+        self.base_url = base_url.rstrip("/")
+        self._server = Server("Voyage", self.base_url, "VOYAGE_API_KEY", needs_key=True)
+
+    def _request(self, texts: list[str], role: str) -> Any:
+        payload: dict[str, Any] = {"model": self.model, "input": texts, "input_type": role, "truncation": False}
+        if self.wanted_dims:
+            payload["output_dimension"] = self.wanted_dims
+        return by_index(self._call("/embeddings", payload, role), self._server)

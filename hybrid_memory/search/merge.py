@@ -1,0 +1,65 @@
+"""Merge two rankings into one by weight. Pure."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def fused(
+    keyword: Sequence[tuple[Key, float]],
+    vector: Sequence[tuple[Key, float]],
+    keyword_weight: float,
+    vector_weight: float,
+    filled: Iterable[tuple[Key, float]] = (),
+) -> dict[Key, tuple[float, str]]:
+    """The weighted sum of the scores of both lists, each list divided by its maximum; and which lists retrieved the item.
+
+    A list whose maximum is not above 0 is left as it is. `filled` are scores of the vector list for items that only the keyword
+    list retrieved: they add to the scores of those, unless they are negative, and change nothing else.
+
+    keyword [a 4, b 2], vector [b 0.5] -> b 0.3 * 2/4 + 0.7 * 0.5/0.5 = 0.85 "hybrid", a 0.3 * 4/4 = 0.3 "keyword"
+    """
+    merged = {key: (keyword_weight * score, "keyword") for key, score in _divided(keyword, keyword)}
+    for key, score in _divided(vector, vector):
+        of_keyword = merged.get(key)
+        if of_keyword is None:
+            merged[key] = (vector_weight * score, "vector")
+        else:
+            merged[key] = (of_keyword[0] + vector_weight * score, "hybrid")
+    for key, score in _divided(filled, vector):
+        of_keyword = merged.get(key)
+        if of_keyword is not None and of_keyword[1] == "keyword":
+            merged[key] = (of_keyword[0] + vector_weight * max(score, 0.0), "keyword")
+    return merged
+
+
+def _divided(scores: Iterable[tuple[Key, float]], whole: Sequence[tuple[Key, float]]) -> Iterable[tuple[Key, float]]:
+    """The scores divided by the maximum of the whole list."""
+    top = max((score for _, score in whole), default=0.0)
+    return ((key, score / top if top > 0 else score) for key, score in scores)
+
+
+def order(score: float, doc_id: str, chunk_id: str) -> tuple[float, str, int, str]:
+    """Sorts best first; equal scores by document, then by the order of its chunks."""
+    return -score, doc_id, len(chunk_id), chunk_id
+
+
+def merge_results(
+    keyword_results: Sequence[Mapping[str, Any]],
+    vector_results: Sequence[Mapping[str, Any]],
+    keyword_weight: float = 0.3,
+    vector_weight: float = 0.7,
+) -> list[dict[str, Any]]:
+    """Two lists of results (dicts with doc_id, chunk_id and score) merged into one as `fused` does; best first."""
+    by_key = {_key(result): result for result in (*vector_results, *keyword_results)}
+    keyword, vector = ([(_key(found), found["score"]) for found in results] for results in (keyword_results, vector_results))
+    merged = [
+        {**by_key[key], "score": score, "source": source}
+        for key, (score, source) in fused(keyword, vector, keyword_weight, vector_weight).items()
+    ]
+    return sorted(merged, key=lambda result: order(result["score"], result["doc_id"], result["chunk_id"]))
+
+
+def _key(result: Mapping[str, Any]) -> tuple[str, str]:
+    return result["doc_id"], result["chunk_id"]

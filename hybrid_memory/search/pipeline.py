@@ -1,0 +1,178 @@
+"""One search from a query to an answer: the two legs, then the stages.
+
+A stage is a function from hits and the context of the search to hits, best first. It may be lazy: later stages take only as
+many hits as they need. To add a stage, write the function and give it a place in STAGES; one that may take long, such as a
+call to a server, also goes into SLOW_STAGES.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..storage.rows import Scores
+from .age import aged
+from .confidence import with_confidence
+from .context import Context
+from .evidence import with_evidence
+from .hit import Answer, Hit, Request
+from .legs import Legs, estimated
+from .limits import confident_enough, limited, same_text_once, scoring_enough
+from .merge import fused, order
+from .query_vector import query_vector
+from .results import load, result
+
+if TYPE_CHECKING:
+    from ..config import Settings
+    from ..embedding.protocol import Embedder
+    from ..storage.protocol import KeywordIndex, Storage
+    from ..text.query import Query
+
+Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
+
+CANDIDATES = 100  # of each leg, whatever the limit, so that the first results do not change with it
+LOOKUP_WEIGHTS = (0.7, 0.3)  # of keywords and vectors, for a query that is an identifier or a document's name
+BUILTIN_WEIGHTS = (0.5, 0.5)  # the built-in model's cosines tell less than those of a model that reads whole sentences
+
+
+def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
+    """The candidates with the weighted sum of both legs' scores."""
+    legs = context.legs
+    scores = fused(legs.by_keyword or [], legs.by_vector or [], *legs.weights, legs.filled)
+    found = list(hits)
+    for hit in found:
+        hit.score, hit.source = scores[hit.id]
+    return sorted(found, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
+
+
+STAGES: list[Stage] = [
+    merged,
+    with_evidence,
+    scoring_enough,
+    aged,
+    same_text_once,
+    with_confidence,
+    confident_enough,
+    limited,
+]
+SLOW_STAGES: frozenset[Stage] = frozenset()  # these, and all stages after them, run when the store's snapshot is closed
+
+
+class Search:
+    """Answers queries from a store. `embedder` gives the embedder, or None; it is asked as late as possible."""
+
+    def __init__(self, storage: "Storage", settings: "Settings", embedder: "Callable[[], Embedder | None]") -> None:
+        self._storage, self._settings, self._embedder = storage, settings, embedder
+
+    def answer(self, query: "Query", request: Request) -> Answer:
+        """The best results. Raises EmbedderError in the mode "vector" if the query could not be embedded; in the mode "hybrid"
+        that is a warning, and keywords answer. Raises QueryError for an expression that is not valid.
+        """
+        started = time.perf_counter()
+        # First, because a slow server must not hold a snapshot of the database.
+        vector, problem = query_vector(self._storage, self._settings, self._embedder, query, request.mode)
+        timings = {"embedding": time.perf_counter() - started}
+        with self._storage.snapshot(), self._selection(request, timings) as chosen:
+            index = self._storage.keyword(chosen)
+            legs = self._legs(query, vector, request, index, chosen, timings)
+            with _timed("merge", timings):
+                context = Context(query, request, self._half_life(request), legs, self._storage, index)
+                quick, slow = _split(STAGES)
+                hits = _through(quick, self._candidates(legs), context)
+                load(self._storage, hits, request.context)
+                missed = [] if hits else sorted(context.refused, key=lambda hit: -hit.confidence)[:1]
+                load(self._storage, missed, 0)
+        hits = _through(slow, hits, context)
+        results = [result(hit, legs, explain=request.explain) for hit in hits]
+        timings["total"] = time.perf_counter() - started
+        warnings = [problem] if problem else []
+        if not missed:
+            return Answer(results, warnings, timings)
+        miss = result(missed[0], legs, explain=False)
+        least = f"nothing reaches confidence {request.min_confidence:g}"
+        warnings.append(f"{least}; the nearest is {miss['citation']} with {miss['confidence']:g}")
+        return Answer(results, warnings, timings, miss)
+
+    def _half_life(self, request: Request) -> float:
+        configured: float = self._settings["half_life_days"]
+        return configured if request.half_life_days is None else request.half_life_days
+
+    @contextmanager
+    def _selection(self, request: Request, timings: dict[str, float]) -> Iterator[str | None]:
+        """The name of the selection that the filters leave, None without filters."""
+        if request.filters is None:
+            yield None
+            return
+        started = time.perf_counter()
+        with self._storage.selection(request.filters, request.today) as chosen:
+            timings["filter"] = time.perf_counter() - started
+            yield chosen
+
+    def _legs(
+        self,
+        query: "Query",
+        vector: list[float] | None,
+        request: Request,
+        index: "KeywordIndex",
+        chosen: str | None,
+        timings: dict[str, float],
+    ) -> Legs:
+        """`vector` is None where keywords alone are to answer, [] where nothing can be near."""
+        depth = max(CANDIDATES, request.limit)
+        by_keyword: Scores | None = None
+        by_vector: Scores | None = None
+        is_name = False
+        filled: Scores = []
+        sample: dict[int, float] = {}
+        with _timed("keyword", timings):
+            if request.mode != "vector":
+                ranked = index.ranked(query, depth)
+                by_keyword, is_name = ranked.scores, ranked.is_name
+        with _timed("vector", timings):
+            if vector is not None and self._embedder():
+                vectors = self._storage.vectors(chosen)
+                by_vector = vectors.nearest(vector, depth, exact=request.exact)
+                found = dict(by_vector)
+                filled = list(vectors.cosines(vector, [id for id, _ in by_keyword or [] if id not in found]).items())
+                sample = vectors.sample(vector)
+        cosine = dict([*(by_vector or []), *filled])
+        filled += estimated(by_keyword, by_vector, cosine)
+        weights = self._weights(by_keyword, by_vector, is_name or query.is_identifier)
+        return Legs(by_keyword, by_vector, filled, dict(by_keyword or []), cosine, sample, weights)
+
+    def _weights(self, by_keyword: Scores | None, by_vector: Scores | None, is_lookup: bool) -> tuple[float, float]:
+        """The weights of both legs; all for the only leg that ran. A name is looked up by its letters: keywords weigh more."""
+        if by_keyword is None or by_vector is None:
+            return (1.0, 0.0) if by_vector is None else (0.0, 1.0)
+        weights = self._settings["keyword_weight"], self._settings["vector_weight"]
+        if not self._settings.chosen & {"keyword_weight", "vector_weight"}:
+            embedder = self._embedder()
+            if is_lookup and by_keyword:
+                weights = LOOKUP_WEIGHTS
+            elif embedder and embedder.provider == "builtin":
+                weights = BUILTIN_WEIGHTS
+        return weights[0] / sum(weights), weights[1] / sum(weights)
+
+    def _candidates(self, legs: Legs) -> list[Hit]:
+        """A hit for every chunk that either leg found and that still exists."""
+        ids = dict.fromkeys(id for leg in (legs.by_keyword, legs.by_vector) for id, _ in leg or [])
+        return [Hit(*row) for row in self._storage.chunks.candidates(ids)]
+
+
+def _split(stages: list[Stage]) -> tuple[list[Stage], list[Stage]]:
+    """The stages before the first slow one, and the others."""
+    first = next((number for number, stage in enumerate(stages) if stage in SLOW_STAGES), len(stages))
+    return stages[:first], stages[first:]
+
+
+def _through(stages: list[Stage], hits: Iterable[Hit], context: Context) -> list[Hit]:
+    for stage in stages:
+        hits = stage(hits, context)
+    return list(hits)
+
+
+@contextmanager
+def _timed(part: str, timings: dict[str, float]) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    timings[part] = time.perf_counter() - started

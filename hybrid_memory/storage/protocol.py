@@ -1,0 +1,290 @@
+"""What the rest of the program may ask of a store. An engine implements `Storage` and the parts it is made of.
+
+Nothing but this is used outside of an engine. Methods that write need an open `transaction`, unless they say otherwise; those
+that read see one state of the store inside a `snapshot`. Raises StoreError for what is wrong with the file, disk or server.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import date
+from typing import Any, Protocol
+
+from ..documents.document import Prepared
+from ..text.query import Query
+from .document_rows import DocumentRow, Neighbour, Pending, SourceFile
+from .filters import Filters
+from .rows import ChunkRow, Coverage, Identity, Ranked, Scores, Vectors
+from .source import Source, StoredDocument
+
+
+class GrowingDocument(Protocol):
+    """A document that grows at its end: its first chunks stay as they are, only what comes after them is written.
+
+    First `spool`, outside of a transaction; then `write`, inside one; then `close`. Embeddings are not looked up: the new
+    chunks are pending.
+    """
+
+    def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
+        """Take the rows of all chunks of the document, and keep those that are new. Gives the number of all."""
+
+    def write(self, row: Mapping[str, Any]) -> int | None:
+        """Write what was spooled. Gives the number of new chunks; None if another process changed the document meanwhile."""
+
+    def close(self) -> None:
+        """Drop what was spooled."""
+
+
+class Documents(Protocol):
+    """The documents and where they came from."""
+
+    def get(self, doc_id: str) -> StoredDocument | None:
+        """The document of this id."""
+
+    def of_collection(self, collection: str) -> dict[str, StoredDocument]:
+        """The documents of a collection that came from files, by id."""
+
+    def from_path(self, path: str) -> list[StoredDocument]:
+        """The documents that came from this file or from below this folder."""
+
+    def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
+        """Write a document with its chunks, in place of the one of the same id. Texts embedded before keep their embedding."""
+
+    def remove(self, *doc_ids: str) -> int:
+        """Remove documents. Gives the number of their chunks."""
+
+    def touch(self, doc_id: str, mtime: float, size: int) -> None:
+        """Note the new time of a file whose content is what it was."""
+
+    def growing(self, doc_id: str) -> GrowingDocument:
+        """A way to write a document that is larger than memory."""
+
+
+class Sources(Protocol):
+    """The folders and files that were ingested."""
+
+    def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
+        """Every source, or those of this collection and path."""
+
+    def check_claim(self, source: Source) -> None:
+        """Raises SourceError if the collection belongs to another folder, whose documents would have the same ids."""
+
+    def news(self, source: Source) -> Source | None:
+        """What is to be remembered of an ingest of this source, with the patterns of earlier ingests; None if nothing is new."""
+
+    def remember(self, source: Source) -> None:
+        """Note how a source was ingested. Gives a folder its collection."""
+
+    def forget(self, source: Source) -> None:
+        """Forget a source."""
+
+
+class Leftovers(Protocol):
+    """Embeddings that left the store in this run, for texts that come back in the same run: swapped files, rotated logs."""
+
+    def collect(self) -> None:
+        """Begin to keep what leaves, inside a transaction."""
+
+    def wanted(self) -> list[tuple[int, bytes, bool]]:
+        """(chunks.id, embedding, whether the text was cut) of some chunks that lack an embedding that left."""
+
+    def close(self) -> None:
+        """Drop what was kept."""
+
+
+class Embeddings(Protocol):
+    """The embeddings of the chunks, which all have one identity."""
+
+    def identity(self) -> Identity | None:
+        """Who made the embeddings; None before the first."""
+
+    def set_identity(self, identity: Identity) -> None:
+        """Say who makes the embeddings from now on."""
+
+    def known(self, hashes: Iterable[bytes]) -> Vectors:
+        """The embeddings that the store has of these texts, by content hash."""
+
+    def pending(self, before: int, batch: int, *, tried: bool) -> list[Pending]:
+        """At most `batch` chunks without an embedding whose id is below `before`, the newest first.
+
+        `tried`: also chunks that were marked as unembeddable.
+        """
+
+    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
+        """Those of the batch that no other process has changed or embedded meanwhile."""
+
+    def count_pending(self) -> int:
+        """How many chunks wait for an embedding."""
+
+    def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
+        """Give chunks their embeddings: (chunks.id, embedding, whether the text was cut to fit the model)."""
+
+    def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
+        """Mark the texts that have no embedding as ones that the model can never embed."""
+
+    def discard_all(self) -> None:
+        """Give up all embeddings, their identity and all marks."""
+
+    def leftovers(self) -> Leftovers:
+        """Keep the embeddings that leave the store in this run."""
+
+
+class KeywordIndex(Protocol):
+    """The keyword leg, for one state of the store."""
+
+    def ranked(self, query: Query, limit: int) -> Ranked:
+        """The best chunks. Raises QueryError for an expression that is not valid."""
+
+    def coverage(self, query: Query, ids: Collection[int]) -> Mapping[int, Coverage]:
+        """The coverage of each of these chunks."""
+
+
+class VectorIndex(Protocol):
+    """The vector leg."""
+
+    def nearest(self, vector: Sequence[float], limit: int, *, exact: bool = False) -> Scores:
+        """The chunks with the greatest cosine above 0. `exact` compares every embedding."""
+
+    def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
+        """The cosine of each of these chunks that has an embedding."""
+
+    def sample(self, vector: Sequence[float]) -> dict[int, float]:
+        """The cosines of a few chunks from all over the store."""
+
+
+class QueryCache(Protocol):
+    """The embeddings of earlier queries. Needs no transaction, and waits for no other writer."""
+
+    def vector(self, identity: Identity, query: str, embed: Callable[[str], list[float]]) -> list[float]:
+        """The embedding of a query: the one that is kept, else what `embed` gives, which is then kept if nobody else writes."""
+
+
+class Chunks(Protocol):
+    """What a search reads of chunks and their documents."""
+
+    def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
+        """(chunks.id, doc_id, chunk_id, text) of chunks; one that was deleted meanwhile is missing."""
+
+    def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
+        """Chunks with their documents, by id."""
+
+    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int]]:
+        """Document id, first and last line of each chunk."""
+
+    def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
+        """The dates of those of these documents that have one."""
+
+    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
+        """The chunk and up to `count` chunks of its document on either side."""
+
+    def count(self) -> int:
+        """How many chunks there are."""
+
+
+class Catalog(Protocol):
+    """What is read of documents: one of them, lists, counts."""
+
+    def by_id(self, doc_id: str) -> str | None:
+        """The id, if there is such a document."""
+
+    def by_path(self, *paths: str) -> str | None:
+        """The id of the document whose file has one of these two paths."""
+
+    def by_tail(self, tail: str) -> list[str]:
+        """The ids that end so."""
+
+    def ids(self) -> list[str]:
+        """The ids of all documents."""
+
+    def document(self, doc_id: str) -> DocumentRow:
+        """A document that exists."""
+
+    def listing(self, filters: Filters | None, limit: int) -> tuple[int, list[dict[str, Any]]]:
+        """How many documents fulfil the filters, and the first of them, newest date first. Raises ValueError for a bad date."""
+
+    def names(self) -> list[tuple[str, str | None, bool]]:
+        """Id and collection of every document, and whether it came from a file."""
+
+    def source_files(self) -> list[SourceFile]:
+        """The files of all documents that came from one."""
+
+    def counts(self) -> dict[str, int]:
+        """The counts that `stats` gives, and the size of the store in bytes."""
+
+
+class Checks(Protocol):
+    """What may be inconsistent."""
+
+    def engine(self) -> tuple[str, str]:
+        """Name and version of the engine; and what to do if it is too old, else ""."""
+
+    def integrity(self) -> list[str]:
+        """What is damaged in the file."""
+
+    def keyword_index(self) -> tuple[bool, str]:
+        """Whether the keyword index is intact, and what was found."""
+
+    def keyword_index_differences(self) -> tuple[int, int]:
+        """How many chunks are not in the keyword index, and how many of its rows have no chunk."""
+
+    def without_document(self) -> list[str]:
+        """The document ids of chunks that have no document."""
+
+    def miscounted(self) -> list[str]:
+        """The documents that have more or fewer chunks than they should have."""
+
+    def vectors(self) -> list[str]:
+        """What does not agree between embeddings and the vector index."""
+
+
+class Storage(Protocol):
+    """A store that is open."""
+
+    @property
+    def path(self) -> str:
+        """The file, or another name that users know the store by."""
+
+    @property
+    def documents(self) -> Documents: ...
+    @property
+    def sources(self) -> Sources: ...
+    @property
+    def embeddings(self) -> Embeddings: ...
+    @property
+    def chunks(self) -> Chunks: ...
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def checks(self) -> Checks: ...
+
+    def keyword(self, chosen: str | None = None) -> KeywordIndex:
+        """The keyword leg over the chunks of a selection, or all. To be used inside one `snapshot`."""
+
+    def vectors(self, chosen: str | None = None) -> VectorIndex:
+        """The vector leg over the chunks of a selection, or all."""
+
+    def query_cache(self, size: int) -> QueryCache:
+        """The embeddings of the `size` queries used last."""
+
+    def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[str]:
+        """The chunks of the documents that fulfil the filters, under a name. Raises ValueError for a bad date."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing is written. Waits for other writers, and raises StoreError if that takes too long."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """One state of the store for all that is read meanwhile, whoever writes. Waits for nobody."""
+
+    def guarded(self, what: str = "cannot read") -> AbstractContextManager[None]:
+        """Raises StoreError in place of the engine's own errors."""
+
+    def waiting(self, seconds: float) -> AbstractContextManager[None]:
+        """Wait for other writers for this long at most."""
+
+    def rebuild_indexes(self) -> None:
+        """Build everything anew that derives from the chunks."""
+
+    def compact(self) -> None:
+        """Give unused space back. Not inside a transaction."""
+
+    def close(self) -> None:
+        """Close the store."""

@@ -1,0 +1,37 @@
+"""The values that a search gets from a store, whatever the engine."""
+
+from typing import Any, NamedTuple
+
+Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
+Vectors = dict[bytes, tuple[bytes, bool]]  # content hash -> encoded embedding, whether the text was cut to fit the model
+Scores = list[tuple[int, float]]  # (chunks.id, score), best first
+
+
+class Ranked(NamedTuple):
+    """What the keyword leg found; `is_name` says that the query is the name of a document."""
+
+    scores: Scores
+    is_name: bool = False
+
+
+class Coverage(NamedTuple):
+    """Which words of the query a chunk has."""
+
+    share: float  # 0 to 1 of all words of the query, each counted by its inverse document frequency
+    terms: list[str]  # the words, folded
+
+
+class ChunkRow(NamedTuple):
+    """A chunk with what is known of its document."""
+
+    doc_id: str
+    chunk_id: str
+    heading: str
+    heading_path: str
+    text: str
+    start_line: int
+    end_line: int
+    path: str | None  # of the source file
+    collection: str | None
+    date: str | None
+    metadata: dict[str, Any]

@@ -1,0 +1,70 @@
+"""A folder or file that was ingested, and how; and what the store remembers of the file of a document."""
+
+import os
+from typing import NamedTuple
+
+from ..documents.formats import format_of
+from ..errors import SourceError
+from ..text.characters import storable_name
+
+
+class StoredDocument(NamedTuple):
+    """A document in the store, with its file as it was when it was indexed; `path` is None for a text that had no file."""
+
+    doc_id: str
+    path: str | None
+    mtime: float  # seconds since 1970
+    size: int  # bytes
+    content_hash: bytes
+    chunking: str
+
+
+class Source(NamedTuple):
+    """A folder or a file that is ingested, and how. `path` has no links; `collection` is what its documents' ids begin with."""
+
+    path: str
+    collection: str | None
+    is_file: bool
+    patterns: tuple[str, ...] | None = ("*.md",)  # None: not known, noted by version 1
+    exclude: tuple[str, ...] = ()
+    follow_symlinks: bool = False
+    keep_missing: bool = False
+
+    def doc_id(self, relative: str) -> str:
+        """The id of the document whose file has this path relative to the folder."""
+        name = storable_name(relative.replace(os.sep, "/"))
+        return name if self.collection is None else f"{self.collection}/{name}"
+
+    def command(self) -> str:
+        """The command that ingests it again in the same way."""
+        from shlex import join
+
+        words = ["hybrid-memory", "ingest", "--path", self.path]
+        for pattern in () if self.patterns == ("*.md",) else self.patterns or ():
+            words += ["--pattern", pattern]
+        for glob in self.exclude:
+            words += ["--exclude", glob]
+        if self.collection != default_collection(self.path, self.is_file, self.patterns or ("*",)):
+            words += ["--collection", str(self.collection)]
+        return join(
+            [*words, *["--follow-symlinks"] * self.follow_symlinks, *["--keep-missing"] * self.keep_missing, "--incremental"]
+        )
+
+
+def default_collection(path: str, is_file: bool, patterns: tuple[str, ...]) -> str | None:
+    """What ids begin with if the user names nothing: the name of a folder, or what the format of all its files prescribes."""
+    names = {format_of(name).collection for name in ([path] if is_file else patterns)}
+    of_format = names.pop() if len(names) == 1 else None
+    return of_format or (None if is_file else storable_name(os.path.basename(path) or "root"))
+
+
+def real_path(path: str) -> str:
+    """The path without links, as the store keeps it. Raises SourceError for "", which would be the working directory."""
+    if not path:
+        raise SourceError("the path is empty")
+    return os.path.realpath(os.path.expanduser(path))
+
+
+def is_in(path: str, top: str) -> bool:
+    """Whether a path is `top` or below it."""
+    return path == top or path.startswith(os.path.join(top, ""))

@@ -1,0 +1,92 @@
+"""What is read of documents: one of them, lists, counts."""
+
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from ..document_rows import DocumentRow, SourceFile
+from .schema import path_from_column, path_to_column
+from .selection import condition
+
+if TYPE_CHECKING:
+    from ..filters import Filters
+
+BY_ID = "select doc_id from documents where doc_id = ?"
+BY_PATH = "select doc_id from documents where source_path in (?, ?) order by doc_id"
+BY_TAIL = "select doc_id from documents where substr(doc_id, -length(:tail)) = :tail order by doc_id"
+ALL_IDS = "select doc_id from documents"
+DOCUMENT = "select source_path, content_hash, content, collection, date from documents where doc_id = ?"
+
+# What is pending comes from its own small index (+ keeps another out); counting what is embedded would read every chunk.
+LIST = """
+with waiting as (select doc_id, count(*) as pending from chunks where embedding is null and not unembeddable group by +doc_id)
+select   doc_id, collection, date, source_path as path, chunk_count as chunks, coalesce(pending, 0) as pending,
+         coalesce(file_size, length(cast(content as blob))) as size,
+         strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') as indexed_at
+from     documents d left join waiting using (doc_id)
+where    {condition}
+order by date desc nulls last, doc_id
+limit    ?
+"""
+TOTAL = "select count(*) from documents d where {condition}"
+NAMES = "select doc_id, collection, source_path is not null from documents"
+
+SOURCE_FILES = """
+select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.chunking, d.collection, f.path
+from   documents d left join folders f on f.collection = d.collection and not f.is_file
+where  d.source_path is not null
+"""
+
+COUNTS = """
+select (select count(*) from documents)                       as doc_count,
+       (select count(*) from chunks)                          as chunk_count,
+       (select count(slot) from chunks)                       as embedded_count,
+       (select count(*) from chunks where embedding is null and not unembeddable) as pending_count,
+       (select count(*) from chunks where embedding is null and unembeddable)     as unembeddable_count,
+       (select count(*) from chunks where truncated)          as truncated_count
+"""
+
+
+class Catalog:
+    """Implements `protocol.Catalog`."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+
+    def by_id(self, doc_id: str) -> str | None:
+        row = self._conn.execute(BY_ID, (doc_id,)).fetchone()
+        return row and str(row[0])
+
+    def by_path(self, *paths: str) -> str | None:
+        row = self._conn.execute(BY_PATH, tuple(map(path_to_column, paths))).fetchone()
+        return row and str(row[0])
+
+    def by_tail(self, tail: str) -> list[str]:
+        return [doc_id for (doc_id,) in self._conn.execute(BY_TAIL, {"tail": tail})]
+
+    def ids(self) -> list[str]:
+        return [doc_id for (doc_id,) in self._conn.execute(ALL_IDS)]
+
+    def document(self, doc_id: str) -> DocumentRow:
+        path, *rest = self._conn.execute(DOCUMENT, (doc_id,)).fetchone()
+        return DocumentRow(path_from_column(path), *rest)
+
+    def listing(self, filters: "Filters | None", limit: int) -> tuple[int, list[dict[str, Any]]]:
+        where, values = condition(self._conn, filters) if filters else ("true", [])
+        cursor = self._conn.execute(LIST.format(condition=where), (*values, limit))
+        names = [column[0] for column in cursor.description]
+        found = [dict(zip(names, row, strict=True)) for row in cursor]
+        (total,) = self._conn.execute(TOTAL.format(condition=where), values).fetchone()
+        return total, [document | {"path": path_from_column(document["path"])} for document in found]
+
+    def names(self) -> list[tuple[str, str | None, bool]]:
+        return [(doc_id, collection, bool(is_file)) for doc_id, collection, is_file in self._conn.execute(NAMES)]
+
+    def source_files(self) -> list[SourceFile]:
+        rows = self._conn.execute(SOURCE_FILES)
+        return [SourceFile._make((row[0], str(path_from_column(row[1])), *row[2:6], path_from_column(row[6]))) for row in rows]
+
+    def counts(self) -> dict[str, int]:
+        cursor = self._conn.execute(COUNTS)
+        counts = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+        pages, page_size = (self._conn.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        return counts | {"db_size_bytes": pages * page_size}

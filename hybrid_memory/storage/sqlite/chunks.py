@@ -1,0 +1,61 @@
+"""What a search reads of chunks and their documents."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from ..rows import ChunkRow
+from .schema import path_from_column
+
+if TYPE_CHECKING:
+    from ..document_rows import Neighbour
+
+CANDIDATES = "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
+
+CHUNK_ROWS = """
+select c.id, c.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
+       d.source_path, d.collection, d.date, d.metadata
+from   chunks c join documents d using (doc_id)
+where  c.id in (select value from json_each(?))
+"""
+PLACES = "select id, doc_id, start_line, end_line from chunks where id in (select value from json_each(?))"
+DATES = "select doc_id, date from documents where date is not null and doc_id in (select value from json_each(?))"
+AROUND = """
+select   c.content, c.start_line, c.end_line, d.chunking
+from     chunks c join documents d using (doc_id)
+where    doc_id = :doc_id and id between :id - :count and :id + :count
+order by id
+"""
+
+COUNT = "select count(*) from chunks"
+
+
+class Chunks:
+    """Implements `protocol.Chunks`."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+
+    def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
+        return self._conn.execute(CANDIDATES, (json.dumps(list(ids)),)).fetchall()
+
+    def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
+        rows = self._conn.execute(CHUNK_ROWS, (json.dumps(list(ids)),))
+        return {
+            row[0]: ChunkRow._make((*row[1:8], path_from_column(row[8]), row[9], row[10], json.loads(row[11]))) for row in rows
+        }
+
+    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int]]:
+        return {id: place for id, *place in self._conn.execute(PLACES, (json.dumps(list(ids)),))}
+
+    def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
+        return dict(self._conn.execute(DATES, (json.dumps(list(doc_ids)),)))
+
+    def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
+        from ..document_rows import Neighbour
+
+        return [Neighbour(*row) for row in self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count})]
+
+    def count(self) -> int:
+        return int(self._conn.execute(COUNT).fetchone()[0])

@@ -1,0 +1,176 @@
+"""Open the SQLite file: create it privately, check its owner and version, switch it to WAL, and explain failures."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...errors import StoreError
+from . import schema
+
+BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
+
+SMALLEST = 512  # bytes of a database that is not empty
+WAYS_OUT = {  # SQLite's codes for what is not our fault
+    sqlite3.SQLITE_CANTOPEN: "; is it a file, and may you read it and write to its folder?",
+    sqlite3.SQLITE_CORRUPT: "; restore a copy, or remove it and ingest again",
+    sqlite3.SQLITE_CORRUPT_VTAB: "; `hybrid-memory reindex` makes the index anew",
+    sqlite3.SQLITE_FULL: "; make room and run the command again",
+    sqlite3.SQLITE_IOERR: "; its disk or file system fails",
+    sqlite3.SQLITE_NOTADB: "; name another file with --db",
+    sqlite3.SQLITE_PERM: "",
+    sqlite3.SQLITE_READONLY: "",
+}
+
+# One statement, because another process may create the tables between two.
+VERSION_AND_OWNER = """
+select user_version, application_id, exists (select 1 from sqlite_schema) from pragma_user_version, pragma_application_id
+"""
+
+
+def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
+    """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600, WAL).
+
+    Opening an up-to-date database writes nothing. Raises StoreError for a file that is missing, damaged, from another program
+    or from a newer version; the file stays as it is.
+    """
+    if path != ":memory:":
+        if create:
+            _create_private(path)
+        elif not os.path.exists(path):
+            raise StoreError(f"no database at {path}; `hybrid-memory ingest --path DIR` makes one")
+    try:
+        conn = _open(path)
+    except sqlite3.DatabaseError as error:
+        raise failure(error, path, "cannot open") or error from error
+    try:
+        if _version(conn, path) < schema.VERSION:
+            _upgrade(conn, path, create)
+    except BaseException as error:
+        conn.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            raise failure(error, path, "cannot open") or error from error
+        raise
+    return conn
+
+
+def failure(error: sqlite3.DatabaseError, path: str, what: str = "cannot write") -> StoreError | None:
+    """What SQLite says about the file, its disk or its lock, in one line with the way out; None for a bug in this program."""
+    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    code = kind & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(f"{path} is being written by another process; try again when that is done")
+    if code not in WAYS_OUT:
+        return None
+    return StoreError(f"{what} {path}: {error}{WAYS_OUT.get(kind, WAYS_OUT[code])}")
+
+
+def _create_private(path: str) -> None:
+    """Make an empty file that only its owner can read; SQLite gives -wal and -shm the same mode."""
+    try:
+        if not os.path.exists(path):
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            os.close(os.open(path, os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StoreError(f"cannot create the database {path}: {error.strerror}") from error
+
+
+def _open(path: str) -> sqlite3.Connection:
+    try:
+        return _configured(sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None))
+    except sqlite3.OperationalError:
+        # A WAL database in a folder where -shm cannot be created. Without a -wal file the database file is complete.
+        if path == ":memory:" or _size(path + "-wal") or os.access(os.path.dirname(path) or ".", os.W_OK):
+            raise
+    uri = f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?immutable=1"
+    return _configured(sqlite3.connect(uri, uri=True, isolation_level=None))
+
+
+def _configured(conn: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        conn.execute("pragma secure_delete = on")
+        conn.execute("pragma synchronous = normal")
+        conn.execute("select 1 from sqlite_schema limit 1").fetchone()
+    except sqlite3.DatabaseError:
+        conn.close()
+        raise
+    return conn
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _version(conn: sqlite3.Connection, path: str) -> int:
+    """The schema version, 0 for an empty file. Raises StoreError for a newer version and for another program's file."""
+    version, application, is_used = conn.execute(VERSION_AND_OWNER).fetchone()
+    if application != schema.APPLICATION_ID and (version or is_used):
+        raise StoreError(f"{path} is a SQLite database of another program; name another file with --db")
+    if version > schema.VERSION:
+        raise StoreError(
+            f"{path} was written by a newer hybrid-memory (schema {version}, this one knows {schema.VERSION}); upgrade this one"
+        )
+    return int(version)
+
+
+def _upgrade(conn: sqlite3.Connection, path: str, create: bool) -> None:
+    if not create and _version(conn, path) == 0:
+        raise StoreError(f"the database {path} is empty; `hybrid-memory ingest --path DIR` fills it")
+    if 0 < _size(path) < SMALLEST:  # SQLite takes such a file for an empty database
+        raise StoreError(f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}")
+    _switch_to_wal(conn)
+    conn.execute("begin immediate")
+    try:
+        version = _version(conn, path)  # another process may have been first
+        if version == 0:
+            schema.create_tables(conn)
+        for step in range(version or schema.VERSION, schema.VERSION):
+            schema.MIGRATIONS[step](conn)
+        conn.execute(f"pragma user_version = {schema.VERSION}")
+        conn.execute("commit")
+    except BaseException:
+        if conn.in_transaction:
+            conn.execute("rollback")
+        raise
+
+
+def _switch_to_wal(conn: sqlite3.Connection) -> None:
+    """Switch the journal to WAL. SQLite says "locked" at once if another process does the same, so this waits itself."""
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            conn.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+@contextmanager
+def one_state(conn: sqlite3.Connection) -> Iterator[None]:
+    """One state of the database for all statements inside, whoever writes meanwhile. Nothing may be written."""
+    if conn.in_transaction:  # the caller's, who sees one state already
+        yield
+        return
+    conn.execute("begin")
+    try:
+        yield
+    finally:
+        conn.execute("rollback")
+
+
+@contextmanager
+def waiting(conn: sqlite3.Connection, seconds: float) -> Iterator[None]:
+    """Wait for other writers for this long at most, in place of BUSY_TIMEOUT."""
+    (before,) = conn.execute("pragma busy_timeout").fetchone()
+    conn.execute(f"pragma busy_timeout = {round(seconds * 1000)}")
+    try:
+        yield
+    finally:
+        conn.execute(f"pragma busy_timeout = {before}")

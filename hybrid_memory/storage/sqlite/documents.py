@@ -1,0 +1,153 @@
+"""Write documents and chunks over all tables, whole or only what was added at the end. Every method needs a transaction."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...documents.document import Prepared
+from ..rows import Vectors
+from ..source import StoredDocument, is_in
+from .embeddings import Embeddings
+from .keyword import FTSIndex
+from .schema import path_from_column, path_to_column
+from .vectors import blocks
+
+PUT_DOCUMENT = """
+insert or replace into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
+                       chunking, chunk_count)
+values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collection, :date, :metadata, :content,
+        :chunking, :chunk_count)
+"""
+
+PUT_CHUNK = """
+insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
+"""
+
+CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
+TOUCH = "update documents set file_mtime = ?, file_size = ? where doc_id = ?"
+
+STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunking from documents"
+OF_COLLECTION = f"{STORED} where collection = ? and source_path is not null"
+OF_FILES = f"{STORED} where source_path is not null"
+OF_ID = f"{STORED} where doc_id = ?"
+
+# What is stored of a document that grows, compared with its chunks as they are now.
+CHUNKS_NOW = """
+select id, chunk_id, heading, start_line, end_line, content_hash
+from   chunks
+where  doc_id = ?
+order  by id
+"""
+COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash")
+KEPT = "select count(*), max(id) from chunks where doc_id = ? and id <= ?"
+AFTER = "select id from chunks where doc_id = ? and id > ?"
+CREATE_SPOOL = """
+create temp table spool (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
+"""
+SPOOL = """
+insert into temp.spool values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
+"""
+MOVE = """
+insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
+select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash from temp.spool order by rowid
+"""
+
+
+class Documents:
+    """Implements `protocol.Documents`."""
+
+    def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings) -> None:
+        self._conn, self._embeddings = conn, embeddings
+
+    def get(self, doc_id: str) -> StoredDocument | None:
+        return next((_stored(row) for row in self._conn.execute(OF_ID, (doc_id,))), None)
+
+    def of_collection(self, collection: str) -> dict[str, StoredDocument]:
+        return {row[0]: _stored(row) for row in self._conn.execute(OF_COLLECTION, (collection,))}
+
+    def from_path(self, path: str) -> list[StoredDocument]:
+        documents = map(_stored, self._conn.execute(OF_FILES))
+        return [document for document in documents if document.path and is_in(document.path, path)]
+
+    def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
+        vectors = {**self._embeddings.known(prepared.texts), **(new_vectors or {})}
+        doc_id = prepared.row["doc_id"]
+        self.remove(doc_id)
+        self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
+        self._conn.executemany(PUT_CHUNK, prepared.chunks)
+        ids = self._conn.execute(CHUNKS_OF, (doc_id,)).fetchall()
+        hashes = (chunk["content_hash"] for chunk in prepared.chunks)
+        items = [(id, *vectors[h]) for (id,), h in zip(ids, hashes, strict=True) if h in vectors]
+        FTSIndex(self._conn).add_document(doc_id)
+        blocks.put(self._conn, items)
+
+    def remove(self, *doc_ids: str) -> int:
+        ids = [id for doc_id in doc_ids for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
+        blocks.drop(self._conn, ids)
+        FTSIndex(self._conn).remove(ids)
+        for table in ("chunks", "documents"):
+            self._conn.executemany(f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids])
+        return len(ids)
+
+    def touch(self, doc_id: str, mtime: float, size: int) -> None:
+        self._conn.execute(TOUCH, (mtime, size, doc_id))
+
+    def growing(self, doc_id: str) -> "GrowingDocument":
+        return GrowingDocument(self._conn, doc_id)
+
+
+class GrowingDocument:
+    """Implements `protocol.GrowingDocument`.
+
+    New chunks are spooled into a temporary table outside of any transaction, so that neither memory nor the time for which
+    the write lock is held depends on the size of the document.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, doc_id: str) -> None:
+        self._conn, self._doc_id = conn, doc_id
+        self._kept, self._last = 0, 0  # how many chunks stay as they are, and the chunks.id of the last of them
+        self._new = 0
+        self._conn.execute(CREATE_SPOOL)
+
+    def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
+        stored = self._conn.execute(CHUNKS_NOW, (self._doc_id,))
+        same = True
+        self._conn.execute("savepoint spool")  # nothing but the temporary database is written
+        try:
+            for chunk in chunks:
+                row = stored.fetchone() if same else None
+                same = row is not None and row[1:] == tuple(chunk[key] for key in COMPARED)
+                if same and row:
+                    self._kept, self._last = self._kept + 1, row[0]
+                else:
+                    self._conn.execute(SPOOL, chunk)
+                    self._new += 1
+        finally:
+            stored.close()
+            self._conn.execute("release spool")
+        return self._kept + self._new
+
+    def write(self, row: Mapping[str, Any]) -> int | None:
+        if self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone() != (self._kept, self._last or None):
+            return None
+        ids = [id for (id,) in self._conn.execute(AFTER, (self._doc_id, self._last))]
+        index = FTSIndex(self._conn)
+        blocks.drop(self._conn, ids)
+        index.remove(ids)
+        self._conn.execute("delete from chunks where doc_id = ? and id > ?", (self._doc_id, self._last))
+        self._conn.execute(PUT_DOCUMENT, _columns(row))
+        self._conn.execute(MOVE)
+        index.add_document(self._doc_id, after=self._last)
+        return self._new
+
+    def close(self) -> None:
+        self._conn.execute("drop table temp.spool")
+
+
+def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "source_path": path_to_column(row["source_path"])}
+
+
+def _stored(row: tuple[str, str | bytes | None, float, int, bytes, str]) -> StoredDocument:
+    return StoredDocument(row[0], path_from_column(row[1]), *row[2:])

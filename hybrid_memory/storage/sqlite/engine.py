@@ -1,0 +1,119 @@
+"""The SQLite engine: one connection, its transactions, and the parts of the store that work on it."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .chunks import Chunks
+from .connection import connect, failure, one_state, waiting
+from .embeddings import Embeddings
+from .keyword import FTSIndex
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from datetime import date
+
+    from ..filters import Filters
+    from .catalog import Catalog
+    from .checks import Checks
+    from .documents import Documents
+    from .query_cache import QueryCache
+    from .sources import Sources
+    from .vectors.index import VectorIndex
+
+
+class SQLiteStorage:
+    """Implements `protocol.Storage`. What few commands need is imported when it is first used."""
+
+    def __init__(self, path: str, *, create: bool = False) -> None:
+        """Raises StoreError for a file that cannot be opened; with `create`, a missing one is made."""
+        self.path = path
+        self.connection = connect(path, create=create)
+        self.chunks = Chunks(self.connection)
+        self.embeddings = Embeddings(self.connection)
+
+    @cached_property
+    def documents(self) -> "Documents":
+        from .documents import Documents
+
+        return Documents(self.connection, self.embeddings)
+
+    @cached_property
+    def catalog(self) -> "Catalog":
+        from .catalog import Catalog
+
+        return Catalog(self.connection)
+
+    @cached_property
+    def sources(self) -> "Sources":
+        from .sources import Sources
+
+        return Sources(self.connection)
+
+    @cached_property
+    def checks(self) -> "Checks":
+        from .checks import Checks
+
+        return Checks(self.connection)
+
+    def keyword(self, chosen: str | None = None) -> FTSIndex:
+        return FTSIndex(self.connection, chosen)
+
+    def vectors(self, chosen: str | None = None) -> "VectorIndex":
+        from .vectors.index import VectorIndex
+
+        return VectorIndex(self.connection, chosen)
+
+    def query_cache(self, size: int) -> "QueryCache":
+        from .query_cache import QueryCache
+
+        return QueryCache(self.connection, size)
+
+    def selection(self, filters: "Filters", today: "date | None" = None) -> "AbstractContextManager[str]":
+        from .selection import selected
+
+        return selected(self.connection, filters, today)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self.guarded("cannot write"):
+            self.connection.execute("begin immediate")
+        try:
+            with self.guarded("cannot write"):
+                yield
+                self.connection.execute("commit")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self.guarded(), one_state(self.connection):
+            yield
+
+    @contextmanager
+    def guarded(self, what: str = "cannot read") -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise failure(error, self.path, what) or error from error
+
+    def waiting(self, seconds: float) -> "AbstractContextManager[None]":
+        return waiting(self.connection, seconds)
+
+    def rebuild_indexes(self) -> None:
+        from .vectors import blocks
+
+        FTSIndex(self.connection).reindex()
+        blocks.rebuild(self.connection)
+
+    def compact(self) -> None:
+        with self.guarded("cannot write"):
+            self.connection.execute("vacuum")
+            self.connection.execute("pragma wal_checkpoint(truncate)")
+
+    def close(self) -> None:
+        self.connection.close()

@@ -1,0 +1,80 @@
+"""Expressions in FTS5's syntax: made from a query's terms, or written by the user (`--fts-syntax`), checked and folded."""
+
+import re
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from ...errors import QueryError
+from ...text.analyzer import fold, tokens
+from ...text.query import Term, phrase
+
+MAX_EXPRESSION = 10_000  # characters
+
+ANY_ROW = "select rowid from chunks_fts where chunks_fts match ? limit 1"
+
+# Compiled only when needed: few searches use this syntax.
+_WORD_OR_STRING = r'("(?:[^"]|"")*"|[\w\x1a\x80-\U0010ffff]+)(\s*\*)?'
+_BLAMED = r'(?s)(?:near "|got "|no such column: )(.*?)"?$'
+
+
+def match_expression(wanted: Iterable[Term]) -> str:
+    """Terms as an FTS5 expression: each a string, joined by OR, so that no character of a query is syntax."""
+    return " OR ".join(f'"{" ".join(term.tokens)}"{" *" if term.prefix else ""}' for term in wanted)
+
+
+def checked_expression(conn: sqlite3.Connection, text: str) -> str:
+    """The expression for MATCH, "" for a blank one. Raises QueryError with the place of what FTS5 does not understand."""
+    if not text.strip():
+        return ""
+    if len(text) > MAX_EXPRESSION:
+        raise QueryError(f"the expression has {len(text):,} characters; at most {MAX_EXPRESSION:,} are understood")
+    if complaint := _complaint(conn, text):
+        raise QueryError(f"{complaint}{_place(conn, complaint, text)}")
+    return " " + folded_expression(text)
+
+
+def folded_expression(text: str) -> str:
+    """The expression with its strings and words folded and cut into tokens as the indexed text is.
+
+    ASCII stays as it is, and with it operators, column names and the numbers of NEAR.
+
+    'heading: "Lỗi 東京" NOT café*' -> 'heading: "Loi 東京" NOT "cafe" *'
+    """
+    return re.sub(_WORD_OR_STRING, _folded, text)
+
+
+def _folded(match: re.Match[str]) -> str:
+    text, star = match[1], match[2]
+    if text.isascii():
+        return match[0]
+    if text.startswith('"'):
+        text = text[1:-1].replace('""', '"')
+    if not tokens(folded := fold(text)):
+        return '""'
+    term = phrase(folded)
+    return f'"{" ".join(term.tokens)}"{" *" if star or term.prefix else ""}'
+
+
+def _complaint(conn: sqlite3.Connection, expression: str) -> str | None:
+    """FTS5's error message. The space in front keeps FTS5 from taking '*reads' for a command to itself."""
+    try:
+        conn.execute(ANY_ROW, (" " + expression,)).fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            raise
+        return str(error)
+    return None
+
+
+def _place(conn: sqlite3.Connection, complaint: str, expression: str) -> str:
+    """Where the error is, as far as FTS5 tells: it names the last token of the shortest beginning that it complains about."""
+    if complaint == "unterminated string":
+        return f", at character {expression.rfind(chr(34)) + 1}"
+    if not (blamed := re.search(_BLAMED, complaint)):
+        return ""
+    if not (token := blamed[1]):
+        return ", at its end"
+    places = [match.start() for match in re.finditer(re.escape(token), expression)]
+    first = bisect_left(places, True, key=lambda at: _complaint(conn, expression[: at + len(token)]) == complaint)
+    return f", at character {places[first if first < len(places) else 0] + 1}"

@@ -1,0 +1,259 @@
+"""Keyword search: the chunks that match a query, ranked by BM25 through FTS5. The only writer of chunks_fts."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, chain
+from math import log
+from typing import Any
+
+from ...text import analyzer
+from ...text.query import Query, Term
+from ..rows import Coverage, Ranked
+from . import schema
+from .coverage import coverage
+from .expression import checked_expression, match_expression
+
+HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT = 2.0, 1.0, 0.25
+K1 = 1.2  # of FTS5's bm25: a term adds less than its idf x (K1 + 1), however often it occurs and whatever the weights
+FIRST_ROWS = 4000  # scored at first: at 100,000 chunks the fastest of 1,000 to 8,000
+PROVEN = 10  # ranks that are exact; with 10, 99.9 % of the best 100 are right at 100,000 chunks, and 100 take a quarter longer
+
+BM25 = f"-bm25(chunks_fts, 0, 0, {HEADING_WEIGHT}, {CONTENT_WEIGHT}, {CONTEXT_WEIGHT})"
+
+# The plus hides the ids from FTS5, which would otherwise run the whole query again for each of them.
+SEARCH = f"""
+select rowid, {BM25} as score
+from   chunks_fts
+where  chunks_fts match :expression {{rows}}
+order  by score desc, rowid
+limit  :limit
+"""
+AMONG = "and +rowid in (select rowid from chunks_fts where chunks_fts match :among)"
+CHOSEN = "and +rowid in (select id from {})"
+
+ROW_COUNTS = """
+select (select count(*) from chunks_fts where chunks_fts match value)
+from   json_each(:expressions)
+order  by key
+"""
+
+AVERAGES = "select block from chunks_fts_data where id = 1"  # fts5_index.c: the first varint is the number of rows
+
+ANY_ROW = "select rowid from chunks_fts where chunks_fts match ? limit 1"
+
+ADD = """
+insert into chunks_fts (rowid, doc_id, chunk_id, heading, content, context)
+values (:id, :doc_id, :chunk_id, :heading, :content, :context)
+"""
+
+DOCUMENT = """
+select c.id, c.chunk_id, c.heading_path, c.content, d.collection, d.metadata
+from   chunks c join documents d using (doc_id)
+where  c.doc_id = :doc_id and c.id > :after
+order  by c.id
+"""
+
+SUBSTRING = """
+select   id, sum(matches) as matches
+from     ({sides})
+where    matches > 0
+group by id
+order by 2 desc, max(size), id
+limit    ?
+"""
+WRITTEN_SIDE = "select rowid as id, {count} as matches, length(content) as size from chunks_fts where true {rows}"
+ORIGINAL_SIDE = "select id, {count} as matches, length(content) as size from chunks where true {rows}"
+LIKE = r"(content like ? escape '\')"
+
+CHUNKS = "select id, doc_id, chunk_id, heading, content from chunks where id in (select value from json_each(?))"
+
+_LIKE_SYNTAX = r"[\\%_]"  # compiled only when needed: few searches get that far
+
+
+class FTSIndex:
+    """The FTS5 index behind a database connection; never commits. `chosen` is a table of the chunks.id to search, None all.
+
+    An index remembers how many chunks have a term, so it is good for one state of the database only.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, chosen: str | None = None) -> None:
+        self._conn = conn
+        self._rows = CHOSEN.format(chosen) if chosen else ""
+        self._search = SEARCH.format(rows=self._rows)
+        self._search_among = SEARCH.format(rows=f"{AMONG} {self._rows}")
+        self._counts: dict[str, int] = {}
+
+    def search(self, query: str, limit: int = 10, *, fts_syntax: bool = False) -> list[dict[str, Any]]:
+        """Chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0), source."""
+        scores = dict(self.ranked(Query(query, fts_syntax=fts_syntax), limit).scores)
+        rows = {row[0]: row for row in self._conn.execute(CHUNKS, (json.dumps(list(scores)),))}
+        return [
+            {"doc_id": row[1], "chunk_id": row[2], "heading": row[3], "text": row[4], "score": score, "source": "keyword"}
+            for score, row in ((score, rows[id]) for id, score in scores.items())
+        ]
+
+    def snippet(self, query: str, limit: int = 10, *, fts_syntax: bool = False) -> list[dict[str, Any]]:
+        """`search` with one more key: `snippet`, the best passage of the original text, the matched words in **asterisks**."""
+        from ...text.highlight import Highlighter
+        from ..stems import stems
+
+        hits = self.search(query, limit, fts_syntax=fts_syntax)
+        highlighter = Highlighter(Query(query), [hit["text"] for hit in hits], stems)
+        return [hit | {"snippet": highlighter.snippet(hit["text"], "**", "**")} for hit in hits]
+
+    def ranked(self, query: Query, limit: int) -> Ranked:
+        """The best `limit` chunks by BM25.
+
+        If the query is a document's path, file name or stem, that document comes first, with scores raised above the others.
+        Where FTS5 finds nothing, the score is the share of the query's fragments that a chunk contains as substrings. An
+        expression in FTS5's syntax is matched as it is, and nothing else is tried; raises QueryError if it is not valid.
+        """
+        if query.fts_syntax:
+            expression = checked_expression(self._conn, query.text)
+            return Ranked(self._rows_of({"expression": expression, "limit": limit}) if expression else [])
+        wanted = query.affordable_terms
+        hits = self._best(wanted, limit) if wanted else []
+        if named := self._named(query.name, wanted, limit):
+            top = hits[0][1] if hits else 0.0
+            hits = [*((id, score + top) for id, score in named.items()), *(hit for hit in hits if hit[0] not in named)][:limit]
+        return Ranked(hits or self._substring_search(query, limit), bool(named))
+
+    def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
+        """For each of these chunks, which words of the query it has."""
+        expressions = [match_expression([term]) for term in query.affordable_words]
+        counts = dict(zip(expressions, self.frequencies(expressions), strict=True))
+        return coverage(self._conn, query, ids, counts, self.size())
+
+    def _rows_of(self, parameters: Mapping[str, Any]) -> list[tuple[int, float]]:
+        return self._conn.execute(self._search, parameters).fetchall()
+
+    def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
+        """The best chunks that match any term. The first PROVEN ranks are exact, the others nearly always.
+
+        Most of the time of a plain search goes into scoring the rows of common words, few of which are among the best. So the
+        rarest terms choose the rows, and all terms score them. A row with none of the rarest terms scores less than the sum of
+        what the other terms can add; if that sum might be enough for the best ranks, the next rarest terms choose rows, too.
+        This is MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations", 1995.
+        """
+        expression = match_expression(wanted)
+        if self.size() <= FIRST_ROWS:
+            return self._rows_of({"expression": expression, "limit": limit})
+        expressions = [match_expression([term]) for term in wanted]
+        counts = self.frequencies(expressions)
+        rows = max(self.size(), *counts)
+        rarest = sorted((count, expression) for count, expression in zip(counts, expressions, strict=True) if count)
+        bounds = [(K1 + 1) * max(log((rows - count + 0.5) / (count + 0.5)), 1e-6) for count, _ in rarest]
+        totals = accumulate(count for count, _ in rarest)
+        needed = 1 + next((i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1)
+        proven = min(PROVEN, limit)
+        chosen = 0
+        hits: list[tuple[int, float]] = []
+        while chosen < needed:
+            among = _any(rarest[chosen:needed]) + (f" NOT {_any(rarest[:chosen])}" if chosen else "")
+            hits += self._conn.execute(self._search_among, {"expression": expression, "among": among, "limit": limit})
+            hits = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
+            chosen, needed = needed, _needed(bounds, hits[proven - 1][1] if len(hits) >= limit else 0.0)
+        return hits
+
+    def size(self) -> int:
+        """The number of chunks, read from FTS5's own statistics instead of counted."""
+        number = 0
+        for byte in self._conn.execute(AVERAGES).fetchone()[0]:
+            number = number << 7 | byte & 0x7F
+            if byte < 0x80:
+                break
+        return number
+
+    def frequencies(self, expressions: Sequence[str]) -> list[int]:
+        """For each expression, how many chunks of the whole store match it."""
+        if new := [expression for expression in expressions if expression not in self._counts]:
+            counts = (count for (count,) in self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(new)}))
+            self._counts.update(zip(new, counts, strict=True))
+        return [self._counts[expression] for expression in expressions]
+
+    def _named(self, name: str, wanted: Sequence[Term], limit: int) -> dict[int, float]:
+        """The BM25 of the first chunks of the documents that have this name."""
+        if not name:
+            return {}
+        term = Term((name,))
+        if not self._conn.execute(ANY_ROW, (match_expression([term]),)).fetchone():
+            return {}
+        parameters = {"expression": match_expression([term, *wanted]), "among": match_expression([term]), "limit": limit}
+        return dict(self._conn.execute(self._search_among, parameters))
+
+    def _substring_search(self, query: Query, limit: int) -> list[tuple[int, float]]:
+        """The last tier: LIKE over every chunk, for what is not a word, such as 'ollam', '→' and '🎉'.
+
+        Words are looked for in the folded text in several spellings, because LIKE ignores case only in ASCII; all else is
+        looked for in the original text.
+        """
+        written, original = query.fragments
+        parameters: list[Any] = []
+        sides = []
+        for side, wanted in ((WRITTEN_SIDE, written), (ORIGINAL_SIDE, original)):
+            spellings = [dict.fromkeys((word, word.lower(), word.upper(), word.title())) for word in wanted]
+            if wanted:
+                count = " + ".join(f"({' or '.join([LIKE] * len(each))})" for each in spellings)
+                sides.append(side.format(count=count, rows=self._rows))
+            parameters += ("%" + re.sub(_LIKE_SYNTAX, r"\\\g<0>", spelling) + "%" for each in spellings for spelling in each)
+        if not sides:
+            return []
+        rows = self._conn.execute(SUBSTRING.format(sides=" union all ".join(sides)), (*parameters, limit))
+        return [(id, matches / (len(written) + len(original))) for id, matches in rows]
+
+    def add_document(self, doc_id: str, after: int = 0) -> None:
+        """Index the document's rows of `chunks` whose id is greater than `after`."""
+        rows = self._conn.execute(DOCUMENT, {"doc_id": doc_id, "after": after})
+        first = rows.fetchone()
+        if not first:
+            return
+        path = doc_id.removeprefix(f"{first[4]}/")
+        path_words = analyzer.searchable(analyzer.stem(path))
+        told_once = " ".join([*analyzer.names(doc_id, path), *map(analyzer.searchable, _values(json.loads(first[5])))])
+        self._conn.executemany(
+            ADD,
+            (
+                {
+                    "id": id,
+                    "doc_id": doc_id,
+                    "chunk_id": chunk_id,
+                    "heading": f"{analyzer.searchable(heading_path)} {path_words}",
+                    "content": analyzer.searchable(content),
+                    "context": analyzer.identifiers(content) + (f" {told_once}" if number == 0 else ""),  # one chunk is enough
+                }
+                for number, (id, chunk_id, heading_path, content, *_) in enumerate(chain([first], rows), bool(after))
+            ),
+        )
+
+    def remove(self, ids: Iterable[int]) -> None:
+        """Take chunks out of the index, by chunks.id."""
+        self._conn.executemany("delete from chunks_fts where rowid = ?", ((id,) for id in ids))
+
+    def reindex(self) -> None:
+        """Build the index anew from `chunks`, even if it is damaged."""
+        schema.create_keyword_index(self._conn)
+        for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
+            self.add_document(doc_id)
+        self._conn.execute("insert into chunks_fts (chunks_fts) values ('optimize')")
+
+
+def _values(metadata: Any) -> list[str]:
+    """All words and numbers in metadata, those in lists included."""
+    if isinstance(metadata, dict | list):
+        return [found for value in (metadata.values() if isinstance(metadata, dict) else metadata) for found in _values(value)]
+    return [] if metadata is None or isinstance(metadata, bool) else [str(metadata)]
+
+
+def _any(counted: Iterable[tuple[int, str]]) -> str:
+    return f"({' OR '.join(expression for _, expression in counted)})"
+
+
+def _needed(bounds: Sequence[float], floor: float) -> int:
+    """How many of the terms must choose rows, so that the terms after them cannot add up to the floor."""
+    needed, rest = len(bounds), 0.0
+    while needed and rest + bounds[needed - 1] < floor:
+        needed -= 1
+        rest += bounds[needed]
+    return needed

@@ -1,0 +1,152 @@
+"""Every table and index of the database, how columns hold paths, and the migrations from older versions."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+
+from ...errors import StoreError
+
+VERSION = 2
+APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
+
+SCHEMA = """
+create table meta (
+    key   text primary key,
+    value text not null
+) without rowid;
+
+create table documents (
+    doc_id       text primary key,
+    source_path  text,                -- absolute; null for documents put in by `store`
+    file_mtime   real,
+    file_size    integer,
+    content_hash blob,                -- of the source's bytes
+    collection   text,
+    date         text,                -- YYYY-MM-DD
+    metadata     text not null default '{}',
+    content      text,                -- of documents that have no file
+    chunking     text not null,       -- how the text was cut; other settings make the document due again
+    chunk_count  integer not null,
+    indexed_at   real not null default (unixepoch('now'))
+) without rowid;
+create index documents_by_collection on documents (collection);
+
+create table chunks (
+    id           integer primary key, -- chunks_fts.rowid; ascending within a document
+    doc_id       text not null,
+    chunk_id     text not null,
+    heading      text not null,
+    heading_path text not null,
+    content      text not null,
+    start_line   integer not null,
+    end_line     integer not null,
+    content_hash blob not null,       -- of the text that is embedded
+    slot         integer unique,      -- place in vector_blocks; null exactly where embedding is
+    truncated    integer not null default 0,
+    created_at   real not null default (unixepoch('now')),
+    embedding    blob,                -- little-endian float32, unit length; last, as it may overflow the page
+    unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
+    unique (doc_id, chunk_id)
+);
+create index chunks_by_content on chunks (content_hash);
+create index chunks_pending on chunks (id) where embedding is null;
+
+create table vector_blocks (
+    block  integer primary key,
+    live   blob not null,             -- one bit a slot
+    center blob not null,
+    planes blob not null
+);
+
+create table query_embeddings (
+    key       blob primary key,       -- hash of identity and query
+    embedding blob not null,
+    used_at   real not null
+) without rowid;
+
+"""
+
+FOLDERS = """
+create table folders (                -- what was ingested, and how; a refresh looks at these
+    collection      text not null,    -- '' for a single file that has none
+    path            text not null,
+    is_file         integer not null,
+    patterns        text,             -- JSON, like exclude; null where version 1 did not note it
+    exclude         text not null default '[]',
+    follow_symlinks integer not null default 0,
+    keep_missing    integer not null default 0,
+    primary key (collection, path)
+) without rowid
+"""
+
+KEYWORD_INDEX = """
+create virtual table chunks_fts using fts5(
+    doc_id unindexed, chunk_id unindexed, heading, content, context,
+    tokenize = 'porter unicode61 remove_diacritics 2'
+)
+"""
+
+# Version 1 noted folders without how they were ingested, and single files not at all: those are the documents from elsewhere.
+FOLDERS_OF_1 = "insert into folders (collection, path, is_file) select collection, path, 0 from folders_1"
+FILES_OF_1 = """
+insert into folders (collection, path, is_file, patterns)
+select coalesce(d.collection, ''), d.source_path, 1, '[]'
+from   documents d left join folders_1 f using (collection)
+where  d.source_path is not null
+and    (f.path is null or instr(cast(d.source_path as blob), cast(f.path || '/' as blob)) <> 1)
+"""
+
+
+def _from_1(conn: sqlite3.Connection) -> None:
+    conn.execute("alter table chunks add column unembeddable integer not null default 0")
+    conn.execute("alter table folders rename to folders_1")
+    conn.execute(FOLDERS)
+    conn.execute(FOLDERS_OF_1)
+    conn.execute(FILES_OF_1)
+    conn.execute("drop table folders_1")
+
+
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1}  # from version n to n + 1
+
+
+def create_tables(conn: sqlite3.Connection) -> None:
+    """Make all tables and indexes of an empty database, inside a transaction."""
+    conn.execute(f"pragma application_id = {APPLICATION_ID}")
+    statement = ""
+    for line in SCHEMA.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            conn.execute(statement)
+            statement = ""
+    conn.execute(FOLDERS)
+    create_keyword_index(conn)
+
+
+def create_keyword_index(conn: sqlite3.Connection) -> None:
+    """Make an empty keyword index in place of the existing one, even a damaged one.
+
+    Raises StoreError if SQLite has no FTS5.
+    """
+    conn.execute("drop table if exists chunks_fts")
+    try:
+        conn.execute(KEYWORD_INDEX)
+    except sqlite3.OperationalError as error:
+        if "fts5" in str(error):
+            raise StoreError("this Python's SQLite is built without FTS5; use a Python whose SQLite has it") from error
+        raise
+    if sqlite3.sqlite_version_info >= (3, 42):
+        conn.execute("insert into chunks_fts (chunks_fts, rank) values ('secure-delete', 1)")
+
+
+def path_to_column(path: str | None) -> str | bytes | None:
+    """Text where the path is Unicode, else the bytes that the file system has."""
+    try:
+        (path or "").encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path or "")
+    return path
+
+
+def path_from_column(value: str | bytes | None) -> str | None:
+    """The inverse of `path_to_column`."""
+    return os.fsdecode(value) if isinstance(value, bytes) else value

@@ -1,0 +1,1 @@
+"""Vector search in SQLite: bit planes propose, exact cosines decide."""

@@ -1,0 +1,224 @@
+"""Keep embeddings and their bit planes in the database, in step with each other, inside the caller's transaction.
+
+An embedding is little-endian float32 of unit length in `chunks.embedding`. `chunks.slot` = 8,192 x block + place says where
+`vector_blocks` has its code (see bitplanes.py), and `live` has a bit for each place in use. All embeddings have the dimension
+of the first one, until the last one is dropped.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
+from math import hypot
+
+from ...vector import FLOAT_BYTES, UNIT, decode_embedding, encode_embedding, unit
+from . import bitplanes
+from .bitplanes import PLACES
+
+EVERY_PLACE = (1 << PLACES) - 1
+SAMPLE = 1024  # embeddings whose mean is the center; more would find no more
+SPARSE = PLACES // 4  # a block with so few live places is moved into another one that has room
+
+LIVE = "select block, live from vector_blocks order by block"
+BLOCK = "select live, planes from vector_blocks where block = ?"
+BLOCKS = "select block, live, center, planes from vector_blocks"
+CENTER = "select center from vector_blocks limit 1"
+SET_LIVE = "update vector_blocks set live = ? where block = ?"
+SET_BLOCK = """
+insert into vector_blocks (block, live, center, planes) values (?, ?, ?, ?)
+on conflict (block) do update set live = excluded.live, planes = excluded.planes
+"""
+DELETE_BLOCK = "delete from vector_blocks where block = ?"
+DELETE_BLOCKS = "delete from vector_blocks"
+
+IN_BLOCK = "select id, embedding, slot from chunks where slot between ? and ?"
+SLOTLESS = "select id, embedding from chunks where embedding is not null and slot is null limit ?"
+SLOTS = "select slot from chunks where id in (select value from json_each(?)) and slot is not null"
+USED_BLOCKS = "select distinct slot / ? from chunks where slot is not null"
+COMMONEST_SIZE = """
+select length(embedding) from chunks where embedding is not null group by 1 order by count(*) desc limit 1
+"""
+SAMPLED = """
+select embedding
+from   chunks
+where  id in (select id from chunks where embedding is not null order by id * 2654435761 % 4294967296 limit ?)
+"""  # from all over the store, and the same each time
+UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
+ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
+
+SET_EMBEDDING = "update chunks set embedding = ?, truncated = ? where id = ?"
+SET_SLOT = "update chunks set slot = ? where id = ?"
+CLEAR = """
+update chunks set embedding = null, slot = null, truncated = 0
+where  id in (select value from json_each(?)) and embedding is not null
+"""
+CLEAR_OTHERS = """
+update chunks set embedding = null, slot = null, truncated = 0
+where  (embedding is not null or slot is not null) and length(embedding) is not ?
+"""
+CLEAR_SLOTS = "update chunks set slot = null where slot between ? and ?"
+
+
+def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[float], bool]]) -> list[int]:
+    """Give chunks their embeddings; a row is (chunks.id, embedding, whether the text was cut to fit the model).
+
+    Returns the ids refused, whose embedding is empty, zero or not finite: they are left without. ValueError, before
+    anything is written, for an embedding that has not the store's dimension.
+    """
+    size = len(read_center(conn)) // FLOAT_BYTES
+    units: dict[int, tuple[bytes, bool]] = {}
+    refused = []
+    for id, embedding, truncated in rows:
+        vector = unit(decode_embedding(embedding) if isinstance(embedding, bytes) else embedding)
+        if vector is None:
+            refused.append(id)
+            continue
+        size = size or len(vector)
+        if len(vector) != size:
+            raise ValueError(f"the embedding of chunk {id} has {len(vector)} dimensions, the others have {size}")
+        units[id] = encode_embedding(vector), truncated
+    drop(conn, [*units, *refused])
+    before = sum(_counts(conn).values())
+    conn.executemany(SET_EMBEDDING, [(data, truncated, id) for id, (data, truncated) in units.items()])
+    if _centerings(before) < _centerings(before + len(units)):
+        rebuild(conn)
+    else:
+        _place(conn, [(id, data) for id, (data, _) in units.items()], read_center(conn))
+    return refused
+
+
+def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
+    """Take their embeddings and slots from chunks. To be called before their rows are deleted."""
+    ids = as_json(chunk_ids)
+    freed = by_block(slot for (slot,) in conn.execute(SLOTS, (ids,)))
+    conn.execute(CLEAR, (ids,))
+    touched = [(block, live) for block, live in conn.execute(LIVE) if block in freed]
+    for block, live in touched:
+        remaining = int.from_bytes(live, "little") & ~bitplanes.mask(freed[block])
+        conn.execute(SET_LIVE, (remaining.to_bytes(len(live), "little"), block))
+    for block, _ in touched:  # only now: chunks move from one to another
+        _compact(conn, block)
+
+
+def rebuild(conn: sqlite3.Connection) -> None:
+    """Make all blocks anew from the embeddings, about the mean of these. Chunks keep their slots.
+
+    Of embeddings of several dimensions the commonest remain; the others are dropped.
+    """
+    (size,) = conn.execute(COMMONEST_SIZE).fetchone() or (0,)
+    conn.execute(CLEAR_OTHERS, (size,))
+    conn.execute(DELETE_BLOCKS)
+    if size:
+        sample = conn.execute(SAMPLED, (SAMPLE,))
+        center = encode_embedding(bitplanes.mean(decode_embedding(data) for (data,) in sample))
+        for (block,) in conn.execute(USED_BLOCKS, (PLACES,)).fetchall():
+            _write(conn, block, {slot % PLACES: data for _, data, slot in _chunks_in(conn, block)}, center)
+        while rows := conn.execute(SLOTLESS, (PLACES,)).fetchall():
+            _place(conn, rows, center)
+
+
+def check(conn: sqlite3.Connection) -> list[str]:
+    """What does not agree between embeddings, slots and blocks, a line each. `rebuild` mends all but lengths."""
+    problems = [f"chunk {id} has an embedding or a slot, but not both" for (id,) in conn.execute(UNPAIRED)]
+    problems += [f"chunk {id} has slot {slot}, but there is no such block" for id, slot in conn.execute(ASTRAY, (PLACES,))]
+    common = read_center(conn)
+    center = decode_embedding(common)
+    for block, live, own, planes in conn.execute(BLOCKS):
+        chunks = {slot % PLACES: (id, data or b"") for id, data, slot in _chunks_in(conn, block)}
+        if own != common or len(planes) != len(center) * len(live):
+            problems.append(f"block {block} has another center or size than it should have")
+            continue
+        if int.from_bytes(live, "little") != bitplanes.mask(chunks):
+            problems.append(f"block {block} has other live places than its chunks have slots")
+        codes = {}
+        for place, (id, data) in chunks.items():
+            vector = decode_embedding(data) if len(data) == len(common) else []
+            if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # NaN is not, either
+                problems.append(f"chunk {id} has an embedding of another dimension, or of another length than 1")
+            elif place < 8 * len(live):
+                codes[place] = bitplanes.code(vector, center)
+        if codes:
+            expected = bitplanes.insert(planes, codes, len(live))
+            wrong = list(bitplanes.places(bitplanes.differing(planes, expected, len(live))))
+            problems += [f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong]
+    return problems
+
+
+def read_center(conn: sqlite3.Connection) -> bytes:
+    """Encoded like an embedding, and the same for all blocks; empty while there are none."""
+    (center,) = conn.execute(CENTER).fetchone() or (b"",)
+    return bytes(center)
+
+
+def read_planes(conn: sqlite3.Connection, block: int) -> bytes:
+    """Without the copy of the whole row that a select makes, in two thirds of its time."""
+    with conn.blobopen("vector_blocks", "planes", block, readonly=True) as blob:
+        return blob.read()
+
+
+def by_block(slots: Iterable[int]) -> dict[int, list[int]]:
+    """Places by block: [3, 8195] -> {0: [3], 1: [3]}"""
+    blocks: dict[int, list[int]] = {}
+    for slot in slots:
+        blocks.setdefault(slot // PLACES, []).append(slot % PLACES)
+    return blocks
+
+
+def as_json(numbers: Iterable[int]) -> str:
+    """One parameter for any number of numbers."""
+    return str(list(numbers))
+
+
+def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
+    """In the roomiest block, the rest in new ones: the chunks of a document come to one block or two."""
+    counts = _counts(conn)
+    roomiest = sorted(counts, key=lambda block: counts[block])[:1]
+    for block in chain(roomiest, count(max(counts, default=-1) + 1)):
+        if not rows:
+            return
+        live, _ = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
+        free = bitplanes.places(~int.from_bytes(live, "little") & EVERY_PLACE)
+        taken = {place: row for row, place in zip(rows, free, strict=False)}
+        rows = rows[len(taken) :]
+        if taken:
+            _write(conn, block, {place: data for place, (_, data) in taken.items()}, center)
+            conn.executemany(SET_SLOT, [(block * PLACES + place, id) for place, (id, _) in taken.items()])
+
+
+def _write(conn: sqlite3.Connection, block: int, embeddings: dict[int, bytes], center: bytes) -> None:
+    """Code the embeddings at these places. The planes are as wide as the last place asks for, in powers of two."""
+    live, planes = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
+    width = max(len(live), 1 << (max(embeddings) // 8).bit_length())
+    live = (int.from_bytes(live, "little") | bitplanes.mask(embeddings)).to_bytes(width, "little")
+    middle = decode_embedding(center)
+    codes = {place: bitplanes.code(decode_embedding(data), middle) for place, data in embeddings.items()}
+    conn.execute(SET_BLOCK, (block, live, center, bitplanes.insert(planes, codes, width)))
+
+
+def _compact(conn: sqlite3.Connection, block: int) -> None:
+    """Move the last few of a block to the roomiest other, if it has room. Each fills a hole that a deletion left."""
+    counts = _counts(conn)
+    n = counts.pop(block)
+    if n <= min(SPARSE, PLACES - min(counts.values(), default=PLACES)):
+        center = read_center(conn)
+        rows = [(id, data) for id, data, _ in _chunks_in(conn, block)]
+        conn.execute(CLEAR_SLOTS, _slots(block))
+        conn.execute(DELETE_BLOCK, (block,))
+        _place(conn, rows, center)
+
+
+def _centerings(n: int) -> int:
+    """How often a store has been centered when it has grown to n: at 1, 4, 16, 64, 256 and 1,024."""
+    return (min(n, SAMPLE).bit_length() + 1) // 2
+
+
+def _counts(conn: sqlite3.Connection) -> dict[int, int]:
+    """Live places by block."""
+    return {block: int.from_bytes(live, "little").bit_count() for block, live in conn.execute(LIVE)}
+
+
+def _chunks_in(conn: sqlite3.Connection, block: int) -> sqlite3.Cursor:
+    return conn.execute(IN_BLOCK, _slots(block))
+
+
+def _slots(block: int) -> tuple[int, int]:
+    return block * PLACES, block * PLACES + PLACES - 1

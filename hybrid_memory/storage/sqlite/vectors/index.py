@@ -1,0 +1,172 @@
+"""Find the chunks nearest to a query: bit planes propose, exact cosines decide. Reads what blocks.py keeps."""
+
+import sqlite3
+import struct
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import nsmallest
+from importlib import import_module
+from typing import Any, Protocol
+
+from ...vector import FLOAT_BYTES, UnitVector, decode_embedding, unit, unit_cosine
+from ..connection import one_state
+from . import bitplanes
+from .bitplanes import PLACES
+from .blocks import LIVE, as_json, by_block, read_center, read_planes
+
+FIRST = 100  # candidates of a search, or twice its limit; then as many again, then twice as many, and so on
+DEPTH = 20  # a smaller limit is searched like this one: fewer results tell too little about the candidates to come
+NEWS = 0.03  # of the results: no more of them among the last candidates, and there were enough
+SAMPLE = 32  # embeddings: their mean cosine is within 0.02 of that of all
+BATCH = 2048  # rows of an exact scan that are in memory at a time
+SLACK = 1e-5  # sums of float32 are off by less
+
+CHOSEN_SLOTS = "select slot from {} where slot is not null"
+ALL = "select id, embedding, slot from chunks where embedding is not null"
+BY_ID = "select id, embedding from chunks where id in (select value from json_each(?)) and embedding is not null"
+NEXT_SLOTS = "select (select min(slot) from chunks where slot >= value) from json_each(?)"
+BY_SLOT = "select id, embedding from (select value from json_each(?)) cross join chunks on slot = value"
+CHUNK = "select doc_id, chunk_id, heading, content from chunks where id = ?"
+
+Row = tuple[int, bytes]  # chunks.id, embedding
+Scored = tuple[int, float]  # chunks.id, cosine
+
+
+class QueryEmbedder(Protocol):
+    """What VectorSearch asks of an embedder."""
+
+    def embed(self, text: str) -> list[float]: ...
+
+
+def _hits(query: UnitVector, rows: Iterable[Row]) -> list[Scored]:
+    """The cosine of each row; embeddings of another dimension are left out."""
+    embedding = struct.Struct(f"<{len(query)}f")
+    return [(id, unit_cosine(query, embedding.unpack(data))) for id, data in rows if len(data) == embedding.size]
+
+
+def _rank(hit: Scored) -> tuple[float, int]:
+    id, cosine = hit
+    return -cosine, id
+
+
+class VectorIndex:
+    """The embeddings behind a database connection. `chosen` is a table of the chunks to search, None all of them."""
+
+    def __init__(self, conn: sqlite3.Connection, chosen: str | None = None) -> None:
+        self._conn = conn
+        self._chosen = chosen
+
+    def nearest(self, vector: Sequence[float], limit: int = 10, *, exact: bool = False) -> list[Scored]:
+        """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones by id.
+
+        `exact` compares every embedding, with numpy if it is installed. Nothing is near an empty, zero or infinite vector.
+        Raises ValueError for a vector that does not have the store's dimension.
+        """
+        with one_state(self._conn):
+            query = self._query(vector)
+            if query is None or limit < 1:
+                return []
+            slots = None
+            if self._chosen:
+                slots = [slot for (slot,) in self._conn.execute(CHOSEN_SLOTS.format(self._chosen))]
+            found = self._scan(query, limit, slots) if exact else self._propose(query, limit, slots)
+            return [(id, cosine) for id, cosine in found[:limit] if cosine > 0]
+
+    def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
+        """The cosine of each of these chunks that has an embedding. Raises ValueError as `nearest` does."""
+        query = self._query(vector)
+        return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),)))) if query else {}
+
+    def sample(self, vector: Sequence[float]) -> dict[int, float]:
+        """The cosines of at most SAMPLE chunks from all over the store: how near the query is to any chunk."""
+        (last,) = self._conn.execute("select max(slot) from chunks").fetchone()
+        query = self._query(vector)
+        if query is None:
+            return {}
+        strides = as_json(range(0, last + 1, last // SAMPLE + 1))
+        slots = [slot for (slot,) in self._conn.execute(NEXT_SLOTS, (strides,))]  # of those that are free, the next in use
+        return dict(_hits(query, self._conn.execute(BY_SLOT, (as_json(slots),))))
+
+    def _query(self, vector: Sequence[float]) -> UnitVector | None:
+        dims = len(read_center(self._conn)) // FLOAT_BYTES
+        if not vector or not dims:
+            return None
+        if len(vector) != dims:
+            raise ValueError(f"the query has {len(vector)} dimensions, the store's embeddings have {dims}")
+        return unit(vector)
+
+    def _propose(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
+        """Rescore candidates, batch by batch, for as long as they change the results.
+
+        Where the codes say little (tight clusters, few dimensions) this takes more batches and still finds the nearest.
+        """
+        depth = max(limit, DEPTH)
+        found: list[Scored] = []
+        for candidates in self._candidates(query, max(FIRST, 2 * limit), slots):
+            hits = _hits(query, self._conn.execute(BY_SLOT, (as_json(candidates),)))
+            bar = max(found[-1][1], 0.0) if len(found) == depth else 0.0
+            found = nsmallest(depth, found + hits, key=_rank)
+            if sum(cosine > bar for _, cosine in hits) <= NEWS * depth:
+                break
+        return found
+
+    def _candidates(self, query: UnitVector, n: int, slots: Collection[int] | None) -> Iterator[Collection[int]]:
+        """All slots in the order of the bit planes: the best n, then as many again, then twice as many, and so on."""
+        if slots is not None and len(slots) <= n:
+            yield slots
+            return
+        allowed = None if slots is None else by_block(slots)
+        weights = bitplanes.weights(query, decode_embedding(read_center(self._conn)))
+        blocks, places, counters = [], [], []
+        for block, live in self._conn.execute(LIVE).fetchall():
+            mask = int.from_bytes(live, "little")
+            if allowed is not None:
+                mask &= bitplanes.mask(allowed.get(block, ()))
+            if mask:
+                blocks.append(block)
+                places.append(mask)
+                counters.append(bitplanes.counters(read_planes(self._conn, block), len(live), weights))
+        for chosen in bitplanes.ranked(counters, places, n):
+            yield [b * PLACES + place for b, mask in zip(blocks, chosen, strict=True) for place in bitplanes.places(mask)]
+
+    def _scan(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
+        allowed = None if slots is None else set(slots)
+        size = FLOAT_BYTES * len(query)
+        found: list[Scored] = []
+        cursor = self._conn.execute(ALL)
+        while batch := cursor.fetchmany(BATCH):
+            rows = [(id, data) for id, data, slot in batch if len(data) == size and (allowed is None or slot in allowed)]
+            found = nsmallest(limit, found + _hits(query, _likely(query, rows, limit)), key=_rank)
+        return found
+
+
+class VectorSearch(VectorIndex):
+    """Search by text: an embedder makes the query's vector."""
+
+    def __init__(self, conn: sqlite3.Connection, embedder: QueryEmbedder) -> None:
+        super().__init__(conn)
+        self._embedder = embedder
+
+    def search(self, query: str, limit: int = 10, *, exact: bool = False) -> list[dict[str, Any]]:
+        """`nearest` for a text: doc_id, chunk_id, heading, text, score, source. Empty if the text could not be embedded."""
+        vector = self._embedder.embed(query)
+        results = []
+        with one_state(self._conn):
+            for id, score in self.nearest(vector, limit, exact=exact):
+                row = self._conn.execute(CHUNK, (id,)).fetchone()
+                chunk = dict(zip(("doc_id", "chunk_id", "heading", "text"), row, strict=True))
+                results.append({**chunk, "score": score, "source": "vector"})
+        return results
+
+
+def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:
+    """The nearest `limit` rows and a few more, by numpy; all rows if numpy is not installed."""
+    try:
+        numpy = import_module("numpy")
+    except ImportError:
+        return rows
+    if len(rows) <= limit:
+        return rows
+    matrix = numpy.frombuffer(b"".join(data for _, data in rows), "<f4").reshape(len(rows), -1)
+    cosines = matrix @ numpy.array(query, "<f4")
+    least = cosines[numpy.argpartition(cosines, -limit)[-limit]] - SLACK
+    return [rows[i] for i in numpy.flatnonzero(cosines >= least)]

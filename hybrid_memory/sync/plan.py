@@ -1,0 +1,79 @@
+"""What is due: the files of a source beside what the store has of them. Reads names and times, no file."""
+
+import os
+from typing import NamedTuple
+
+from ..documents.formats import format_of
+from ..storage.protocol import Documents
+from ..storage.source import Source, StoredDocument
+from .report import Report
+from .walk import Found, Walk
+
+
+class Rules(NamedTuple):
+    """When a file is due. `chunking` is how its text must have been cut; None: in any way."""
+
+    incremental: bool  # files whose time and size are as they were are not read
+    everything: bool  # files of growing formats are read however little is new
+    chunking: str | None
+
+    def is_current(self, known: StoredDocument) -> bool:
+        """Whether a document may stay as it is if its file is as it was."""
+        return self.incremental and self.chunking in (None, known.chunking)
+
+
+class Listing(NamedTuple):
+    """The files that a source has now, and the documents that the store has of it, by id."""
+
+    source: Source
+    walk: Walk
+    found: list[Found]
+    known: dict[str, StoredDocument]
+
+    def ours(self) -> list[StoredDocument]:
+        """The documents from below this folder whose file name its patterns match."""
+        above = os.path.join(self.source.path, "")
+        return [
+            document
+            for document in self.known.values()
+            if document.path and document.path.startswith(above) and self.walk.matches(os.path.basename(document.path))
+        ]
+
+    def vanished(self) -> list[str]:
+        """The ids of `ours` that the walk did not find, except below folders that could not be listed."""
+        present = {self.source.doc_id(file.relative) for file in self.found}
+        unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
+        return [
+            document.doc_id
+            for document in self.ours()
+            if document.doc_id not in present and not os.path.join(str(document.path), "").startswith(unread)
+        ]
+
+
+def listed(source: Source, documents: Documents, report: Report) -> Listing:
+    """Look at a source. What could not be listed is an error in the report."""
+    walk = Walk(source.path, source.patterns or (), source.exclude, source.follow_symlinks)
+    if source.is_file:
+        name = os.path.basename(source.path)
+        found = [file._replace(relative=name) for file in walk.file(source.path)]
+        known = documents.get(source.doc_id(name))
+        return Listing(source, walk, found, {known.doc_id: known} if known else {})
+    found = list(walk)
+    report.skipped += walk.links_skipped
+    for path, reason in walk.unread:
+        report.error(path, reason)
+    return Listing(source, walk, found, documents.of_collection(str(source.collection)))
+
+
+def is_due(file: Found, known: StoredDocument | None, rules: Rules, report: Report) -> bool:
+    """Whether a file is to be read. One that is not is counted as skipped; one that cannot be looked at is an error."""
+    if known is None:
+        return True
+    if rules.is_current(known) and (known.mtime, known.size) == (file.mtime, file.size):
+        report.skipped += 1
+        return False
+    due = None
+    with report.reading(file.path):
+        due = rules.everything or format_of(file.path).is_due(file.path, known.size, file.mtime, file.size)
+    report.skipped += due is False
+    return bool(due)

@@ -1,0 +1,109 @@
+"""Keep the store current while files change: the operating system tells of changes, and `refresh` does the rest.
+
+Some changes come without an event and are looked for now and then: single files (editors put another file in their place),
+sessions that have become quiet, chunks that wait for a server, folders that come back.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from ..errors import SourceError, StoreError
+from ..indexing.embedding import embed_pending
+from ..storage.source import Source, real_path
+from ..store import HybridStore
+from .refresh import model_fits, refresh
+from .report import Report
+
+DEBOUNCE = 1500  # milliseconds without a further change until a change is taken in
+LONGEST = 10_000  # milliseconds for which changes may put that off
+LOOK = 2000  # milliseconds between two looks for changes that come without an event
+ROUND = 60.0  # seconds between two rounds without any event
+EMBED_SECONDS = 30.0
+
+
+class Watch:
+    """`paths` are some of what was ingested, empty for all. `on_report` gets the report of each update.
+
+    Raises SourceError for a path that was never ingested, or if the package watchfiles is missing.
+    """
+
+    def __init__(self, store: HybridStore, paths: Sequence[str], on_report: Callable[[Report], None]) -> None:
+        try:
+            import watchfiles
+        except ImportError as error:
+            raise SourceError("`watch` needs a package more: `pip install 'hybrid-memory[watch]'`") from error
+        self._watch, self._usual = watchfiles.watch, watchfiles.DefaultFilter()
+        self._store, self._on_report = store, on_report
+        self._only = {real_path(path) for path in paths}
+        ingested = {source.path for source in self._sources()}
+        if unknown := self._only - ingested:
+            raise SourceError(f"{min(unknown)} was never ingested; once `hybrid-memory ingest --path {min(unknown)}`")
+        if not ingested:
+            raise SourceError("nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to watch")
+
+    @property
+    def paths(self) -> list[str]:
+        return sorted({source.path for source in self._sources()})
+
+    def run(self) -> None:
+        """Until a KeyboardInterrupt."""
+        while True:
+            folders = self._folders()
+            due = True  # for what happened while nobody watched
+            seen, last = self._files(), 0.0
+            for changes in self._events(folders):
+                due = due or bool(changes) or self._files() != seen or time.monotonic() - last >= ROUND
+                if due:
+                    seen, last = self._files(), time.monotonic()
+                    due = not self._take_in()
+                if self._folders() != folders:
+                    break
+
+    def _events(self, folders: set[str]) -> Iterator[object]:
+        """What changed, or nothing, every now and then; first once before and once after the system begins to watch."""
+        try:
+            changes = self._watch(
+                *folders,
+                watch_filter=lambda change, path: self._usual(change, path) and not path.startswith(self._store.path),
+                debounce=LONGEST,
+                step=DEBOUNCE,
+                rust_timeout=LOOK,
+                yield_on_timeout=True,
+            )
+            yield "before"
+            for number, changed in enumerate(changes):
+                yield changed or number == 0
+        except FileNotFoundError:  # gone just now
+            return
+        except (OSError, RuntimeError) as error:
+            raise SourceError(f"cannot watch {', '.join(sorted(folders))}: {error}") from error
+
+    def _take_in(self) -> bool:
+        """Refresh the store. Gives False if the database could not be written, so that it is tried again."""
+        report = refresh(self._store, embed_seconds=0.0, paths=self._only)
+        try:
+            if report.pending and model_fits(self._store):
+                report.embedded_by(embed_pending(self._store.storage, self._store.embedder, seconds=EMBED_SECONDS))
+                report.pending -= report.embedded
+        except StoreError as error:
+            report.warning(self._store.path, str(error))
+        self._on_report(report)
+        return all(warning["path"] != self._store.path for warning in report.warnings)
+
+    def _sources(self) -> list[Source]:
+        return [source for source in self._store.storage.sources.all() if not self._only or source.path in self._only]
+
+    def _folders(self) -> set[str]:
+        return {source.path for source in self._sources() if os.path.isdir(source.path)}
+
+    def _files(self) -> list[tuple[float, int] | None]:
+        return [_state(source.path) for source in self._sources() if source.is_file]
+
+
+def _state(path: str) -> tuple[float, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime, status.st_size

@@ -1,0 +1,105 @@
+"""Write what was read to the store, in transactions of many documents, with what is remembered of its source."""
+
+from collections.abc import Callable, Sequence
+from shlex import quote
+from typing import Any
+
+from ..documents.document import Prepared
+from ..storage.protocol import GrowingDocument, Storage
+from ..storage.source import Source
+from .reading import Unchanged
+from .report import Report
+
+GROUP = 64  # documents written in one transaction, so that another writer waits for milliseconds only
+
+
+class Writer:
+    """Writes documents, and keeps the embeddings that leave meanwhile for texts that come back; `close` drops them."""
+
+    def __init__(self, storage: Storage, report: Report) -> None:
+        self._storage, self._report = storage, report
+        self._leftovers = storage.embeddings.leftovers()
+        self._documents: list[Prepared] = []  # read, and not yet written
+        self._unchanged: list[Unchanged] = []
+
+    def add(self, source: Source, found: Prepared | Unchanged) -> None:
+        """Write a document of the source, or the new time of its file, at the latest with the next `flush`."""
+        if isinstance(found, Unchanged):
+            self._report.skipped += 1
+            self._unchanged.append(found)
+        else:
+            self._documents.append(found)
+        if len(self._documents) + len(self._unchanged) >= GROUP:
+            self.flush(source)
+
+    def flush(self, source: Source) -> None:
+        """Write what is not yet written."""
+        if self._documents or self._unchanged:
+            self._write(source, self._put)
+            self._documents, self._unchanged = [], []
+
+    def grown(self, source: Source, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
+        """Write what is new of a growing document."""
+        self._write(source, lambda: self._put_grown(document, row, path))
+
+    def remember(self, source: Source) -> None:
+        """Note how the source was ingested, if that is news."""
+        if self._storage.sources.news(source):
+            self._write(source, lambda: None)
+
+    def remove(self, doc_ids: Sequence[str]) -> None:
+        """Remove documents whose file is gone."""
+        with self._storage.transaction():
+            self._leftovers.collect()
+            self._storage.documents.remove(*doc_ids)
+        self._report.removed += len(doc_ids)
+
+    def bring_back(self) -> None:
+        """Give texts that came back the embeddings that left."""
+        while self._leftovers.wanted():
+            with self._storage.transaction():
+                self._storage.embeddings.put(self._leftovers.wanted())
+
+    def close(self) -> None:
+        """Drop the embeddings that left."""
+        self._leftovers.close()
+
+    def is_taken(self, doc_id: str, path: str) -> bool:
+        """Whether a document that did not come from `path` has this id; that is an error in the report."""
+        owner = self._storage.documents.get(doc_id)
+        if owner is None or owner.path == path:
+            return False
+        if owner.path:
+            told = f"of {owner.path}; give this one another with --collection NAME"
+        else:
+            told = f"that was put in by `store`; `hybrid-memory delete --doc-id {quote(doc_id)}` makes room for the file"
+        self._report.error(path, f"its id {doc_id!r} is that of the document {told}")
+        return True
+
+    def _write(self, source: Source, put: Callable[[], None]) -> None:
+        """`put` in a transaction, with everything that goes with it."""
+        with self._storage.transaction():
+            self._leftovers.collect()
+            self._storage.sources.check_claim(source)
+            if news := self._storage.sources.news(source):
+                self._storage.sources.remember(news)
+            put()
+
+    def _put(self) -> None:
+        for prepared in self._documents:
+            if not self.is_taken(prepared.row["doc_id"], prepared.row["source_path"]):  # another process may have been first
+                self._storage.documents.put(prepared)
+                self._report.files += 1
+                self._report.chunks += len(prepared.chunks)
+        for file in self._unchanged:
+            self._storage.documents.touch(*file)
+
+    def _put_grown(self, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
+        if self.is_taken(row["doc_id"], path):
+            return
+        written = document.write(row)
+        if written is None:
+            self._report.warning(path, "another process took it in meanwhile")
+            return
+        self._report.files += 1
+        self._report.chunks += written

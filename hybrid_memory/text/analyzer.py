@@ -1,0 +1,186 @@
+"""Text as the keyword index sees it: folded, cut into tokens. The same for what is indexed and what is asked. Pure.
+
+SQLite's FTS5 with `porter unicode61` lower-cases, strips most Latin diacritics and stems English. It leaves three gaps, which
+this module closes before FTS5 sees the text:
+
+- Marks. FTS5 cuts words at combining marks that it does not know (Arabic, Hindi, Thai) and keeps some that it should fold
+  (Greek tonos, đ, ı). Marks that only modify a letter are dropped; vowel signs that *are* the word become private-use letters.
+- Scripts without spaces. A run of Chinese, Japanese or Korean becomes overlapping pairs of characters, a run of Thai, Lao,
+  Khmer or Burmese overlapping triples, with shorter grams at its end, so that any substring of a run is a prefix of some gram.
+- Symbols. `C++`, `HEAD~3` and `bob@example.com` become one token in addition to their parts; the symbols in it are letters of
+  the private-use area. `getUserName` is also indexed as `get User Name`. The name of a document is one token as well.
+
+The tokens are for the index only: results show the original text.
+"""
+
+import re
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+_MARKS_BASE, _MARKS_END, _PRIVATE = 0x0900, 0x2200, 0xE000  # Devanagari .. Arrows, as wide as the private-use area
+_JOINED = "\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f\u1780-\u17ff\uee80-\ueeff"  # with their private marks
+_PAIRED = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
+)
+TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
+_ASCII_BREAKS = {code: " " for code in range(0x80) if not chr(code).isalnum()}
+_SEPARATORS = dict.fromkeys(map(ord, '[](){}<>"“”„«»`|,;'), " ")  # of pieces, besides white space: what markdown puts around them
+_LEADING, _TRAILING = "*_':!?", "*_':!?."  # a sentence's, not an identifier's
+_HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}  # no mark comes there: see fold
+LONGEST_IDENTIFIER = 80  # characters
+LONGEST_NAME = 240  # characters of a path
+_SPACER, _NAME_END = "\uf8fe", "\uf8ff"  # neither is a symbol's; a token that ends in such a letter is not stemmed
+_NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
+_EXTENSION = r"(?<=[^/])\.[A-Za-z]\w{0,7}\Z"
+_NOTOKEN = re.compile(r"(?:[^\w\ue000-\uf8ff]|_)+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+HUMP = re.compile("[a-z0-9][A-Z]")
+_CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
+
+_LETTERS = str.maketrans({
+    "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "ħ": "h", "Ħ": "h", "ı": "i",
+    "’": "'", "‐": "-", "‑": "-", "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "þ": "th", "Þ": "th",
+    "ς": "σ",
+    # Arabic as in Larkey, Ballesteros and Connell, "Improving stemming for Arabic information retrieval" (SIGIR 2002).
+    "ى": "ي", "ة": "ه", "ـ": "", "ک": "ك", "ی": "ي",
+    # Invisible: soft hyphen, joiners, byte order mark, marks of direction; a zero-width space ends a word.
+    "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
+    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
+})  # fmt: skip
+_KEPT_MARKS = frozenset("\u3099\u309a")  # kana voicing: か and が are two letters
+
+
+@cache
+def gram_run() -> re.Pattern[str]:
+    """Matches a run of characters that is cut into grams: group 1 into pairs, group 2 into triples.
+
+    Compiled when first needed: most texts never need it, and it takes long.
+    """
+    return re.compile(f"([{_PAIRED}]+)|([{_JOINED}]+)")
+
+
+WORD = "word"
+GRAM = "gram"  # of a run
+TAIL = "tail"  # shorter, at a run's end
+SHORT = "short"  # the whole of a run that is shorter than a gram
+
+
+class Token(NamedTuple):
+    """A token of folded text: `text` is folded[start:end]."""
+
+    start: int
+    end: int
+    text: str
+    kind: str
+
+
+def fold(text: str) -> str:
+    """The text without differences that do not distinguish words: compatibility forms, diacritics, invisible characters."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKD", text).translate(_LETTERS)
+    if _has_marks(text):
+        text = "".join(map(_folded_mark, text))
+    return unicodedata.normalize("NFC", text)
+
+
+def _is_mark(c: str) -> bool:
+    # FTS5 took its categories from Unicode 6.1, where the New Tai Lue vowels and two Vedic signs were marks.
+    return unicodedata.category(c)[0] == "M" or "\u19b0" <= c <= "\u19c9" or "\u1cf2" <= c <= "\u1cf3"
+
+
+def _has_marks(text: str) -> bool:
+    return any(_is_mark(c) for c in text if c >= "\u0300")
+
+
+def _folded_mark(c: str) -> str:
+    if c < "\u0300" or c in _KEPT_MARKS or not _is_mark(c):
+        return c
+    code = ord(c)
+    if not _MARKS_BASE <= code < _MARKS_END or unicodedata.combining(c) == 7:  # 7: nukta
+        return ""
+    return chr(_PRIVATE + code - _MARKS_BASE)
+
+
+def searchable(text: str) -> str:
+    """The text as it is written to FTS5: folded tokens, separated by single spaces.
+
+    'Réglage: 東京都' -> 'Reglage 東京 京都 都'
+    """
+    folded = fold(text)
+    if folded.isascii():
+        return " ".join(folded.translate(_ASCII_BREAKS).split())  # a third of the time that a regular expression takes
+    return " ".join(token.text for token in tokens(folded))
+
+
+def identifiers(text: str) -> str:
+    """Further tokens by which identifiers are found: each identifier as one token, and the words inside its camelCase.
+
+    'call getUserName() of a/b.c' -> 'get User Name a\\uf82fb\\uf82ec'
+    """
+    camel_words = _CAMEL_WORD.findall(text) if HUMP.search(text) else []
+    words = [part for word in camel_words for part in _CAMEL.findall(word)]
+    return " ".join([*words, *symbolic(fold(text))])
+
+
+def symbolic(folded: str) -> list[str]:
+    """One token for each piece of folded text that contains symbols, except words joined by hyphens, which are ordinary."""
+    found = []
+    for piece in folded.translate(_SEPARATORS).split():
+        if piece.isalnum():
+            continue
+        piece = piece.rstrip(_TRAILING).lstrip(_LEADING)
+        if piece.isalnum() or len(piece) > LONGEST_IDENTIFIER or _HYPHENED.fullmatch(piece) or not TOKEN.search(piece):
+            continue
+        token = piece.translate(_SYMBOLS)
+        if token != piece and TOKEN.fullmatch(token):
+            found.append(token)
+    return found
+
+
+def name(path: str) -> str:
+    """A path, file name or stem as one token of its own kind, in which spaces, hyphens and underscores are equal.
+
+    Gives "" for what has no letter or digit, or more than LONGEST_NAME characters.
+
+    'notes/Getting-started.md' -> 'notes\uf82fGetting\uf8festarted\uf82emd\uf8ff'
+    """
+    folded = fold(path).strip(" \t\n\"'`")
+    if len(folded) > LONGEST_NAME or not TOKEN.search(folded):
+        return ""
+    return _NOTOKEN.sub(_SPACER, folded.translate(_NAME)) + _NAME_END
+
+
+def names(*paths: str) -> list[str]:
+    """The `name` tokens of everything a document is called: its paths, its file name, and its file name without extension."""
+    file_name = paths[-1].rpartition("/")[2]
+    return [token for token in dict.fromkeys(map(name, (*paths, file_name, stem(file_name)))) if token]
+
+
+def stem(path: str) -> str:
+    """The path without its extension: 'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase 7.2' -> 'phase 7.2'"""
+    return re.sub(_EXTENSION, "", path)
+
+
+def tokens(folded: str) -> list[Token]:
+    """The tokens of folded text, in the order in which FTS5 counts them."""
+    if folded.isascii():
+        return [Token(*match.span(), match[0], WORD) for match in TOKEN.finditer(folded)]
+    found = []
+    for match in TOKEN.finditer(folded):
+        position = match.start()
+        for run in gram_run().finditer(folded, *match.span()):
+            if run.start() > position:
+                found.append(Token(position, run.start(), folded[position : run.start()], WORD))
+            n = 2 if run[1] else 3
+            for start in range(*run.span()):
+                end = min(start + n, run.end())
+                kind = GRAM if end - start == n else SHORT if start == run.start() else TAIL
+                found.append(Token(start, end, folded[start:end], kind))
+            position = run.end()
+        if position < match.end():
+            found.append(Token(position, match.end(), folded[position : match.end()], WORD))
+    return found

@@ -1,0 +1,152 @@
+"""How well a store is searched: judged queries in, figures of each mode out."""
+
+import math
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os.path import splitext
+from typing import Any, NamedTuple
+
+from ..errors import EmbedderError, SourceError
+from ..progress import Progress
+from ..search.query_vector import query_vector
+from ..store import HybridStore
+from ..text.query import Query
+from .judgements import Grades
+from .measures import FIRST, Figures, figures, rank
+
+MODES = ("keyword", "vector", "hybrid")
+DEPTH = 100  # chunks that make a ranking of documents: as deep as each leg looks, and they hold ten documents nearly always
+
+
+class Evaluation(NamedTuple):
+    """What was asked, and how well each mode answered."""
+
+    queries: int  # asked
+    unjudged: int  # queries that were not asked because no document is wanted
+    unknown_documents: list[str]  # wanted, but not the name of exactly one document of the store: they count as missed
+    modes: dict[str, Figures]
+    left_out: dict[str, str]  # mode -> why it could not run
+    misses: list[dict[str, Any]]  # of the last of the modes
+
+    def notes(self) -> list[str]:
+        """What the user should know of the figures, a line each."""
+        notes = [f"left out mode {mode}: {reason}" for mode, reason in self.left_out.items()]
+        if self.unjudged:
+            asked = self.queries + self.unjudged
+            notes.append(f"{self.unjudged} of {asked} queries have no wanted document; they were not asked")
+        if unknown := self.unknown_documents:
+            some = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
+            notes.append(
+                f"{len(unknown)} wanted documents are no document of the store, or several; they count as missed: {some}"
+            )
+        return notes
+
+
+def evaluate(
+    store: HybridStore,
+    queries: Mapping[str, str],
+    qrels: Mapping[str, Grades],
+    modes: Sequence[str] = MODES,
+    *,
+    misses: bool = False,
+    progress: Callable[[Progress], None] = lambda progress: None,
+) -> Evaluation:
+    """Ask every query that has a wanted document, in each mode. A document's rank is that of its best chunk.
+
+    Times are of a search for 100 chunks, in milliseconds, the embedding of its query being known. `misses` tells of the
+    queries for which the last of the modes has no wanted document among the first ten.
+
+    Raises SourceError if no document is wanted, EmbedderError if no mode can run.
+    """
+    documents = _by_name(store)
+    wanted = {id: {documents.get(name, name): grade for name, grade in qrels[id].items()} for id in queries if id in qrels}
+    if not wanted:
+        raise SourceError("none of the queries has a judgement above 0; their ids must be the same in both files")
+    left_out: dict[str, str] = {}
+    found: dict[str, dict[str, list[str]]] = {mode: {} for mode in modes}  # mode -> query id -> ranking
+    times: dict[str, list[float]] = {mode: [] for mode in modes}
+    for number, id in enumerate(wanted, 1):
+        text = queries[id]
+        if found.keys() - {"keyword"} and (problem := _without_vector(store, text)):
+            left_out = dict.fromkeys((mode for mode in found if mode != "keyword"), problem)
+            found = {mode: found[mode] for mode in found if mode == "keyword"}
+        if not found:
+            raise EmbedderError(f"mode {' and '.join(left_out)} cannot run: {' '.join({*left_out.values()})}")
+        for mode, rankings in found.items():
+            started = time.perf_counter()
+            rankings[id] = _ranking(store, text, mode)
+            times[mode].append((time.perf_counter() - started) * 1e3)
+        progress(Progress("queries", number, len(wanted)))
+    measured = {
+        mode: figures([(ranking, wanted[id]) for id, ranking in rankings.items()]) | _latency(times[mode])
+        for mode, rankings in found.items()
+    }
+    known = {*documents.values()}
+    return Evaluation(
+        queries=len(wanted),
+        unjudged=len(queries) - len(wanted),
+        unknown_documents=sorted({document for grades in wanted.values() for document in grades if document not in known}),
+        modes=measured,
+        left_out=left_out,
+        misses=list(_misses(store, queries, wanted, found, with_vector=not left_out)) if misses else [],
+    )
+
+
+def _by_name(store: HybridStore) -> dict[str, str]:
+    """What names a document and no other -> its id: that, and a file's without extension, without the collection, or both."""
+    names: dict[str, set[str]] = defaultdict(set)
+    rows = store.storage.catalog.names()
+    for doc_id, collection, is_file in rows:
+        if is_file:
+            below = doc_id.removeprefix(f"{collection}/")
+            for name in {below, splitext(below)[0], splitext(doc_id)[0]}:
+                names[name].add(doc_id)
+    return {name: doc_id for name, [doc_id, *others] in names.items() if not others} | {row[0]: row[0] for row in rows}
+
+
+def _without_vector(store: HybridStore, text: str) -> str | None:
+    """Why the query cannot be searched by meaning. Leaves its embedding where searches find it, or they would time the model."""
+    try:
+        return query_vector(store.storage, store.config, lambda: store.embedder, Query(text), "vector")[1]
+    except EmbedderError as error:
+        return str(error)
+
+
+def _ranking(store: HybridStore, text: str, mode: str) -> list[str]:
+    return list(dict.fromkeys(hit["doc_id"] for hit in store.search(text, DEPTH, mode)))
+
+
+def _latency(times: list[float]) -> Figures:
+    percentile = sorted(times)[math.ceil(0.95 * len(times)) - 1]
+    return {"median_ms": round(statistics.median(times), 2), "p95_ms": round(percentile, 2)}
+
+
+def _misses(
+    store: HybridStore,
+    queries: Mapping[str, str],
+    wanted: Mapping[str, Grades],
+    found: Mapping[str, Mapping[str, list[str]]],
+    *,
+    with_vector: bool,
+) -> Iterator[dict[str, Any]]:
+    """Each with the rank of the first wanted document in either leg: None if it is not among the first 100 chunks."""
+    missing = [*found][-1]
+    for id, ranking in found[missing].items():
+        if rank(ranking[:FIRST], wanted[id]):
+            continue
+        ranks = {
+            leg: rank(found[leg][id] if leg in found else _ranking(store, queries[id], leg), wanted[id])
+            for leg in ("keyword", "vector")
+            if leg != "vector" or with_vector
+        }
+        yield {
+            "id": id,
+            "text": queries[id],
+            "wanted": sorted(wanted[id], key=lambda document: -wanted[id][document]),
+            "first": ranking[:3],
+            "rank": rank(ranking, wanted[id]),
+            "keyword_rank": ranks["keyword"],
+            "vector_rank": ranks.get("vector"),
+        }

@@ -1,0 +1,147 @@
+"""An indexed document, or lines of it, as its file is now. Reads no file that was not indexed."""
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ..documents.files import BadFileError, open_regular
+from ..documents.formats import format_of
+from ..errors import QueryError, SourceError
+from ..text.characters import lines_of, storable_name
+from ..text.citation import citation
+
+if TYPE_CHECKING:
+    from ..storage.protocol import Catalog
+    from ..store import HybridStore
+
+NAMED = 5  # documents in an error message
+
+# memory/a.md#L12-L30 of a citation, a.md:12-30 of a terminal; #L12C501 begins within a line, for one that is too long
+LINES = re.compile(
+    r"(?P<name>.+)(?:#L|:)(?P<start>[1-9][0-9]{0,8})(?:C(?P<column>[1-9][0-9]{0,8}))?(?:-L?(?P<end>[0-9]{1,9}))?", re.DOTALL
+)
+
+
+def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000) -> dict[str, Any]:
+    """The lines that `target` names: a document's id, the end of an id or a file's path, then `#L10-L40` or nothing.
+
+    A line of a transcript is what was said in that line of the file, secrets masked as in the index, or nothing.
+
+    `next` is the target that reads on, or None. `changed` says that the file is not what was indexed. Raises QueryError for a
+    target that is not exactly one document or has no such lines, SourceError for a file that is gone or was replaced.
+    """
+    if max_lines < 1 or max_chars < 1:
+        raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
+    with store.storage.snapshot():
+        doc_id, place = _find(store.storage.catalog, target)
+        path, content_hash, content, collection, date = store.storage.catalog.document(doc_id)
+    if path:
+        lines, changed = _of_file(doc_id, path, content_hash, store.config["max_file_bytes"])
+    else:
+        lines, changed = lines_of(content or ""), False
+    start, column, end = _asked(doc_id, place, len(lines), changed)
+    shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + max_lines)]]
+    rest = None
+    if len(shown[0]) > max_chars:
+        shown = [shown[0][:max_chars]]
+        rest = f"#L{start}C{column + max_chars}-L{end}"
+    else:
+        shown = shown[: _fitting(shown, max_chars)]
+        if start + len(shown) <= end:
+            rest = f"#L{start + len(shown)}-L{end}"
+    last = start + len(shown) - 1
+    return {
+        "doc_id": doc_id,
+        "path": path,
+        "text": format_of(path or "").joined(shown),
+        "start_line": start,
+        "end_line": last,
+        "total_lines": len(lines),
+        "citation": citation(doc_id, start, last),
+        "collection": collection,
+        "date": date,
+        "changed": changed,
+        "next": rest and doc_id + rest,
+    }
+
+
+def _find(catalog: "Catalog", target: str) -> tuple[str, re.Match[str] | None]:
+    """The id of the document, and which lines of it."""
+    if doc_id := _exactly(catalog, target):
+        return doc_id, None
+    place = LINES.fullmatch(target)
+    name = place["name"] if place else target
+    return _exactly(catalog, name) or _by_tail(catalog, storable_name(name)), place
+
+
+def _exactly(catalog: "Catalog", name: str) -> str | None:
+    paths = "", ""
+    with suppress(ValueError):  # a NUL, or a surrogate that stands for no byte: no file has such a name
+        path = os.path.abspath(os.path.expanduser(name))
+        os.fsencode(path)
+        paths = path, os.path.realpath(path)
+    return catalog.by_id(storable_name(name)) or catalog.by_path(*paths)
+
+
+def _by_tail(catalog: "Catalog", name: str) -> str:
+    tail = "/" + name.removeprefix("./")
+    found = catalog.by_tail(tail) or catalog.by_tail(f"{tail}.md")
+    if len(found) == 1:
+        return found[0]
+    if found:
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        raise QueryError(f"{name!r} may be {', '.join(found[:NAMED])}{more}; give more of the id")
+    close = _close(name, catalog.ids())
+    way_out = f"did you mean {' or '.join(close)}?" if close else "`hybrid-memory list` names those there are"
+    raise QueryError(f"no document {name!r} in this memory; {way_out}")
+
+
+def _close(name: str, ids: list[str]) -> list[str]:
+    """The ids whose last part is like that of the name."""
+    from difflib import get_close_matches
+
+    names: dict[str, list[str]] = {}
+    for doc_id in sorted(ids):
+        names.setdefault(os.path.basename(doc_id).lower(), []).append(doc_id)
+    return [doc_id for key in get_close_matches(os.path.basename(name).lower(), names, NAMED) for doc_id in names[key]][:NAMED]
+
+
+def _of_file(doc_id: str, path: str, indexed: bytes | None, max_bytes: int) -> tuple[list[str], bool]:
+    """The file's lines, and whether it changed since it was indexed."""
+    try:
+        with open_regular(path, follow_symlinks=True) as stream:
+            status = os.fstat(stream.fileno())
+            lines, digest = format_of(path).lines(stream, max_bytes)
+        # A link in its place may lead anywhere: what it leads to is shown only if it is the very text that was indexed.
+        if digest != indexed and not (os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)):
+            raise SourceError(f"{path} is reached by a symbolic link and is not what was indexed; ingest it again to read it")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SourceError(f"{path} is gone; ingest its folder to take {doc_id} out of the memory") from error
+    except (OSError, BadFileError) as error:
+        raise SourceError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    return lines, digest != indexed
+
+
+def _asked(doc_id: str, place: re.Match[str] | None, total: int, changed: bool) -> tuple[int, int, int]:
+    """First line, first column and last line, all from 1. A last line beyond the end counts as the end."""
+    if place is None:
+        return 1, 1, total
+    start, column = int(place["start"]), int(place["column"] or 1)
+    end = int(place["end"] or start)
+    if end < start:
+        raise QueryError(f"{doc_id}: line {start} is after line {end}; write the first line first")
+    if start > total:
+        now = " now, changed since it was indexed" if changed else ""
+        raise QueryError(f"{doc_id} has {total} lines{now}; there is no line {start}")
+    return start, column, min(end, total)
+
+
+def _fitting(lines: list[str], max_chars: int) -> int:
+    """How many whole lines fit into `max_chars` characters."""
+    size = -1
+    for number, line in enumerate(lines):
+        size += len(line) + 1
+        if size > max_chars:
+            return number
+    return len(lines)

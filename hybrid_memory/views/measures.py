@@ -1,0 +1,53 @@
+"""Measures of a ranking of documents against judgements."""
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+
+from .judgements import Grades
+
+FIRST = 10  # documents; a wanted document below them counts as missed
+
+Figures = dict[str, float]
+
+
+def ndcg(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
+    """Gains of the first k, each discounted by log2(rank + 1), over those of the best order there is.
+
+    Normalised discounted cumulative gain: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques",
+    2002; the gain 2^grade - 1 is that of Burges et al., "Learning to rank using gradient descent", 2005.
+    """
+    best = _discounted(sorted(grades.values(), reverse=True)[:k])
+    return _discounted(grades.get(document, 0) for document in ranking[:k]) / best
+
+
+def _discounted(grades: Iterable[float]) -> float:
+    return sum((2**grade - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
+
+
+def recall(ranking: Sequence[str], grades: Grades, k: int) -> float:
+    """The share of the wanted documents that is among the first k (Manning, Raghavan and Schütze, chapter 8)."""
+    return len(grades.keys() & set(ranking[:k])) / len(grades)
+
+
+def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
+    """1 / rank of the first wanted document, 0 beyond k: MRR in the mean (Voorhees, TREC-8, 1999), for k = 1 the hit rate."""
+    place = rank(ranking[:k], grades)
+    return 1 / place if place else 0.0
+
+
+def rank(ranking: Sequence[str], grades: Grades) -> int | None:
+    """The rank of the first wanted document, from 1."""
+    return next((place for place, document in enumerate(ranking, 1) if document in grades), None)
+
+
+def figures(rankings: Sequence[tuple[Sequence[str], Grades]]) -> Figures:
+    """The means of all measures over the queries, each a ranking and its judgements."""
+    measures: dict[str, Callable[[Sequence[str], Grades], float]] = {
+        "ndcg@10": ndcg,
+        "recall@5": lambda ranking, grades: recall(ranking, grades, 5),
+        "recall@10": lambda ranking, grades: recall(ranking, grades, 10),
+        "mrr@10": reciprocal_rank,
+        "hit@1": lambda ranking, grades: reciprocal_rank(ranking, grades, 1),
+    }
+    return {name: round(statistics.fmean(measure(*pair) for pair in rankings), 4) for name, measure in measures.items()}

@@ -1,0 +1,556 @@
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from hybrid_memory.documents import chunker, frontmatter
+from hybrid_memory.documents.chunker import MAX_HEADING, Chunk, chunk_text
+
+FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
+FRAGMENTS = [
+    *("\n", "\n\n", "\r\n", "\r", " ", "\t", "    ", "\u2028", "\x1c", "\ufeff"),
+    *("# ", "## ", "\n# One\n", "\n## Two ##\n", "\n#### Four\n", "\n#\n", "#"),
+    *("\n```\n", "\n~~~~\n", "\n- ```\n", "```", "\n---\n", "---\nkey: value\n---\n"),
+    *(
+        "a",
+        "word",
+        "two words",
+        "x" * 30,
+        "中文没有空格。",
+        "ภาษาไทยไม่มี",
+        "\u0301",
+        "e\u0301",
+        "\u200d",
+        FAMILY,
+        "\U0001f1e9",
+        "\ud800",
+    ),
+]
+texts = st.lists(st.sampled_from(FRAGMENTS) | st.characters(exclude_categories=()), max_size=60).map("".join)
+unfenced = texts.map(lambda text: re.sub("[`~]", "", text))
+sizes = st.integers(1, 80).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
+
+
+def lines_of(text):
+    return re.split("\r\n|\r|\n", text.removeprefix("\ufeff"))
+
+
+def texts_of(*args):
+    return [chunk.text for chunk in chunk_text(*args)]
+
+
+def places(chunks):
+    return [(chunk.heading_path, chunk.text) for chunk in chunks]
+
+
+# What a chunk is
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", " \r\n\t\r", "\ufeff", "---\ntitle: x\n---\n", "\u2028\x1c\n\u3000"])
+def test_blank_text_has_no_chunks(text):
+    assert chunk_text(text) == []
+
+
+def test_single_line_is_one_chunk():
+    assert chunk_text("Just a line.") == [Chunk("Just a line.", "", 0, "", 1, 1)]
+
+
+def test_fields_come_in_the_documented_order():
+    assert Chunk._fields == ("text", "heading", "index", "heading_path", "start_line", "end_line")
+
+
+def test_each_heading_begins_a_chunk_that_includes_it():
+    text = "before\n\n# Setup\nInstall it.\n\n## GPU server\n\nIt hums.\n"
+    assert chunk_text(text) == [
+        Chunk("before", "", 0, "", 1, 1),
+        Chunk("# Setup\nInstall it.", "Setup", 1, "Setup", 3, 4),
+        Chunk("## GPU server\n\nIt hums.", "GPU server", 2, "Setup > GPU server", 6, 8),
+    ]
+
+
+def test_blank_lines_inside_stay_and_around_go():
+    assert chunk_text("\n\n    code\n\n\nmore  \n \n") == [Chunk("    code\n\n\nmore  ", "", 0, "", 3, 6)]
+
+
+def test_front_matter_is_counted_but_is_no_text():
+    assert chunk_text("---\ntitle: T\n# note: no heading\n---\n\nBody\n") == [Chunk("Body", "", 0, "", 6, 6)]
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\r"])
+def test_line_endings_make_no_difference(newline):
+    text = "---\na: b\n---\n# One\n\ntext\n```\n# no\n```\n## Two\nmore\n"
+    assert chunk_text("\ufeff" + text.replace("\n", newline)) == chunk_text(text) != []
+
+
+@pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_other_separators_end_no_line(separator):
+    assert chunk_text(f"a{separator}# b\nc") == [Chunk(f"a{separator}# b\nc", "", 0, "", 1, 2)]
+
+
+# Headings
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("# Setup", "Setup"),
+        ("###### Six", "Six"),
+        ("   # Indented", "Indented"),
+        ("#\tTab", "Tab"),
+        ("#    Spaces   ", "Spaces"),
+        ("## Closed ##", "Closed"),
+        ("# Closed by more ######   ", "Closed by more"),
+        ("# C#", "C#"),
+        ("# F# #", "F#"),
+        ("# a # b", "a # b"),
+        ("# Escaped \\#", "Escaped \\#"),
+        ("#", ""),
+        ("### ", ""),
+        ("## ##", ""),
+        ("# # #", "#"),
+        ("# 日本語 見出し", "日本語 見出し"),
+        ("# **Bold** `code`", "**Bold** `code`"),
+    ],
+)
+def test_heading_line(line, heading):
+    assert chunk_text(f"before\n{line}\ntext")[1:] == [Chunk(f"{line}\ntext", heading, 1, heading, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["#hashtag", "####### seven", "    # code", "\t# code", "\\# escaped", "> # quoted", "- # listed", "#5", "＃ wide"],
+)
+def test_not_a_heading_line(line):
+    assert chunk_text(f"before\n{line}\ntext") == [Chunk(f"before\n{line}\ntext", "", 0, "", 1, 3)]
+
+
+def test_heading_path_follows_levels():
+    text = "# A\n1\n### Skipped\n2\n## B\n3\n#### D\n4\n# E\n5\n##\n6\n### F\n7"
+    assert [chunk.heading_path for chunk in chunk_text(text)] == [*("A", "A > Skipped", "A > B", "A > B > D", "E", "E", "E > F")]
+
+
+def test_heading_longer_than_a_heading_can_be_is_cut_like_text():
+    line = "# " + "word " * 1000
+    first, *others = chunk_text(f"# Up\n{line}\nbelow", 512, 50)
+    assert first.text.startswith("# Up\n# word")
+    assert all(len(chunk.text) <= 512 for chunk in others)
+    assert len(first.heading) <= MAX_HEADING
+    assert first.heading.endswith("word")
+    assert others[-1].text.endswith("\nbelow")
+    assert {chunk.heading for chunk in others} == {first.heading}
+
+
+# Fences
+
+
+@pytest.mark.parametrize(
+    "fence",
+    [
+        "```\n# no\n```",
+        "~~~\n# no\n~~~",
+        "```python title=x\n# no\n```",
+        "~~~ a`b`\n# no\n~~~",
+        "   ```\n# no\n  ```",
+        "````\n```\n# no\n````",
+        "```\n# no\n`````  ",
+        "```\n~~~\n# no\n```",
+        "```\n``` text\n# no\n```",
+        "```\n    ```\n# no\n```",
+        "- ```\n  # no\n  ```",
+        "1. ~~~\n   # no\n   ~~~",
+        "2) ```\n   # no\n   ```",
+        "- ```\n  # no",
+    ],
+)
+def test_heading_in_fence_does_not_split(fence):
+    assert places(chunk_text(f"# A\n{fence}\n# B\nb")) == [("A", f"# A\n{fence}"), ("B", "# B\nb")]
+
+
+def test_fence_in_a_list_item_closes_as_indented_as_the_item():
+    text = "1. ```\n   # no\n     ```\n   # yes"
+    assert [chunk.heading for chunk in chunk_text(text)] == ["", "yes"]
+
+
+@pytest.mark.parametrize("line", ["``` a`b", "``", "~~", "    ```", "\t~~~", "text ```", "`` `", "> ```", "-```", "-      ```"])
+def test_not_a_fence(line):
+    assert [chunk.heading for chunk in chunk_text(f"{line}\n # A\na")] == ["", "A"]
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~~ text"])
+def test_unclosed_fence_runs_to_the_end(fence):
+    assert len(chunk_text(f"# A\n{fence}\n# no\n\n## no\n``\n")) == 1
+
+
+# Headings without text
+
+
+def test_headings_without_text_join_the_next_chunk_under_its_heading():
+    assert chunk_text("# A\n\n## B\n\n### C\ntext\n## D\nmore") == [
+        Chunk("# A\n\n## B\n\n### C\ntext", "C", 0, "A > B > C", 1, 6),
+        Chunk("## D\nmore", "D", 1, "A > D", 7, 8),
+    ]
+
+
+def test_headings_at_the_end_stand_alone():
+    assert chunk_text("# A\ntext\n# B\n\n## C  \n\n") == [
+        Chunk("# A\ntext", "A", 0, "A", 1, 2),
+        Chunk("# B\n\n## C  ", "C", 1, "B > C", 3, 5),
+    ]
+
+
+def test_heading_that_leaves_no_room_for_the_first_line_joins_it():
+    line, more = "x" * 18, "y" * 10
+    assert texts_of(f"# Heading\n\n{line}\n{more}", 20, 0) == [f"# Heading\n\n{line}", more]
+
+
+def test_own_heading_counts_where_the_first_line_fits():
+    assert texts_of("# H\n1234567\n1234567\n", 12, 0) == ["# H\n1234567", "1234567"]
+
+
+def test_joined_headings_do_not_count():
+    section = "## B\n1234567\n1234567"
+    assert texts_of(f"# A\n{section}", 12, 0) == ["# A\n## B\n1234567", "1234567"]
+
+
+def test_heading_does_not_wait_for_text_beyond_a_thousand_blank_lines():
+    assert chunk_text("# A\n" + "\n" * MAX_HEADING + "text") == [
+        Chunk("# A", "A", 0, "A", 1, 1),
+        Chunk("text", "A", 1, "A", MAX_HEADING + 2, MAX_HEADING + 2),
+    ]
+
+
+def test_outline_of_many_headings_is_no_single_chunk():
+    chunks = chunk_text("## Heading\n" * 1000)
+    assert [chunk.text.count("##") for chunk in chunks] == [91] * 10 + [90]
+
+
+# Overflow and overlap
+
+
+@pytest.mark.parametrize(
+    ("text", "chunks"),
+    [
+        ("12345\n67890\nabcde", ["12345\n67890", "abcde"]),
+        ("12345\n678901\nabcde", ["12345", "678901", "abcde"]),
+        ("12345\n\n\n901\n\n\n", ["12345\n\n\n901"]),
+        ("12345\n\n\n9012\n\n\n", ["12345", "9012"]),
+    ],
+)
+def test_lines_that_overflow_begin_a_new_chunk(text, chunks):
+    assert texts_of(text, 11, 0) == chunks
+
+
+def test_last_words_are_carried_into_the_next_chunk():
+    text = "one two three four five\nsix seven eight nine ten\neleven"
+    assert chunk_text(text, 35, 12) == [
+        Chunk("one two three four five", "", 0, "", 1, 1),
+        Chunk("four five\nsix seven eight nine ten", "", 1, "", 1, 2),
+        Chunk("nine ten\neleven", "", 2, "", 2, 3),
+    ]
+
+
+@pytest.mark.parametrize(("size", "carried"), [(24, "four five\n"), (23, "five\n"), (19, "five\n"), (18, ""), (17, "")])
+def test_overlap_shrinks_where_the_next_line_does_not_fit(size, carried):
+    line = "14 characters."
+    assert texts_of(f"one four five\n{line}", size, 9) == ["one four five", f"{carried}{line}"]
+
+
+def test_overlap_stays_in_its_section():
+    assert texts_of("# A\nlast words\n# B\nfirst words", 100, 50) == ["# A\nlast words", "# B\nfirst words"]
+
+
+def test_overlap_does_not_repeat_the_heading():
+    assert texts_of("# A b c d\nab\n" + "x" * 15, 20, 19) == ["# A b c d\nab", "ab\n" + "x" * 15]
+
+
+def test_overlap_begins_anywhere_in_chinese_but_not_in_a_word():
+    assert texts_of("一" * 16 + "abc三四" + "五" * 15, 21, 4) == ["一" * 16 + "abc三四", "三四" + "五" * 15]
+
+
+def test_indentation_of_the_first_line_stays():
+    assert texts_of("---\na: b\n---\n    code") == ["    code"]
+
+
+def test_overlap_does_not_begin_with_a_mark():
+    assert texts_of("aaaa bbb \u0301cc\nddd ddd", 13, 4) == ["aaaa bbb \u0301cc", "ddd ddd"]
+
+
+def test_chunk_wholly_repeated_by_the_next_is_dropped():
+    assert texts_of("# Z\nz z\n# A heading\nShort:" + "\nword word word" + " word" * 4, 33, 10) == [
+        "# Z\nz z",
+        "# A heading\nShort:\nword word word",
+        "word word word word word word",
+    ]
+
+
+def test_change_does_not_ripple_beyond_its_section():
+    def document(line):
+        section = "lorem ipsum dolor\n" * 30
+        return f"# A\n{section}# B\n{line}\n{section}# C\n{section}"
+
+    before, after = (chunk_text(document(line), 100, 20) for line in ("old", "new and longer than it was"))
+    assert places(before) != places(after)
+    for heading in ("A", "C"):
+        assert [c for c in places(before) if c[0] == heading] == [c for c in places(after) if c[0] == heading]
+
+
+def test_longer_parent_heading_does_not_move_the_text_below():
+    def bodies(parent):
+        return [text.partition("## B")[2] or text for text in texts_of(f"# {parent}\n## B\n" + "some words\n" * 30, 64, 16)]
+
+    assert bodies("A") == bodies("A much longer heading")
+
+
+@pytest.mark.parametrize(
+    ("size", "overlap", "named"),
+    [(0, 0, "chunk_size"), (-1, 0, "chunk_size"), (10, -1, "overlap"), (10, 10, "overlap"), (512, 600, "overlap")],
+)
+def test_sizes_without_room_for_text_are_refused(size, overlap, named):
+    with pytest.raises(ValueError, match=f"^{named} must be"):
+        chunk_text("text", size, overlap)
+
+
+# Lines longer than a chunk
+
+
+def test_line_as_long_as_a_chunk_is_not_cut():
+    assert texts_of("aa bb\nccc ddd ee\nff", 10, 4) == ["aa bb", "ccc ddd ee", "ee\nff"]
+
+
+def test_long_line_is_cut_between_words():
+    assert texts_of("alpha beta gamma   delta epsilon", 12, 0) == ["alpha beta", "gamma", "delta", "epsilon"]
+
+
+def test_word_that_ends_at_the_limit_stays():
+    assert texts_of("alpha beta gamma", 10, 0) == ["alpha beta", "gamma"]
+
+
+def test_long_line_overlaps_too():
+    assert texts_of("aa bb cc dd ee ff gg", 8, 3) == ["aa bb cc", "cc dd ee", "ee ff gg"]
+
+
+def test_word_longer_than_a_chunk_is_cut_anywhere():
+    assert texts_of("ab " + "x" * 25, 10, 0) == ["ab", "x" * 10, "x" * 10, "x" * 5]
+
+
+def test_end_of_a_long_line_shares_its_chunk_with_the_next():
+    assert texts_of("aaaa bbbb cc\ndd\nee", 9, 0) == ["aaaa bbbb", "cc\ndd\nee"]
+
+
+def test_indentation_of_a_long_line_may_go():
+    assert texts_of(" " * 50 + "text", 10, 0) == ["text"]
+    assert texts_of("a\n" + " " * 50 + "text" + " " * 50 + "more", 10, 0) == ["a", "text", "more"]
+
+
+def test_heading_that_leaves_no_room_for_the_first_word_joins_it():
+    assert texts_of("# Head\naaaaaaa bb ccc", 12, 0) == ["# Head\naaaaaaa bb", "ccc"]
+
+
+def test_long_line_below_a_heading_fills_what_the_heading_leaves():
+    assert texts_of("# Head\naaa bbb ccc ddd", 14, 0) == ["# Head\naaa bbb", "ccc ddd"]
+
+
+@pytest.mark.parametrize(
+    "character",
+    [
+        *(
+            "e\u0301",
+            "o\u0323\u0302",
+            "ก\u0e47",
+            "\u0915\u094d\u200d\u0937",
+            "\u2764\ufe0f",
+            "葛\U000e0100",
+            "1\ufe0f\u20e3",
+        ),
+        *("\U0001f44d\U0001f3fd", FAMILY, "\u1112\u1161\u11ab", "\U0001f1e9\U0001f1ea", "\u0301"),
+        "\U0001f3f4\U000e0067\U000e0062\U000e007f",
+    ],
+)
+@pytest.mark.parametrize("offset", range(6))
+def test_characters_stay_whole(character, offset):
+    line = "x" * offset + f"{character}-" * 20
+    chunks = texts_of(line, 10, 0)
+    assert "".join(chunks) == line
+    ends = {offset + (len(character) + 1) * i + j for i in range(21) for j in (-1, 0)} | set(range(offset + 1))
+    length = 0
+    for chunk in chunks:
+        length += len(chunk)
+        assert length in ends
+
+
+def test_mark_keeps_the_space_that_it_stands_on():
+    assert texts_of("aaa bbb \u0301c ddd", 8, 0) == ["aaa bbb", " \u0301c ddd"]
+    assert texts_of("a \u0301", 1, 0) == ["a", "\u0301"]
+
+
+@pytest.mark.parametrize("character", ["a" + "\u0301" * 99, "\U0001f469\u200d" * 50, "\U0001f1e9" * 100])
+def test_character_longer_than_a_chunk_is_cut(character):
+    assert texts_of(character, 10, 0) == [character[i : i + 10] for i in range(0, 100, 10)]
+
+
+# Properties
+
+
+@given(texts, sizes)
+@example("---\nkey: value\n---\n# x", (4, 1))
+def test_lines_of_a_chunk_hold_its_text(text, size):
+    lines = lines_of(text)
+    for chunk in chunk_text(text, *size):
+        assert chunk.end_line - chunk.start_line == chunk.text.count("\n")
+        assert chunk.text in "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
+        assert lines[chunk.start_line - 1].endswith(chunk.text.split("\n")[0]) or chunk.start_line == chunk.end_line
+        assert chunk.text.split("\n")[0].strip()
+        assert chunk.text.split("\n")[-1].strip()
+
+
+@given(texts, sizes)
+def test_every_word_outside_front_matter_is_in_some_chunk(text, size):
+    lines = lines_of(text)
+    text = "\n".join(lines)
+    covered = sum(len(line) + 1 for line in lines[: frontmatter.parse(text)[1]])
+    for start, end, *_ in chunker._spans(text, frontmatter.parse(text).lines, *size):
+        assert not text[covered:start].strip()
+        covered = end
+    assert not text[covered:].strip()
+
+
+@given(texts, sizes)
+def test_line_that_fits_a_chunk_is_never_cut(text, size):
+    rows = {
+        (number, row) for chunk in chunk_text(text, *size) for number, row in enumerate(chunk.text.split("\n"), chunk.start_line)
+    }
+    skipped = frontmatter.parse(text)[1]
+    for number, line in enumerate(lines_of(text)[skipped:], skipped + 1):
+        if line.strip() and len(line) <= size[0]:
+            assert (number, line) in rows
+
+
+@given(texts, sizes)
+def test_only_headings_take_a_chunk_over_its_size(text, size):
+    for chunk in chunk_text(text, *size):
+        rows = chunk.text.split("\n")
+        while rows and (not rows[0].strip() or re.match(r" {0,3}#{1,6}([ \t]|$)", rows[0])):
+            del rows[0]
+        headless = "\n".join(rows)
+        assert len(headless if headless == chunk.text else headless.lstrip()) <= size[0]
+
+
+@given(texts, sizes)
+def test_chunks_are_numbered_in_order_of_their_place(text, size):
+    chunks = chunk_text(text, *size)
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    starts = [chunk.start_line for chunk in chunks]
+    assert starts == sorted(starts)
+    assert all(chunk.text.strip() for chunk in chunks)
+
+
+@given(texts, sizes)
+def test_chunking_is_deterministic(text, size):
+    unix = text.replace("\r\n", "\n").replace("\r", "\n")
+    assert chunk_text(text, *size) == chunk_text(text, *size) == chunk_text(unix, *size)
+
+
+@given(unfenced, unfenced, sizes)
+def test_section_is_chunked_the_same_whatever_stands_before_it(one, other, size):
+    def section(before):
+        text = f"# First\n{before}\nend\n# Last\n" + "some words and\n" * 8
+        return [place for place in places(chunk_text(text, *size)) if place[0] == "Last"]
+
+    assert section(one) == section(other) != []
+
+
+# Time
+
+
+class Meter(str):
+    """Text that adds up how many of its characters are looked at."""
+
+    seen = 0
+
+    def __getitem__(self, key):
+        part = super().__getitem__(key)
+        Meter.seen += len(part)
+        return part
+
+    def find(self, sub, start, end=None):
+        end = len(self) if end is None else min(end, len(self))
+        found = super().find(sub, start, end)
+        Meter.seen += (end if found < 0 else found) - start
+        return found
+
+    def rfind(self, sub, start, end):
+        found = super().rfind(sub, start, end)
+        Meter.seen += end - max(found, start)
+        return found
+
+
+class MeterPattern:
+    def __init__(self, pattern):
+        self.pattern = pattern
+
+    def search(self, text, pos=0, end=None):
+        end = len(text) if end is None else min(end, len(text))
+        match = self.pattern.search(text, pos, end)
+        Meter.seen += (match.end() if match else max(end, pos)) - pos
+        return match
+
+    def match(self, text, pos, end):
+        Meter.seen += max(end - pos, 0)
+        return self.pattern.match(text, pos, end)
+
+    def finditer(self, text, pos, end):
+        while match := self.search(text, pos, end):
+            yield match
+            pos = match.end()
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *(
+            "x",
+            "word ",
+            " ",
+            "\n",
+            "中",
+            "\u0301",
+            "\u200d",
+            "\U0001f1e9",
+            " \u0301",
+            "word\n",
+            "\n\nx",
+            "# ",
+            "# h\n",
+            "# h\ntext\n",
+        ),
+        *(
+            "# h\n\n\n",
+            "```\n",
+            "- ```\n",
+            "```\n~~~\n",
+            "`",
+            "~~~x\n",
+            "ab\n" + "x" * 600 + "\n",
+            " " * 600 + "x\n",
+            "x" * 600 + " " * 600,
+        ),
+    ],
+)
+def test_work_is_linear_in_the_length_of_the_text(unit, monkeypatch):
+    for name, pattern in vars(chunker).copy().items():
+        if isinstance(pattern, re.Pattern):
+            monkeypatch.setattr(chunker, name, MeterPattern(pattern))
+
+    def work(length):
+        Meter.seen = 0
+        text = Meter((unit * length)[:length])
+        list(chunker._spans(text, frontmatter.parse(text).lines, 512, 50))
+        return Meter.seen
+
+    assert work(80_000) < 2.2 * work(40_000) + 10_000
+
+
+@pytest.mark.parametrize("unit", ["word ", "\n", "# h\n", "x", "中", "# "])
+def test_large_text_of_one_kind_gives_bounded_chunks(unit):
+    assert all(len(chunk.text) <= MAX_HEADING + 512 for chunk in chunk_text(unit * 200_000))

@@ -1,0 +1,116 @@
+import json
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.documents.document import Document, chunking, prepare
+from hybrid_memory.documents.markdown import LONGEST_TITLE
+from hybrid_memory.views.get import read
+from tests.conftest import TopicEmbedder
+
+PAGE = """\
+---
+title: Machine room
+description: where the zirconium rack hums
+tags: [infra, colocation]
+aliases: [cellar]
+rack_units: 4711
+draft: true
+---
+Ask before you enter.
+
+# Racks
+
+The first is full.
+"""
+
+
+def heading_paths(text: str, **metadata: object) -> list[str]:
+    return [chunk["heading_path"] for chunk in prepare(Document("d", text, metadata), 512, 50).chunks]
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Notes", "text\n\n# One\n\ntext", ["Notes", "Notes > One"]),
+        ("One", "# One\n\ntext\n\n## Two\n\ntext", ["One", "One > Two"]),
+        ("ONE ", "# One\n\ntext", ["One"]),
+        ("One", "# One more\n\ntext", ["One > One more"]),
+        ("A > B", "# A > B\n\ntext", ["A > B"]),
+        ("A", "# A\n\ntext\n\n# B\n\ntext", ["A", "A > B"]),
+        ("two\nlines", "text", ["two lines"]),
+        ("t" * 5000, "text", ["t" * LONGEST_TITLE]),
+        ("", "# One\n\ntext", ["One"]),
+        ("  ", "text", [""]),
+        (2026, "# One\n\ntext", ["One"]),
+        (["a"], "text", [""]),
+        (None, "text", [""]),
+    ],
+)
+def test_title_heads_the_heading_path_once(title: object, text: str, expected: list[str]) -> None:
+    assert heading_paths(text, title=title) == expected
+
+
+def test_title_is_embedded_and_not_in_the_text() -> None:
+    prepared = prepare(Document("d", PAGE, {}), 512, 50)
+    assert [chunk["heading_path"] for chunk in prepared.chunks] == ["Machine room", "Machine room > Racks"]
+    assert [chunk["heading"] for chunk in prepared.chunks] == ["", "Racks"]
+    assert list(prepared.texts.values()) == [
+        "Machine room\n\nAsk before you enter.",
+        "Machine room > Racks\n\n# Racks\n\nThe first is full.",
+    ]
+    assert not any("Machine" in chunk["content"] for chunk in prepared.chunks)
+
+
+def test_metadata_given_wins_over_the_front_matter() -> None:
+    assert heading_paths(PAGE, title="Cellar")[0] == "Cellar"
+    assert json.loads(prepare(Document("d", PAGE, {"draft": "no"}), 512, 50).row["metadata"])["draft"] == "no"
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["zirconium", "colocation", "infra", "cellar", "quimby", "janitor", "locksmith", "4711"],
+)
+def test_what_the_front_matter_says_finds_the_document(store: HybridStore, word: str) -> None:
+    store.store("page", PAGE, {"people": [{"name": "Quimby", "roles": ["janitor", ["locksmith"]]}]})
+    store.store("other", "nothing of the kind")
+    hits = store.search(word, mode="keyword")
+    assert hits[0]["doc_id"] == "page"
+    assert {hit["doc_id"] for hit in hits} == {"page"}
+    assert hits[0]["chunk_id"] == "page-0"  # one chunk has it: the first
+    assert word not in hits[0]["text"].lower()
+
+
+def test_title_is_found_in_every_chunk(store: HybridStore) -> None:
+    store.store("page", PAGE)
+    assert {hit["chunk_id"] for hit in store.search("machine room", mode="keyword")} == {"page-0", "page-1"}
+
+
+@pytest.mark.parametrize("word", ["true", "draft", "people", "description"])
+def test_keys_and_booleans_of_the_front_matter_are_no_words(store: HybridStore, word: str) -> None:
+    store.store("page", PAGE)
+    assert store.search(word, mode="keyword") == []
+
+
+def test_a_title_is_found_by_meaning(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("page", "---\ntitle: Puppy\n---\nIt sleeps.")
+    store.store("other", "It wakes.")
+    assert store.search("dog", mode="vector")[0]["doc_id"] == "page"
+
+
+def test_other_sizes_are_another_chunking() -> None:
+    assert len({chunking(512, 50), chunking(512, 40), chunking(500, 50)}) == 3
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_document_of_nothing_but_front_matter_is_found_by_what_that_says(store: HybridStore, end: str) -> None:
+    card = end.join(["---", "title: Ann Example", "email: ann@example.com", "tags: [people]", "---", ""])
+    assert store.store("people/ann", card) == 1
+    [hit] = store.search("ann@example.com", mode="keyword")
+    assert hit["text"] == "title: Ann Example\nemail: ann@example.com\ntags: [people]"
+    assert (hit["start_line"], hit["end_line"], hit["heading_path"]) == (2, 4, "Ann Example")
+    assert read(store, hit["citation"])["text"] == hit["text"]
+
+
+def test_empty_front_matter_is_no_text(store: HybridStore) -> None:
+    assert store.store("empty", "---\n---\n") == 0

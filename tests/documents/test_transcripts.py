@@ -1,0 +1,405 @@
+"""Transcripts in the two forms that there are, as far as their programs' own documents and files show them."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore
+from hybrid_memory.documents import transcripts as module
+from hybrid_memory.documents.transcripts import Message, Transcript, chunks
+from hybrid_memory.sync.ingest import Ingest, Report
+from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.views.doctor import examine
+from tests.conftest import TopicEmbedder
+from tests.sync.test_ingest import ids
+
+Record = dict[str, Any]
+
+
+def pi(role: str, content: Any, **more: Any) -> Record:
+    return {
+        "type": "message",
+        "id": "a1b2c3d4",
+        "timestamp": "2026-03-05T10:00:00.000Z",
+        "message": {"role": role, "content": content},
+    } | more
+
+
+def claude(role: str, content: Any, **more: Any) -> Record:
+    return {
+        "type": role,
+        "sessionId": "s",
+        "timestamp": "2026-03-05T10:00:00.000Z",
+        "message": {"role": role, "content": content},
+    } | more
+
+
+def text(words: str) -> list[Record]:
+    return [{"type": "text", "text": words}]
+
+
+def lines(*records: Record | str) -> bytes:
+    return "".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records).encode()
+
+
+def read(data: bytes) -> tuple[list[Message], Transcript]:
+    transcript = Transcript(io.BytesIO(data), len(data))
+    return list(transcript), transcript
+
+
+OPENCLAW = lines(
+    {
+        "type": "session",
+        "version": 3,
+        "id": "b7300bff",
+        "timestamp": "2026-03-04T23:00:00.000Z",
+        "cwd": "/home/ann/.openclaw/workspace",
+    },
+    {"type": "model_change", "id": "1", "parentId": None, "provider": "anthropic", "modelId": "m"},
+    {"type": "session_info", "id": "2", "name": "GPU  server"},
+    pi("user", text("Where is the GPU server?")),
+    pi(
+        "assistant",
+        [{"type": "thinking", "thinking": "hmm"}, {"type": "toolCall", "name": "bash", "arguments": {"command": "ls"}}],
+    ),
+    pi("toolResult", text("total 0"), message={"role": "toolResult", "toolName": "bash", "content": text("total 0")}),
+    pi("assistant", [*text("Under the desk."), *text("It is called kettle.")]),
+    pi("user", "as a string"),
+    pi("assistant", text("NO_REPLY")),
+    {"type": "compaction", "id": "3", "summary": "They talked about a server."},
+)
+
+CLAUDE_CODE = lines(
+    {"type": "summary", "summary": "Printer by the door", "leafUuid": "x"},
+    {"type": "file-history-snapshot", "messageId": "x", "snapshot": {}},
+    claude("user", "<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
+    claude("user", "Caveat: generated", isMeta=True),
+    claude("user", "Where is the printer?<system-reminder>\nBe kind.\n</system-reminder>"),
+    claude(
+        "assistant",
+        [{"type": "thinking", "thinking": "hmm", "signature": "x"}, {"type": "tool_use", "name": "Bash", "input": {}}],
+    ),
+    claude("user", [{"type": "tool_result", "tool_use_id": "x", "content": "door.txt"}]),
+    claude("assistant", text("By the door.")),
+    claude("user", text("[Request interrupted by user]")),
+    claude("user", "find it", isSidechain=True),
+    claude("user", "This session is being continued", isCompactSummary=True),
+    {"type": "system", "content": "<local-command-stdout>x</local-command-stdout>"},
+    {"type": "ai-title", "aiTitle": "Finding the printer", "sessionId": "s"},
+    claude("user", "thanks"),
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected", "title"),
+    [
+        (
+            OPENCLAW,
+            [
+                (4, "User", "Where is the GPU server?", "GPU server"),
+                (7, "Assistant", "Under the desk.\n\nIt is called kettle.", "GPU server"),
+                (8, "User", "as a string", "GPU server"),
+            ],
+            "GPU server",
+        ),
+        (
+            CLAUDE_CODE,
+            [
+                (5, "User", "Where is the printer?", "Printer by the door"),
+                (8, "Assistant", "By the door.", "Printer by the door"),
+                (14, "User", "thanks", "Finding the printer"),
+            ],
+            "Finding the printer",
+        ),
+    ],
+    ids=["OpenClaw", "Claude Code"],
+)
+def test_what_was_said_comes_out_and_nothing_else(data: bytes, expected: list[Any], title: str) -> None:
+    messages, transcript = read(data)
+    assert messages == expected
+    assert (transcript.title, transcript.date, transcript.left_out) == (title, "2026-03-05", 0)
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "said"),
+    [
+        ('Conversation info (untrusted metadata):\n```json\n{"sender": "ann"}\n```\n\nhello', "hello"),
+        ("[Mon 2026-03-05 10:00 UTC] hello", "hello"),
+        ("<ide_opened_file>x.py</ide_opened_file>hello <bash-stdout>a\nb</bash-stdout>", "hello"),
+        ("a <system-reminder> without its end", "a <system-reminder> without its end"),
+        ("my key is sk-ant-api03-0123456789abcdefghij", "my key is [redacted]"),
+        ("unpaired \ud800 surrogate", "unpaired ? surrogate"),
+    ],
+)
+def test_wrappers_and_secrets_of_a_message_go(wrapped: str, said: str) -> None:
+    assert [message.text for message in read(lines(pi("user", wrapped)))[0]] == [said]
+
+
+def test_assistant_may_speak_of_wrappers() -> None:
+    said = "Use <system-reminder>x</system-reminder> for that"
+    assert read(lines(claude("assistant", said)))[0][0].text == said
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["{", "[" * 100_000, '{"type": "message"', "\x00", '"\\ud8', "{'a': 1}"],
+    ids=["brace", "deep", "cut", "nul", "escape", "python"],
+)
+def test_broken_lines_are_counted_and_the_rest_is_read(broken: str) -> None:
+    messages, transcript = read(lines(pi("user", "one"), broken, "", "[]", '"text"', "7", {"type": "message"}, pi("user", "two")))
+    assert [message.text for message in messages] == ["one", "two"]
+    assert transcript.left_out == 1
+
+
+def test_line_that_is_still_being_written_is_no_broken_one() -> None:
+    data = lines(pi("user", "one"), pi("user", "two"))
+    messages, transcript = read(data[:-10])
+    assert ([message.text for message in messages], transcript.left_out) == (["one"], 0)
+    messages, _ = read(data[:-1])  # complete but for its end
+    assert [message.text for message in messages] == ["one", "two"]
+
+
+def test_too_long_a_line_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST_LINE", 1000)
+    messages, transcript = read(lines(pi("user", "one"), pi("user", "x" * 5000), pi("user", "two")))
+    assert [(message.line, message.text) for message in messages] == [(1, "one"), (3, "two")]
+    assert transcript.left_out == 1
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "date"),
+    [("2026-03-05T23:59:59Z", "2026-03-05"), (1772755199000, "2026-03-05"), ("yesterday", ""), (None, ""), (1e30, ""), ({}, "")],
+)
+def test_date_is_that_of_the_first_message(timestamp: Any, date: str) -> None:
+    assert read(lines(pi("user", "one", timestamp=timestamp)))[1].date == date
+
+
+# Chunks
+
+
+def said(*texts: str, title: str = "") -> list[Message]:
+    return [Message(number, ("User", "Assistant")[number % 2 == 0], text, title) for number, text in enumerate(texts, 1)]
+
+
+def test_short_messages_share_a_chunk_and_long_ones_are_cut() -> None:
+    found = list(chunks(said("one", "two", "three " * 40, "four"), 60, 10))
+    assert (found[0].text, found[0].start_line, found[0].end_line) == ("User: one\n\nAssistant: two", 1, 2)
+    assert all(chunk.text.startswith("User: ") and chunk.start_line == chunk.end_line == 3 for chunk in found[1:-2])
+    assert found[-1].text.endswith("Assistant: four")
+    assert found[-1].end_line == 4
+    assert [chunk.index for chunk in found] == list(range(len(found)))
+
+
+def test_title_is_the_heading_and_a_new_one_begins_a_chunk() -> None:
+    found = list(chunks([*said("one"), *said("two", title="T")], 500, 50))
+    assert [(chunk.heading, chunk.heading_path) for chunk in found] == [("", ""), ("T", "T")]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=300), max_size=12),
+    st.integers(1, 200),
+    st.integers(0, 50),
+)
+def test_chunks_hold_all_words_are_no_larger_than_asked_and_only_the_last_changes(
+    texts: list[str], size: int, overlap: int
+) -> None:
+    messages = said(*(text for text in texts if text.strip()))
+    overlap = min(overlap, size - 1)
+    found = list(chunks(messages, size, overlap))
+    together = " ".join(chunk.text for chunk in found)
+    if size > 40:
+        assert all(len(chunk.text) <= size for chunk in found if "#" not in chunk.text)
+        assert {word for message in messages for word in message.text.split() if len(word) < 10} <= set(
+            together.replace("User: ", " ").replace("Assistant: ", " ").split()
+        ) | set(together.split())
+    for count in range(len(messages)):
+        shorter = list(chunks(messages[:count], size, overlap))
+        assert shorter[:-1] == found[: max(len(shorter) - 1, 0)]
+
+
+# In the store
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Write:
+    """Write a transcript below a folder named logs, last changed so many seconds ago."""
+
+    def write(name: str, records: Iterable[Record | str], ago: float = 7200.0) -> Path:
+        path = tmp_path / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(lines(*records))
+        os.utime(path, (time.time() - ago,) * 2)
+        return path
+
+    return write
+
+
+def ingest(store: HybridStore, *paths: Path, **options: Any) -> Report:
+    return Ingest(store, **{"patterns": ["*.jsonl"], "incremental": True} | options).run([str(path) for path in paths])
+
+
+def talk(start: int, stop: int) -> list[Record]:
+    return [pi("user" if i % 2 else "assistant", f"Message {i} is about the number {i}. " * 3) for i in range(start, stop)]
+
+
+def test_transcripts_go_into_sessions_and_notes_beside_them_do_not(store: HybridStore, session: Write, tmp_path: Path) -> None:
+    path = session(
+        "main/2026-03-01-talk.jsonl",
+        [{"type": "session_info", "name": "GPU talk"}, pi("user", "the gpu"), "{", pi("assistant", "a kettle")],
+    )
+    (tmp_path / "logs/a.md").write_text("dog")
+    report = ingest(store, tmp_path / "logs", patterns=["*.md", "*.jsonl"])
+    assert ids(store) == ["logs/a.md", "sessions/main/2026-03-01-talk.jsonl"]
+    assert (report.files, report.embedded, report.pending) == (2, 2, 0)
+    assert report.warnings == [{"path": str(path), "reason": "lines left out because they are not JSON or too long: 1"}]
+    [hit] = store.search("kettle", mode="keyword")
+    assert hit["text"] == "User: the gpu\n\nAssistant: a kettle"
+    assert (hit["heading"], hit["path"], hit["start_line"], hit["end_line"]) == ("GPU talk", str(path), 2, 4)
+    assert (hit["collection"], hit["date"], hit["metadata"]) == ("sessions", "2026-03-01", {"title": "GPU talk"})
+    assert all(finding.ok for finding in examine(store))
+    path.unlink()
+    session("other.jsonl", [pi("user", "new")])
+    assert refresh(store).removed == 1
+    assert ids(store) == ["logs/a.md", "sessions/other.jsonl"]
+
+
+def test_single_transcript_and_one_with_a_collection(store: HybridStore, session: Write) -> None:
+    path = session("a.jsonl", [pi("user", "gpu")])
+    ingest(store, path)
+    Ingest(store).run([str(path)], "talks")
+    assert ids(store) == ["sessions/a.jsonl", "talks/a.jsonl"]
+    assert store.search("gpu")[0]["date"] == "2026-03-05"
+
+
+@pytest.mark.parametrize(
+    ("name", "date"),
+    [("2026-02-01.jsonl", "2026-02-01"), ("abcd2012-12f0-4abc.jsonl", "2026-03-05"), ("2026-02/talk.jsonl", "2026-03-05")],
+)
+def test_day_in_the_path_comes_before_that_of_the_first_message(
+    store: HybridStore, session: Write, tmp_path: Path, name: str, date: str
+) -> None:
+    session(name, [pi("user", "gpu")])
+    ingest(store, tmp_path / "logs")
+    assert store.search("gpu")[0]["date"] == date
+
+
+def test_secrets_reach_neither_the_database_nor_the_embedder(
+    store: HybridStore, session: Write, embedder: TopicEmbedder, db_path: str, tmp_path: Path
+) -> None:
+    key = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
+    session(
+        "a.jsonl",
+        [
+            {"type": "session_info", "name": f"key {key}"},
+            pi("user", f"my key: {key}"),
+            pi("assistant", "# " + key + "\n" + "x " * 900),
+        ],
+    )
+    ingest(store, tmp_path / "logs")
+    store.storage.connection.execute("pragma wal_checkpoint(truncate)")
+    assert key[:20].encode() not in Path(db_path).read_bytes()
+    assert not any(key[:20] in document for document in embedder.documents)
+    assert any("[redacted]" in document for document in embedder.documents)
+
+
+def test_session_that_goes_on_is_taken_when_there_is_enough_news(store: HybridStore, session: Write, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    session("a.jsonl", talk(0, 10), ago=0)
+    assert ingest(store, folder).files == 1  # new
+    session("a.jsonl", talk(0, 59), ago=0)
+    assert (ingest(store, folder).skipped, ingest(store, folder, incremental=False).skipped) == (1, 1)
+    assert all(finding.ok for finding in examine(store))
+    session("a.jsonl", talk(0, 60), ago=0)
+    assert ingest(store, folder).files == 1  # 50 messages
+    session("a.jsonl", [*talk(0, 60), {"type": "message", "message": {"role": "toolResult", "content": "x" * 100_000}}], ago=0)
+    assert ingest(store, folder).files == 1  # 100 KB
+    session("a.jsonl", talk(0, 61), ago=0)
+    assert ingest(store, folder).files == 1  # rewritten
+    session("a.jsonl", talk(0, 62), ago=0)
+    assert refresh(store).skipped == 1
+    assert ingest(store, folder, everything=True).files == 1
+    session("a.jsonl", talk(0, 63), ago=3601)
+    assert any("1 documents of" in finding.text for finding in examine(store))
+    assert ingest(store, folder).files == 1  # quiet for an hour
+
+
+def test_only_the_tail_of_a_session_that_goes_on_is_written_and_embedded(
+    store: HybridStore, session: Write, embedder: TopicEmbedder, tmp_path: Path
+) -> None:
+    session("a.jsonl", talk(0, 100))
+    ingest(store, tmp_path / "logs")
+    before = store.storage.connection.execute("select id, embedding from chunks order by id").fetchall()
+    asked = len(embedder.documents)
+    session("a.jsonl", talk(0, 103))
+    report = ingest(store, tmp_path / "logs")
+    after = store.storage.connection.execute("select id, embedding from chunks order by id").fetchall()
+    assert after[: len(before) - 1] == before[:-1]
+    assert len(embedder.documents) - asked == report.chunks <= 3
+    assert report.pending == 0
+    assert all(finding.ok for finding in examine(store))
+    with HybridStore(":memory:", embedder=TopicEmbedder()) as fresh:
+        ingest(fresh, tmp_path / "logs")
+        contents = "select chunk_id, heading_path, content, start_line, end_line, content_hash, embedding from chunks order by id"
+        assert fresh.storage.connection.execute(contents).fetchall() == store.storage.connection.execute(contents).fetchall()
+        query = "select heading, content, context from chunks_fts order by rowid"
+        assert fresh.storage.connection.execute(query).fetchall() == store.storage.connection.execute(query).fetchall()
+
+
+def test_rewritten_session_keeps_the_embeddings_of_what_it_still_says(
+    store: HybridStore, session: Write, embedder: TopicEmbedder, tmp_path: Path
+) -> None:
+    session("a.jsonl", talk(0, 40))
+    ingest(store, tmp_path / "logs")
+    asked = len(embedder.documents)
+    session("a.jsonl", [{"type": "model_change"}, *talk(0, 40)])  # other lines, the same chunks
+    report = ingest(store, tmp_path / "logs")
+    assert (report.files, report.pending, len(embedder.documents)) == (1, 0, asked)
+    assert store.storage.connection.execute("select min(start_line) from chunks").fetchone() == (2,)
+
+
+def test_same_content_at_another_time_is_only_noted(store: HybridStore, session: Write, tmp_path: Path) -> None:
+    session("a.jsonl", talk(0, 10))
+    ingest(store, tmp_path / "logs")
+    session("a.jsonl", talk(0, 10), ago=9000)
+    assert ingest(store, tmp_path / "logs").skipped == 1
+    before = store.storage.connection.total_changes
+    assert ingest(store, tmp_path / "logs").skipped == 1
+    assert store.storage.connection.total_changes == before
+
+
+def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    message, result = (
+        lines(*talk(0, 20)),
+        lines(pi("toolResult", text("x" * 50_000), message={"role": "toolResult", "content": "x" * 50_000})),
+    )
+    with path.open("wb") as file:
+        for _ in range(1000):
+            file.write(message + result)
+    code = (
+        "import resource, sys; from hybrid_memory import HybridStore; from hybrid_memory.sync.ingest import Ingest\n"
+        "store = HybridStore(sys.argv[1], {'provider': 'none', 'max_file_bytes': 1})\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "report = Ingest(store).run([sys.argv[2]])\n"
+        "print(report.chunks, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "large.db"), str(path)], capture_output=True, text=True, check=True
+    )
+    found, grown = map(int, done.stdout.split())
+    assert found > 4000
+    unit = 1 if sys.platform == "darwin" else 1024
+    assert grown * unit < path.stat().st_size / 2

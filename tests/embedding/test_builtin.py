@@ -1,0 +1,202 @@
+"""The built-in embedder, with its real table. builtin_tokens.json holds tokens that the tokenizers library made."""
+
+import json
+import math
+import mmap
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from hybrid_memory.embedding import builtin
+from hybrid_memory.embedding.builtin import KNOWN_SHARE, MOST_TOKENS, BuiltinEmbedder, Table
+
+RECORDED = json.loads(Path(__file__).with_name("builtin_tokens.json").read_text("utf-8"))
+DATA = Path(builtin.__file__).with_name("builtin.bin")
+
+
+@pytest.fixture(scope="module")
+def embedder() -> BuiltinEmbedder:
+    return BuiltinEmbedder()
+
+
+def cosine(a: list[float], b: list[float]) -> float:
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize(("text", "tokens"), RECORDED, ids=lambda value: ascii(value)[:24])
+def test_tokens_are_those_of_the_tokenizers_library(embedder: BuiltinEmbedder, text: str, tokens: str) -> None:
+    assert embedder.tokenize(text) == tokens.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("unaffable", ["una", "##ffa", "##ble"]),  # longest match first, so not "un", "##aff", "##able"
+        ("[SEP]", ["[", "sep", "]"]),  # text, not the model's special token
+        ("a" * 101, ["[UNK]"]),
+        ("\ud800half a pair", ["half", "a", "pair"]),
+        ("ΟΔΟΣ", ["ο", "##δ", "##ο", "##σ"]),  # no final sigma: characters are lower-cased one by one
+    ],
+)
+def test_tokens(embedder: BuiltinEmbedder, text: str, tokens: list[str]) -> None:
+    assert embedder.tokenize(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "distractor"),
+    [
+        ("how do I fix a car engine", "repairing the motor of an automobile", "a recipe for chocolate cake"),
+        ("dog", "a puppy", "a spreadsheet"),
+        ("money we owe", "unpaid debts and loans", "birds migrate south in winter"),
+        ("the website is slow", "latency of web pages is too high", "my sister is getting married"),
+        ("who is the boss", "the manager of the team", "temperature of the ocean"),
+        ("sign in trouble", "login fails with a wrong password", "painting a landscape"),
+        ("physician", "the doctor at the hospital", "the train to the mountains"),
+        ("delete old files", "remove outdated documents", "grow tomatoes in the garden"),
+        ("undo a commit", "git revert restores the previous version", "the choir sings tonight"),
+        ("feeling blue", "she was sad and unhappy", "configure the database server"),
+    ],
+)
+def test_a_paraphrase_is_nearer_than_another_subject(embedder: BuiltinEmbedder, query: str, answer: str, distractor: str) -> None:
+    asked = embedder.embed(query)
+    near, far = (cosine(asked, vector) for vector in embedder.embed_batch([answer, distractor]))
+    assert near > far + 0.1
+
+
+def test_vectors_have_length_1_and_256_dimensions(embedder: BuiltinEmbedder) -> None:
+    for vector in embedder.embed_batch(["one", "two words", "x" * 99, "!?", "1 2 3", "The Quick Brown Fox. " * 500]):
+        assert len(vector) == embedder.dims() == 256
+        assert math.hypot(*vector) == pytest.approx(1.0)
+
+
+def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder) -> None:
+    """Done again by plain arithmetic on the file's bytes."""
+    table = Table(DATA)
+    names = [table.token(index) for index in range(len(table._strings))]
+    sums = [0] * 256
+    for token in embedder.tokenize("Unaffable dogs, and a dog!"):
+        row = table._row_of[names.index(token)]
+        for j in range(256):
+            sums[j] += table._scales[row] * (table._rows[row * 256 + j] - 128)
+    assert embedder.embed("Unaffable dogs, and a dog!") == pytest.approx([x / math.hypot(*sums) for x in sums])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "   ",
+        "\n\t",
+        "\x00\x07",
+        "a" * 101,
+        "黑豹队的防守丢了多少分？",
+        "日本語の検索",
+        "поиск по памяти",
+        "البحث في الذاكرة",
+        "ค้นหา",
+        "한국어 검색",
+        "😀",
+    ],
+)
+def test_text_that_the_table_does_not_know_has_no_vector(embedder: BuiltinEmbedder, text: str) -> None:
+    assert embedder.embed(text) == []
+    assert embedder.embed_batch([text, "server"])[0] == []
+    assert embedder.problem is None
+
+
+def test_half_of_the_tokens_must_be_known(embedder: BuiltinEmbedder) -> None:
+    assert KNOWN_SHARE == 0.5
+    assert embedder.embed("服 server 务 host")
+    assert embedder.embed("服 server 务") == []
+    assert embedder.embed("服 server 务 host") == embedder.embed("server host")
+
+
+def test_case_accents_and_order_do_not_matter(embedder: BuiltinEmbedder) -> None:
+    assert embedder.embed("Café NOIR") == embedder.embed("noir cafe")
+
+
+def test_query_and_document_get_the_same_vector(embedder: BuiltinEmbedder) -> None:
+    texts = ["rotate the API key", "", "rotate the API key"]
+    assert embedder.embed_batch(texts) == [embedder.embed(text) for text in texts]
+    assert embedder.query_prompt == embedder.document_prompt == "{text}"
+    assert embedder.embed_batch([]) == []
+
+
+def test_vectors_do_not_depend_on_what_was_embedded_before(embedder: BuiltinEmbedder) -> None:
+    embedder.embed_batch([f"word{n} other{n}" for n in range(3000)])
+    assert embedder.embed("the deploy script fails") == BuiltinEmbedder().embed("the deploy script fails")
+
+
+def test_a_callers_change_does_not_reach_the_cache(embedder: BuiltinEmbedder) -> None:
+    first = embedder.embed("cached")
+    expected = first.copy()
+    first[0] = 9.0
+    assert embedder.embed("cached") == expected
+
+
+def test_the_longest_texts_cannot_overflow(embedder: BuiltinEmbedder) -> None:
+    table = Table(DATA)
+    most = max(table._scales) * 127 * MOST_TOKENS
+    assert most < 2**31
+    assert embedder.embed("the " * MOST_TOKENS) == pytest.approx(embedder.embed("the"))
+    assert embedder.embed("the " * MOST_TOKENS + "server " * 9000) == pytest.approx(embedder.embed("the"))
+
+
+def test_file_is_opened_once_and_only_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def counted(*args: object, **options: object) -> mmap.mmap:
+        opened.append(args)
+        return mmap.mmap(*args, **options)  # type: ignore[arg-type]
+
+    class Counting:
+        ACCESS_READ = mmap.ACCESS_READ
+        mmap = staticmethod(counted)
+
+    monkeypatch.setattr(builtin, "mmap", Counting)
+    embedder = BuiltinEmbedder()
+    assert embedder.is_available()
+    assert opened == []
+    embedder.embed("one")
+    embedder.embed_batch(["two", "three"])
+    assert embedder.dims() == 256
+    embedder.close()
+    assert len(opened) == 1
+
+
+def test_other_file_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.bin"
+    other.write_bytes(b"no such thing" * 10)
+    with pytest.raises(ValueError, match=r"other\.bin is no table of token vectors"):
+        BuiltinEmbedder(str(other)).dims()
+
+
+def test_threads_get_the_same_vectors(embedder: BuiltinEmbedder) -> None:
+    texts = [f"note {n} about server {n * 7} and dog {n}" for n in range(300)]
+    expected = BuiltinEmbedder().embed_batch(texts)
+    shared = BuiltinEmbedder()
+    found: list[list[list[float]]] = []
+    threads = [threading.Thread(target=lambda: found.append(shared.embed_batch(texts))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4
+
+
+@pytest.fixture
+def imported() -> set[str]:
+    code = "import sys; before = set(sys.modules); import builtin; print(*sorted(set(sys.modules) - before))"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=DATA.parent, capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+def test_needs_the_standard_library_alone(imported: set[str]) -> None:
+    assert {name.partition(".")[0] for name in imported} - {"builtin"} <= set(sys.stdlib_module_names)
+
+
+def test_file_fits_the_wheel() -> None:
+    assert DATA.stat().st_size <= 8_000_000

@@ -1,0 +1,881 @@
+"""OllamaEmbedder against a server that answers as Ollama does, well and badly."""
+
+import logging
+import math
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hybrid_memory.embedder import OllamaEmbedder
+from hybrid_memory.embedding.ollama import parse_ollama_host
+from hybrid_memory.errors import ConfigError
+from tests.fake_ollama import FakeOllama, vector
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: 0 is an address of this machine")
+HANG = 10.0  # seconds within which whatever is not supposed to hang has come back
+
+
+@pytest.fixture
+def ollama():
+    with FakeOllama("nomic-embed-text", "all-minilm", dims=32, context=100) as server:
+        yield server
+
+
+@pytest.fixture
+def waits():
+    return []
+
+
+@pytest.fixture
+def embedder(ollama, waits):
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", sleep=waits.append)
+    yield embedder
+    embedder.close()
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return unused.getsockname()[1]
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def sizes(ollama):
+    return [len(body["input"]) for body in ollama.embed_requests]
+
+
+# What is asked and given
+
+
+def test_a_vector_has_the_dimensions_of_the_model_and_length_one():
+    with FakeOllama() as ollama:
+        v = OllamaEmbedder(ollama.url).embed("Where is the GPU server?")
+    assert len(v) == 768
+    assert math.hypot(*v) == pytest.approx(1.0)
+
+
+def test_request_names_model_and_keeps_it_loaded_and_is_never_truncated_in_silence(ollama, embedder):
+    embedder.embed_batch(["one", "two"])
+    assert ollama.embed_requests == [{"model": "all-minilm", "input": ["one", "two"], "truncate": False, "keep_alive": "30m"}]
+
+
+def test_batch_keeps_order_and_blank_texts_are_not_sent(ollama, embedder):
+    texts = ["alpha", "", "beta", " \n\t", "gamma"]
+    vectors = embedder.embed_batch(texts)
+    assert vectors[0] == pytest.approx(vector("alpha", 32))
+    assert vectors[2] == pytest.approx(vector("beta", 32))
+    assert vectors[4] == pytest.approx(vector("gamma", 32))
+    assert vectors[1] == vectors[3] == []
+    assert ollama.embed_requests[0]["input"] == ["alpha", "beta", "gamma"]
+    assert embedder.problem is None
+
+
+def test_nothing_to_embed_asks_nobody(ollama, embedder):
+    assert embedder.embed_batch([]) == []
+    assert embedder.embed_batch(["", " "]) == [[], []]
+    assert embedder.embed("  ") == []
+    assert ollama.requests == []
+    assert embedder.problem is None
+
+
+def test_equal_texts_are_sent_once(ollama, embedder):
+    a, b, c = embedder.embed_batch(["same", "other", "same"])
+    assert a == c != b
+    assert ollama.embed_requests[0]["input"] == ["same", "other"]
+
+
+def test_batches_are_of_32_texts(ollama, embedder):
+    assert all(embedder.embed_batch([f"text {i}" for i in range(70)]))
+    assert sizes(ollama) == [32, 32, 6]
+
+
+def test_batches_are_limited_in_size_too(ollama, embedder):
+    ollama.context = 1_000_000
+    assert all(embedder.embed_batch([f"{i} " + "é" * 20_000 for i in range(5)]))
+    assert sizes(ollama) == [2, 2, 1]
+
+
+def test_a_text_larger_than_a_batch_goes_alone(ollama, embedder):
+    assert all(embedder.embed_batch(["a", "b" * 200_000, "c"]))
+    assert sizes(ollama) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800 half a pair", "nul \x00 byte", "🧠" * 20, "e\u0301", '{text} {} %s "', "\u202eabc", "\ufeff"]
+)
+def test_any_text_can_be_embedded(embedder, text):
+    assert len(embedder.embed(text)) == 32
+    assert len(embedder.embed_batch([text])[0]) == 32
+
+
+def test_half_a_surrogate_pair_is_sent_as_a_question_mark(ollama, embedder):
+    embedder.embed("a \ud800 b")
+    assert ollama.embedded == ["a ? b"]
+
+
+def test_similar_texts_are_nearer_than_others(embedder):
+    gpu, again, cake = embedder.embed_batch(["the gpu server", "a gpu server", "baking a cake"])
+    assert dot(gpu, again) > dot(gpu, cake)
+
+
+# Prompts
+
+
+def test_query_and_document_get_the_prompt_of_the_model(ollama):
+    embedder = OllamaEmbedder(ollama.url, "nomic-embed-text")
+    embedder.embed("where?")
+    embedder.embed_batch(["there"])
+    assert [body["input"] for body in ollama.embed_requests] == [["search_query: where?"], ["search_document: there"]]
+    assert (embedder.provider, embedder.query_prompt) == ("ollama", "search_query: {text}")
+
+
+def test_capitals_are_lowered_for_nomic_only(ollama):
+    OllamaEmbedder(ollama.url, "nomic-embed-text").embed_batch(["REPLACE Sump Pump"])
+    OllamaEmbedder(ollama.url, "all-minilm").embed_batch(["REPLACE Sump Pump"])
+    assert [body["input"] for body in ollama.embed_requests] == [
+        ["search_document: replace sump pump"],
+        ["REPLACE Sump Pump"],
+    ]
+
+
+def test_prompts_can_be_set(ollama):
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_prompt="Q {text}", document_prompt="D {text} {text}")
+    embedder.embed("a {text}")
+    embedder.embed_batch(["b"])
+    assert [body["input"] for body in ollama.embed_requests] == [["Q a {text}"], ["D b b"]]
+
+
+def test_a_prompt_without_text_is_refused():
+    with pytest.raises(ConfigError, match="text"):
+        OllamaEmbedder(query_prompt="search:")
+
+
+# The cache
+
+
+def test_a_repeated_query_makes_no_request(ollama, embedder):
+    first = embedder.embed("again")
+    first[0] = 99.0  # the caller's own copy
+    embedder.embed("again")[0] = 99.0
+    assert embedder.embed("again") == pytest.approx(vector("again", 32))
+    assert len(ollama.requests) == 1
+
+
+def test_the_query_used_least_recently_is_evicted(ollama):
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", cache_size=2)
+    for text in ["a", "b", "a", "c", "a", "b"]:
+        embedder.embed(text)
+    assert [body["input"] for body in ollama.embed_requests] == [["a"], ["b"], ["c"], ["b"]]
+
+
+def test_a_cache_of_size_0_keeps_nothing(ollama):
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", 0)
+    assert embedder.embed("a") == embedder.embed("a")
+    assert len(ollama.requests) == 2
+
+
+def test_a_failure_is_not_cached(ollama, embedder):
+    ollama.chat = True
+    assert embedder.embed("a") == []
+    ollama.chat = False
+    assert len(embedder.embed("a")) == 32
+    assert embedder.problem is None
+
+
+def test_query_and_document_of_the_same_text_are_kept_apart(ollama):
+    embedder = OllamaEmbedder(ollama.url, "nomic-embed-text")
+    embedder.embed_batch(["a"])
+    embedder.embed("a")
+    assert len(ollama.requests) == 2
+
+
+# Dimensions
+
+
+def test_dims_probes_once(ollama, embedder):
+    assert [embedder.dims(), embedder.dims()] == [32, 32]
+    assert len(ollama.requests) == 1
+
+
+def test_dims_are_known_from_what_was_embedded(ollama, embedder):
+    embedder.embed("a")
+    assert embedder.dims() == 32
+    assert len(ollama.requests) == 1
+
+
+def test_dims_are_0_when_they_cannot_be_told(free_port):
+    assert OllamaEmbedder(f"http://127.0.0.1:{free_port}").dims() == 0
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_configured_dims_cut_the_vector_and_normalise_it(ollama, ignored):
+    ollama.ignores_dimensions = ignored
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", dims=16)
+    v = embedder.embed("alpha beta gamma")
+    cut = vector("alpha beta gamma", 32)[:16]
+    assert v == pytest.approx([x / math.hypot(*cut) for x in cut])
+    assert ollama.embed_requests[0]["dimensions"] == 16
+    assert (embedder.dims(), embedder.wanted_dims) == (16, 16)
+
+
+def test_a_model_of_fewer_dims_than_configured_is_a_problem(ollama):
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", dims=768)
+    assert embedder.embed_batch(["a", "b"]) == [[], []]
+    assert embedder.problem == "all-minilm gives 32 dimensions; lower dims, which is 768"
+
+
+def test_vectors_of_another_dimension_than_before_are_refused(ollama, embedder):
+    embedder.embed("a")
+    ollama.dims = 48
+    assert embedder.embed("b") == []
+    assert "gave 48 dimensions instead of 32" in embedder.problem
+
+
+# Presence
+
+
+@pytest.mark.parametrize(
+    ("installed", "asked"),
+    [
+        ("nomic-embed-text", "nomic-embed-text"),
+        ("nomic-embed-text:latest", "nomic-embed-text"),
+        ("nomic-embed-text", "nomic-embed-text:latest"),
+        ("Nomic-Embed-Text", "nomic-embed-text:LATEST"),
+        ("nomic-embed-text:v1.5", "nomic-embed-text:v1.5"),
+        ("user/nomic-embed-text", "user/nomic-embed-text"),
+        ("nomic-embed-text", "library/nomic-embed-text"),
+        ("nomic-embed-text", "registry.ollama.ai/library/nomic-embed-text:latest"),
+    ],
+)
+def test_available_if_the_model_is_there(installed, asked):
+    with FakeOllama(installed) as ollama:
+        embedder = OllamaEmbedder(ollama.url, asked)
+        assert embedder.is_available()
+        assert embedder.problem is None
+        assert ollama.embed_requests == []
+
+
+@pytest.mark.parametrize("asked", ["nomic-embed-text:v2", "other", "user/nomic-embed-text", ""])
+def test_unavailable_if_the_model_is_not_there(asked):
+    with FakeOllama("nomic-embed-text:v1.5") as ollama:
+        embedder = OllamaEmbedder(ollama.url, asked)
+        assert not embedder.is_available()
+        assert f"`ollama pull {asked}`" in embedder.problem
+
+
+def test_unavailable_if_nothing_listens(free_port):
+    embedder = OllamaEmbedder(f"http://127.0.0.1:{free_port}")
+    assert not embedder.is_available()
+    assert embedder.problem.endswith("(connection refused); start it with `ollama serve`")
+
+
+@pytest.mark.parametrize("page", ["<html>router</html>", "[]", '{"models": 5}', '{"models": [5, {"name": null}]}'])
+def test_unavailable_if_something_else_answers(ollama, embedder, page):
+    ollama.page = (200, page)
+    assert not embedder.is_available()
+    assert embedder.problem
+
+
+# Rows of the table of replies
+
+
+@pytest.mark.parametrize(
+    ("model", "problem"),
+    [("nope", "has no model nope; get it with `ollama pull nope`"), ("", "has no model")],
+)
+def test_a_missing_model_is_told_with_the_command_that_gets_it(ollama, model, problem):
+    embedder = OllamaEmbedder(ollama.url, model)
+    assert embedder.embed_batch([f"text {i}" for i in range(100)]) == [[]] * 100
+    assert problem in embedder.problem
+    assert len(ollama.requests) == 1
+
+
+def test_an_old_server_is_told_to_be_upgraded(ollama, embedder):
+    ollama.old = True
+    assert embedder.embed("a") == []
+    assert "upgrade Ollama" in embedder.problem
+    assert "before 0.2.6" in embedder.problem
+
+
+def test_a_chat_model_is_told_to_be_none(ollama, embedder, waits):
+    ollama.chat = True
+    assert embedder.embed_batch(["a", "b"]) == [[], []]
+    assert "all-minilm is not an embedding model; one is `ollama pull nomic-embed-text`" in embedder.problem
+    assert (len(ollama.requests), waits) == (1, [])
+
+
+def test_a_crash_of_the_runner_is_tried_again(ollama, embedder, waits):
+    ollama.eof = 1
+    assert len(embedder.embed("a")) == 32
+    assert (len(ollama.requests), len(waits), embedder.problem) == (2, 1, None)
+    assert 0.5 < waits[0] < 1.5
+
+
+def test_a_full_queue_is_tried_again_with_longer_and_longer_waits(ollama, embedder, waits):
+    ollama.busy = 2
+    assert all(embedder.embed_batch(["a", "b"]))
+    assert len(waits) == 2
+    assert waits[0] < waits[1] + 0.5
+
+
+def test_a_dropped_connection_is_tried_again(ollama, embedder):
+    ollama.drop = 2
+    assert len(embedder.embed("a")) == 32
+
+
+def test_a_text_that_crashes_the_runner_is_left_out_alone(ollama, embedder):
+    ollama.crashing = "poison"
+    texts = [f"text {i}" for i in range(50)]
+    texts[17] = "poison"
+    vectors = embedder.embed_batch(texts)
+    assert [i for i, v in enumerate(vectors) if not v] == [17]
+    assert "1 of 50 texts not embedded" in embedder.problem
+    assert "EOF" in embedder.problem
+    assert len(ollama.embedded) == len(set(ollama.embedded)) == 49
+
+
+def test_many_texts_that_crash_the_runner_are_each_left_out_alone(ollama, embedder):
+    ollama.crashing = "poison"
+    texts = [f"poison {i}" if i % 12 == 5 else f"text {i}" for i in range(120)]
+    vectors = embedder.embed_batch(texts)
+    assert [i for i, v in enumerate(vectors) if not v] == list(range(5, 120, 12))
+
+
+def test_a_long_text_that_crashes_the_runner_is_shortened(ollama, embedder):
+    ollama.context, ollama.crashing = 500, "poison"
+    texts = ["short", "word " * 900]
+    ollama.crashing = "word " * 600
+    assert all(embedder.embed_batch(texts))
+    assert embedder.truncated == {1}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (400, "embedding contains NaN or Inf values"),
+        (500, "failed to encode response: json: unsupported value: NaN"),
+    ],
+)
+def test_a_text_that_gives_nan_is_left_out_without_waiting(ollama, embedder, waits, words):
+    ollama.nan, ollama.nan_words = "nan", words
+    texts = [f"text {i}" for i in range(32)]
+    texts[0] = texts[31] = "nan"
+    texts[31] += " too"
+    vectors = embedder.embed_batch(texts)
+    assert [i for i, v in enumerate(vectors) if not v] == [0, 31]
+    assert "2 of 32 texts not embedded" in embedder.problem
+    assert "NaN" in embedder.problem or "unsupported value" in embedder.problem
+    assert waits == []
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "reason"),
+    [
+        ([0.0] * 32, "zeros"),
+        ([], "no vector"),
+        (None, "no vector"),
+        ("text", "no vector"),
+        ({"0": 1}, "no vector"),
+        ([math.nan] * 32, "NaN"),
+        ([math.inf] + [0.0] * 31, "NaN"),
+        ([None] * 32, "NaN"),
+        (["1"] * 32, "NaN"),
+        ([10**400] * 32, "NaN"),
+        ([1.0] * 31, "31 dimensions instead of 32"),
+    ],
+)
+def test_a_bad_vector_is_refused_and_the_others_are_kept(ollama, embedder, spoilt, reason):
+    embedder.embed("first")
+    ollama.spoilt, ollama.spoilt_vector = "spoilt", spoilt
+    vectors = embedder.embed_batch(["good", "spoilt", "fine"])
+    assert [len(v) for v in vectors] == [32, 0, 32]
+    assert "1 of 3 texts not embedded" in embedder.problem
+    assert reason in embedder.problem
+
+
+def test_whole_numbers_become_floats(ollama, embedder):
+    ollama.spoilt, ollama.spoilt_vector = "spoilt", [3, 4] + [0] * 30
+    v = embedder.embed("spoilt")
+    assert v[:3] == pytest.approx([0.6, 0.8, 0.0])
+    assert all(type(x) is float for x in v)
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+def test_a_reply_with_a_wrong_count_is_not_believed(ollama, embedder, off):
+    ollama.count_off = off
+    assert embedder.embed_batch(["a", "b", "c"]) == [[], [], []]
+    assert "did not give a vector for each text" in embedder.problem
+
+
+def test_a_backend_error_is_tried_again_and_then_given_up(ollama, embedder, waits):
+    ollama.error = (500, "backend failed")
+    assert embedder.embed("a") == []
+    assert embedder.problem == f"Ollama at {ollama.url} answered 500: backend failed"
+    assert (len(ollama.requests), len(waits)) == (3, 2)
+
+
+def test_a_server_that_always_fails_is_given_up_before_each_text_is_tried(ollama, embedder):
+    ollama.error = (500, "backend failed")
+    assert embedder.embed_batch([f"text {i}" for i in range(300)]) == [[]] * 300
+    assert len(ollama.requests) < 30
+
+
+def test_an_unknown_refusal_leaves_out_the_text_alone(ollama, embedder, waits):
+    ollama.error = (400, "something new")
+    assert embedder.embed_batch(["a", "b"]) == [[], []]
+    assert "2 of 2 texts not embedded" in embedder.problem
+    assert "something new" in embedder.problem
+    assert waits == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the input length exceeds the context length",
+        "input exceeds maximum context length",
+        "input length exceeds maximum context length",
+        "input exceeds maximum context length and cannot be truncated further",
+        "input (103 tokens) is too large to process. increase the physical batch size (current batch size: 64)",
+        "request (302 tokens) exceeds the available context size (256 tokens), try increasing it",
+    ],
+)
+def test_every_wording_of_too_long_is_understood(ollama, embedder, waits, words):
+    ollama.error = (400, words)
+    assert embedder.embed("word " * 10) == []
+    assert len(ollama.embed_requests) > 3  # ever shorter ones
+    assert waits == []
+
+
+def test_an_over_long_text_is_cut_and_marked_and_its_neighbours_are_whole(ollama, embedder, waits):
+    texts = [f"text {i}" for i in range(40)]
+    texts[7] = "long " * 300
+    texts[20] = "also long " * 120
+    vectors = embedder.embed_batch(texts)
+    assert all(vectors)
+    assert embedder.truncated == {7, 20}
+    assert embedder.problem is None
+    assert waits == []
+    assert sorted(ollama.embedded)[-38:] == sorted(t for t in texts if t.startswith("text"))
+    kept = [text for text in ollama.embedded if text.startswith("long")]
+    assert [texts[7].startswith(text) for text in kept] == [True]
+    assert len(kept[0].split()) > 50
+
+
+def test_all_texts_too_long_are_all_cut(ollama, embedder):
+    assert all(embedder.embed_batch([f"{i} " + "word " * 150 for i in range(40)]))
+    assert embedder.truncated == set(range(40))
+
+
+def test_over_long_texts_are_found_in_few_requests(ollama, embedder):
+    texts = [f"{i} " + "word " * (110 if i % 4 == 0 else 10) for i in range(32)]
+    assert all(embedder.embed_batch(texts))
+    assert embedder.truncated == set(range(0, 32, 4))
+    assert len(ollama.requests) < 30  # 45 if the long ones were not brought together
+
+
+def test_equal_over_long_texts_are_both_marked(ollama, embedder):
+    assert all(embedder.embed_batch(["word " * 150, "short", "word " * 150]))
+    assert embedder.truncated == {0, 2}
+
+
+def test_truncated_is_of_the_last_call(ollama, embedder):
+    embedder.embed_batch(["word " * 150])
+    embedder.embed_batch(["short"])
+    assert embedder.truncated == set()
+
+
+def test_an_over_long_query_is_cut(ollama, embedder):
+    assert len(embedder.embed("word " * 1000)) == 32
+
+
+def test_the_prompt_of_an_over_long_text_stays(ollama):
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", document_prompt="title: none | text: {text} END")
+    embedder.embed_batch(["word " * 500])
+    assert ollama.embedded[0].startswith("title: none | text: word")
+    assert ollama.embedded[0].endswith("END")
+
+
+@pytest.mark.parametrize(
+    "page", [(502, "<html><h1>Bad Gateway</h1></html>"), (500, "plain text error"), (503, ""), (502, '{"error": {}}')]
+)
+def test_an_error_page_of_a_proxy_does_no_harm(ollama, embedder, page):
+    ollama.page = page
+    assert embedder.embed_batch(["a", "b"]) == [[], []]
+    assert f"answered {page[0]}" in embedder.problem
+    assert "<" not in embedder.problem
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["<html>Welcome</html>", "Ollama is running", "[]", "null", "5", '{"embedding": [1.0]}', "[" * 100_000, '{"embed'],
+)
+def test_a_reply_that_is_none_does_no_harm(ollama, embedder, page):
+    ollama.page = (200, page)
+    assert embedder.embed_batch(["a", "b"]) == [[], []]
+    assert "answers, but not as Ollama does" in embedder.problem
+
+
+@pytest.mark.parametrize("page", ['{"embeddings": null}', '{"embeddings": {}}', '{"embeddings": []}'])
+def test_a_reply_without_vectors_does_no_harm(ollama, embedder, page):
+    ollama.page = (200, page)
+    assert embedder.embed("a") == []
+    assert "did not give a vector" in embedder.problem
+
+
+def test_a_redirect_is_told_and_not_followed(ollama, embedder):
+    with FakeOllama("all-minilm") as other:
+        ollama.redirect = f"http://user:secret@127.0.0.1:{other.port}/api/embed?token=secret"
+        assert embedder.embed("a") == []
+        assert other.requests == []
+        assert f"redirects to 127.0.0.1:{other.port}/api/embed" in embedder.problem
+        assert "secret" not in embedder.problem
+
+
+def test_control_characters_of_a_server_do_not_reach_the_terminal(ollama, embedder):
+    ollama.error = (400, "\x1b[31mred\nalert\x07 " + "x" * 1000)
+    embedder.embed("a")
+    assert "[31mred alert" in embedder.problem
+    assert embedder.problem.isprintable()
+    assert len(embedder.problem) < 400
+
+
+@pytest.mark.parametrize(("status", "words"), [(403, "cloud is disabled"), (404, "no such page"), (405, "wrong")])
+def test_a_flat_refusal_stops_the_call(ollama, embedder, status, words):
+    ollama.error = (status, words)
+    assert embedder.embed_batch([f"{i}" for i in range(100)]) == [[]] * 100
+    assert words in embedder.problem
+    assert len(ollama.requests) == 1
+
+
+# Time
+
+
+def test_a_server_that_is_down_fails_the_whole_call_at_once(free_port, waits):
+    embedder = OllamaEmbedder(f"http://127.0.0.1:{free_port}", sleep=waits.append)
+    started = time.monotonic()
+    assert embedder.embed_batch([f"text {i}" for i in range(500)]) == [[]] * 500
+    assert time.monotonic() - started < HANG
+    assert waits == []
+    assert embedder.problem == (
+        f"cannot connect to Ollama at http://127.0.0.1:{free_port} (connection refused); start it with `ollama serve`"
+    )
+
+
+def test_a_server_that_is_down_is_not_worth_importing_requests(free_port):
+    code = (
+        "import sys\n"
+        "from hybrid_memory.embedder import OllamaEmbedder\n"
+        f"embedder = OllamaEmbedder('http://127.0.0.1:{free_port}')\n"
+        "assert embedder.embed('a') == [] and 'refused' in embedder.problem, embedder.problem\n"
+        "print(*sorted({'requests', 'urllib3', 'logging', 'concurrent.futures'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+def test_importing_the_embedder_imports_nothing_heavy():
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "import hybrid_memory.embedder\n"
+        "heavy = {'requests', 'logging', 'dataclasses', 'concurrent.futures', 'urllib.parse', 'socket', 'random'}\n"
+        "print(*sorted(heavy & (set(sys.modules) - before)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("drip", [0.05, 0.4])
+def test_a_query_keeps_its_budget_even_if_the_server_drips(ollama, drip):
+    ollama.drip = drip
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.3)
+    started = time.monotonic()
+    assert embedder.embed("a") == []
+    assert time.monotonic() - started < HANG
+    assert "did not answer within 0.3 s (query_timeout)" in embedder.problem
+
+
+def test_a_query_keeps_its_budget_over_its_tries(ollama, waits):
+    ollama.busy = 10
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.2, sleep=waits.append)
+    assert embedder.embed("a") == []
+    assert "server busy" in embedder.problem
+    assert waits == []  # even the shortest wait would go beyond it
+
+
+def test_after_a_time_out_a_server_is_left_alone_for_a_while(ollama):
+    ollama.drip = 0.2
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.2)
+    embedder.embed("a")
+    told = embedder.problem
+    for text in ("b", "c"):
+        assert embedder.embed(text) == []
+        assert embedder.problem == told
+    assert len(ollama.requests) == 1
+    ollama.drip = 0.0
+    assert len(embedder.embed_batch(["documents have a time limit of their own"])[0]) == 32
+
+
+def test_a_batch_has_a_time_limit_too(ollama):
+    ollama.drip = 0.2
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", document_timeout=0.2)
+    assert embedder.embed_batch(["a", "b"]) == [[], []]
+    assert "did not answer within 0.2 s" in embedder.problem
+    assert embedder.embed_batch(["c"]) == [[]]
+    assert len(ollama.requests) == 1
+
+
+def test_documents_wait_for_a_cold_model_that_a_query_does_not(ollama):
+    ollama.cold = 0.6
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.2)
+    assert embedder.embed("a") == []
+    assert len(embedder.embed_batch(["a"])[0]) == 32
+    assert ollama.loads <= 2
+
+
+def test_a_search_that_gave_up_lets_the_model_load(ollama):
+    """The request is left to itself, for a client that hangs up ends the loading."""
+    ollama.cold = 0.4
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.1)
+    assert embedder.embed("a") == []
+    waited = time.monotonic()
+    while ollama.cold and time.monotonic() - waited < HANG:
+        time.sleep(0.02)
+    assert (ollama.cold, ollama.loads) == (0.0, 1)
+
+
+def test_an_enormous_time_out_is_no_error(ollama):
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=1e12, document_timeout=math.inf)
+    assert len(embedder.embed("a")) == 32
+    assert len(embedder.embed_batch(["a"])[0]) == 32
+
+
+def test_a_restart_between_two_batches_is_waited_for(ollama):
+    def sleep(seconds):
+        if not waits:
+            ollama.start()
+        waits.append(seconds)
+
+    waits = []
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", sleep=sleep)
+    assert all(embedder.embed_batch(["a"]))
+    ollama.stop()
+    assert all(embedder.embed_batch(["b", "c"]))
+    assert waits
+    assert embedder.problem is None
+    assert sorted(ollama.embedded) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", pytest.param("0", marks=LINUX)])
+def test_a_server_that_does_not_come_back_is_waited_for_once(ollama, waits, host):
+    embedder = OllamaEmbedder(f"http://{host}:{ollama.port}", "all-minilm", sleep=waits.append)
+    embedder.embed_batch(["a"])
+    ollama.stop()
+    assert embedder.embed_batch(["b", "c"]) == [[], []]
+    assert embedder.embed_batch(["d"]) == [[]]
+    assert len(waits) == 2
+    assert "connection refused" in embedder.problem
+    ollama.start()
+
+
+def test_a_query_does_not_wait_for_a_restart(ollama, embedder, waits):
+    embedder.embed("a")
+    ollama.stop()
+    assert embedder.embed("b") == []
+    assert "connection refused" in embedder.problem
+    assert len(waits) <= 1  # for the connection that broke
+    ollama.start()
+
+
+def test_one_request_is_in_flight_at_a_time(ollama, embedder):
+    reply, running, most = ollama.reply, [], []
+
+    def watched(request, connection):
+        running.append(request)
+        most.append(len(running))
+        time.sleep(0.01)
+        running.pop()
+        return reply(request, connection)
+
+    ollama.reply = watched
+    embedder.embed_batch([f"text {i}" for i in range(200)])
+    assert most == [1] * 7
+
+
+# Addresses and keys
+
+
+@pytest.mark.parametrize(
+    ("value", "url"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        ("  ", "http://127.0.0.1:11434"),
+        ("http://localhost:11434", "http://localhost:11434"),
+        ("box", "http://box:11434"),
+        (' "box" ', "http://box:11434"),
+        ("'box:5000'", "http://box:5000"),
+        ("box:5000", "http://box:5000"),
+        (":5000", "http://127.0.0.1:5000"),
+        ("1.2.3.4", "http://1.2.3.4:11434"),
+        ("http://box", "http://box:80"),
+        ("https://box", "https://box:443"),
+        ("https://box:8443", "https://box:8443"),
+        ("http://:5000", "http://127.0.0.1:5000"),
+        ("box/", "http://box:11434"),
+        ("box/ollama", "http://box:11434/ollama"),
+        ("https://box/ollama/", "https://box:443/ollama"),
+        ("box:5000/a/b/", "http://box:5000/a/b"),
+        ("ollama.com", "https://ollama.com:443"),
+        ("box:", "http://box:11434"),
+        ("box:port", "http://box:11434"),
+        ("box:99999", "http://box:11434"),
+        ("https://box:99999", "https://box:443"),
+        ("box:0", "http://box:0"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:5000", "http://127.0.0.1:5000"),
+        ("::", "http://[::1]:11434"),
+        ("[::]:5000", "http://[::1]:5000"),
+        ("::1", "http://[::1]:11434"),
+        ("[::1]", "http://[::1]:11434"),
+        ("[::1]:5000", "http://[::1]:5000"),
+        ("http://[fe80::1]", "http://[fe80::1]:80"),
+        ("https://user:pass@box", "https://user:pass@box:443"),
+    ],
+)
+def test_ollama_host_is_read_as_ollama_reads_it(value, url):
+    assert parse_ollama_host(value) == url
+    assert parse_ollama_host(url) == url
+    assert OllamaEmbedder(value).base_url == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://127.0.0.1:9", "http://[", "http://a b", "http://" + "a" * 300, "http://\x00", "://", "http://127.0.0.1:0"],
+)
+def test_any_address_is_answered_with_a_problem(url):
+    embedder = OllamaEmbedder(url, query_timeout=3)
+    assert embedder.embed("a") == []
+    assert embedder.problem
+
+
+@pytest.fixture
+def deaf():
+    """A port whose queue of connections is full: nothing is refused and nothing is answered."""
+    with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for client in (first, second):
+            client.setblocking(False)
+            client.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+@LINUX  # elsewhere a full queue refuses
+@pytest.mark.parametrize("host", ["127.0.0.1", "0"])
+def test_a_server_that_does_not_take_connections_is_told_and_left_alone(deaf, monkeypatch, host):
+    monkeypatch.setattr("hybrid_memory.embedding.transport.CONNECT_TIMEOUT", 0.2)
+    embedder = OllamaEmbedder(f"http://{host}:{deaf}", query_timeout=HANG)
+    assert embedder.embed("a") == []
+    assert "cannot connect" in embedder.problem
+    started = time.monotonic()
+    assert embedder.embed("b") == []
+    assert time.monotonic() - started < 0.2
+
+
+def test_a_host_that_does_not_exist_is_told():
+    embedder = OllamaEmbedder("http://no-such-host.invalid", query_timeout=HANG)
+    assert embedder.embed("a") == []
+    assert "no-such-host.invalid" in embedder.problem
+
+
+def test_https_to_a_server_of_http_is_told(ollama):
+    embedder = OllamaEmbedder(ollama.url.replace("http", "https"))
+    assert embedder.embed("a") == []
+    assert "https" in embedder.problem
+
+
+def test_loopback_is_never_asked_through_a_proxy(ollama, monkeypatch, free_port):
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port}")
+    monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{free_port}")
+    assert len(OllamaEmbedder(ollama.url, "all-minilm").embed("a")) == 32
+
+
+def test_a_proxy_that_is_down_is_told(monkeypatch, free_port):
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port}")
+    embedder = OllamaEmbedder("http://192.0.2.1:11434")
+    assert embedder.embed("a") == []
+    assert "proxy" in embedder.problem
+
+
+def test_the_key_is_sent_as_a_bearer_token_and_shown_to_nobody(ollama, monkeypatch, caplog, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login someone password else\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("OLLAMA_API_KEY", "sesame-123")
+    embedder = OllamaEmbedder(ollama.url, "all-minilm", sleep=lambda seconds: None)
+    ollama.error = (500, "who sent Bearer sesame-123?")
+    with caplog.at_level(logging.DEBUG):
+        embedder.embed("a")
+    assert {request.headers["authorization"] for request in ollama.requests} == {"Bearer sesame-123"}
+    assert "who sent Bearer ***?" in embedder.problem
+    assert "sesame" not in caplog.text
+
+
+def test_without_a_key_none_is_sent(ollama, embedder, monkeypatch):
+    monkeypatch.delenv("OLLAMA_API_KEY", raising=False)
+    embedder.embed("a")
+    assert "authorization" not in ollama.requests[0].headers
+
+
+@pytest.mark.parametrize("key", ["line\nbreak", "schlüssel", "tab\tkey"])
+def test_a_key_that_cannot_be_one_is_told_without_showing_it(ollama, embedder, monkeypatch, key):
+    monkeypatch.setenv("OLLAMA_API_KEY", key)
+    assert embedder.embed("a") == []
+    assert embedder.problem == "OLLAMA_API_KEY holds characters that cannot be part of a key"
+
+
+def test_a_refused_key_is_told(ollama, embedder):
+    ollama.error = (401, "unauthorized")
+    assert embedder.embed("a") == []
+    assert "refused the key; is OLLAMA_API_KEY right?" in embedder.problem
+
+
+def test_a_password_in_the_url_is_used_and_not_shown(ollama):
+    embedder = OllamaEmbedder(ollama.url.replace("//", "//user:secret@"), "all-minilm", sleep=lambda seconds: None)
+    assert len(embedder.embed("a")) == 32
+    assert ollama.requests[0].headers["authorization"].startswith("Basic ")
+    ollama.error = (500, "no")
+    embedder.embed("b")
+    assert "secret" not in embedder.problem
+
+
+# Telling
+
+
+def test_a_problem_is_logged_and_forgotten_by_the_next_call(ollama, embedder, caplog):
+    ollama.chat = True
+    with caplog.at_level(logging.WARNING, logger="hybrid_memory"):
+        embedder.embed("a")
+    assert caplog.messages == [embedder.problem]
+    ollama.chat = False
+    embedder.embed("b")
+    assert embedder.problem is None
+
+
+def test_nothing_is_printed_where_nobody_configured_logging(ollama):
+    ollama.chat = True
+    code = (
+        "import requests\n"
+        "from hybrid_memory.embedder import OllamaEmbedder\n"
+        f"embedder = OllamaEmbedder({ollama.url!r}, 'all-minilm')\n"
+        "embedder.embed('a')\n"
+        "assert embedder.problem\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

@@ -1,0 +1,337 @@
+import json
+import random
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore
+from hybrid_memory.documents.document import Document
+from hybrid_memory.fts import FTSIndex
+from hybrid_memory.search.pipeline import LOOKUP_WEIGHTS
+from hybrid_memory.storage.filters import Filters
+from hybrid_memory.text.query import Query
+from hybrid_memory.vector import VectorSearch, decode_embedding, encode_embedding
+from tests import fake_ollama
+from tests.command import Run, answer
+from tests.conftest import TopicEmbedder
+from tests.storage.test_filters import write
+
+TODAY = date(2026, 3, 1)
+WORDS = "server password port garden rose dog backup disk key rack cable lamp coffee v2.0 東京 server password".split()
+EXACT = {"abs": 5e-6}  # what a result says is rounded to six decimals
+
+
+class WordEmbedder(TopicEmbedder):
+    """Texts that share words are near."""
+
+    def _vector(self, text: str) -> list[float]:
+        return fake_ollama.vector(text, 32)
+
+    def dims(self) -> int:
+        return 32
+
+
+class Misled(TopicEmbedder):
+    """Every query is near to every text but the wanted."""
+
+    def _vector(self, text: str) -> list[float]:
+        wanted = any(word in text for word in ("import ends", "Then call", "listens on", "Install it"))
+        return [0.1 if wanted else 1.0, 1.0 if wanted else 0.1, *[0.0] * 6]
+
+
+def fill(store: HybridStore, seed: int, documents: int = 60) -> HybridStore:
+    """Documents of one chunk to eight, some with the same text, half of them dated, a third of them tagged."""
+    rnd = random.Random(seed)
+    with store.storage.transaction():
+        for number in range(documents):
+            sections = [
+                f"# {rnd.choice(WORDS)}\n\n{' '.join(rnd.choices(WORDS, k=rnd.randint(2, 9)))}" for _ in range(rnd.randint(1, 8))
+            ]
+            doc_id = f"2026-{rnd.randint(1, 12):02}-{rnd.randint(1, 28):02}-{number}" if number % 2 else f"note-{number}"
+            write(store, store.prepare(Document(doc_id, "\n\n".join(sections), {"tags": ["third"] if number % 3 == 0 else []})))
+        for number in range(10):
+            write(store, store.prepare(Document(f"copy-{number}", "# server\n\nthe same password", {})))
+    return store
+
+
+@pytest.fixture(scope="module")
+def library() -> Iterator[HybridStore]:
+    with HybridStore(":memory:", {"chunk_size": 80, "chunk_overlap": 0}, embedder=WordEmbedder()) as store:
+        yield fill(store, 1)
+
+
+queries = st.lists(st.sampled_from([*WORDS, "zeppelin", "serv", "what"]), min_size=1, max_size=5).map(" ".join)
+modes = st.sampled_from(["hybrid", "keyword", "vector"])
+
+
+# What a score is made of
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 1000),
+    st.tuples(st.floats(0, 1), st.floats(0, 1)).filter(lambda weights: sum(weights) > 0.01),
+    st.lists(queries, min_size=1, max_size=3),
+    st.sampled_from([None, 0.0, 0.001, 30.0, 1e6]),
+)
+def test_parts_add_up_to_the_score(seed: int, weights: tuple[float, float], asked: list[str], half_life: float | None) -> None:
+    config = {"keyword_weight": weights[0], "vector_weight": weights[1], "chunk_size": 80, "chunk_overlap": 0}
+    with HybridStore(":memory:", config, embedder=WordEmbedder()) as store:
+        fill(store, seed, 12)
+        for query in asked:
+            for mode in ("hybrid", "keyword", "vector"):
+                hits = store.search(query, 50, mode, half_life_days=half_life, today=TODAY, explain=True)
+                for hit in hits:
+                    why = hit["explain"]
+                    parts = why["keyword"]["part"] + why["vector"]["part"] + why["neighbours"] + why["document"]
+                    assert parts == pytest.approx(why["score_before_decay"], **EXACT)
+                    assert hit["score"] == pytest.approx(why["score_before_decay"] * why["decay"], **EXACT)
+                    assert (why["decay"] == 1) or (hit["date"] and half_life)
+                    for leg in ("keyword", "vector"):
+                        assert why[leg]["part"] == pytest.approx(why[leg]["weight"] * why[leg]["normalised"], **EXACT)
+                    if mode != "hybrid":
+                        assert (why["neighbours"], why["document"], why[mode]["weight"]) == (0, 0, 1)
+                        assert why[{"keyword": "vector", "vector": "keyword"}[mode]]["part"] == 0
+                assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+                assert all(0 <= hit["score"] <= 1 for hit in hits)
+
+
+@settings(max_examples=40, deadline=None)
+@given(queries)
+def test_ranks_are_those_of_each_half(library: HybridStore, query: str) -> None:
+    by_keyword = [id for id, _ in FTSIndex(library.storage.connection).ranked(Query(query), 100).scores]
+    assert library.embedder
+    vector = decode_embedding(encode_embedding(library.embedder.embed(query)))  # as it is kept
+    nearest = [id for id, _ in VectorSearch(library.storage.connection, library.embedder).nearest(vector, 100)]
+    ids = dict(library.storage.connection.execute("select chunk_id, id from chunks"))
+    for hit in library.search(query, 50, explain=True):
+        id, why = ids[hit["chunk_id"]], hit["explain"]
+        assert why["keyword"]["rank"] == (by_keyword.index(id) + 1 if id in by_keyword else None)
+        assert why["vector"]["rank"] == (nearest.index(id) + 1 if id in nearest else None)
+        found_by = {name for name, ranked in (("keyword", by_keyword), ("vector", nearest)) if id in ranked}
+        assert hit["source"] == ("hybrid" if len(found_by) == 2 else found_by.pop())
+
+
+def test_the_signs_of_confidence_are_told(library: HybridStore) -> None:
+    for hit in library.search("server zeppelin", 5, explain=True):
+        why = hit["explain"]
+        assert why["terms"] in (["server"], [])
+        assert hit["confidence"] == pytest.approx((why["coverage"] + why["nearness"]) / 2, abs=6e-4)
+    assert "explain" not in library.search("server", 1)[0]
+
+
+def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None:
+    run("store", "--doc-id", "it", "--text", "gpu server")
+    plain = run("search", "gpu", "--provider", "none")
+    assert plain.stderr == ""
+    done = run("search", "gpu", "--provider", "none", "--explain")
+    [hit] = answer(done)
+    assert hit["explain"]["keyword"] == {
+        "rank": 1,
+        "normalised": 1.0,
+        "weight": pytest.approx(1 / 1.07, abs=1e-5),
+        "part": pytest.approx(1 / 1.07, abs=1e-5),
+    }
+    filtered = run("search", "gpu", "--provider", "none", "--explain", "--in", "it")
+    assert "filter " in filtered.stderr
+    stages = "".join(rf"{stage} \d+\.\d ms, " for stage in ("embedding", "keyword", "vector", "merge")) + r"total \d+\.\d ms"
+    assert re.fullmatch(f"hybrid-memory: {stages}\n", done.stderr)
+
+
+# The first results are the first results
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    queries,
+    modes,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "per_doc": st.integers(1, 3),
+            "context": st.integers(0, 3),
+            "min_confidence": st.floats(0, 0.6),
+            "min_score": st.floats(0, 0.6),
+            "half_life_days": st.sampled_from([1.0, 30.0, 365.0]),
+            "filters": st.sampled_from([Filters(tags=["third"]), Filters(since="2026-06"), Filters(inside="copy-*")]),
+            "exact": st.booleans(),
+            "explain": st.booleans(),
+        },
+    ),
+)
+def test_a_larger_limit_adds_results_and_changes_none(
+    library: HybridStore, query: str, mode: str, options: dict[str, Any]
+) -> None:
+    many = library.search(query, 50, mode, today=TODAY, **options)
+    for limit in (1, 5):
+        assert library.search(query, limit, mode, today=TODAY, **options) == many[:limit]
+
+
+def test_signs_do_not_depend_on_what_else_is_shown(store: HybridStore) -> None:
+    """Of the chunks found by meaning the first have no word of the query; one farther down has."""
+    store.store("near", "A puppy, and one more puppy.")
+    store.store("far", "dogs: a server and a password and a cat")
+    many = store.search("dogs puppys dog", 2, "vector", explain=True)
+    assert store.search("dogs puppys dog", 1, "vector", explain=True) == many[:1]
+
+
+# Age
+
+
+@pytest.fixture
+def dated(store: HybridStore) -> HybridStore:
+    for doc_id in ("2026-03-01", "2026-01-30", "2025-12-31", "undated"):
+        store.store(doc_id, f"the dog of {doc_id}")
+    return store
+
+
+def test_a_score_halves_with_each_half_life_and_the_undated_do_not_age(dated: HybridStore) -> None:
+    fresh = {hit["doc_id"]: hit["score"] for hit in dated.search("dog", mode="vector", today=TODAY)}
+    aged = {hit["doc_id"]: hit["score"] for hit in dated.search("dog", mode="vector", half_life_days=30, today=TODAY)}
+    shares = {"2026-03-01": 1, "2026-01-30": 0.5, "2025-12-31": 0.25, "undated": 1}
+    assert aged == {doc_id: pytest.approx(score * shares[doc_id], **EXACT) for doc_id, score in fresh.items()}
+    assert set(list(aged)[:2]) == {"2026-03-01", "undated"}
+    assert list(aged)[2:] == ["2026-01-30", "2025-12-31"]
+
+
+def test_the_lowest_score_is_asked_for_before_a_score_ages(dated: HybridStore) -> None:
+    hits = dated.search("dog", mode="vector", half_life_days=1, min_score=0.9, today=TODAY)
+    assert {hit["doc_id"] for hit in hits} == {"2026-03-01", "2026-01-30", "2025-12-31", "undated"}
+    assert min(hit["score"] for hit in hits) < 0.001
+
+
+def test_the_config_may_let_scores_age(db_path: str, embedder: TopicEmbedder) -> None:
+    with HybridStore(db_path, {"half_life_days": 30}, embedder=embedder) as store:
+        store.store("2026-01-30", "a dog")
+        assert store.search("dog", today=TODAY)[0]["score"] == pytest.approx(0.5, **EXACT)
+        assert store.search("dog", half_life_days=0, today=TODAY)[0]["score"] == pytest.approx(1, **EXACT)
+        assert store.search("dog", half_life_days=60, today=TODAY)[0]["score"] == pytest.approx(0.5**0.5, **EXACT)
+
+
+def test_age_counts_to_this_day_and_half_a_life_is_a_month(run: Run, tmp_path: Path) -> None:
+    run("store", "--doc-id", f"{date.fromordinal(date.today().toordinal() - 30)}", "--text", "gpu")
+    search = ("search", "gpu", "--provider", "none")
+    scores = [answer(run(*search, *option))[0]["score"] for option in ((), ("--half-life",), ("--half-life", "15"))]
+    assert scores == [pytest.approx(x, abs=0.02) for x in (1, 0.5, 0.25)]  # should midnight pass meanwhile
+    (tmp_path / "config.json").write_text(json.dumps({"half_life_days": 30}))
+    assert answer(run(*search))[0]["score"] == pytest.approx(0.5, abs=0.02)
+    assert answer(run(*search, "--half-life", "0"))[0]["score"] == 1.0
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "gpu"])
+def test_what_is_no_half_life_is_wrong_usage(run: Run, value: str) -> None:
+    assert run("search", "gpu", f"--half-life={value}").returncode == 2
+
+
+# One text once, and a document's share
+
+
+def test_the_same_text_comes_once_with_the_places_where_it_also_stands(store: HybridStore) -> None:
+    for doc_id in ("a", "b", "2025-01-01"):
+        store.store(doc_id, "# Pets\n\nThe dog barks.")
+    store.store("other", "The dog sleeps.")
+    hits = {hit["doc_id"]: hit for hit in store.search("dog barks", mode="vector")}
+    assert set(hits) == {"2025-01-01", "other"}
+    assert hits["2025-01-01"]["also"] == ["a#L1-L3", "b#L1-L3"]
+    assert hits["other"]["also"] == []
+    aged = store.search("dog barks", mode="vector", half_life_days=30, today=TODAY)[0]
+    assert (aged["doc_id"], aged["also"]) == ("a", ["b#L1-L3", "2025-01-01#L1-L3"])
+    inside = store.search("dog barks", mode="vector", filters=Filters(inside="[ab]"))[0]
+    assert (inside["doc_id"], inside["also"]) == ("a", ["b#L1-L3"])
+
+
+def test_no_more_of_a_document_than_asked_for(library: HybridStore) -> None:
+    for per_doc in (1, 2):
+        found = [hit["doc_id"] for hit in library.search("server password", 50, per_doc=per_doc)]
+        assert max(map(found.count, found)) == per_doc
+    everything = library.search("server password", 50)
+    firsts = {hit["doc_id"]: hit for hit in reversed(everything)}
+    once = library.search("server password", 10, per_doc=1)
+    assert all(hit == firsts[hit["doc_id"]] for hit in once if hit["doc_id"] in firsts)
+
+
+@pytest.mark.parametrize("options", [{"per_doc": 0}, {"context": -1}, {"half_life_days": -1.0}, {"limit": 0}])
+def test_misuse_is_a_value_error(store: HybridStore, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        store.search("x", **options)
+
+
+# Context
+
+
+def test_context_adds_the_chunks_around_and_their_lines(store: HybridStore) -> None:
+    text = "\n\n".join(f"## Part {i}\n\nnumber {i} {'dog' if i == 4 else ''}".rstrip() for i in range(8))
+    store.store("it", text)
+    [hit] = store.search("dog", mode="keyword", context=1)
+    assert (hit["chunk_id"], hit["heading"], hit["start_line"], hit["end_line"]) == ("it-4", "Part 4", 13, 23)
+    assert hit["text"] == "\n".join(text.split("\n")[12:23])
+    assert hit["citation"] == "it#L13-L23"
+    assert store.search("dog", mode="keyword", context=10**9)[0]["text"] == text
+
+
+def test_what_stands_in_the_context_of_a_better_result_is_not_told_again(library: HybridStore) -> None:
+    ids = dict(library.storage.connection.execute("select chunk_id, id from chunks"))
+    plain = [hit["chunk_id"] for hit in library.search("server password", 50)]
+    for context in (1, 2):
+        hits = library.search("server password", 50, context=context)
+        for number, hit in enumerate(hits):
+            for better in hits[:number]:
+                if better["doc_id"] == hit["doc_id"]:
+                    assert abs(ids[better["chunk_id"]] - ids[hit["chunk_id"]]) > context
+        chosen = [hit["chunk_id"] for hit in hits]
+        assert chosen[0] == plain[0]
+        assert [chunk_id for chunk_id in plain if chunk_id in chosen] == chosen[: sum(c in plain for c in chosen)]
+
+
+# Look-ups
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("ERR_STOCK_MISMATCH", "The import ends with ERR_STOCK_MISMATCH at night."),
+        ("getUserName", "Then call getUserName once."),
+        ("192.168.1.5", "It listens on 192.168.1.5 only."),
+    ],
+)
+def test_the_chunk_with_an_identifier_is_first_whatever_is_near(db_path: str, query: str, text: str) -> None:
+    with HybridStore(db_path, embedder=Misled()) as store:
+        store.store("it", text)
+        for number in range(30):
+            store.store(f"n{number}", f"err stock, user name, 192 168: mismatch {number}")
+        assert store.search(query)[0]["doc_id"] == "it"
+        why = store.search(query, explain=True)[0]["explain"]
+        share = why["keyword"]["weight"] / (why["keyword"]["weight"] + why["vector"]["weight"])
+        assert share == pytest.approx(LOOKUP_WEIGHTS[0], abs=1e-4)
+
+
+def test_a_document_is_first_when_its_name_is_asked_for(db_path: str) -> None:
+    with HybridStore(db_path, embedder=Misled()) as store:
+        with store.storage.transaction():
+            write(store, store.prepare(Document("memory/getting-started.md", "Install it first.", {}, collection="memory")))
+            for number in range(30):
+                write(store, store.prepare(Document(f"memory/{number}.md", f"getting started {number}", {}, collection="memory")))
+        for query in ("getting-started.md", "getting started", "memory/getting-started.md"):
+            assert store.search(query)[0]["doc_id"] == "memory/getting-started.md", query
+
+
+def test_weights_of_the_users_own_hold_for_look_ups_too(db_path: str) -> None:
+    with HybridStore(db_path, {"keyword_weight": 0.3, "vector_weight": 0.7}, embedder=Misled()) as store:
+        store.store("it", "Then call getUserName once.")
+        why = store.search("getUserName", explain=True)[0]["explain"]
+        assert why["keyword"]["weight"] / why["vector"]["weight"] == pytest.approx(3 / 7, abs=1e-4)
+
+
+def test_where_nothing_that_the_filters_leave_is_embedded_keywords_weigh_all(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("embedded", "a dog")
+    embedder.problem = "down"
+    store.store("late/one", "another dog")
+    embedder.problem = None
+    [hit] = store.search("dog", filters=Filters(inside="late/"))
+    assert (hit["doc_id"], hit["score"], hit["source"]) == ("late/one", 1.0, "keyword")

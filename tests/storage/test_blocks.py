@@ -1,0 +1,402 @@
+import json
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid_memory.storage.sqlite import connection
+from hybrid_memory.storage.sqlite.vectors import bitplanes, blocks
+from hybrid_memory.storage.sqlite.vectors.blocks import check, drop, put, rebuild
+from hybrid_memory.storage.vector import decode_embedding
+
+DIMS = 12
+ADD_CHUNK = """
+insert into chunks (id, doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
+values (?, ?, ?, '', '', '', 1, 1, x'00')
+"""
+PLACES = 32  # in the tests that need many blocks
+
+
+@pytest.fixture
+def conn() -> Iterator[sqlite3.Connection]:
+    opened = connection.connect(":memory:", create=True)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch)
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "PLACES", PLACES)
+    monkeypatch.setattr(blocks, "EVERY_PLACE", (1 << PLACES) - 1)
+    monkeypatch.setattr(blocks, "SPARSE", PLACES // 4)
+
+
+def vectors(n: int, seed: int = 1, dims: int = DIMS) -> list[list[float]]:
+    rnd = random.Random(seed)
+    return [[rnd.gauss(0, 1) for _ in range(dims)] for _ in range(n)]
+
+
+def add(conn: sqlite3.Connection, ids: range | list[int], seed: int = 1, dims: int = DIMS) -> None:
+    conn.executemany(ADD_CHUNK, [(id, "d", str(id)) for id in ids])
+    assert put(conn, [(id, v, False) for id, v in zip(ids, vectors(len(ids), seed, dims), strict=True)]) == []
+
+
+def remove(conn: sqlite3.Connection, ids: range | list[int]) -> None:
+    drop(conn, ids)
+    conn.executemany("delete from chunks where id = ?", [(id,) for id in ids])
+
+
+def slots(conn: sqlite3.Connection) -> dict[int, int]:
+    return dict(conn.execute("select id, slot from chunks where slot is not null"))
+
+
+def block_count(conn: sqlite3.Connection) -> int:
+    return int(conn.execute("select count(*) from vector_blocks").fetchone()[0])
+
+
+def dims_of(conn: sqlite3.Connection) -> int:
+    return len(decode_embedding(blocks.read_center(conn)))
+
+
+def plane_writes(conn: sqlite3.Connection) -> list[str]:
+    """Grows by a statement for every time that the planes of a block are written."""
+    written: list[str] = []
+
+    def trace(statement: str) -> None:
+        if statement.lstrip().startswith("insert into vector_blocks"):
+            written.append(statement)
+
+    conn.set_trace_callback(trace)
+    return written
+
+
+# Putting
+
+
+def test_an_embedding_is_stored_as_a_unit_vector_with_a_slot(conn: sqlite3.Connection) -> None:
+    conn.execute(ADD_CHUNK, (5, "d", "5"))
+    assert put(conn, [(5, [3.0, 0.0, 4.0], True)]) == []
+    embedding, slot, truncated = conn.execute("select embedding, slot, truncated from chunks").fetchone()
+    assert decode_embedding(embedding) == pytest.approx([0.6, 0.0, 0.8])
+    assert (slot, truncated) == (0, 1)
+    assert check(conn) == []
+
+
+def test_the_bytes_of_a_unit_vector_are_kept(conn: sqlite3.Connection) -> None:
+    add(conn, [1])
+    (embedding,) = conn.execute("select embedding from chunks").fetchone()
+    conn.execute(ADD_CHUNK, (2, "d", "2"))
+    put(conn, [(2, embedding, False)])
+    assert conn.execute("select embedding from chunks where id = 2").fetchone() == (embedding,)
+
+
+@pytest.mark.parametrize("dims", [1, 7, 64, 100, 4096])
+def test_any_dimension(conn: sqlite3.Connection, dims: int) -> None:
+    add(conn, range(1, 11), dims=dims)
+    assert dims_of(conn) == dims
+    assert check(conn) == []
+
+
+@pytest.mark.parametrize("bad", [[], [0.0] * DIMS, [float("nan")] * DIMS, [float("inf")] + [0.0] * (DIMS - 1), b""])
+def test_what_has_no_direction_is_refused_and_counts_as_not_embedded(conn: sqlite3.Connection, bad: list[float] | bytes) -> None:
+    add(conn, [1, 2])
+    assert put(conn, [(2, bad, True)]) == [2]
+    assert conn.execute("select embedding, slot, truncated from chunks where id = 2").fetchone() == (None, None, 0)
+    assert check(conn) == []
+
+
+def test_huge_and_tiny_components_are_scaled(conn: sqlite3.Connection) -> None:
+    conn.executemany(ADD_CHUNK, [(1, "d", "1"), (2, "d", "2")])
+    assert put(conn, [(1, [3e200, 4e200], False), (2, [3e-200, 4e-200], False)]) == []
+    for (embedding,) in conn.execute("select embedding from chunks"):
+        assert decode_embedding(embedding) == pytest.approx([0.6, 0.8])
+
+
+def test_another_dimension_is_an_error_and_nothing_is_written(conn: sqlite3.Connection) -> None:
+    add(conn, [1, 2])
+    before = list(conn.iterdump())
+    with pytest.raises(ValueError, match="chunk 2 has 3 dimensions, the others have 12"):
+        put(conn, [(1, vectors(1)[0], False), (2, [1.0, 2.0, 3.0], False)])
+    assert list(conn.iterdump()) == before
+
+
+def test_embeddings_given_together_must_have_one_dimension(conn: sqlite3.Connection) -> None:
+    conn.executemany(ADD_CHUNK, [(1, "d", "1"), (2, "d", "2")])
+    with pytest.raises(ValueError, match="2 dimensions, the others have 3"):
+        put(conn, [(1, [1.0, 2.0, 3.0], False), (2, [1.0, 2.0], False)])
+
+
+def test_the_dimension_is_open_again_when_the_last_embedding_is_dropped(conn: sqlite3.Connection) -> None:
+    add(conn, [1, 2])
+    remove(conn, [1, 2])
+    assert (dims_of(conn), block_count(conn)) == (0, 0)
+    add(conn, [3], dims=5)
+    assert dims_of(conn) == 5
+
+
+def test_a_second_embedding_replaces_the_first(conn: sqlite3.Connection) -> None:
+    add(conn, range(1, 6))
+    put(conn, [(3, vectors(1, seed=9)[0], False)])
+    assert len(set(slots(conn).values())) == 5
+    assert check(conn) == []
+
+
+def test_nothing_is_put_or_dropped_without_effect(conn: sqlite3.Connection) -> None:
+    assert put(conn, []) == []
+    drop(conn, [])
+    add(conn, [1])
+    before = list(conn.iterdump())
+    assert put(conn, []) == []
+    drop(conn, [99])
+    assert list(conn.iterdump()) == before
+
+
+def test_nothing_commits(conn: sqlite3.Connection) -> None:
+    add(conn, range(1, 9))
+    before = list(conn.iterdump())
+    conn.execute("begin")
+    add(conn, range(20, 60), seed=2)
+    remove(conn, range(1, 5))
+    rebuild(conn)
+    conn.execute("rollback")
+    assert list(conn.iterdump()) == before
+    assert check(conn) == []
+
+
+def test_the_center_is_taken_anew_until_the_store_has_grown_to_a_thousand(conn: sqlite3.Connection) -> None:
+    changed, center = [], None
+    for n in (1, 3, 4, 15, 16, 63, 64, 255, 256, 1023, 1024, 1400):
+        add(conn, range(max(slots(conn), default=0) + 1, n + 1), seed=n)
+        before, (center,) = center, conn.execute("select center from vector_blocks").fetchone()
+        if center != before:
+            changed.append(n)
+    assert changed == [1, 4, 16, 64, 256, 1024]
+    assert check(conn) == []
+
+
+def test_many_at_once_are_centered_on_their_own_mean_not_on_that_of_the_few_before(conn: sqlite3.Connection) -> None:
+    add(conn, [1])
+    add(conn, range(2, 102), seed=2)
+    center = decode_embedding(blocks.read_center(conn))
+    assert sum(x * x for x in center) < 0.1
+
+
+# How much is written
+
+
+def test_a_document_writes_the_planes_of_one_block_or_two(conn: sqlite3.Connection, small_blocks: None) -> None:
+    add(conn, range(1, 301))
+    for id in range(3, 301, 7):
+        remove(conn, [id])  # holes everywhere
+    written = plane_writes(conn)
+    for start in range(1000, 1400, 10):
+        written.clear()
+        add(conn, range(start, start + 10), seed=start)
+        assert len(written) <= 2
+    assert check(conn) == []
+
+
+def test_a_bulk_writes_each_block_once(conn: sqlite3.Connection, small_blocks: None) -> None:
+    add(conn, range(1, 2001))
+    written = plane_writes(conn)
+    add(conn, range(3000, 3000 + 3 * PLACES))
+    assert len(written) <= 4
+
+
+def test_a_deletion_writes_no_planes(conn: sqlite3.Connection) -> None:
+    add(conn, range(1, 101))
+    written = plane_writes(conn)
+    remove(conn, range(1, 91))
+    assert written == []
+    assert check(conn) == []
+
+
+def test_planes_are_as_wide_as_their_places_ask_for(conn: sqlite3.Connection) -> None:
+    for n, width in [(1, 1), (8, 1), (9, 2), (17, 4), (1000, 128)]:
+        add(conn, range(max(slots(conn), default=0) + 1, n + 1))
+        assert conn.execute("select length(live), length(planes) from vector_blocks").fetchall() == [(width, DIMS * width)]
+
+
+# Dropping
+
+
+def test_a_dropped_slot_is_used_again(conn: sqlite3.Connection) -> None:
+    add(conn, range(1, 21))
+    freed = {slots(conn)[id] for id in (3, 4, 5)}
+    remove(conn, [3, 4, 5])
+    add(conn, [30, 31, 32], seed=5)
+    assert {slots(conn)[id] for id in (30, 31, 32)} == freed
+    assert check(conn) == []
+
+
+def test_dropped_chunks_that_stay_have_neither_embedding_nor_slot(conn: sqlite3.Connection) -> None:
+    add(conn, range(1, 5))
+    drop(conn, [2, 3])
+    assert conn.execute("select id from chunks where embedding is null and slot is null").fetchall() == [(2,), (3,)]
+    assert check(conn) == []
+
+
+def test_a_mostly_dead_block_moves_to_another_with_room(conn: sqlite3.Connection, small_blocks: None) -> None:
+    add(conn, range(1, 4 * PLACES + 1))
+    assert block_count(conn) == 4
+    remove(conn, range(1, 11))  # room for ten in the first
+    remove(conn, range(PLACES + 1, PLACES + 23))  # ten left in the second: more than a quarter
+    assert block_count(conn) == 4
+    remove(conn, range(PLACES + 23, PLACES + 25))
+    assert block_count(conn) == 3
+    assert check(conn) == []
+
+
+def test_a_mostly_dead_block_stays_where_no_other_has_room(conn: sqlite3.Connection, small_blocks: None) -> None:
+    add(conn, range(1, 4 * PLACES + 1))
+    remove(conn, range(2, PLACES + 1))
+    assert block_count(conn) == 4
+    assert check(conn) == []
+
+
+def test_a_store_that_shrinks_gives_its_blocks_back(conn: sqlite3.Connection, small_blocks: None) -> None:
+    add(conn, range(1, 10 * PLACES + 1))
+    left = list(range(1, 10 * PLACES + 1))
+    random.Random(3).shuffle(left)
+    while len(left) > PLACES:
+        remove(conn, [left.pop() for _ in range(8)])
+    assert block_count(conn) <= 4
+    assert check(conn) == []
+
+
+def test_blocks_that_one_deletion_leaves_mostly_dead_move_together(conn: sqlite3.Connection, small_blocks: None) -> None:
+    add(conn, range(1, 5 * PLACES + 1))
+    remove(conn, [id for id in range(1, 4 * PLACES + 1) if id % PLACES > 5])
+    assert block_count(conn) == 3
+    assert check(conn) == []
+
+
+# All of it, at random
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["put", "put", "replace", "remove", "refuse", "rebuild", "crash"]), st.integers(0, 2**16)),
+    max_size=25,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(STEPS)
+def test_blocks_agree_with_the_chunks_after_any_sequence(steps: list[tuple[str, int]]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch, closing(connection.connect(":memory:", create=True)) as conn:
+        shrink(monkeypatch)
+        expected: dict[int, list[float]] = {}
+        fresh = 1
+        for step, seed in steps:
+            rnd = random.Random(seed)
+            some = rnd.sample(sorted(expected), min(len(expected), rnd.choice([1, 10, 60])))
+            conn.execute("begin")
+            if step in ("put", "crash"):
+                ids = range(fresh, fresh + rnd.choice([1, 10, 100]))
+                fresh = ids.stop
+                add(conn, ids, seed=seed)
+                if step == "crash":
+                    remove(conn, some)
+                    conn.execute("rollback")
+                    continue
+                expected |= dict(zip(ids, vectors(len(ids), seed), strict=True))
+            elif step == "replace":
+                new = dict(zip(some, vectors(len(some), seed), strict=True))
+                put(conn, [(id, v, False) for id, v in new.items()])
+                expected |= new
+            elif step in ("remove", "refuse"):
+                if step == "remove":
+                    remove(conn, some)
+                else:
+                    assert put(conn, [(id, [0.0] * DIMS, False) for id in some]) == some
+                expected = {id: v for id, v in expected.items() if id not in some}
+            else:
+                rebuild(conn)
+            conn.execute("commit")
+            assert check(conn) == []
+        stored = dict(conn.execute("select id, embedding from chunks where embedding is not null"))
+        assert stored.keys() == expected.keys()
+        for id, vector in expected.items():
+            assert decode_embedding(stored[id]) == pytest.approx(blocks.unit(vector), abs=1e-6)
+        conn.close()
+
+
+# Rebuilding and checking
+
+DAMAGE = {
+    "a flipped bit": ("update vector_blocks set planes = cast(x'ff' || substr(planes, 2) as blob)", "chunk 2 has another code"),
+    "a live place too many": ("update vector_blocks set live = cast(x'ffffff' || substr(live, 4) as blob)", "other live places"),
+    "a live place too few": ("update vector_blocks set live = cast(x'00' || substr(live, 2) as blob)", "other live places"),
+    "no block": ("delete from vector_blocks", "chunk 1 has slot 0, but there is no such block"),
+    "planes cut short": ("update vector_blocks set planes = substr(planes, 2)", "another center or size"),
+    "no slot": ("update chunks set slot = null where id = 3", "chunk 3 has an embedding or a slot, but not both"),
+    "no embedding": ("update chunks set embedding = null where id = 3", "chunk 3 has an embedding or a slot"),
+    "a slot beyond the planes": ("update chunks set slot = 8000 where id = 3", "other live places"),
+    "a slot astray": ("update chunks set slot = 99999 where id = 3", "chunk 3 has slot 99999"),
+    "two that changed places": (
+        "update chunks set slot = null where id = 3; update chunks set slot = 2 where id = 4;"
+        "update chunks set slot = 3 where id = 3",
+        "chunk 4 has another code",
+    ),
+    "another dimension": ("update chunks set embedding = x'0000803f' where id = 3", "chunk 3 has an embedding of another"),
+    "no whole floats": ("update chunks set embedding = x'000080' where id = 3", "chunk 3 has an embedding of another"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_check_tells_the_damage_and_rebuild_mends_it(conn: sqlite3.Connection, damage: str) -> None:
+    add(conn, range(1, 21))
+    statements, told = DAMAGE[damage]
+    for statement in statements.split(";"):
+        conn.execute(statement)
+    assert any(told in problem for problem in check(conn)), check(conn)
+    rebuild(conn)
+    assert check(conn) == []
+
+
+@pytest.mark.parametrize("number", ["00000000", "0000c07f"], ids=["zero", "NaN"])
+def test_check_tells_of_an_embedding_that_is_no_unit_vector(conn: sqlite3.Connection, number: str) -> None:
+    add(conn, range(1, 21))
+    (size,) = conn.execute("select length(embedding) from chunks where id = 3").fetchone()
+    conn.execute("update chunks set embedding = ? where id = 3", (bytes.fromhex(number) * (size // 4),))
+    assert any("chunk 3" in problem and "length" in problem for problem in check(conn))
+
+
+def test_rebuild_drops_what_has_not_the_common_dimension(conn: sqlite3.Connection) -> None:
+    add(conn, range(1, 6))
+    conn.execute("update chunks set embedding = x'0000803f' where id = 2")
+    rebuild(conn)
+    assert sorted(slots(conn)) == [1, 3, 4, 5]
+    assert check(conn) == []
+
+
+def test_rebuild_keeps_slots_and_makes_blocks_for_them(conn: sqlite3.Connection, small_blocks: None) -> None:
+    add(conn, range(1, 201))
+    before = slots(conn)
+    conn.execute("delete from vector_blocks")
+    rebuild(conn)
+    assert slots(conn) == before
+    assert check(conn) == []
+
+
+def test_rebuild_of_an_empty_store(conn: sqlite3.Connection) -> None:
+    rebuild(conn)
+    assert block_count(conn) == 0
+
+
+def test_no_statement_reads_all_chunks_to_find_a_few(conn: sqlite3.Connection) -> None:
+    for statement in (blocks.SLOTS, blocks.CLEAR, blocks.IN_BLOCK, blocks.SET_SLOT, blocks.SET_EMBEDDING):
+        parameters = [json.dumps([1])] * statement.count("?")
+        plan = [row[3] for row in conn.execute(f"explain query plan {statement}", parameters)]
+        assert not any(step.startswith("SCAN chunks") for step in plan), plan
+
+
+def test_mask_of_a_full_block_has_every_place() -> None:
+    assert bitplanes.mask(range(bitplanes.PLACES)) == blocks.EVERY_PLACE

@@ -1,0 +1,351 @@
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore, QueryError
+from hybrid_memory.documents.document import Document, Prepared
+from hybrid_memory.indexing.embedding import accepts, new_vectors
+from hybrid_memory.storage.filters import Filters, has_tag, has_value
+from hybrid_memory.storage.sqlite import keyword
+from hybrid_memory.storage.sqlite.vectors import blocks, index
+from tests.command import Run
+from tests.conftest import TopicEmbedder
+
+TODAY = date(2026, 3, 15)
+
+
+def put(store: HybridStore, documents: dict[str, dict[str, Any]], collection: str | None = None) -> None:
+    """Documents by id, with their metadata."""
+    with store.storage.transaction():
+        for doc_id, metadata in documents.items():
+            prepared = store.prepare(Document(doc_id, f"server {doc_id}", metadata, collection=collection))
+            write(store, prepared)
+
+
+def write(store: HybridStore, prepared: Prepared) -> None:
+    assert store.embedder
+    vectors, _ = new_vectors(store.storage, store.embedder, prepared.texts)
+    assert accepts(store.storage, store.embedder, vectors)
+    store.storage.documents.put(prepared, vectors)
+
+
+def ids(store: HybridStore, filters: Filters, mode: str = "keyword") -> list[str]:
+    return sorted(hit["doc_id"] for hit in store.search("server", 50, mode, filters=filters, today=TODAY))
+
+
+# Tags and metadata
+
+
+@pytest.mark.parametrize(
+    ("metadata", "tag", "has"),
+    [
+        ({"tags": ["ops", "gpu"]}, "gpu", True),
+        ({"tags": ["ops", "gpu"]}, "#GPU", True),
+        ({"tags": ["#Ops"]}, "ops", True),
+        ({"tags": "ops, gpu"}, "gpu", True),
+        ({"tags": "#ops #gpu"}, "ops", True),
+        ({"tag": "ops"}, "ops", True),
+        ({"tags": ["infra/gpu"]}, "infra", True),
+        ({"tags": ["infra/gpu"]}, "infra/gpu", True),
+        ({"tags": ["infra/gpu"]}, "gpu", False),
+        ({"tags": ["infra"]}, "infra/gpu", False),
+        ({"tags": ["infrared"]}, "infra", False),
+        ({"tags": ["machine learning"]}, "Machine Learning", True),
+        ({"tags": "machine learning, ops"}, "machine learning", True),
+        ({"tags": ["machine learning"]}, "learning", True),
+        ({"tags": ["Straße"]}, "STRASSE", True),
+        ({"tags": ["东京"]}, "东京", True),
+        ({"tags": [2026, True, None]}, "2026", True),
+        ({"tags": {"a": "ops"}}, "ops", False),
+        ({"tags": None}, "ops", False),
+        ({"tags": "ops,"}, "#", False),
+        ({"tags": ""}, "", False),
+        ({"title": "ops"}, "ops", False),
+        ({}, "ops", False),
+    ],
+)
+def test_tags(metadata: dict[str, Any], tag: str, has: bool) -> None:
+    assert has_tag(json.dumps(metadata), tag) is has
+
+
+@pytest.mark.parametrize(
+    ("metadata", "value", "has"),
+    [
+        ({"key": "Ann"}, "ann", True),
+        ({"key": "Ann Lee"}, "ann", False),
+        ({"key": ["Ann", "Bob"]}, "bob", True),
+        ({"key": 3}, "3", True),
+        ({"key": 3.5}, "3.5", True),
+        ({"key": True}, "true", True),
+        ({"key": False}, "False", True),
+        ({"key": [1, True]}, "true", True),
+        ({"key": None}, "", False),
+        ({"key": ""}, "", True),
+        ({"key": "日本"}, "日本", True),
+        ({"other": "ann"}, "ann", False),
+    ],
+)
+def test_values(metadata: dict[str, Any], value: str, has: bool) -> None:
+    assert has_value(json.dumps(metadata), "key", value) is has
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+)
+
+
+@given(st.dictionaries(st.sampled_from(["tags", "tag", "x"]), values), st.text())
+def test_no_metadata_makes_a_filter_fail(metadata: dict[str, Any], text: str) -> None:
+    has_tag(json.dumps(metadata), text)
+    has_value(json.dumps(metadata), "x", text)
+
+
+def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
+    put(store, {"both": {"tags": ["a", "b"], "who": ["ann", "bob"]}, "one": {"tags": ["a"], "who": ["ann"]}})
+    assert ids(store, Filters(tags=["a", "b"])) == ["both"]
+    assert ids(store, Filters(tags=["a"])) == ["both", "one"]
+    assert ids(store, Filters(where={"who": "ann"})) == ["both", "one"]
+    assert ids(store, Filters(where={"who": ["ann", "bob"]})) == ["both"]
+    assert ids(store, Filters(where={"who": "ann", "tags": "b"})) == ["both"]
+    assert ids(store, Filters(where={"who": "'; drop table chunks; --"})) == []
+
+
+def test_a_key_may_be_asked_for_twice_on_the_command_line(run: Run) -> None:
+    for doc_id, people in (("both", "[ann, bob]"), ("one", "[bob]")):
+        run("store", "--doc-id", doc_id, "--text", f"---\npeople: {people}\n---\nserver")
+    done = run("search", "server", "--where", "people=ann", "--where", "people=bob", "--format", "paths")
+    assert done.stdout == "both\n"
+
+
+def test_an_argument_that_is_no_utf8_finds_nothing(run: Run) -> None:
+    run("store", "--doc-id", "it", "--text", "server")
+    for option in (b"--tag=\xff", b"--collection=\xff", b"--where=a=\xff"):
+        done = run("search", "server", os.fsdecode(option), "--quiet")
+        assert (done.returncode, json.loads(done.stdout)) == (0, [])
+
+
+# Ids and collections
+
+PATHS = [
+    "memory/2026-01-05.md",
+    "memory/2026-02-01.md",
+    "memory/old/a.md",
+    "memory2/a.md",
+    "notes[1]/a.md",
+    "notes1/a.md",
+    "a?.md",
+    "ab.md",
+]
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("memory/", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
+        ("memory/2026-*", ["memory/2026-01-05.md", "memory/2026-02-01.md"]),
+        ("memory/*.md", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
+        ("memory/2026-0[2-9]*", ["memory/2026-02-01.md"]),
+        ("*/a.md", ["memory/old/a.md", "memory2/a.md", "notes1/a.md", "notes[1]/a.md"]),
+        ("memory", ["memory/2026-01-05.md", "memory/2026-02-01.md", "memory/old/a.md"]),
+        ("Memory/", []),
+        ("memory/old/a.md", ["memory/old/a.md"]),
+        ("notes[1]/", ["notes1/a.md"]),
+        ("notes[[]1]/", ["notes[1]/a.md"]),
+        ("a?.md", ["a?.md", "ab.md"]),
+        ("a[?].md", ["a?.md"]),
+        ("%", []),
+        ("[", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_inside_is_a_glob_on_ids(store: HybridStore, inside: str, expected: list[str]) -> None:
+    put(store, {path: {} for path in PATHS})
+    assert ids(store, Filters(inside=inside)) == ids(store, Filters(inside=inside), "vector") == expected
+
+
+def test_collection_is_a_name_and_no_pattern(store: HybridStore) -> None:
+    put(store, {"memory/a": {}}, "memory")
+    put(store, {"mem*/a": {}}, "mem*")
+    put(store, {"stored": {}})
+    assert ids(store, Filters(collection="memory")) == ["memory/a"]
+    assert ids(store, Filters(collection="mem*")) == ["mem*/a"]
+    assert ids(store, Filters(collection="")) == []
+    assert ids(store, Filters()) == ["mem*/a", "memory/a", "stored"]
+
+
+# Dates
+
+DATED = ["2026-01-05", "2026-01-31", "2026-02", "2026-02-31", "2026-03-08", "2026-03-15", "2027-01-01", "undated"]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "expected"),
+    [
+        ("2026-01-31", None, DATED[1:7]),
+        (None, "2026-01-31", DATED[:2]),
+        ("2026-02", "2026-02", ["2026-02", "2026-02-31"]),
+        (None, "2026-01", DATED[:2]),
+        ("2026-02-10", None, DATED[2:7]),  # the month may have been meant
+        (None, "2026-02-10", DATED[:3]),
+        ("7d", None, DATED[4:7]),
+        ("1w", "0d", DATED[4:6]),
+        ("6d", None, DATED[5:7]),
+        (None, "7d", DATED[:5]),
+        ("1m", None, DATED[2:7]),
+        ("99999y", None, DATED[:7]),
+        ("2026-03-16", "2026-01-01", []),
+    ],
+)
+def test_dates_are_days_months_or_ages_and_the_undated_are_never_among_them(
+    store: HybridStore, since: str | None, until: str | None, expected: list[str]
+) -> None:
+    put(store, {f"{day}.md": {} for day in DATED})
+    found = ids(store, Filters(since=since, until=until))
+    assert found == sorted(f"{day}.md" for day in expected)
+    assert found == ids(store, Filters(since=since, until=until), "vector")
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2026-13", "2026-02-30", "7 d", "-7d", "7", "26-01-05"])
+@pytest.mark.parametrize("option", ["--since", "--until"])
+def test_what_is_no_date_is_wrong_usage(run: Run, option: str, text: str) -> None:
+    run("store", "--doc-id", "it", "--text", "server")
+    done = run("search", "server", f"{option}={text}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{text!r} is no date: write 2026-01-05" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_dates_of_the_library_are_checked_too(store: HybridStore) -> None:
+    with pytest.raises(ValueError, match="is no date"):
+        store.search("x", filters=Filters(until=""))
+
+
+# Both legs
+
+
+class NumberEmbedder(TopicEmbedder):
+    """Text that ends with a number -> a direction of its own; a query is near to low numbers first."""
+
+    def _vector(self, text: str) -> list[float]:
+        rnd = random.Random(text.split()[-1])
+        return [rnd.gauss(0.5, 1) for _ in range(8)]
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[HybridStore]:
+    """More chunks than are scored at first, in many blocks; a common word in all, a less common one in few of the wanted."""
+    for module in (blocks, index):
+        monkeypatch.setattr(module, "PLACES", 64)
+    monkeypatch.setattr(blocks, "EVERY_PLACE", (1 << 64) - 1)
+    monkeypatch.setattr(keyword, "FIRST_ROWS", 200)
+    embedder = NumberEmbedder()
+    with HybridStore(":memory:", embedder=embedder) as store:
+        with store.storage.transaction():
+            for number in range(1500):
+                is_wanted = number % 15 == 7
+                rarer = "password" if number % (105 if is_wanted else 4) == (7 if is_wanted else 0) else "garden"
+                text = f"the server {rarer} {number}"
+                prepared = store.prepare(Document(f"{'wanted' if is_wanted else 'other'}/{number}", text, {}))
+                write(store, prepared)
+        yield store
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(large: HybridStore, exact: bool) -> None:
+    wanted = Filters(inside="wanted/")
+    allowed = {id for (id,) in large.storage.connection.execute("select id from chunks where doc_id glob 'wanted/*'")}
+    assert len(allowed) == 100
+    assert large.storage.connection.execute("select count(*) from vector_blocks").fetchone()[0] > 10
+
+    def found(mode: str, limit: int) -> list[tuple[str, float]]:
+        hits = large.search("server password", limit, mode, filters=wanted, exact=exact)
+        return [(hit["doc_id"], hit["scores"][mode]) for hit in hits]
+
+    expression = '"server" OR "password"'
+    by_bm25 = "select doc_id, -bm25(chunks_fts, 0, 0, 2, 1, 0.25) from chunks_fts where chunks_fts match ? order by 2 desc, rowid"
+    keyword = [row for row in large.storage.connection.execute(by_bm25, (expression,)) if row[0].startswith("wanted/")]
+    query = large.embedder.embed("server password") if large.embedder else []
+    cosines = index.VectorSearch(large.storage.connection, TopicEmbedder()).cosines(query, allowed)
+    nearest = sorted((-cosine, id) for id, cosine in cosines.items() if cosine > 0)
+    assert len(nearest) >= 50
+    for limit in (1, 10, 50):
+        assert [score for _, score in found("keyword", limit)] == pytest.approx([score for _, score in keyword[:limit]], rel=1e-5)
+        assert [score for _, score in found("vector", limit)] == pytest.approx([-c for c, _ in nearest[:limit]], abs=1e-5)
+        hybrid = large.search("server password", limit, filters=wanted, exact=exact)
+        assert len(hybrid) == limit
+        assert all(hit["doc_id"].startswith("wanted/") for hit in hybrid)
+
+
+def test_a_fragment_a_name_and_an_expression_are_looked_for_under_the_filter(store: HybridStore) -> None:
+    put(store, {"a/x.md": {}, "b/x.md": {}})
+    inside = Filters(inside="b/")
+    for query, options in (("serve", {}), ("x.md", {}), ("b/x.md", {}), ("serv*", {"fts_syntax": True})):
+        hits = store.search(query, mode="keyword", filters=inside, **options)
+        assert [hit["doc_id"] for hit in hits] == ["b/x.md"], query
+    assert store.search("a/x.md", mode="keyword", filters=Filters(inside="c/")) == []
+
+
+# The table of the chosen
+
+
+def tables(store: HybridStore) -> list[str]:
+    return [name for (name,) in store.storage.connection.execute("select name from sqlite_temp_schema")]
+
+
+def test_nothing_is_left_behind(store: HybridStore) -> None:
+    put(store, {"a": {}})
+    for _ in range(2):
+        assert ids(store, Filters(inside="a"), "hybrid") == ["a"]
+        with pytest.raises(QueryError):
+            store.search("a AND", filters=Filters(inside="a"), fts_syntax=True)
+        assert tables(store) == []
+        assert not store.storage.connection.in_transaction
+
+
+def test_inside_a_transaction_of_the_callers_nothing_is_left_either(store: HybridStore) -> None:
+    put(store, {"a": {}})
+    with store.storage.transaction():
+        assert ids(store, Filters(inside="a")) == ["a"]
+        assert tables(store) == []
+        store.storage.documents.remove("a")
+        assert ids(store, Filters(inside="a")) == []
+    assert ids(store, Filters()) == []
+
+
+def test_a_file_that_nobody_may_write_to_is_searched(store: HybridStore, db_path: str, tmp_path: Path) -> None:
+    put(store, {"a": {}, "b": {}})
+    store.close()
+    Path(db_path).chmod(0o400)
+    tmp_path.chmod(0o500)
+    try:
+        with HybridStore(db_path, {"provider": "none"}, create=False) as opened:
+            assert ids(opened, Filters(inside="b")) == ["b"]
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_search_waits_for_no_writer(store: HybridStore, db_path: str) -> None:
+    put(store, {"a": {}, "b": {}})
+    writer = sqlite3.connect(db_path, isolation_level=None)
+    writer.execute("begin immediate")
+    writer.execute("update documents set doc_id = 'c' where doc_id = 'b'")
+    code = (
+        "import sys; from hybrid_memory import HybridStore; from hybrid_memory.storage.filters import Filters\n"
+        "with HybridStore(sys.argv[1], {'provider': 'none'}) as store:\n"
+        "    print([hit['doc_id'] for hit in store.search('server', filters=Filters(inside='b'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, db_path], capture_output=True, text=True, timeout=20)
+    writer.execute("rollback")
+    writer.close()
+    assert done.stdout == "['b']\n", done.stderr

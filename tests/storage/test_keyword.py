@@ -1,0 +1,398 @@
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore
+from hybrid_memory.documents.document import Document
+from hybrid_memory.errors import QueryError
+from hybrid_memory.fts import FTSIndex
+from hybrid_memory.storage.sqlite.expression import folded_expression, match_expression
+from hybrid_memory.storage.sqlite.keyword import PROVEN, SEARCH
+from hybrid_memory.text.query import MAX_TOKENS, Query
+
+Found = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def keyword_store() -> Iterator[HybridStore]:
+    with HybridStore(":memory:", {"chunk_overlap": 0}) as store:
+        yield store
+
+
+@pytest.fixture
+def found(keyword_store: HybridStore) -> Found:
+    """The ids of the documents found for a query, best first."""
+    return lambda query: [hit["doc_id"] for hit in FTSIndex(keyword_store.storage.connection).search(query)]
+
+
+def put(store: HybridStore, **texts: str) -> None:
+    for doc_id, text in texts.items():
+        store.storage.documents.put(store.prepare(Document(doc_id, text, {})))
+
+
+def test_better_matches_rank_higher_with_positive_scores(keyword_store: HybridStore) -> None:
+    put(keyword_store, one="gpu server in the rack", both="the gpu server password is set", none="a quiet garden")
+    hits = FTSIndex(keyword_store.storage.connection).search("gpu server password")
+    assert [hit["doc_id"] for hit in hits] == ["both", "one"]
+    assert hits[0]["score"] > hits[1]["score"] > 0
+    assert {"doc_id", "chunk_id", "heading", "text", "score", "source"} == set(hits[0])
+    assert hits[0]["source"] == "keyword"
+
+
+def test_absent_term_finds_nothing(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="gpu server")
+    assert found("zebra") == []
+
+
+def test_one_matching_word_of_a_question_is_enough(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="The password rotates monthly.", b="Dogs bark.")
+    assert found("What's the password for a machine nobody wrote about?") == ["a"]
+
+
+def test_heading_path_counts_and_is_not_in_the_text(keyword_store: HybridStore) -> None:
+    put(keyword_store, a="# GPU server\n\n## SSH\n\nport 2222", b="# Router\n\n## SSH\n\nport 22")
+    hits = FTSIndex(keyword_store.storage.connection).search("gpu ssh port")
+    assert hits[0]["doc_id"] == "a"
+    assert hits[0]["heading"] == "SSH"
+    assert "GPU server >" not in hits[0]["text"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "   ", "!?.", '"', "b AND", "NEAR(", "col:x", "-x", "*", "^", "or", "pl", "(((", "z OR OR b", "\0", "x\0y", "\ud800", "'; drop table chunks; --",
+     "\u202e\u200f", "{heading}: y", "x" * 100_000, "wörd " * 20_000, "😀", "_", "%"],
+)  # fmt: skip
+def test_no_query_raises(keyword_store: HybridStore, query: str) -> None:
+    put(keyword_store, n="plain text", m="ok")
+    assert keyword_store.search(query, mode="keyword") == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text())
+def test_no_query_raises_whatever_its_characters(keyword_store: HybridStore, query: str) -> None:
+    keyword_store.search(query, mode="keyword")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1))
+def test_a_text_is_found_by_itself(keyword_store: HybridStore, text: str) -> None:
+    put(keyword_store, it=f"x {text} y")
+    stripped = text.strip()
+    if stripped:
+        assert [hit["doc_id"] for hit in keyword_store.search(text, mode="keyword")] == ["it"]
+
+
+@pytest.mark.parametrize("query", ["what's the password?", "(password)", "password:", "password!", '"password', "`password`"])
+def test_punctuation_around_a_word_does_not_hide_it(keyword_store: HybridStore, found: Found, query: str) -> None:
+    put(keyword_store, a="the password is long")
+    assert found(query) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [("Lỗi kết nối", "loi ket noi"), ("sữa đặc", "sua dac"), ("ΑΘΗΝΑ", "αθήνα"), ("IŞIK", "ışık"), ("مُحَمَّد", "محمد"),
+     ("résumé", "RESUME"), ("日本語の文章", "日本語"), ("스키마를 바꾸다", "스키마"), ("用Docker部署服务", "部署"), ("ภาษาไทยง่าย", "ไทย"), ("हिन्दी में", "हिन्दी")],
+)  # fmt: skip
+def test_every_script_is_found_with_and_without_marks(keyword_store: HybridStore, found: Found, text: str, query: str) -> None:
+    put(keyword_store, it=text, other="something else entirely")
+    assert found(query) == ["it"]
+    assert keyword_store.search(query, mode="keyword")[0]["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("fragment", "text"), [("ollam", "Ollama runs"), ("🎉", "done 🎉"), ("→", "a → b"), ("100%", "now 100% done")]
+)
+def test_fragments_are_found_as_substrings_when_no_word_matches(
+    keyword_store: HybridStore, found: Found, fragment: str, text: str
+) -> None:
+    put(keyword_store, it=text, other="nothing here")
+    assert found(fragment) == ["it"]
+
+
+def test_a_percent_sign_is_no_wildcard(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="plain")
+    assert found("p%n") == []
+
+
+def test_long_query_is_cut_to_its_first_terms(keyword_store: HybridStore) -> None:
+    statements: list[str] = []
+    keyword_store.storage.connection.set_trace_callback(statements.append)
+    FTSIndex(keyword_store.storage.connection).ranked(Query(" ".join(f"w{i}" for i in range(5000))), 10)
+    assert max(statement.count(" OR ") for statement in statements) == MAX_TOKENS - 1
+
+
+def test_expression_quotes_every_term() -> None:
+    assert match_expression(Query('NOT "a-b" NEAR(猫').terms) == '"a b" OR "NEAR 猫" * OR "b" OR "NEAR" OR "猫" *'
+
+
+def test_snippet_marks_the_matched_words_in_the_original_text(keyword_store: HybridStore) -> None:
+    put(keyword_store, a="Intro. " * 60 + "The Café server runs in Sữa street.")
+    hit = FTSIndex(keyword_store.storage.connection).snippet("cafe servers sua")[0]
+    assert "**Café** **server** runs in **Sữa**" in hit["snippet"]
+    assert len(hit["snippet"]) < 350
+
+
+def test_reindex_after_a_lost_index_finds_again(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="gpu server", b="gpu farm")
+    keyword_store.storage.connection.execute("delete from chunks_fts")
+    assert keyword_store.storage.connection.execute("select count(*) from chunks_fts").fetchone() == (0,)
+    FTSIndex(keyword_store.storage.connection).reindex()
+    assert sorted(found("gpu")) == ["a", "b"]
+
+
+def test_reindex_mends_a_damaged_index(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="gpu server")
+    keyword_store.storage.connection.execute("update chunks_fts_data set block = x'00' where id > 1")
+    FTSIndex(keyword_store.storage.connection).reindex()
+    assert found("gpu") == ["a"]
+
+
+def test_reindex_after_delete_does_not_bring_back(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="gpu server", b="gpu farm")
+    keyword_store.delete("a")
+    FTSIndex(keyword_store.storage.connection).reindex()
+    assert found("gpu") == ["b"]
+
+
+def test_index_passes_fts5s_own_check(keyword_store: HybridStore) -> None:
+    put(keyword_store, a="gpu server", b="東京都")
+    keyword_store.delete("a")
+    put(keyword_store, b="changed")
+    keyword_store.storage.connection.execute("insert into chunks_fts (chunks_fts) values ('integrity-check')")
+    with pytest.raises(sqlite3.OperationalError):
+        keyword_store.storage.connection.execute("insert into chunks_fts (chunks_fts) values ('nonsense')")
+
+
+@pytest.fixture
+def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> HybridStore:
+    """Words of every frequency in 300 chunks, of which a search scores 20 at first."""
+    monkeypatch.setattr("hybrid_memory.storage.sqlite.keyword.FIRST_ROWS", 20)
+    rng = random.Random(5)
+    words = [f"w{i}" for i in range(60)]
+    with keyword_store.storage.transaction():
+        for number in range(300):
+            text = " ".join(rng.choices(words, [1 / (i + 1) for i in range(60)], k=rng.randint(3, 40)))
+            put(keyword_store, **{f"d{number}": text})
+    return keyword_store
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.integers(0, 60).map(lambda i: f"w{i}"), min_size=1, max_size=8).map(" ".join), st.integers(1, 40))
+def test_pruned_search_ranks_as_if_every_row_was_scored(crowded: HybridStore, query: str, limit: int) -> None:
+    everything = {"expression": match_expression(Query(query).affordable_terms), "limit": limit}
+    expected = crowded.storage.connection.execute(SEARCH.format(rows=""), everything).fetchall()
+    assert FTSIndex(crowded.storage.connection).ranked(Query(query), limit).scores[:PROVEN] == expected[:PROVEN]
+
+
+def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(crowded: HybridStore) -> None:
+    with crowded.storage.transaction():
+        for number in range(30):
+            put(crowded, **{f"rare{number}": "zebra w0"})
+    statements: list[str] = []
+    crowded.storage.connection.set_trace_callback(statements.append)
+    FTSIndex(crowded.storage.connection).ranked(Query("w0 zebra"), 5)
+    (search,) = [statement for statement in statements if "bm25" in statement and "\uf8ff" not in statement]
+    assert """match '("zebra")'""" in search
+
+
+@pytest.mark.parametrize("query", ["w0", "w0 w1 w59", "w3 w50"])
+def test_no_table_is_scanned_for_words(crowded: HybridStore, query: str) -> None:
+    statements: list[str] = []
+    crowded.storage.connection.set_trace_callback(statements.append)
+    FTSIndex(crowded.storage.connection).ranked(Query(query), 10)
+    crowded.storage.connection.set_trace_callback(None)
+    plans = [
+        row[3]
+        for s in statements
+        if not s.startswith("--")
+        for row in crowded.storage.connection.execute(f"explain query plan {s}")
+    ]
+    assert plans
+    for plan in plans:
+        assert not plan.startswith("SCAN") or "INDEX 0:M" in plan or "json_each" in plan or "CONSTANT" in plan, plan
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["notes/getting-started.md", "getting-started.md", "getting-started", "Getting Started", "./notes/getting-started.md", "memory/notes/getting-started.md", "`getting_started`"],
+)  # fmt: skip
+def test_document_of_that_name_is_first(keyword_store: HybridStore, found: Found, query: str) -> None:
+    for number in range(9):
+        keyword_store.storage.documents.put(
+            keyword_store.prepare(
+                Document(
+                    f"memory/{number}.md",
+                    "# Getting started\n\ngetting started: notes/getting-started.md getting started",
+                    {},
+                    collection="memory",
+                )
+            )
+        )
+    keyword_store.storage.documents.put(
+        keyword_store.prepare(Document("memory/notes/getting-started.md", "Install it first. " * 100, {}, collection="memory"))
+    )
+    hits = FTSIndex(keyword_store.storage.connection).search(query)
+    assert hits[0]["doc_id"] == "memory/notes/getting-started.md"
+    assert hits[0]["chunk_id"].endswith("-0")
+    assert hits[1]["doc_id"] != hits[0]["doc_id"] or hits[0]["score"] > hits[1]["score"]
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+
+
+def test_words_of_the_path_count_but_not_collection_and_extension(keyword_store: HybridStore, found: Found) -> None:
+    keyword_store.storage.documents.put(
+        keyword_store.prepare(Document("memory/gardening/roses.md", "Cut them in spring.", {}, collection="memory"))
+    )
+    assert found("gardening tips for roses") == ["memory/gardening/roses.md"]
+    assert found("memory md files") == []
+
+
+def test_query_of_stop_words_alone_finds_their_phrase_first(keyword_store: HybridStore, found: Found) -> None:
+    put(keyword_store, a="be to or not who the " * 3, hamlet="he said to be or not to be", band="I saw the Who live")
+    assert found("to be or not to be")[0] == "hamlet"
+    assert found("the who")[0] == "band"
+
+
+def test_exact_phrase_is_first(keyword_store: HybridStore, found: Found) -> None:
+    put(
+        keyword_store,
+        **{f"o{i}": "phrase of the exact, exact and phrase" for i in range(20)},
+        it="some exact phrase in a longer note of many words",
+    )
+    put(keyword_store, **{f"n{i}": "nothing of note" for i in range(20)})
+    assert found('"exact phrase"')[0] == "it"
+    assert found("where is “exact phrase” written")[0] == "it"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("ollam*", ["a"]),
+        ("NEAR(ollama server, 3)", ["a"]),
+        ("NEAR(ollama server, 1)", []),
+        ("server NOT ollama", ["b"]),
+        ("heading: servers", ["b"]),
+        ("content: servers NOT heading: servers", ["a"]),
+        ("- content: servers", ["b"]),
+        ('"Sữa 東京"', ["c"]),
+        ("SUA AND 京", ["c"]),
+        ("sữa AND 東*", ["c"]),
+        ("→", []),
+        ('""', []),
+        ("  ", []),
+    ],
+)
+def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list[str]) -> None:
+    put(keyword_store, a="Ollama on its own server", b="# Servers\n\nThe rack.", c="sữa 東京都")
+    assert [hit["doc_id"] for hit in FTSIndex(keyword_store.storage.connection).search(expression, fts_syntax=True)] == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("a AND", 'fts5: syntax error near "", at its end'),
+        ("a b) c)", 'fts5: syntax error near ")", at character 4'),
+        ("sữa AND ) x )", 'fts5: syntax error near ")", at character 9'),
+        ("what? ", 'fts5: syntax error near "?", at character 5'),
+        ('say "hello', "unterminated string, at character 5"),
+        ("a nothere: b", "no such column: nothere, at character 3"),
+        ("*reads", 'fts5: syntax error near "*", at character 1'),
+        ("NEAR(a b, x)", 'expected integer, got "x", at character 11'),
+    ],
+)
+def test_fts5_syntax_error_says_what_and_where(keyword_store: HybridStore, expression: str, message: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        FTSIndex(keyword_store.storage.connection).ranked(Query(expression, fts_syntax=True), 10)
+    assert str(raised.value) == message
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                '"',
+                "a",
+                "ữ",
+                "東京",
+                "NEAR(",
+                ")",
+                "(",
+                "AND",
+                "OR",
+                "NOT",
+                "*",
+                "^",
+                ":",
+                "heading",
+                "-",
+                "{",
+                "}",
+                ",",
+                "5",
+                "+",
+                " ",
+                "\0",
+                "\ud800",
+            ]
+        )
+        | st.text(max_size=3)
+    ).map("".join)
+)
+def test_fts5_syntax_answers_or_refuses(keyword_store: HybridStore, expression: str) -> None:
+    with suppress(QueryError):
+        FTSIndex(keyword_store.storage.connection).ranked(Query(expression, fts_syntax=True), 10)
+
+
+def test_too_long_an_expression_is_refused(keyword_store: HybridStore) -> None:
+    with pytest.raises(QueryError, match="characters"):
+        FTSIndex(keyword_store.storage.connection).ranked(Query(") " * 10_000, fts_syntax=True), 10)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("ollam", ["a", "b"]),
+        ("lastik muellx", ["c"]),
+        ("ΘΗΝ", ["d"]),
+        ("θην", ["d"]),
+        ("ollam serv", ["b", "a"]),
+        ("xy ollam zz", ["a", "b"]),
+    ],
+)
+def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
+    found: Found, keyword_store: HybridStore, query: str, expected: list[str]
+) -> None:
+    put(keyword_store, a="Ollama", b="Ollamas observe", c="Élastíka", d="ΑΘΉΝΑ")
+    assert found(query) == expected
+
+
+@pytest.mark.parametrize(
+    "query", ['"' + "long phrase " * 5000 + '"', "a-b-c " * 5000, "x.y" * 3000, "東京都" * 3000, "word " * 3000]
+)
+def test_query_of_any_length_costs_no_more_tokens_than_a_paragraph(query: str) -> None:
+    assert sum(len(term.tokens) for term in Query(query).affordable_terms) <= MAX_TOKENS
+
+
+def test_parts_of_a_long_query_come_before_its_phrases() -> None:
+    wanted = Query(" ".join(f"w{i}-x{i}" for i in range(60))).affordable_terms
+    assert all(len(term.tokens) == 1 for term in wanted)
+    assert len(wanted) > 90
+
+
+@pytest.mark.parametrize(
+    ("expression", "written"),
+    [
+        ('heading: "Lỗi 東京都" NOT café*', 'heading: "Loi 東京 京都" NOT "cafe" *'),
+        ("NEAR(a b, 10) OR -content: x*", "NEAR(a b, 10) OR -content: x*"),
+        ('"a ""ữ"" b"', '"a u b"'),
+        ("猫 + 犬*", '"猫" * + "犬" *'),
+        ('"→"', '""'),
+    ],
+)
+def test_expression_of_the_user_is_folded_and_its_syntax_left(expression: str, written: str) -> None:
+    assert folded_expression(expression) == written

@@ -1,0 +1,133 @@
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.indexing.embedding import embed_pending
+from hybrid_memory.storage.sqlite import connection
+from hybrid_memory.storage.sqlite import query_cache as cache_module
+from hybrid_memory.storage.sqlite.query_cache import QueryCache
+from tests.conftest import TopicEmbedder
+
+
+@pytest.fixture
+def conn(db_path: str) -> Iterator[sqlite3.Connection]:
+    opened = connection.connect(db_path, create=True)
+    yield opened
+    opened.close()
+
+
+def test_repeated_query_of_another_process_asks_no_server(store: HybridStore, db_path: str) -> None:
+    store.store("a", "gpu server")
+    first = store.search("gpu")
+    other = TopicEmbedder()
+    with HybridStore(db_path, embedder=other) as second:
+        assert second.search("gpu") == first
+        assert other.queries == []
+        second.search("dog")
+        assert other.queries == ["dog"]
+
+
+def test_cached_query_is_answered_while_the_server_is_down(store: HybridStore, embedder: TopicEmbedder) -> None:
+    store.store("a", "gpu server")
+    store.search("gpu")
+    embedder.problem = "down"
+    assert store.search("gpu", mode="vector")[0]["doc_id"] == "a"
+    assert store.warnings == []
+
+
+def test_query_of_another_model_is_another_query(store: HybridStore, embedder: TopicEmbedder, db_path: str) -> None:
+    store.store("a", "gpu server")
+    store.search("gpu")
+    other = TopicEmbedder()
+    other.model = "animals"
+    with HybridStore(db_path, embedder=other) as second:
+        embed_pending(second.storage, second.embedder)
+        second.search("gpu")
+        assert other.queries == ["gpu"]
+
+
+class Counting:
+    """Embeds any query as one number, and counts the calls."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, query: str) -> list[float]:
+        self.asked.append(query)
+        return [float(ord(query[0]))]
+
+
+@pytest.fixture
+def embed() -> Counting:
+    return Counting()
+
+
+IDENTITY = {"model": "toy"}
+
+
+def test_only_the_queries_used_last_are_kept(conn: sqlite3.Connection, embed: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1e9
+    monkeypatch.setattr(cache_module.time, "time", lambda: now)
+    cache = QueryCache(conn, 2)
+    for query in ("a", "b", "a"):
+        now += cache_module.FRESH + 1
+        cache.vector(IDENTITY, query, embed)
+    now += 1
+    cache.vector(IDENTITY, "c", embed)
+    assert embed.asked == ["a", "b", "c"]
+    assert cache.vector(IDENTITY, "a", embed) == [97.0]
+    assert embed.asked == ["a", "b", "c"]
+    cache.vector(IDENTITY, "b", embed)
+    assert embed.asked == ["a", "b", "c", "b"]
+
+
+def test_fresh_hit_writes_nothing(conn: sqlite3.Connection, embed: Counting) -> None:
+    cache = QueryCache(conn, 10)
+    cache.vector(IDENTITY, "a", embed)
+    before = conn.total_changes
+    assert cache.vector(IDENTITY, "a", embed) == [97.0]
+    assert conn.total_changes == before
+
+
+def test_another_identity_is_another_entry(conn: sqlite3.Connection, embed: Counting) -> None:
+    cache = QueryCache(conn, 10)
+    cache.vector(IDENTITY, "a", embed)
+    cache.vector({"model": "other"}, "a", embed)
+    assert embed.asked == ["a", "a"]
+
+
+def test_a_query_that_could_not_be_embedded_is_not_kept(conn: sqlite3.Connection, embed: Counting) -> None:
+    cache = QueryCache(conn, 10)
+    assert cache.vector(IDENTITY, "a", lambda query: []) == []
+    assert cache.vector(IDENTITY, "a", embed) == [97.0]
+
+
+def test_locked_database_is_not_waited_for(conn: sqlite3.Connection, db_path: str, embed: Counting) -> None:
+    writer = sqlite3.connect(db_path, isolation_level=None)
+    writer.execute("begin immediate")
+    assert QueryCache(conn, 10).vector(IDENTITY, "a", embed) == [97.0]
+    writer.close()
+    QueryCache(conn, 10).vector(IDENTITY, "a", embed)
+    assert embed.asked == ["a", "a"]
+    assert conn.execute("pragma busy_timeout").fetchone() == (int(connection.BUSY_TIMEOUT * 1000),)
+
+
+def test_read_only_database_is_no_failure(conn: sqlite3.Connection, embed: Counting) -> None:
+    conn.execute("pragma query_only = on")
+    assert QueryCache(conn, 10).vector(IDENTITY, "a", embed) == [97.0]
+
+
+def test_size_zero_keeps_nothing(conn: sqlite3.Connection, embed: Counting) -> None:
+    for _ in range(2):
+        QueryCache(conn, 0).vector(IDENTITY, "a", embed)
+    assert embed.asked == ["a", "a"]
+
+
+def test_queries_are_not_readable_in_the_database(store: HybridStore) -> None:
+    store.store("a", "gpu server")
+    store.search("where is my secret diary")
+    [(stored,)] = store.storage.connection.execute("select key from query_embeddings")
+    assert len(stored) == 16
+    assert b"diary" not in stored

@@ -1,0 +1,424 @@
+import math
+import random
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid_memory.storage import vector as vectors
+from hybrid_memory.storage.sqlite import connection
+from hybrid_memory.storage.sqlite.vectors import blocks, index
+from hybrid_memory.vector import VectorSearch, cosine_similarity, decode_embedding, encode_embedding
+from tests.conftest import TopicEmbedder
+
+Vectors = Sequence[Sequence[float]]
+
+ADD_CHUNK = """
+insert into chunks (id, doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
+values (?, 'd', ?, 'Notes', 'Notes', 'text ' || ?, 1, 1, x'00')
+"""
+
+
+@pytest.fixture
+def conn() -> Iterator[sqlite3.Connection]:
+    opened = connection.connect(":memory:", create=True)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+
+
+def fill(conn: sqlite3.Connection, vectors: Vectors, batch: int = 500) -> VectorSearch:
+    """The vectors become chunks 1, 2, 3 and so on."""
+    for start in range(0, len(vectors), batch):
+        rows = [(start + i, v, False) for i, v in enumerate(vectors[start : start + batch], 1)]
+        conn.executemany(ADD_CHUNK, [(id, str(id), id) for id, _, _ in rows])
+        blocks.put(conn, rows)
+    return VectorSearch(conn, TopicEmbedder())
+
+
+def candidates(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by the number of embeddings compared, at every statement that reads some."""
+    read: list[int] = []
+    original = index._hits
+
+    def counting(query: vectors.UnitVector, rows: Iterator[index.Row]) -> list[index.Scored]:
+        hits = original(query, rows)
+        read.append(len(hits))
+        return hits
+
+    monkeypatch.setattr(index, "_hits", counting)
+    return read
+
+
+# Floats, bytes, cosine
+
+
+def test_encoding_is_little_endian_float32() -> None:
+    assert encode_embedding([1.0, -2.0]) == bytes.fromhex("0000803f000000c0")
+    assert encode_embedding([]) == b""
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False)))
+def test_decoding_gives_back_what_was_encoded(floats: list[float]) -> None:
+    assert decode_embedding(encode_embedding(floats)) == floats
+
+
+def test_decoding_part_of_a_float_is_an_error() -> None:
+    with pytest.raises(ValueError, match="7 bytes"):
+        decode_embedding(b"\0" * 7)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "cosine"),
+    [
+        ([1, 0], [1, 1], math.sqrt(0.5)),
+        ([1, 2, 3], [2, 4, 6], 1.0),
+        ([1, 0], [0, 5], 0.0),
+        ([3, 4], [-3, -4], -1.0),
+        ([1, 2], [0, 0], 0.0),
+        ([], [], 0.0),
+        ([1e200, 0], [1e-200, 0], 1.0),
+    ],
+)
+def test_cosine_similarity(a: list[float], b: list[float], cosine: float) -> None:
+    assert cosine_similarity(a, b) == pytest.approx(cosine, abs=1e-12)
+
+
+def test_cosine_of_different_lengths_is_an_error_that_tells_both() -> None:
+    with pytest.raises(ValueError, match=r"3 and 2"):
+        cosine_similarity([1, 2, 3], [1, 2])
+
+
+@given(st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=1, max_size=20))
+def test_cosine_is_the_quotient_of_its_definition(pairs: list[tuple[float, float]]) -> None:
+    a, b = [x for x, _ in pairs], [y for _, y in pairs]
+    lengths = math.hypot(*a) * math.hypot(*b)
+    expected = sum(x * y for x, y in pairs) / lengths if lengths else 0.0
+    assert cosine_similarity(a, b) == pytest.approx(expected, abs=1e-6)
+
+
+# Nearest
+
+
+def test_the_nearest_come_best_first_with_their_cosines(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[0, 1], [1, 1], [1, 0], [-1, 0]])
+    assert search.nearest([2.0, 0.0]) == [(3, pytest.approx(1.0)), (2, pytest.approx(math.sqrt(0.5)))]
+
+
+def test_equal_cosines_come_by_id(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[1, 1], [1, 0], [1, 1], [1, 0], [1, 1]])
+    assert [id for id, _ in search.nearest([1.0, 1.0], 4)] == [1, 3, 5, 2]
+
+
+def test_no_more_than_the_limit(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[1, i] for i in range(30)])
+    assert [len(search.nearest([1, 1], limit)) for limit in (0, 1, 7, 100)] == [0, 1, 7, 30]
+    assert search.nearest([1, 1], -1) == []
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("query", [[], [0.0, 0.0], [math.nan, 1.0], [math.inf, 1.0]])
+def test_nothing_is_near_a_vector_without_a_direction(conn: sqlite3.Connection, query: list[float], exact: bool) -> None:
+    search = fill(conn, [[1, 0], [0, 1]])
+    assert search.nearest(query, exact=exact) == []
+    assert search.cosines(query, [1, 2]) == {}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_nothing_is_near_in_an_empty_store(conn: sqlite3.Connection, exact: bool) -> None:
+    assert VectorSearch(conn, TopicEmbedder()).nearest([1.0, 2.0], exact=exact) == []
+
+
+def test_a_query_of_another_dimension_is_an_error_that_tells_both(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[1, 0], [0, 1]])
+    for ask in (search.nearest, lambda v: search.nearest(v, exact=True), lambda v: search.cosines(v, [1])):
+        with pytest.raises(ValueError, match="3 dimensions, the store's embeddings have 2"):
+            ask([1.0, 2.0, 3.0])
+
+
+def test_an_embedding_of_another_length_is_passed_over(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[1, i] for i in range(9)])
+    conn.execute("update chunks set embedding = x'00000000' where id = 1")
+    conn.execute("update chunks set embedding = x'00' where id = 2")
+    for exact in (False, True):
+        assert [id for id, _ in search.nearest([1.0, 0.0], 3, exact=exact)] == [3, 4, 5]
+    assert search.cosines([1.0, 0.0], [1, 2, 3]).keys() == {3}
+
+
+def test_scores_are_the_cosines_of_the_chunks_that_have_embeddings(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[1, 0], [-1, 1], [0, 1]])
+    conn.execute(ADD_CHUNK, (9, "9", 9))
+    assert search.cosines([1.0, 0.0], [1, 2, 9, 77]) == {1: pytest.approx(1.0), 2: pytest.approx(-math.sqrt(0.5))}
+    assert search.cosines([1.0, 0.0], []) == {}
+
+
+def test_search_embeds_the_query_and_tells_about_the_chunks(conn: sqlite3.Connection) -> None:
+    embedder = TopicEmbedder()
+    fill(conn, embedder.embed_batch(["dog", "server password", "cat host"]))
+    results = VectorSearch(conn, embedder).search("puppy", limit=1)
+    assert results == [
+        {"doc_id": "d", "chunk_id": "1", "heading": "Notes", "text": "text 1", "score": pytest.approx(1.0), "source": "vector"}
+    ]
+    assert embedder.queries == ["puppy"]
+
+
+def test_search_finds_nothing_when_the_query_could_not_be_embedded(conn: sqlite3.Connection) -> None:
+    embedder = TopicEmbedder()
+    fill(conn, embedder.embed_batch(["dog"]))
+    embedder.problem = "down"
+    assert VectorSearch(conn, embedder).search("puppy") == []
+
+
+# Against the exact scan, on vectors that make it hard
+
+DIMS, ROWS = 96, 2000
+
+
+def gauss(rnd: random.Random, n: int, dims: int = DIMS, spread: float = 1.0) -> list[list[float]]:
+    return [[rnd.gauss(0, spread) for _ in range(dims)] for _ in range(n)]
+
+
+def plus(a: Sequence[float], b: Sequence[float]) -> list[float]:
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def clustered(rnd: random.Random, n: int, clusters: int, spread: float, dims: int = DIMS) -> list[list[float]]:
+    centers = gauss(random.Random(5), clusters, dims)
+    return [plus(rnd.choice(centers), noise) for noise in gauss(rnd, n, dims, spread)]
+
+
+def of_rank(rnd: random.Random, n: int, rank: int) -> list[list[float]]:
+    basis = list(zip(*gauss(random.Random(5), rank), strict=True))
+    return [[math.fsum(map(float.__mul__, row, point)) for row in basis] for point in gauss(rnd, n, rank)]
+
+
+def with_duplicates(rnd: random.Random, n: int) -> list[list[float]]:
+    same = gauss(random.Random(5), 1)[0]
+    return gauss(rnd, n - n // 3) + [same] * (n // 3)
+
+
+def one_hot(rnd: random.Random, n: int) -> list[list[float]]:
+    return [[float(j == hot) for j in range(DIMS)] for hot in (rnd.randrange(DIMS) for _ in range(n))]
+
+
+def uneven(rnd: random.Random, n: int) -> list[list[float]]:
+    """A few dimensions are much larger than the others."""
+    return [[x * (1 + 9 * (j % 19 == 0)) for j, x in enumerate(v)] for v in clustered(rnd, n, 60, 0.7)]
+
+
+COMMON = [3 * x for x in gauss(random.Random(6), 1)[0]]
+FAMILIES: dict[str, Callable[[random.Random, int], list[list[float]]]] = {
+    "clusters": lambda rnd, n: clustered(rnd, n, 60, 0.7),
+    "tight clusters": lambda rnd, n: clustered(rnd, n, 4, 0.05),
+    "rank 2": lambda rnd, n: of_rank(rnd, n, 2),
+    "rank 8": lambda rnd, n: of_rank(rnd, n, 8),
+    "a large common component": lambda rnd, n: [plus(COMMON, v) for v in clustered(rnd, n, 60, 0.7)],
+    "duplicates": with_duplicates,
+    "all the same": lambda rnd, n: [[1.0] * DIMS] * n,
+    "all components equal": lambda rnd, n: [[rnd.choice([-1.0, 1.0])] * DIMS for _ in range(n)],
+    "one-hot": one_hot,
+    "uneven dimensions": uneven,
+    "one dimension": lambda rnd, n: [[rnd.gauss(0, 1)] for _ in range(n)],
+    "20 dimensions": lambda rnd, n: clustered(rnd, n, 60, 0.7, 20),
+    "no structure": gauss,
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_recall_at_10_is_at_least_98_percent(conn: sqlite3.Connection, family: str, without_numpy: None) -> None:
+    rnd = random.Random(7)
+    search = fill(conn, FAMILIES[family](rnd, ROWS))
+    found = wanted = 0
+    for query in FAMILIES[family](rnd, 20):
+        exact = search.nearest(query, 10, exact=True)
+        ids = {id for id, _ in search.nearest(query, 10)}
+        wanted += len(exact)
+        found += sum(id in ids for id, _ in exact)
+    assert found >= 0.98 * wanted
+
+
+def test_duplicates_come_by_id_whatever_their_slots(conn: sqlite3.Connection) -> None:
+    search = fill(conn, with_duplicates(random.Random(7), ROWS))
+    query = gauss(random.Random(5), 1)[0]
+    assert search.nearest(query, 100) == search.nearest(query, 100, exact=True)
+
+
+def test_topics_that_come_one_after_the_other_are_all_found(conn: sqlite3.Connection) -> None:
+    centers = gauss(random.Random(5), 6)
+    rnd = random.Random(7)
+    search = fill(conn, [plus(center, noise) for center in centers for noise in gauss(rnd, 400, spread=0.7)], batch=10)
+    for center in centers:
+        query = plus(center, gauss(rnd, 1, spread=0.7)[0])
+        assert search.nearest(query, 10) == search.nearest(query, 10, exact=True)
+
+
+def test_many_blocks_are_ranked_as_one(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (blocks, index):
+        monkeypatch.setattr(module, "PLACES", 64)
+    monkeypatch.setattr(blocks, "EVERY_PLACE", (1 << 64) - 1)
+    rnd = random.Random(7)
+    search = fill(conn, FAMILIES["clusters"](rnd, ROWS))
+    read = candidates(conn, monkeypatch)
+    for query in FAMILIES["clusters"](rnd, 10):
+        read.clear()
+        found = search.nearest(query, 10)
+        assert 2 * index.FIRST <= sum(read) < 4 * index.FIRST  # of all blocks, not of each
+        assert found == search.nearest(query, 10, exact=True)
+    assert conn.execute("select count(*) from vector_blocks").fetchone()[0] >= ROWS // 64
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 100), st.integers(1, 20), st.integers(1, 150), st.randoms(use_true_random=False))
+def test_a_store_of_few_vectors_is_searched_exactly(n: int, dims: int, limit: int, rnd: random.Random) -> None:
+    with closing(connection.connect(":memory:", create=True)) as conn:
+        search = fill(conn, [[rnd.choice([-1.0, 0.0, 1.0, 2.0]) for _ in range(dims)] for _ in range(n)], batch=7)
+        query = [rnd.gauss(0, 1) for _ in range(dims)]
+        assert search.nearest(query, limit) == search.nearest(query, limit, exact=True)
+
+
+# How many candidates
+
+
+def test_clear_results_take_few_candidates(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    rnd = random.Random(7)
+    search = fill(conn, FAMILIES["clusters"](rnd, ROWS))
+    read = candidates(conn, monkeypatch)
+    for query in FAMILIES["clusters"](rnd, 10):
+        read.clear()
+        search.nearest(query, 10)
+        assert len(read) == 2  # the first lot, and one that brought no news
+        assert 2 * index.FIRST <= sum(read) < 4 * index.FIRST  # with those that tie
+
+
+def test_candidates_are_more_where_the_codes_tell_little(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    rnd = random.Random(7)
+    search = fill(conn, gauss(rnd, ROWS))
+    read = candidates(conn, monkeypatch)
+    search.nearest(gauss(rnd, 1)[0], 10)
+    assert sum(read) >= 4 * index.FIRST
+
+
+def test_candidates_grow_with_the_limit(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    rnd = random.Random(7)
+    search = fill(conn, FAMILIES["clusters"](rnd, ROWS))
+    read = candidates(conn, monkeypatch)
+    search.nearest(FAMILIES["clusters"](rnd, 1)[0], 300)
+    assert read[0] >= 600
+
+
+def test_candidates_are_read_by_the_index_of_slots(conn: sqlite3.Connection) -> None:
+    for statement in (index.BY_SLOT, index.BY_ID):
+        plan = [row[3] for row in conn.execute(f"explain query plan {statement}", ("[1]",))]
+        assert not any(step.startswith("SCAN chunks") for step in plan), plan
+
+
+def test_a_search_sees_one_state_while_another_connection_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "memory.db")
+    reader = connection.connect(path, create=True)
+    search = fill(reader, [[1, i] for i in range(300)])
+    expected = search.nearest([1.0, 0.0], exact=True)
+    read_planes = index.read_planes
+
+    def slow(conn: sqlite3.Connection, block: int) -> bytes:
+        writer = connection.connect(path)
+        blocks.drop(writer, range(1, 200))
+        writer.close()
+        return read_planes(conn, block)
+
+    monkeypatch.setattr(index, "read_planes", slow)
+    assert search.nearest([1.0, 0.0]) == expected
+    assert not reader.in_transaction
+    monkeypatch.undo()
+    assert [id for id, _ in search.nearest([1.0, 0.0], 2)] == [200, 201]
+    reader.close()
+
+
+# Filters
+
+
+def among(conn: sqlite3.Connection, slots: Iterable[int]) -> index.VectorIndex:
+    """The index over the chunks that have these slots."""
+    conn.execute("drop table if exists temp.picked")
+    conn.execute("create temp table picked (slot)")
+    conn.executemany("insert into temp.picked values (?)", [(slot,) for slot in slots])
+    return index.VectorIndex(conn, "temp.picked")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+@pytest.mark.parametrize("exact", [False, True])
+def test_only_the_slots_of_a_filter_are_searched(conn: sqlite3.Connection, share: float, exact: bool) -> None:
+    rnd = random.Random(7)
+    search = fill(conn, FAMILIES["clusters"](rnd, 2000))
+    slots = {id: slot for id, slot in conn.execute("select id, slot from chunks") if rnd.random() < share}
+    query = FAMILIES["clusters"](rnd, 1)[0]
+    all_scores = search.cosines(query, slots)
+    expected = sorted(((id, cosine) for id, cosine in all_scores.items() if cosine > 0), key=lambda hit: (-hit[1], hit[0]))
+    assert among(conn, slots.values()).nearest(query, 10, exact=exact) == expected[:10]
+
+
+def test_slots_that_nobody_has_find_nothing(conn: sqlite3.Connection) -> None:
+    fill(conn, [[1, 0], [0, 1]])
+    assert among(conn, [5, 99_999]).nearest([1.0, 0.0]) == []
+    assert among(conn, range(10_000, 20_000)).nearest([1.0, 0.0]) == []
+
+
+# Exact, with numpy and without
+
+
+@pytest.mark.parametrize("family", ["clusters", "duplicates", "one-hot", "all the same"])
+def test_numpy_finds_what_pure_python_finds(conn: sqlite3.Connection, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numpy")
+    rnd = random.Random(7)
+    search = fill(conn, FAMILIES[family](rnd, ROWS))
+    queries = FAMILIES[family](rnd, 5)
+    with_numpy = [search.nearest(query, limit, exact=True) for query in queries for limit in (1, 10, 5000)]
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert with_numpy == [search.nearest(query, limit, exact=True) for query in queries for limit in (1, 10, 5000)]
+
+
+def test_an_ordinary_search_does_not_import_numpy(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "numpy", raising=False)
+    fill(conn, [[1, 0], [0, 1]]).nearest([1.0, 0.0])
+    assert "numpy" not in sys.modules
+
+
+# A sample of what is stored
+
+
+def test_a_sample_is_spread_over_the_store(conn: sqlite3.Connection) -> None:
+    rnd = random.Random(7)
+    search = fill(conn, FAMILIES["clusters"](rnd, 2000))
+    query = FAMILIES["clusters"](rnd, 1)[0]
+    sample = search.sample(query)
+    assert index.SAMPLE - 1 <= len(sample) <= index.SAMPLE
+    assert sample == search.cosines(query, sample)
+    gaps = [b - a for a, b in pairwise(sorted(sample))]
+    assert max(gaps) <= 2 * 2000 / index.SAMPLE
+
+
+def test_a_sample_of_few_is_all_of_them(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[1, 0], [0, 1], [1, 1]])
+    assert search.sample([1.0, 0.0]) == search.cosines([1.0, 0.0], [1, 2, 3])
+
+
+def test_a_sample_finds_what_is_left_of_a_large_store(conn: sqlite3.Connection) -> None:
+    search = fill(conn, FAMILIES["clusters"](random.Random(7), 1000))
+    dims = len(decode_embedding(blocks.read_center(conn)))
+    blocks.drop(conn, [id for id in range(1, 1001) if id not in (3, 990)])
+    assert set(search.sample([1.0] * dims)) == {3, 990}
+
+
+@pytest.mark.parametrize("query", [[], [0.0, 0.0]])
+def test_a_sample_of_nothing_is_empty(conn: sqlite3.Connection, query: list[float]) -> None:
+    assert VectorSearch(conn, TopicEmbedder()).sample([1.0, 0.0]) == {}
+    assert fill(conn, [[1, 0]]).sample(query) == {}

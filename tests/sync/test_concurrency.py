@@ -1,0 +1,141 @@
+"""Processes that search, store and ingest at the same time."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.documents import markdown
+from hybrid_memory.storage.sqlite import connection
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.views.doctor import examine
+from tests.conftest import TopicEmbedder
+from tests.sync.test_crash import WHOLE
+
+CONTENTS = """
+select d.doc_id, d.source_path, d.file_size, d.content_hash, d.chunk_count, c.chunk_id, c.heading_path, c.content, c.start_line
+from   documents d left join chunks c using (doc_id)
+order  by d.doc_id, c.id
+"""
+
+
+def run(db: str, *command: str) -> "subprocess.CompletedProcess[str]":
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_"))}
+    arguments = [sys.executable, "-m", "hybrid_memory", *command, "--db", db, "--config", str(Path(db).with_name("config.json"))]
+    return subprocess.run(arguments, env=environ, capture_output=True, text=True, timeout=120, check=False)
+
+
+def folder_of(tmp_path: Path, files: int) -> Path:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (tmp_path / "config.json").write_text('{"provider": "none"}')
+    for number in range(files):
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\n" + f"gpu server {number}. " * 60)
+    return folder
+
+
+def contents(db: str) -> list[tuple[object, ...]]:
+    with HybridStore(db, {"provider": "none"}, create=False) as store:
+        assert [finding for finding in examine(store) if finding.check in WHOLE and not finding.ok] == []
+        return store.storage.connection.execute(CONTENTS).fetchall()
+
+
+def test_reader_does_not_wait_for_a_writer(store: HybridStore, db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.store("a", "gpu server")
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT", 0)
+    with store.storage.transaction():
+        store.storage.documents.remove("a")
+        with HybridStore(db_path, embedder=TopicEmbedder(), create=False) as reader:  # would fail, had it to wait
+            assert reader.search("gpu")[0]["doc_id"] == "a"
+            assert reader.stats()["doc_count"] == 1
+
+
+def test_writer_waits_for_a_writer(store: HybridStore, db_path: str) -> None:
+    locked, done = threading.Event(), []
+
+    def write_slowly() -> None:
+        with HybridStore(db_path, embedder=TopicEmbedder()) as other, other.storage.transaction():
+            locked.set()
+            time.sleep(0.3)
+            done.append(True)
+
+    thread = threading.Thread(target=write_slowly)
+    thread.start()
+    locked.wait()
+    store.store("a", "gpu server")
+    assert done
+    thread.join()
+
+
+def test_processes_that_make_a_database_at_once_all_succeed(tmp_path: Path) -> None:
+    code = "import sys; from hybrid_memory.storage.sqlite import connection; connection.connect(sys.argv[1], create=True)"
+    for attempt in range(3):
+        command = [sys.executable, "-c", code, str(tmp_path / f"{attempt}.db")]
+        processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+        assert [process.communicate()[1] for process in processes] == [""] * 6
+
+
+def test_two_ingests_of_one_folder_end_as_one_does(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, 150)
+    db, alone = str(tmp_path / "memory.db"), str(tmp_path / "alone.db")
+    with ThreadPoolExecutor() as pool:
+        runs = list(pool.map(lambda _: run(db, "ingest", "--path", str(folder), "--incremental"), range(2)))
+    assert [(done.returncode, done.stderr) for done in runs] == [(0, "")] * 2
+    assert run(alone, "ingest", "--path", str(folder)).returncode == 0
+    assert contents(db) == contents(alone)
+
+
+def test_searches_beside_an_ingest_and_a_loop_of_store_never_fail(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, 100)
+    db = str(tmp_path / "memory.db")
+    assert run(db, "store", "--doc-id", "first", "--text", "gpu server").returncode == 0
+    writing = threading.Event()
+    problems: list[str] = []
+    searches = 0
+
+    def check(done: "subprocess.CompletedProcess[str]") -> str:
+        if done.returncode or done.stderr:
+            problems.append(done.stderr)
+        return done.stdout or "[]"
+
+    def search(_: int) -> None:
+        nonlocal searches
+        while not writing.is_set():
+            if not json.loads(check(run(db, "search", "gpu server"))):
+                problems.append("found nothing")
+            searches += 1
+
+    with ThreadPoolExecutor(6) as pool:
+        readers = [pool.submit(search, i) for i in range(4)]
+        ingest = pool.submit(lambda: [check(run(db, "ingest", "--path", str(folder))) for _ in range(3)])
+        stores = pool.submit(lambda: [check(run(db, "store", "--doc-id", f"d{i % 3}", "--text", f"gpu {i}")) for i in range(8)])
+        ingest.result()
+        stores.result()
+        writing.set()
+        [reader.result() for reader in readers]
+    assert problems == []
+    assert searches > 4
+    assert len({row[0] for row in contents(db)}) == 104
+    assert sorted(os.listdir(tmp_path)) == ["config.json", "memory", "memory.db"]  # no lock files
+
+
+def test_ingest_gives_way_between_groups(store: HybridStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_of(tmp_path, 130)
+    in_transaction = []
+    read = markdown.read
+
+    def watched(*args: Any) -> Any:
+        in_transaction.append(store.storage.connection.in_transaction)
+        return read(*args)
+
+    monkeypatch.setattr(markdown, "read", watched)
+    Ingest(store).run([str(folder)])
+    assert in_transaction == [False] * 130  # reading and chunking hold no lock

@@ -1,0 +1,141 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory.sync.walk import Walk
+
+
+def tree(top: Path, *names: str) -> str:
+    for name in names:
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("x")
+    return str(top)
+
+
+def names(top: str, *patterns: str, **options: Any) -> list[str]:
+    return [file.relative for file in Walk(top, patterns or ["*.md"], **options)]
+
+
+def test_files_come_in_order_folder_by_folder(tmp_path: Path) -> None:
+    top = tree(tmp_path, "b.md", "a.md", "d/z.md", "d/e/y.md", "c/x.md", "n.txt")
+    assert names(top) == ["a.md", "b.md", "c/x.md", "d/z.md", "d/e/y.md"]
+
+
+def test_file_has_its_time_and_size(tmp_path: Path) -> None:
+    top = tree(tmp_path, "a.md")
+    os.utime(tmp_path / "a.md", (1, 1.5))
+    assert list(Walk(top, ["*.md"])) == [("a.md", f"{top}/a.md", 1.5, 1)]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (["*.md", "*.txt"], ["a.md", "b.txt", "d/c.md"]),
+        (["**/*.md"], ["a.md", "d/c.md"]),
+        (["[ab].*"], ["a.md", "b.txt"]),
+        (["c.md"], ["d/c.md"]),
+        (["*.MD"], []),
+    ],
+)
+def test_patterns_match_file_names_at_any_depth(tmp_path: Path, patterns: list[str], expected: list[str]) -> None:
+    assert names(tree(tmp_path, "a.md", "b.txt", "d/c.md"), *patterns) == expected
+
+
+@pytest.mark.parametrize(
+    ("exclude", "expected"),
+    [
+        ("drafts", ["a.md", "d/e/b.md"]),
+        ("drafts/", ["a.md", "d/e/b.md"]),
+        ("drafts/*", ["a.md", "d/drafts/c.md", "d/e/b.md"]),
+        ("**/drafts/**", ["a.md", "d/e/b.md"]),
+        ("d/e", ["a.md", "drafts/f.md", "d/drafts/c.md"]),
+        ("[bc].md", ["a.md", "drafts/f.md"]),
+        ("*", []),
+    ],
+)
+def test_exclude_takes_out_files_and_prunes_folders(tmp_path: Path, exclude: str, expected: list[str]) -> None:
+    top = tree(tmp_path, "a.md", "d/e/b.md", "d/drafts/c.md", "drafts/f.md")
+    assert sorted(names(top, exclude=[exclude])) == sorted(expected)
+
+
+def test_hidden_folders_are_skipped_and_hidden_files_are_not(tmp_path: Path) -> None:
+    assert names(tree(tmp_path, ".git/a.md", "node_modules/b.md", "d/.venv/c.md", ".d.md")) == [".d.md"]
+
+
+def test_only_regular_files_are_files(tmp_path: Path) -> None:
+    top = tree(tmp_path, "a.md")
+    os.mkfifo(tmp_path / "pipe.md")
+    (tmp_path / "pipe-link.md").symlink_to("pipe.md")
+    (tmp_path / "null.md").symlink_to("/dev/zero")
+    walk = Walk(top, ["*.md"], follow_symlinks=True)
+    assert [file.relative for file in walk] == ["a.md"]
+    assert (walk.links_skipped, walk.unread) == (2, [])
+
+
+def test_links_are_counted_and_loops_of_them_do_no_harm(tmp_path: Path) -> None:
+    top = tree(tmp_path, "a.md", "d/b.md")
+    (tmp_path / "self.md").symlink_to("self.md")
+    (tmp_path / "up").symlink_to("..")
+    (tmp_path / "d/other").symlink_to("../d")
+    (tmp_path / "gone.md").symlink_to("nowhere")
+    (tmp_path / "picture.png").symlink_to("a.md")  # no pattern matches it
+    walk = Walk(top, ["*.md"])
+    assert [file.relative for file in walk] == ["a.md", "d/b.md"]
+    assert (walk.links_skipped, walk.unread) == (4, [])
+
+
+def test_what_is_there_itself_is_not_taken_by_a_link_to_it(tmp_path: Path) -> None:
+    top = tree(tmp_path / "top", "real/a.md", "z.md")
+    (tmp_path / "top/alias").symlink_to("real")
+    (tmp_path / "top/first.md").symlink_to("z.md")
+    walk = Walk(top, ["*.md"], follow_symlinks=True)
+    assert [file.relative for file in walk] == ["z.md", "real/a.md"]
+    assert walk.links_skipped == 2
+
+
+def test_followed_links_give_every_place_once(tmp_path: Path) -> None:
+    top = tree(tmp_path / "top", "a.md")
+    tree(tmp_path / "outside", "b.md", "d/c.md")
+    (tmp_path / "outside/back").symlink_to(tmp_path / "top")
+    (tmp_path / "top/one").symlink_to(tmp_path / "outside")
+    (tmp_path / "top/two").symlink_to(tmp_path / "outside/d")
+    (tmp_path / "top/three.md").symlink_to(tmp_path / "outside/b.md")
+    tree(tmp_path / "alone", "e.md")
+    (tmp_path / "outside/d/z").symlink_to(tmp_path / "alone")
+    assert names(top, follow_symlinks=True) == ["a.md", "one/b.md", "one/d/c.md", "one/d/z/e.md"]
+
+
+def test_folder_that_cannot_be_listed_is_named_and_the_rest_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = tree(tmp_path, "a.md", "closed/b.md", "vanished/c.md", "open/d.md")
+    scandir = os.scandir
+
+    def guarded(path: str) -> Any:  # root may list everything
+        if path.endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        if path.endswith("vanished"):
+            raise FileNotFoundError(2, "No such file or directory")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    walk = Walk(top, ["*.md"])
+    assert [file.relative for file in walk] == ["a.md", "open/d.md"]
+    assert walk.unread == [(f"{top}/closed", "Permission denied")]
+
+
+def test_top_that_vanished_is_unread_not_empty(tmp_path: Path) -> None:
+    walk = Walk(str(tmp_path / "gone"), ["*.md"])
+    assert list(walk) == []
+    assert walk.unread == [(str(tmp_path / "gone"), "No such file or directory")]
+
+
+def test_deep_trees_and_strange_names(tmp_path: Path) -> None:
+    deep = tmp_path
+    for _ in range(400):  # pytest, which removes it, recurses
+        deep = deep / "d"
+        deep.mkdir()
+    (deep / "a.md").write_text("x")
+    for name in (b"\xff.md", b"new\nline.md", b"n" * 252 + b".md", b" .md"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("x")
+    assert len(names(str(tmp_path))) == 5

@@ -1,0 +1,93 @@
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_memory.text.dates import age, document_date, first_day, last_day
+
+
+@pytest.mark.parametrize(
+    ("doc_id", "metadata", "expected"),
+    [
+        ("memory/2026-01-05.md", {}, "2026-01-05"),
+        ("memory/2026-01-05-standup.md", {}, "2026-01-05"),
+        ("memory/2026/01/05.md", {}, "2026-01-05"),
+        ("notes/2026-01/x.md", {}, "2026-01"),
+        ("notes/2026-01/2026-01-07.md", {}, "2026-01-07"),
+        ("notes/2026-01-07/part-2025-11.md", {}, "2026-01-07"),
+        ("a.md", {"date": "2025-12-31"}, "2025-12-31"),
+        ("a.md", {"date": "2025-12-31T10:00:00Z"}, "2025-12-31"),
+        ("2026-01-05.md", {"date": "2020-01-01"}, "2026-01-05"),
+        ("a.md", {"date": "soon"}, None),
+        ("a.md", {"date": 5}, None),
+        ("v2.0/12026-01-05.md", {}, None),
+        ("2026-13-05.md", {}, None),
+        ("2026-01-05123.md", {}, "2026-01"),
+        ("readme.md", {}, None),
+    ],
+)
+def test_date_comes_from_the_path_else_from_the_front_matter(
+    doc_id: str, metadata: dict[str, object], expected: str | None
+) -> None:
+    assert document_date(doc_id, metadata) == expected
+
+
+TODAY = date(2026, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2026-01-05", "2026-01-05", "2026-01-05"),
+        ("20260105", "2026-01-05", "2026-01-05"),
+        ("2026-02", "2026-02-01", "2026-02-31"),
+        ("2026-12", "2026-12-01", "2026-12-31"),
+        ("2024-02-29", "2024-02-29", "2024-02-29"),
+        ("0d", "2026-03-01", "2026-03-01"),
+        ("1d", "2026-02-28", "2026-02-28"),
+        ("3w", "2026-02-08", "2026-02-08"),
+        ("6m", "2025-08-30", "2025-08-30"),
+        ("1y", "2025-03-01", "2025-03-01"),
+        ("2026y", "0001-01-01", "0001-01-01"),
+        ("99999y", "0001-01-01", "0001-01-01"),
+    ],
+)
+def test_days_that_a_filter_means(text: str, first: str, last: str) -> None:
+    assert (first_day(text, TODAY), last_day(text, TODAY)) == (first, last)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "today", "2026", "2026-00", "2026-13", "2025-02-29", "2026-1-5", "2026-01-05T10:00", "100000d", "1.5y", "7D"],
+)
+def test_what_is_no_date_is_an_error_that_shows_some(text: str) -> None:
+    for day in (first_day, last_day):
+        with pytest.raises(ValueError, match="is no date: write 2026-01-05, 2026-01, or an age such as 7d"):
+            day(text, TODAY)
+
+
+@pytest.mark.parametrize(
+    ("of_document", "today", "days"),
+    [
+        ("2026-01-31", "2026-02-01", 1),
+        ("2026-01", "2026-02-01", 1),
+        ("2026-01", "2026-01-15", 0),
+        ("2026-01", "2026-01-31", 0),
+        ("2025-12", "2026-01-01", 1),
+        ("2026-02-31", "2026-03-01", 1),
+        ("2024-02-31", "2024-03-01", 1),
+        ("2026-03-01", "2026-03-01", 0),
+        ("2027-01-01", "2026-03-01", 0),
+        ("2027-01", "2026-03-01", 0),
+        ("1900-01-01", "2000-01-01", 36_524),
+    ],
+)
+def test_age_in_days(of_document: str, today: str, days: int) -> None:
+    assert age(of_document, date.fromisoformat(today)) == days
+
+
+@given(st.dates(date(1900, 1, 1), date(2099, 12, 31)), st.dates())
+def test_age_of_a_day_is_the_days_since_then(day: date, today: date) -> None:
+    assert age(day.isoformat(), today) == max((today - day).days, 0)
+    assert 0 <= age(day.isoformat()[:7], today) <= age(day.isoformat(), today)

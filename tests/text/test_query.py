@@ -1,0 +1,109 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid_memory.text import analyzer
+from hybrid_memory.text.analyzer import searchable
+from hybrid_memory.text.query import MAX_FRAGMENTS, MAX_TOKENS, Query, Term
+from tests.text.test_analyzer import plain
+
+
+def words(query: str) -> list[str]:
+    return ["+".join(map(plain, term.tokens)) + ("*" if term.prefix else "") for term in Query(query).terms]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("what is the GPU password?", ["GPU", "password"]),
+        ("the who", ["the+who", "the", "who"]),
+        ("to be or not to be", ["to+be+or+not+to+be", "to", "be", "or", "not"]),
+        ("boss-api v2.0", ["boss+api", "v2+0", "v2.0", "boss", "api", "v2", "0"]),
+        ("--maxfail", ["--maxfail", "maxfail"]),
+        ("src/store.ts", ["src+store+ts", "src/store.ts", "src", "store", "ts"]),
+        ('find "exact phrase" now', ["exact+phrase", "find", "exact", "phrase", "now"]),
+        ('a 5" disk', ["5", "disk"]),
+        ("“smart quotes”", ["smart+quotes", "smart", "quotes"]),
+        ("don't", ["don+t", "don't", "don"]),
+        ("NOT AND OR NEAR(x)", ["NEAR+x", "NEAR", "x"]),
+        ("what's a C++ file?", ["C++", "C", "file"]),
+        ("東京都の", ["東京", "京都", "都の"]),
+        ("猫", ["猫*"]),
+        ("用Docker部署", ["用*", "Docker", "部署"]),
+        ("gpu gpu GPU", ["gpu", "GPU"]),
+        ("", []),
+        (" \t\n", []),
+        ("!?… → 🎉", []),
+    ],
+)
+def test_query_terms(query: str, expected: list[str]) -> None:
+    assert words(query) == expected
+
+
+def test_quoted_run_without_spaces_is_a_phrase_that_may_go_on() -> None:
+    assert Query('"東京都 で"').terms[0] == Term(("東京", "京都", "都", "で"), True)
+    assert Query('"v2 東京"').terms[0] == Term(("v2", "東京"))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_term_of_a_text_is_found_in_the_text(text: str) -> None:
+    written = searchable(text).split()
+    written += ["", *analyzer.identifiers(text).split()]
+    for term in Query(text).terms:
+        assert any(tuple(written[i : i + len(term.tokens)]) == term.tokens for i in range(len(written)))
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["payment_processor", "v2.0", "getUserName", "2222", "DEC-0054", "src/store.ts", "C++", "--maxfail", "`HEAD~3`", '"192.168.1.5"',
+     "bob@example.com", " ERR_STOCK_MISMATCH? ", "E2E", "x.y", "café_au_lait", "iPhone"],
+)  # fmt: skip
+def test_an_identifier_is_one_word_with_a_digit_a_symbol_or_a_hump(query: str) -> None:
+    assert Query(query).is_identifier
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["gpu", "GPU", "Berlin", "follow-up", "what's", "don’t", "l'hôpital", "RFC 9110", "error 404", "how?", "", "  ", "...", "東京都2", "服务器", "ภาษาไทย", "naïve"],
+)  # fmt: skip
+def test_a_plain_word_or_two_are_no_identifier(query: str) -> None:
+    assert not Query(query).is_identifier
+
+
+def test_words_are_the_terms_of_one_word() -> None:
+    assert [term.tokens for term in Query('what is "exact phrase" in src/a.ts?').words] == [
+        ("exact",),
+        ("phrase",),
+        ("src",),
+        ("ts",),
+    ]
+    assert [term.tokens for term in Query("the who").words] == [("the",), ("who",)]
+    assert [term.tokens for term in Query("東京都").words] == [("東京",), ("京都",)]
+    assert Query("?!").words == Query("").words == []
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_words_are_among_the_terms_and_have_one_token_each(text: str) -> None:
+    assert set(Query(text).words) <= set(Query(text).terms)
+    assert all(len(term.tokens) == 1 for term in Query(text).words)
+
+
+def test_fragments_are_words_of_three_letters_runs_and_symbols() -> None:
+    assert Query("naïve ab 100% 東京x →").fragments == (["naive", "100"], ["東京", "→"])
+    folded, original = Query(" ".join(f"word{i} →{i}" for i in range(100))).fragments
+    assert len(folded) + len(original) == MAX_FRAGMENTS
+
+
+@settings(deadline=None)
+@given(st.text(max_size=3000))
+def test_affordable_terms_have_a_bounded_number_of_tokens(text: str) -> None:
+    query = Query(text)
+    assert sum(len(term.tokens) for term in query.affordable_terms) <= MAX_TOKENS
+    assert set(query.affordable_terms) <= set(query.terms)
+
+
+def test_a_blank_query_has_no_terms() -> None:
+    assert Query(" \t").is_blank
+    assert Query("\0").terms == []
+    assert not Query("x").is_blank

@@ -1,0 +1,163 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.views.doctor import Finding, examine
+from tests.conftest import TopicEmbedder
+
+DAMAGE_OF_FTS = "update chunks_fts_data set block = zeroblob(length(block)) where id = (select max(id) from chunks_fts_data)"
+
+
+@pytest.fixture
+def filled(store: HybridStore, tmp_path: Path) -> HybridStore:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory/a.md").write_text("# One\n\ngpu server\n\n# Two\n\npassword")
+    (tmp_path / "memory/b.md").write_text("dog")
+    Ingest(store).run([str(tmp_path / "memory")])
+    store.store("mine", "cat")
+    return store
+
+
+def problems(store: HybridStore) -> dict[str, str]:
+    return {finding.check: finding.text for finding in examine(store) if not finding.ok}
+
+
+def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) -> None:
+    before = list(filled.storage.connection.iterdump())
+    findings = examine(filled)
+    assert problems(filled) == {}
+    assert [finding.check for finding in findings] == [
+        "sqlite", "integrity", "keyword index", "indexed", "documents", "vector index",
+        "embedder", "embeddings", "sources", "permissions",
+    ]  # fmt: skip
+    assert list(filled.storage.connection.iterdump()) == before
+    assert not filled.storage.connection.in_transaction
+    assert all("\n" not in finding.text for finding in findings)
+    assert json.loads(json.dumps([finding._asdict() for finding in findings]))[0]["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("damage", "check", "words"),
+    [
+        ("delete from chunks_fts where rowid = 1", "indexed", "1 chunks are not in the keyword index; `hybrid-memory reindex`"),
+        ("delete from chunks where doc_id = 'mine'", "indexed", "1 rows of the keyword index have no chunk; `hybrid-memory reindex`"),
+        ("delete from documents where doc_id = 'mine'", "documents", "the chunks of 'mine' have no document; `hybrid-memory delete"),
+        ("update documents set chunk_count = 7 where doc_id = 'mine'", "documents", "'mine' has more or fewer chunks"),
+        ("update vector_blocks set live = zeroblob(length(live))", "vector index", "`hybrid-memory reindex` mends it"),
+        (DAMAGE_OF_FTS, "keyword index", "malformed; `hybrid-memory reindex`"),
+        ("update chunks set embedding = null, slot = null where id = 1", "embeddings", "3 of 4 chunks have an embedding; `hybrid-memory ingest"),
+        ("update documents set chunking = 'old'", "sources", "2 documents of"),
+    ],
+)  # fmt: skip
+def test_damage_is_found_with_the_way_out(filled: HybridStore, damage: str, check: str, words: str) -> None:
+    filled.storage.connection.execute(damage)
+    assert words in problems(filled)[check]
+
+
+def test_reindex_mends_what_it_is_said_to_mend(filled: HybridStore) -> None:
+    filled.storage.connection.execute("delete from chunks_fts where rowid = 1")
+    filled.storage.connection.execute("update vector_blocks set planes = zeroblob(length(planes))")
+    assert set(problems(filled)) >= {"indexed", "vector index"}
+    filled.reindex()
+    assert problems(filled) == {}
+
+
+def test_files_that_changed_or_are_gone_are_counted_with_the_command(filled: HybridStore, tmp_path: Path) -> None:
+    (tmp_path / "memory/a.md").write_text("another text")
+    (tmp_path / "memory/b.md").unlink()
+    texts = [finding.text for finding in examine(filled) if not finding.ok]
+    ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental`"
+    assert texts == [
+        f"1 documents of {tmp_path / 'memory'} are out of date; {ingest} reads them again",
+        f"1 documents of {tmp_path / 'memory'} have no file any more; {ingest} removes them",
+    ]
+    Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
+    assert problems(filled) == {}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "collection", "options"),
+    [
+        ("*.md", None, ""),
+        ("*.txt", None, "--pattern '*.txt' "),
+        ("*.md", "notes", "--collection notes "),
+        ("*.jsonl", None, "--pattern '*.jsonl' "),
+    ],
+)
+def test_command_ingests_as_it_was_ingested(
+    store: HybridStore, tmp_path: Path, pattern: str, collection: str | None, options: str
+) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    file = folder / f"a.{pattern.removeprefix('*.')}"
+    file.write_text("gpu")
+    Ingest(store, patterns=[pattern], exclude=["secret"], keep_missing=True).run([str(folder)], collection)
+    os.utime(file, (1, 1))
+    exclude = options.replace("--collection", "--exclude secret --collection") if collection else f"{options}--exclude secret "
+    assert f"`hybrid-memory ingest --path {folder} {exclude}--keep-missing --incremental` reads" in problems(store)["sources"]
+
+
+def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(filled: HybridStore, tmp_path: Path) -> None:
+    (tmp_path / "memory").rename(tmp_path / "moved")
+    assert f"`hybrid-memory delete --path {tmp_path}/memory` removes them" in problems(filled)["sources"]
+
+
+def test_what_the_builtin_model_cannot_embed_is_no_problem_and_what_it_can_is(tmp_path: Path) -> None:
+    with HybridStore(str(tmp_path / "memory.db"), {"provider": "builtin"}) as store:
+        store.store("a", "gpu server")
+        store.store("b", "大熊猫基地")
+        assert problems(store) == {}
+        store.storage.connection.execute("update chunks set embedding = null, slot = null")
+        store.reindex()
+        assert "0 of 2 chunks have an embedding; `hybrid-memory ingest" in problems(store)["embeddings"]
+
+
+def test_other_model_is_named(filled: HybridStore, db_path: str) -> None:
+    other = TopicEmbedder()
+    other.model = "animals"
+    with HybridStore(db_path, embedder=other) as second:
+        assert "'topics', not 'animals'" in problems(second)["embedder"]
+
+
+def test_server_that_does_not_answer_is_named_with_its_reason(filled: HybridStore, embedder: TopicEmbedder) -> None:
+    embedder.problem = "cannot connect; start it with `ollama serve`"
+    assert problems(filled)["embedder"] == "toy topics: cannot connect; start it with `ollama serve`"
+    assert embedder.queries == []
+
+
+def test_truncated_chunks_are_told_and_no_problem(filled: HybridStore) -> None:
+    filled.storage.connection.execute("update chunks set truncated = 1 where id = 1")
+    [finding] = [finding for finding in examine(filled) if finding.check == "truncated"]
+    assert finding.ok
+    assert "1 chunks were cut to fit the model" in finding.text
+
+
+def test_file_that_others_may_read_is_a_problem(filled: HybridStore, db_path: str) -> None:
+    os.chmod(db_path, 0o644)
+    assert problems(filled)["permissions"] == f"others may use {db_path} (mode 644); `chmod 600 {db_path}*`"
+
+
+def test_database_being_written_is_examined_all_the_same(filled: HybridStore, db_path: str) -> None:
+    filled.storage.connection.execute("pragma busy_timeout = 0")
+    with HybridStore(db_path, embedder=TopicEmbedder()) as other, other.storage.transaction():
+        other.storage.documents.remove("mine")
+        findings = examine(filled)
+    assert Finding("keyword index", True, "not checked: database is locked") in findings
+    assert all(finding.ok for finding in findings)
+
+
+def test_damaged_page_is_a_problem_and_no_crash(filled: HybridStore, db_path: str) -> None:
+    filled.store("long", "gpu server password " * 3000)
+    filled.close()
+    data = bytearray(Path(db_path).read_bytes())
+    for page in range(4, len(data) // 4096):
+        data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
+    Path(db_path).write_bytes(data)
+    with HybridStore(db_path, {"provider": "none"}, create=False) as damaged:
+        found = problems(damaged)
+    assert "restore a copy" in found["integrity"]
+    assert Path(db_path).read_bytes() == bytes(data)
