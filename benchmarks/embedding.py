@@ -1,10 +1,10 @@
-"""What our own code costs beside an embedding server: a server that answers at once, ingest per chunk, one search.
+"""Measure what hybrid-memory itself costs in addition to an embedding server. The server here answers at once.
 
     uv run python benchmarks/embedding.py
 
-Ingest: user and system time of the whole command, divided by its chunks; JSON, FTS and bit planes are in it. Search: the
-wall time of `hybrid-memory search` in a fresh process over 1,000 chunks with a query that is not cached, in turn with a
-script that imports requests, posts the same request and runs one FTS5 query; the median of the ratios counts.
+Ingest: the user and system time of the whole command, divided by the number of its chunks, including JSON, FTS and bit planes.
+Search: the wall time of `hybrid-memory search` in a new process over 1,000 chunks with a query that is not cached. Each search
+is followed by a script that imports requests, posts the same request and runs one FTS5 query. The median of the ratios counts.
 """
 
 import json
@@ -23,11 +23,11 @@ from pathlib import Path
 
 DIMS, FILES, SECTIONS, RUNS = 768, 200, 10, 15
 NUMBERS = random.Random(1)
-CENTERS = [[NUMBERS.gauss(0, 1) for _ in range(DIMS)] for _ in range(32)]  # texts have subjects
+CENTERS = [[NUMBERS.gauss(0, 1) for _ in range(DIMS)] for _ in range(32)]  # the vectors are clustered, as those of real texts are
 
 
 def unit(center: list[float]) -> list[float]:
-    """As Ollama sends them: of length 1, each number with the digits that a float32 has."""
+    """A vector as Ollama sends it: of length 1, each number with as many digits as a float32 has."""
     vector = [x + NUMBERS.gauss(0, 1) for x in center]
     length = math.hypot(*vector)
     return [float(f"{x / length:.8g}") for x in vector]
@@ -89,7 +89,7 @@ def seconds(args: list[str]) -> float:
 
 
 def main() -> None:
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or every process compiles the package anew
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, every process would compile the package again
     server = ThreadingHTTPServer(("127.0.0.1", 0), Instant)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"

@@ -1,16 +1,16 @@
 """Time a keyword search three ways: `uv run benchmarks/keyword_search.py DOCS --queries questions.jsonl`.
 
     all words     every word of the query, OR, ranked by bm25
-    no pruning    the terms that hybrid-memory looks for, every row that matches scored
-    ranked        FTSIndex.ranked, which scores the rows of the rare terms first and of the common ones only if they may matter
+    no pruning    the terms that hybrid-memory searches for; every row that matches gets a score
+    ranked        FTSIndex.ranked, which scores the rows of rare terms first, and those of common terms only if they may matter
 
 DOCS is a folder of markdown or text files. The table in docs/measurements.md was made with a collection of documentation.
-They are put into a store in a temporary folder, again and again until it has --rows chunks; in the copies one word in seven is
-another of the same files (seeded), so that no two chunks are alike and words stay as common as they are. The questions are
-the "text" of a JSON line each; without --queries they are headings of the files.
+The files are put into a store in a temporary folder again and again, until it has --rows chunks. In the copies, one word in seven
+is replaced by another word of the same files (seeded), so that no two chunks are equal and words stay as frequent as they are.
+Each question is the "text" of a line of JSON. Without --queries, the questions are headings of the files.
 
-The sides take turns, query by query, in one process, so that a noisy machine is noisy to all. The time is of one search for 100
-rows. "same" is the share of queries whose first ten rows are those of the search without pruning.
+The three ways take turns, query by query, in one process, so that a noisy machine affects all of them equally. The time is that
+of one search for 100 rows. "same" is the share of queries whose first ten rows are those of the search without pruning.
 """
 
 import argparse
@@ -33,9 +33,9 @@ from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
 from hybrid_memory.text.analyzer import searchable
 from hybrid_memory.text.query import Query
 
-LIMIT = 100  # what a search of the store asks for
+LIMIT = 100  # rows that a search of the store asks for
 SEED = 7
-VARIED = 1 / 7  # of a copy's words
+VARIED = 1 / 7  # share of the words of a copy that are replaced
 PATTERNS = ("*.md", "*.rst", "*.txt")
 WORD = re.compile(r"\w+")
 HEADING = re.compile(r"^#{1,3} +(\S.*)$", re.MULTILINE)
@@ -44,13 +44,13 @@ Search = Callable[[str], list[tuple[int, float]]]
 
 
 def documents(folder: Path) -> list[tuple[str, str]]:
-    """(path below the folder, text)"""
+    """The files as (path below the folder, text)."""
     paths = sorted(path for pattern in PATTERNS for path in folder.rglob(pattern) if path.is_file())
     return [(path.relative_to(folder).as_posix(), path.read_text("utf-8", errors="replace")) for path in paths]
 
 
 def copies(originals: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The documents, and then copies of them without end."""
+    """The documents, followed by copies of them without end."""
     yield from ((f"0/{path}", text) for path, text in originals)
     rng = random.Random(SEED)
     words = [word for _, text in originals for word in WORD.findall(text)]
@@ -122,8 +122,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("docs", type=Path, metavar="DOCS")
     parser.add_argument("--queries", type=Path, metavar="FILE", help='JSON lines with "text" (default: headings of the files)')
-    parser.add_argument("--count", type=int, default=150, help="how many of them to ask (default: 150)")
-    parser.add_argument("--rows", type=int, default=100_000, help="chunks at least (default: 100000)")
+    parser.add_argument("--count", type=int, default=150, help="number of questions to ask (default: 150)")
+    parser.add_argument("--rows", type=int, default=100_000, help="minimum number of chunks (default: 100000)")
     parser.add_argument("--db", help="keep the store here, or measure the one that is here")
     args = parser.parse_args()
     originals = documents(args.docs)

@@ -2,16 +2,16 @@
 # requires-python = ">=3.11"
 # dependencies = ["requests"]
 # ///
-"""Time an ingest of 5,000 files of 4 KB in four ways, each in a process of its own: `uv run benchmarks/sync.py`.
+"""Time four kinds of ingest of 5,000 files of 4 KB, each in its own process: `uv run benchmarks/sync.py`.
 
     first        into a new database
     nothing      --incremental, with no file changed
     one          --incremental, with one file changed
     again        all files once more, without --incremental
 
-Without embeddings, whose time is the model's. The files are seeded markdown, or cut from the markdown files below --docs.
-Each figure is the median of --rounds; the last column is the ratio to starting Python and importing the command in the same
-round, so that a noisy machine is noisy to both. Memory is the peak of the resident set.
+Nothing is embedded, because that would measure the model. The files are random markdown (seeded), or are cut from the markdown
+files below --docs. Each figure is the median of --rounds. The last column is the ratio to the time of starting Python and
+importing the command in the same round, so that a noisy machine affects both equally. Memory is the peak of the resident set.
 """
 
 import argparse
@@ -35,7 +35,7 @@ COMMAND = [sys.executable, "-m", "hybrid_memory"]
 
 
 def prose(chance: random.Random) -> Iterator[str]:
-    """Paragraphs under headings, with lists, code and identifiers, of words as frequent as in a language."""
+    """Paragraphs under headings, with lists, code and identifiers. The words are distributed as in a natural language."""
     letters = "etaoinshrdlucmfwypvbgk"
     words = ["".join(chance.choices(letters, range(len(letters), 0, -1), k=chance.randint(2, 9))) for _ in range(20_000)]
     weights = [1 / rank for rank in range(1, len(words) + 1)]
@@ -75,7 +75,7 @@ def make(folder: Path, files: int, text: str) -> None:
 
 
 def measured(command: list[str], environ: dict[str, str]) -> tuple[float, float]:
-    """Seconds, and the peak of memory in MB."""
+    """The seconds that a command takes, and its peak of memory in MB."""
     started = time.perf_counter()
     process = subprocess.Popen(command, env=environ, cwd=ROOT, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -89,7 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--docs", help="a folder of markdown to cut the files from")
+    parser.add_argument("--docs", help="folder of markdown files from which the files are cut")
     parser.add_argument("--make", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.make:
@@ -100,7 +100,7 @@ def main() -> None:
     results: dict[str, list[tuple[float, float, float]]] = {}
     with tempfile.TemporaryDirectory() as top:
         folder = Path(top) / "memory"
-        # In a process of its own: a child's peak of memory begins with its parent's.
+        # In its own process, because the peak of memory of a child process begins with that of its parent.
         making = [sys.executable, __file__, "--files", str(args.files), "--make", str(folder)]
         subprocess.run([*making, *(["--docs", args.docs] if args.docs else [])], check=True)
         (Path(top) / "config.json").write_text("{}")

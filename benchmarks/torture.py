@@ -2,16 +2,16 @@
 # requires-python = ">=3.11"
 # dependencies = ["requests"]
 # ///
-"""Kill the command at random moments, and load it in parallel: `uv run benchmarks/torture.py`.
+"""Kill the command at random moments, and run many of it in parallel: `uv run benchmarks/torture.py`.
 
-kills    Round after round, files change, and `ingest`, `store`, `delete` or `reindex` is killed with SIGKILL after a seeded part
-         of the time that it takes. Then SQLite's and FTS5's integrity checks and those of `doctor` must pass and a search must
-         answer; the command is run again, and then nothing may be lost and no text embedded that had an embedding before.
-load     So many `search` processes at all times, beside a loop of `ingest` with changing files and a loop of `store`. Every
-         process must succeed, and every search must find something.
-waiting  Searches while another process holds the write lock all the time, in turn with searches while none does.
+kills    In each round, files change, and `ingest`, `store`, `delete` or `reindex` is killed with SIGKILL after a random part
+         (seeded) of the time that it takes. Then the integrity checks of SQLite, FTS5 and `doctor` must pass, and a search must
+         answer. The command is run again. Then nothing may be lost, and no text may have been embedded a second time.
+load     A number of `search` processes run at all times, together with a loop of `ingest` with changing files and a loop of
+         `store`. Every process must succeed, and every search must find something.
+waiting  Searches while another process holds the write lock all the time take turns with searches while none does.
 
-A stub in this process plays the embedding server. Exit 1 if anything failed.
+A stub in this process replaces the embedding server. The exit code is 1 if anything failed.
 """
 
 import argparse
@@ -46,7 +46,7 @@ FILES = 120
 PROMPT = "search_document: "
 WHOLE = {"integrity", "keyword index", "tables", "indexed", "documents", "vector index"}
 WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit heron".split()
-HELD = 20  # searches with the write lock held, and as many without
+HELD = 20  # number of searches while the write lock is held, and of those while it is not
 
 CONTENTS = """
 select d.doc_id, d.source_path, d.file_size, d.content_hash, d.content, d.chunk_count, c.chunk_id, c.heading_path, c.content,
@@ -58,7 +58,7 @@ EMBEDDED = "select heading_path, content from chunks where embedding is not null
 
 
 class Model(BaseHTTPRequestHandler):
-    """POST /api/embed: vectors that are a hash of the text."""
+    """Answers POST /api/embed with vectors that are a hash of the text."""
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1
@@ -88,7 +88,7 @@ class Listener(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *args: object) -> None:
-        pass  # clients are killed here
+        pass  # clients are killed by this script
 
 
 def vector(text: str) -> list[float]:
@@ -117,7 +117,7 @@ class Scene:
         return " ".join([*self.chance.choices(WORDS, k=count), str(self.chance.randrange(10**9))])
 
     def change(self, count: int) -> None:
-        """Write so many files anew, and remove, rename or swap a few."""
+        """Write this number of files again, and remove, rename or swap a few."""
         for number in self.chance.sample(range(FILES), count):
             path, other = self.folder / f"{number}.md", self.folder / f"{number * 7 % FILES}.md"
             kind = self.chance.random()
@@ -166,7 +166,7 @@ def kills(scene: Scene, rounds: int) -> list[str]:
             "store": ("store", "--doc-id", doc_id, "--text", text), "delete": ("delete", "--doc-id", doc_id),
         }[name]  # fmt: skip
         scene.change(30)
-        before = scene.run(*ingest, "--incremental") if number % 3 else None  # else the killed command finds more to do
+        before = scene.run(*ingest, "--incremental") if number % 3 else None  # otherwise the killed command has more to do
         scene.change(20 if name in ("ingest", "incremental") else 0)
         wait = scene.chance.uniform(0.2, 1.0) * longest.get(name, 0.8)
         process = scene.start(*command)
@@ -299,7 +299,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=240, help="rounds of a command that is killed")
     parser.add_argument("--searchers", type=int, default=40)
-    parser.add_argument("--seconds", type=float, default=30.0, help="of the parallel load")
+    parser.add_argument("--seconds", type=float, default=30.0, help="duration of the parallel load")
     parser.add_argument("--seed", type=int, default=2026)
     args = parser.parse_args()
     server = Listener(("127.0.0.1", 0), Model)

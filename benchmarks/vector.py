@@ -2,16 +2,17 @@
 # requires-python = ">=3.11"
 # dependencies = ["numpy", "requests", "sqlite-vec"]
 # ///
-"""Time a vector search four ways, each search in a process of its own: `uv run benchmarks/vector.py`.
+"""Time a vector search in four ways, each search in its own process: `uv run benchmarks/vector.py`.
 
     bit planes     VectorSearch.nearest
-    exact          the same with exact=True, numpy hidden
-    numpy          read every embedding, one matrix product, argpartition
-    sqlite-vec     the scan of its vec0 table; needs a Python that can load SQLite extensions (--vec-python)
+    exact          the same with exact=True, and without numpy
+    numpy          every embedding is read, then one matrix product and argpartition
+    sqlite-vec     a scan of its vec0 table; this needs a Python that can load SQLite extensions (--vec-python)
 
-The stores are made of seeded clusters of vectors, in a temporary folder. The sides take turns, query by query, so that a noisy
-machine is noisy to all. The time is from opening the database to the ten results, imports not counted, with the file in the
-operating system's cache; it and the peak of resident memory are medians. Recall is the share of the exact scan's ten.
+The stores consist of clusters of random vectors (seeded), in a temporary folder. The four ways take turns, query by query, so
+that a noisy machine affects all of them equally. The time is that from opening the database to the ten results, without imports,
+with the file in the operating system's cache. The time and the peak of resident memory are medians. Recall is the share of the
+ten results of the exact scan that were found.
 """
 
 import argparse
@@ -31,9 +32,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 10
 SEED = 7
-CLUSTER = 100  # vectors to a cluster
-SPREAD = 0.8  # of a cluster, in distances between clusters: cosines of about 0.6 within it
-COMMON = 0.5  # of what all vectors share
+CLUSTER = 100  # vectors in a cluster
+SPREAD = 0.8  # size of a cluster, relative to the distance between clusters; it gives cosines of about 0.6 within a cluster
+COMMON = 0.5  # size of the component that all vectors share
 BATCH = 2000
 TEXT = "What an agent noted, about as long as a chunk is. " * 9
 RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
@@ -49,7 +50,7 @@ Search = Callable[[], list[int]]
 
 
 def make(path: str, rows: int, dims: int, queries: int) -> None:
-    """The store; queries in a file beside it."""
+    """Make the store, and write the queries to a file next to it."""
     import numpy
 
     from hybrid_memory.storage.sqlite.connection import connect
@@ -75,7 +76,7 @@ def make(path: str, rows: int, dims: int, queries: int) -> None:
 
 
 def make_vec(path: str, dims: int, extension: str) -> None:
-    """The store's vectors in a vec0 table, in a file of its own."""
+    """Put the vectors of the store into a vec0 table in another file."""
     conn = with_extension(f"{path}.vec", extension)
     conn.execute(VEC_TABLE.format(dims=dims))
     rows = sqlite3.connect(path).execute("select id, embedding from chunks")
@@ -140,7 +141,7 @@ def measure(side: str, path: str, number: int, *extension: str) -> dict[str, Any
 
 
 def in_process(python: str, function: str, *args: Any) -> Any:
-    """The function's result, from a process of its own."""
+    """The result of the function, called in its own process."""
     command = [python, __file__, "--call", json.dumps([function, *args])]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
@@ -152,10 +153,10 @@ def vec_library() -> str:
 
 
 def vec_extension(python: str) -> str | None:
-    """Where sqlite-vec's library is; None, said on stderr, if that Python cannot load it."""
+    """The path of sqlite-vec's library. If that Python cannot load it, a message goes to stderr and the result is None."""
     can_load = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)"
     if subprocess.run([python, "-c", can_load], stderr=subprocess.DEVNULL, check=False).returncode:
-        print(f"no sqlite-vec: {python} cannot load SQLite extensions; name one that can: --vec-python", file=sys.stderr)
+        print(f"no sqlite-vec: {python} cannot load SQLite extensions; give one that can: --vec-python", file=sys.stderr)
         return None
     return str(in_process(sys.executable, "vec_library"))
 
@@ -164,10 +165,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--dims", type=int, default=768)
-    parser.add_argument("--runs", type=int, default=7, help="queries, each asked of every side once")
-    parser.add_argument("--vec-python", default=sys.executable, help="an interpreter that can load SQLite extensions")
-    parser.add_argument("--skip", nargs="*", default=[], choices=SIDES, help="sides to leave out")
-    parser.add_argument("--folder", help="where the stores are made (default: a temporary one)")
+    parser.add_argument("--runs", type=int, default=7, help="number of queries; each way gets each query once")
+    parser.add_argument("--vec-python", default=sys.executable, help="Python interpreter that can load SQLite extensions")
+    parser.add_argument("--skip", nargs="*", default=[], choices=SIDES, help="ways to leave out")
+    parser.add_argument("--folder", help="folder in which the stores are made (default: a temporary one)")
     parser.add_argument("--call", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.call:

@@ -8,7 +8,10 @@ with HybridStore("memory.db") as store:
 """
 
 from .errors import ConfigError, EmbedderError, HybridMemoryError, QueryError, SourceError, StoreError
-from .store import HybridStore
+
+TYPE_CHECKING = False  # type checkers take this for true; importing it from typing takes several milliseconds
+if TYPE_CHECKING:
+    from .store import HybridStore
 
 __version__ = "0.1.0"
 __all__ = [
@@ -20,3 +23,12 @@ __all__ = [
     "SourceError",
     "StoreError",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import HybridStore when it is first used, so that the command can answer Ctrl-C while it imports the rest."""
+    if name == "HybridStore":
+        from .store import HybridStore
+
+        return HybridStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,33 +1,34 @@
 """Where settings come from: defaults < config.json < HYBRID_MEMORY_* environment < command line."""
 
 import json
-import math
 import os
+import stat
 from collections.abc import Mapping
+from reprlib import repr as short_repr
 from typing import Any
 
 from .errors import ConfigError, UsageError
 
 DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",
-    "provider": "auto",  # when a store gets its first embedding: Ollama if it answers and has the model, else builtin
+    "provider": "auto",  # decided when a store gets its first embedding: Ollama if it answers and has the model, else builtin
     "ollama_url": "http://localhost:11434",
-    "base_url": None,  # of the other providers; null: their own
-    "model": "nomic-embed-text",  # null: the provider's own
-    "dims": 768,  # null: whatever the model gives
+    "base_url": None,  # URL of another provider than Ollama; null: its usual one
+    "model": "nomic-embed-text",  # null: the default model of the provider
+    "dims": 768,  # null: what the model gives
     "chunk_size": 512,  # characters
     "chunk_overlap": 50,  # characters
     "keyword_weight": 0.3,
     "vector_weight": 0.7,
-    "half_life_days": 0.0,  # of the scores of dated documents; 0: they do not age
+    "half_life_days": 0.0,  # the score of a dated document is halved with every so many days of age; 0: scores do not age
     "cache_size": 256,  # query embeddings kept in memory
     "query_cache_size": 1000,  # query embeddings kept in the database
     "query_timeout": 10.0,  # seconds of wall time that a search waits for the embedding of its query
-    "query_prompt": None,  # "search_query: {text}"; null: the model's own, where it is known
+    "query_prompt": None,  # such as "search_query: {text}"; null: the prompt of the model, if it is known
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
 }
-OPTIONAL = {"base_url", "model", "dims", "query_prompt", "document_prompt"}  # may be null
+OPTIONAL = {"base_url", "model", "dims", "query_prompt", "document_prompt"}  # these may be null
 PROVIDERS = ("auto", "ollama", "builtin", "openai", "gemini", "voyage", "local", "none")
 MINIMUM = {
     "dims": 1,
@@ -41,23 +42,24 @@ MINIMUM = {
     "query_timeout": 0,
     "max_file_bytes": 1,
 }
+MAXIMUM = 10**9  # of every number: larger ones do not fit into SQLite, into memory or into a timer
 TYPES: dict[str, type] = {key: str if value is None else type(value) for key, value in DEFAULTS.items()}
 ENVIRONMENT, COMMAND_LINE, LIBRARY = "the environment (HYBRID_MEMORY_*)", "the command line", "config"
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Settings(dict[str, Any]):
-    """Checked values of all keys; `chosen` are those that somebody set to something else than is shipped."""
+    """Checked values of all keys. `chosen` has the keys that somebody set to another value than the one that is shipped."""
 
     chosen: frozenset[str] = frozenset()
 
 
 def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
-    """Named layers over the defaults, later ones winning, each value checked.
+    """The defaults, overridden by named layers. A later layer overrides an earlier one. Every value is checked.
 
-    A layer that names a provider without a model leaves the model to the provider, one that names either without dims leaves
-    dims to what the model gives. To name a model or Ollama's URL elsewhere than in a config file, which ships with both, is
-    to choose Ollama. Raises ConfigError with the layer's name.
+    If a layer names a provider but no model, the provider's default model is used. If it names a provider or a model but no
+    dims, the model decides the dims. A layer other than a config file that names a model or Ollama's URL also chooses Ollama;
+    a config file does not, because the one that is shipped names both. Raises ConfigError with the name of the layer.
     """
     settings, origin = Settings(DEFAULTS), dict.fromkeys(DEFAULTS, "the defaults")
     for name, layer in layers:
@@ -78,7 +80,7 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
 
 
 def load(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
-    """The command's settings: `path` is --config, `options` what the command line set, by config key."""
+    """The settings of a command. `path` is the value of --config, `options` has what the command line sets, by config key."""
     file = path or environ.get("HYBRID_MEMORY_CONFIG") or _standard_file(environ)
     settings = merged(
         ("the defaults", {"db_path": _standard_database(environ)}),
@@ -92,24 +94,36 @@ def load(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str
 
 def _checked(source: str, key: str, value: Any) -> Any:
     if key not in DEFAULTS:
-        raise _error(source, f"unknown key {key!r} in {source}; known: {', '.join(DEFAULTS)}")
+        raise _error(source, f"unknown key {short_repr(key)} in {source}; known: {', '.join(DEFAULTS)}")
     kind: Any = TYPES[key]
     if value is None and key in OPTIONAL:
         return None
-    if kind is float and type(value) is int:
+    is_number = type(value) in (int, float) and kind is not str
+    if is_number and value == value and not MINIMUM[key] <= value <= MAXIMUM:  # a NaN is told below
+        raise _error(source, f"{key} in {source} must be at least {MINIMUM[key]} and at most {MAXIMUM:,}")
+    if kind is float and is_number:
         value = float(value)
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
-        raise _error(source, f"{key} in {source} is {value!r}, not {_NAMES[kind]}")
-    if key in MINIMUM and value < MINIMUM[key]:
-        raise _error(source, f"{key} in {source} is {value}; it must be at least {MINIMUM[key]}")
+    if type(value) is not kind or value != value:
+        raise _error(source, f"{key} in {source} is {short_repr(value)}, not {_NAMES[kind]}")
+    if kind is str and not _is_text(key, value):
+        raise _error(source, f"{key} in {source} is {short_repr(value)}; it has a character that cannot be used there")
     if key == "provider" and value not in PROVIDERS:
-        raise _error(source, f"provider in {source} is {value!r}, not one of {', '.join(PROVIDERS)}")
+        raise _error(source, f"provider in {source} is {short_repr(value)}, not one of {', '.join(PROVIDERS)}")
     if key.endswith("_prompt") and "{text}" not in value:
         raise _error(source, f"{key} in {source} has no {{text}} in it")
     return value
 
 
 _NAMES = {str: "a string", int: "a whole number", float: "a number"}
+
+
+def _is_text(key: str, value: str) -> bool:
+    """Whether the system takes the value as a path, or a server or SQLite as a text."""
+    try:
+        os.fsencode(value) if key == "db_path" else value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
 
 
 def _check_together(settings: Mapping[str, Any], origin: Mapping[str, str]) -> None:
@@ -133,24 +147,45 @@ def _error(source: str, message: str) -> ConfigError:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """A config file's keys, its relative db_path made relative to the file."""
+    """The keys of a config file. A relative db_path in it is relative to the folder of the file."""
     path = os.path.expanduser(path)
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            values = json.load(file)
+        with open(path, encoding="utf-8-sig", opener=_open_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ConfigError(f"the config file {path} is not a regular file")
+            values = json.load(file, object_pairs_hook=_each_once)
     except OSError as error:
         raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the config file {path} is not UTF-8 at byte {error.start}") from error
+    except RecursionError as error:
+        raise ConfigError(f"the config file {path} is nested too deeply") from error
     except ValueError as error:
-        raise ConfigError(f"the config file {path} is not JSON: {error}") from error
+        problem = "its name contains a NUL" if "\0" in path else f"it is not valid JSON: {error}"
+        raise ConfigError(f"cannot read the config file {path}: {problem}") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"the config file {path} must hold one JSON object")
+        raise ConfigError(f"the config file {path} must contain one JSON object")
     if isinstance(values.get("db_path"), str):
         values["db_path"] = os.path.join(os.path.dirname(os.path.abspath(path)), os.path.expanduser(values["db_path"]))
     return values
 
 
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file. If it is a FIFO, do not wait until another program writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"the key {short_repr(key)} is there twice")
+        values[key] = value
+    return values
+
+
 def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST stands in for ollama_url. One layer, so that model and dims go together."""
+    """The HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST sets ollama_url, too. They are one layer, so that model and dims match."""
     values: dict[str, Any] = {}
     if environ.get("OLLAMA_HOST"):
         values["ollama_url"] = environ["OLLAMA_HOST"]
@@ -161,7 +196,7 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
             try:
                 values[key] = TYPES[key](raw)
             except ValueError:
-                raise ConfigError(f"{name}={raw!r} is not {_NAMES[TYPES[key]]}") from None
+                raise ConfigError(f"{name}={short_repr(raw)} is not {_NAMES[TYPES[key]]}") from None
     return [(ENVIRONMENT, values)]
 
 
@@ -170,7 +205,7 @@ def _in_checkout() -> bool:
 
 
 def _standard_file(environ: Mapping[str, str]) -> str | None:
-    """config.json of the checkout, else of the user; never of the working directory, which may be anyone's."""
+    """The config.json of the checkout, else of the user. The working directory may be anybody's, so it is not searched."""
     if _in_checkout():
         path = os.path.join(CHECKOUT, "config.json")
     else:
@@ -185,6 +220,6 @@ def _standard_database(environ: Mapping[str, str]) -> str:
 
 
 def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
-    """XDG Base Directory Specification 0.8: an unset or relative value counts as the default under $HOME."""
+    """A folder as the XDG Base Directory Specification 0.8 says. If the variable is unset or relative, the fallback is used."""
     value = environ.get(variable, "")
     return value if os.path.isabs(value) else os.path.join(os.path.expanduser("~"), fallback)

@@ -1,19 +1,19 @@
-"""What can go wrong in a way the user can act on.
+"""What can go wrong in a way that the user can do something about.
 
-    HybridMemoryError      one line that names the thing and the way out
-    ├── ConfigError        a config file or variable
+    HybridMemoryError      one line that names the problem and what to do
+    ├── ConfigError        a config file or an environment variable
     │   └── UsageError     an option of the command line
-    ├── StoreError         the database: missing, foreign, locked, full, too new
-    ├── SourceError        a file or folder to be read
-    ├── QueryError         a query that cannot be answered as asked
+    ├── StoreError         the database: missing, not ours, locked, full, too new
+    ├── SourceError        a file or folder that should be read
+    ├── QueryError         a query that cannot be answered
     └── EmbedderError      the embedding server or model
 
-Misuse by a programmer stays ValueError; anything else is a bug and keeps its traceback.
+A wrong call by a programmer raises ValueError. Every other exception is a bug, and its traceback is shown.
 """
 
 
 class HybridMemoryError(Exception):
-    """The base of all errors that are told to the user in one line, without a traceback."""
+    """The base class of all errors that are shown to the user as one line, without a traceback."""
 
 
 class ConfigError(HybridMemoryError):
@@ -38,3 +38,13 @@ class QueryError(HybridMemoryError):
 
 class EmbedderError(HybridMemoryError):
     pass
+
+
+def missing_package(user: str, requirement: str) -> str:
+    """What to tell somebody whose environment lacks a Python package, with the command that adds it to this environment."""
+    import sys
+    from shlex import quote
+
+    install = f"{quote(sys.executable)} -m pip install {quote(requirement)}"
+    name = requirement.partition(">")[0]
+    return f"{user} needs the Python package {name}, which this environment does not have; add it with `{install}`"

@@ -83,7 +83,8 @@ class HybridStore:
         if not doc_id:
             raise ValueError("doc_id is empty")
         prepared = self.prepare(Document(storable(doc_id), storable(text), metadata or {}))
-        self._warn(*put_text(self.storage, self.embedder, prepared))
+        with self.storage.guarded("cannot write"):
+            self._warn(*put_text(self.storage, self.embedder, prepared))
         return len(prepared.chunks)
 
     def prepare(self, document: "Document") -> "Prepared":
@@ -110,7 +111,8 @@ class HybridStore:
     def answer(self, query: str, request: Request) -> Answer:
         """`search`, with the warnings and timings of this search."""
         search = Search(self.storage, self.config, lambda: self.embedder)
-        answer = search.answer(Query(query, fts_syntax=request.fts_syntax), request)
+        with self.storage.guarded():
+            answer = search.answer(Query(query, fts_syntax=request.fts_syntax), request)
         self._warn(*answer.warnings)
         return answer
 
@@ -141,8 +143,9 @@ class HybridStore:
         """Counts, the size of the store in bytes, and the identity of the embeddings (None before the first)."""
         from .embedding.identity import advice
 
-        identity = self.storage.embeddings.identity()
-        return self.storage.catalog.counts() | {"db_path": self.path, "embeddings": identity, "advice": advice(identity)}
+        with self.storage.guarded():
+            identity, counts = self.storage.embeddings.identity(), self.storage.catalog.counts()
+        return counts | {"db_path": self.path, "embeddings": identity, "advice": advice(identity)}
 
     def _warn(self, *messages: str | None) -> None:
         """Keep each warning once."""

@@ -1,4 +1,4 @@
-"""The embedding APIs of OpenAI, Gemini and Voyage in a thread, with their limits and errors; see fake_ollama."""
+"""Servers in a thread that answer as the APIs of OpenAI, Gemini and Voyage do, with their limits and errors."""
 
 import re
 import socket
@@ -10,7 +10,7 @@ KEY = "key-of-the-tests"
 
 
 class FakeAPI(Server):
-    """What the three have in common. `texts` is every text that got a vector."""
+    """What the three servers have in common. `texts` has all texts that got a vector."""
 
     max_items = 0
     max_tokens = 0  # in one request
@@ -19,8 +19,8 @@ class FakeAPI(Server):
         super().__init__()
         self.dims, self.context, self.key = dims, context, key
         self.texts: list[str] = []
-        self.limited = 0  # the next so many requests exceed a rate
-        self.error: tuple[int, Any] | None = None  # status and body of every answer
+        self.limited = 0  # the number of requests, from now on, that are refused because of a rate limit
+        self.error: tuple[int, Any] | None = None  # a status and a body that answer every request
 
     @property
     def bodies(self) -> list[Any]:
@@ -57,8 +57,8 @@ class FakeOpenAI(FakeAPI):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.backwards = False  # the order of `data` in a reply
-        self.dims_refused = ""  # what the server says to `dimensions`
+        self.backwards = False  # whether `data` in a reply is in reverse order
+        self.dims_refused = ""  # the message with which `dimensions` are refused
 
     def embeddings(self, request: Request) -> Any:
         if request.path != "/v1/embeddings":

@@ -1,11 +1,11 @@
-"""An Ollama server in a thread that computes toy embeddings and has every fault of a real one behind a switch.
+"""An Ollama server in a thread that computes toy embeddings. Switches make it fail in each way that a real one does.
 
     with FakeOllama("all-minilm", dims=384) as ollama:
-        ollama.busy = 1                       # the next request to embed is refused: too many are waiting
+        ollama.busy = 1                       # the server refuses the next request to embed, because too many are waiting
         OllamaEmbedder(ollama.url).embed("a")
         ollama.embed_requests                 # the bodies of all requests to embed
 
-Switches are plain attributes and may be set at any time.
+The switches are attributes, which a test may set at any time.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-VECTOR_NOISE = {"search_query", "search_document"}  # words of a prompt, not of the text
+VECTOR_NOISE = {"search_query", "search_document"}  # words of prompts, which do not change the vector
 
 
 class Request(NamedTuple):
@@ -40,7 +40,7 @@ def words(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """`why is the sky blue?` has 8: the words, the mark, and the two that a BERT tokenizer adds."""
+    """The tokens as a BERT tokenizer counts them: `why is the sky blue?` has 5 words, 1 mark and the 2 special tokens, thus 8."""
     return ["[CLS]", *re.findall(r"\w+|[^\w\s]", text), "[SEP]"]
 
 
@@ -56,15 +56,15 @@ def vector(text: str, dims: int = 768) -> list[float]:
 
 
 class Server:
-    """A real HTTP server on 127.0.0.1 that records what it is asked. `reply` says what it answers."""
+    """A real HTTP server on 127.0.0.1 that records its requests. A subclass makes the replies in `reply`."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
-        self.drop = 0  # the next so many connections are closed without an answer
-        self.page: tuple[int, str] | None = None  # a status and a page of HTML or text, instead of every answer
+        self.drop = 0  # the number of connections, from now on, that are closed without an answer
+        self.page: tuple[int, str] | None = None  # a status and a text that replace every answer
         self.redirect: str | None = None
-        self.drip = 0.0  # seconds between two bytes of a body
-        self.retry_after: str | None = None  # a header of every refusal
+        self.drip = 0.0  # seconds between two bytes of the body of an answer
+        self.retry_after: str | None = None  # the value of this header in every refusal
         self.port = 0
 
     def start(self) -> None:
@@ -74,7 +74,7 @@ class Server:
         threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True).start()
 
     def stop(self) -> None:
-        """As a killed process: nobody listens, and open connections are reset."""
+        """Stop as a killed process does: close the port and all open connections."""
         self._server.shutdown()
         self._server.server_close()
         for connection in list(self._connections):
@@ -93,7 +93,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     def reply(self, request: Request, connection: socket.socket) -> Any:
-        """JSON, or text, for status 200. Raises Refusal."""
+        """The body of a reply with status 200: text, or an object that is sent as JSON. Raises Refusal for another status."""
         raise NotImplementedError
 
     def refusal(self, error: Refusal) -> Any:
@@ -108,12 +108,12 @@ class _Listener(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        pass  # clients that hang up are part of the play
+        pass  # some tests disconnect on purpose
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # headers and body in one segment, or a small reply waits 40 ms for an acknowledgement
+    wbufsize = -1  # sends headers and body in one segment; in two, a small reply would wait 40 ms for an acknowledgement
     server: _Listener
 
     def setup(self) -> None:
@@ -172,32 +172,33 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class FakeOllama(Server):
-    """Answers as Ollama 0.32 does, in the same order of checks and with the same words."""
+    """Answers as Ollama 0.32 does, with the same messages and the same order of checks."""
 
     def __init__(self, *models: str, dims: int = 768, context: int = 2048) -> None:
         super().__init__()
+        self.digest = "0a109f422b47"  # of every model; another one is another model
         self.models = list(models) or ["nomic-embed-text"]
         self.dims = dims
         self.context = context  # tokens
-        self.embedded: list[str] = []  # every text that got a vector
+        self.embedded: list[str] = []  # all texts that got a vector
         self.version = "0.32.15"
 
-        self.old = False  # Ollama before 0.2.6: no /api/embed
-        self.chat = False  # the model is one for chat
-        self.busy = 0  # the next so many requests to embed are refused: the queue is full
-        self.eof = 0  # in the next so many, the runner crashes
-        self.error: tuple[int, str] | None = None  # a status and the words of every refusal to embed
-        self.crashing = ""  # a text with this in it crashes the runner, and so does one beyond the context
-        self.nan = ""  # a text with this in it gives NaN, which fails its request ...
-        self.nan_words: tuple[int, str] = (400, "embedding contains NaN or Inf values")
-        self.spoilt = ""  # ... and one with this in it gets the vector below, with status 200
+        self.old = False  # as Ollama before 0.2.6, which has no /api/embed
+        self.chat = False  # the model is a chat model, which does not embed
+        self.busy = 0  # the number of requests to embed, from now on, that are refused because the queue is full
+        self.eof = 0  # the number of requests to embed, from now on, in which the runner crashes
+        self.error: tuple[int, str] | None = None  # a status and a message that answer every request to embed
+        self.crashing = ""  # a text that contains this crashes the runner, and so does a text longer than the context
+        self.nan = ""  # a request with a text that contains this fails because of NaN, ...
+        self.nan_words: tuple[int, str] = (400, "embedding contains NaN or Inf values")  # ... with this status and message
+        self.spoilt = ""  # a text that contains this gets the following vector, with status 200
         self.spoilt_vector: Any = None
-        self.count_off = 0  # so many vectors too many, or too few
-        self.cuts_silently = False  # a text beyond the context is cut although truncate is false
-        self.ignores_dimensions = False  # Ollama before 0.11.11
-        self.slow = 0.0  # seconds that every request to embed takes
-        self.cold = 0.0  # seconds to load the model; a client that hangs up meanwhile ends the loading
-        self.loads = 0  # how many times loading was begun
+        self.count_off = 0  # the number of vectors that the reply has too many, or if negative, too few
+        self.cuts_silently = False  # a text longer than the context is cut, although truncate is false
+        self.ignores_dimensions = False  # as Ollama before 0.11.11
+        self.slow = 0.0  # seconds that each request to embed takes
+        self.cold = 0.0  # seconds for loading the model; the loading stops if the client disconnects
+        self.loads = 0  # how often the loading was begun
 
     @property
     def embed_requests(self) -> list[Any]:
@@ -226,7 +227,8 @@ class FakeOllama(Server):
     def _model(self, name: str) -> dict[str, Any]:
         details = {"family": "nomic-bert", "context_length": self.context, "embedding_length": self.dims}
         capabilities = ["completion"] if self.chat else ["embedding"]
-        return {"name": _tagged(name), "model": _tagged(name), "details": details, "capabilities": capabilities}
+        names = {"name": _tagged(name), "model": _tagged(name), "digest": self.digest}
+        return names | {"details": details, "capabilities": capabilities}
 
     def _known(self, name: str) -> bool:
         return _tagged(name).lower() in {_tagged(model).lower() for model in self.models}

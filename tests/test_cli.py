@@ -1,7 +1,9 @@
 """The command as users run it: a process, its streams and its exit code."""
 
 import json
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -72,7 +74,7 @@ def test_delete_of_a_collection_or_a_folder(run: Run, folder: Path) -> None:
     run("ingest", "--path", str(folder))
     done = run("delete", "--collection", "notes")
     assert answer(done) == {"collection": "notes", "documents_deleted": 0, "chunks_deleted": 0}
-    assert "nothing of collection 'notes', so nothing was deleted; there is memory" in done.stderr
+    assert "nothing was deleted, because there is no collection 'notes'; known: memory" in done.stderr
     assert answer(run("delete", "--collection", "memory")) == {
         "collection": "memory",
         "documents_deleted": 2,
@@ -88,7 +90,7 @@ def test_delete_of_a_collection_or_a_folder(run: Run, folder: Path) -> None:
     assert done.stderr == ""
     done = run("delete", "--path", "memory")
     assert answer(done)["documents_deleted"] == 0
-    assert f"nothing of path '{folder}', so nothing was deleted; there is none at all" in done.stderr
+    assert f"nothing was deleted, because there is no path '{folder}'; known: none" in done.stderr
     assert answer(run("ingest", "--path", str(moved), "--collection", "memory"))["files"] == 2
 
 
@@ -199,7 +201,10 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("search", "give the query once"),
         ("eval --queries q --qrels r --modes keyword,best", "'best' is not one of hybrid, keyword, vector"),
         ("search x --query y", "give the query once"),
-        ("search --maxfail", "--query=-"),
+        (
+            "search --maxfail",
+            "--maxfail; a query that begins with - is written --query=-x, or after -- (see hybrid-memory search --",
+        ),
         ("search x --lim 3", "unrecognized arguments: --lim"),
         ("search x --chunk-size 10 --overlap 50", "chunk_overlap (50"),
         ("search x --chunk-size 10", "chunk_overlap (50"),
@@ -466,6 +471,167 @@ def test_closed_pipe_ends_quietly(environ: dict[str, str], run: Run) -> None:
     command = f"{sys.executable} -m hybrid_memory search gpu --limit 400 --quiet | head -c 10"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], env=environ, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+HOSTILE = "a\033[31m\x9b\u202e\u2028\u200fz"
+OBEYED = ["\033", "\x9b", "\u202e", "\u2028", "\u200f"]
+
+
+def test_no_control_character_of_a_file_name_or_an_argument_reaches_a_terminal(
+    run: Run, environ: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / HOSTILE
+    folder.mkdir()
+    (folder / f"{HOSTILE}.md").write_text("gpu")
+    (folder / f"binary{HOSTILE}.md").write_bytes(b"\0")
+    (tmp_path / "queries.jsonl").write_text(json.dumps({"id": HOSTILE, "text": f"gpu {HOSTILE}"}))
+    (tmp_path / "qrels.txt").write_text(f"{HOSTILE}\tabsent{HOSTILE}\t1\n")
+    commands = [
+        ("ingest", "--path", str(folder)), ("list",), ("doctor",), ("search", "gpu", "--format", "paths"), ("search", "gpu"), ("stats",),
+        ("search", "gpu", "--json"), ("get", f"{HOSTILE}.md"), ("get", "absent" + HOSTILE), ("search", HOSTILE, "--" + HOSTILE),
+        ("eval", "--queries", str(tmp_path / "queries.jsonl"), "--qrels", str(tmp_path / "qrels.txt"), "--misses"),
+        ("store", "--doc-id", "x", "--file", HOSTILE), ("stats", "--config", HOSTILE), ("ingest", "--path", HOSTILE),
+        ("delete", "--collection", HOSTILE + "x"), ("delete", "--path", str(folder)), ("search", "gpu", "--mode", HOSTILE),
+    ]  # fmt: skip
+    for command in commands:
+        seen = in_terminal(environ, *command, "--provider", "none", env={"NO_COLOR": "1"}).replace("\033[K", "")
+        assert seen
+        assert [mark for mark in OBEYED if mark in seen] == [], command
+
+
+@pytest.mark.parametrize(
+    "command", ["search gpu", "search gpu --format text", "list", "doctor", "get n", "stats", "--help", "--version"]
+)
+@pytest.mark.parametrize("closed", [">&-", ">/dev/full"])
+def test_standard_output_that_cannot_be_written_is_a_line_and_exits_1(
+    environ: dict[str, str], run: Run, command: str, closed: str
+) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu")
+    shell = f"{sys.executable} -m hybrid_memory {command} --quiet {closed}"
+    done = subprocess.run(["bash", "-c", shell], env=environ, capture_output=True, text=True)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert done.stderr.startswith("hybrid-memory: cannot write to standard output: ")
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full"])
+def test_messages_that_nobody_can_read_are_lost_and_change_nothing(environ: dict[str, str], run: Run, closed: str) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu")
+    for command, status, prints in (("search gpu", 0, True), ("get absent", 1, False), ("search --limit 0", 2, False)):
+        shell = f"{sys.executable} -m hybrid_memory {command} {closed}"
+        done = subprocess.run(["bash", "-c", shell], env=environ, capture_output=True, text=True)
+        assert (done.returncode, bool(done.stdout)) == (status, prints), command
+
+
+def test_with_all_streams_closed_the_database_is_not_written_over(environ: dict[str, str], run: Run) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu")
+    shell = f"{sys.executable} -m hybrid_memory store --doc-id m --text gpu <&- >&- 2>&-"
+    assert subprocess.run(["bash", "-c", shell], env=environ).returncode == 1
+    assert all(finding["ok"] for finding in answer(run("doctor", "--provider", "none")))
+    assert answer(run("stats"))["doc_count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("search gpu --format text", 0),
+        ("get n", 0),
+        ("stats", 0),
+        ("get ./x", 1),
+        ("ingest --path .", 1),
+        ("delete --path x", 1),
+        ("search gpu --db x.db", 1),
+        ("search gpu --config c.json", 1),
+    ],
+)
+def test_a_deleted_working_directory_is_a_line_if_it_is_needed(
+    environ: dict[str, str], run: Run, tmp_path: Path, command: str, status: int
+) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu", "--provider", "none")
+    (tmp_path / "gone").mkdir()
+    shell = f"cd {tmp_path}/gone && rmdir ../gone && {sys.executable} -m hybrid_memory {command} --provider none"
+    environ["PYTHONPATH"] = str(Path(__file__).parent.parent)
+    done = subprocess.run(["bash", "-c", shell], env=environ, capture_output=True, text=True)
+    assert (done.returncode, len(done.stderr.splitlines())) == (status, status)
+    assert done.stderr.startswith("hybrid-memory: ") or not status
+
+
+def test_an_argument_with_a_nul_is_wrong_usage(run: Run) -> None:
+    for command in (
+        ("search", "a\0b"),
+        ("stats", "--db", "\0"),
+        ("delete", "--path", "\0"),
+        ("store", "--doc-id=\0", "--text", "x"),
+    ):
+        done = run(*command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("hybrid-memory: an argument contains a NUL character")
+
+
+def test_arguments_that_are_not_utf8_are_told_as_names_with_escapes(run: Run) -> None:
+    raw = os.fsdecode(b"caf\xe9")
+    answer(
+        run("store", "--doc-id", raw, "--text", f"gpu {raw}", "--metadata", f"{raw}={raw}", f"tags={raw}", "--provider", "none")
+    )
+    assert answer(run("get", raw))["doc_id"] == "caf\\udce9"
+    for filters in (("--where", f"{raw}={raw}"), ("--tag", raw), ("--in", raw)):
+        assert len(answer(run("search", "gpu", *filters))) == 1, filters
+    assert answer(run("search", "gpu", "--collection", raw)) == []
+    assert answer(run("delete", "--collection", raw))["collection"] == "caf\\udce9"
+    assert answer(run("delete", "--doc-id", raw))["chunks_deleted"] == 1
+    done = run("stats", "--model", raw)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_an_unknown_option_is_compared_with_those_of_its_command_only(run: Run) -> None:
+    assert "did you mean" not in run("search", "x", "--maxfail").stderr
+    assert "did you mean" not in run("search", "x", "--fill").stderr
+    assert "did you mean --file?" in run("store", "--fill", "x", "--doc-id", "x", "--text", "y").stderr
+    assert "did you mean --chunk-size?" in run("search", "x", "--chunksize", "3").stderr
+
+
+def test_what_the_engine_raises_is_a_line_and_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        error = sqlite3.DatabaseError("database disk image is malformed")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+    run("store", "--doc-id", "n", "--text", "gpu")
+    monkeypatch.setattr("hybrid_memory.surface.requests.status", fail)
+    done = run("stats")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert "malformed" in done.stderr
+
+
+@pytest.mark.parametrize("at", ["build_parser", "from_arguments", "output", "HybridStore"])
+def test_an_interrupt_at_any_moment_exits_130_without_a_traceback(environ: dict[str, str], run: Run, at: str) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu")
+    code = f"""
+import sys
+from hybrid_memory import cli
+class Interrupted:
+    def __call__(self, *_, **__): raise KeyboardInterrupt
+    __getattr__ = __call__
+cli.{at} = Interrupted()
+sys.argv[1:] = ["search", "gpu", "--quiet"]
+cli.entry_point()
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert len(done.stderr.splitlines()) <= 1
+
+
+def test_an_interrupt_while_the_command_is_imported_exits_130_without_a_traceback(environ: dict[str, str]) -> None:
+    code = """
+import sys
+import hybrid_memory
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "hybrid_memory.surface.arguments": raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from hybrid_memory.cli import entry_point
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_version(run: Run) -> None:

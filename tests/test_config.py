@@ -19,7 +19,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(path: Path, values: Any) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(values if isinstance(values, str) else json.dumps(values))
+    text = values if isinstance(values, str | bytes) else json.dumps(values)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return str(path)
 
 
@@ -64,7 +65,16 @@ def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path
         ({"ollama_url": None}, "ollama_url in .* is None"),
         ({"provider": "cohere"}, "provider in .* is .cohere., not one of auto, "),
         ([1], "one JSON object"),
-        ("{", "is not JSON"),
+        ("{", "is not valid JSON: Expecting"),
+        ('{"dims": 1, "dims": 2}', "the key 'dims' is there twice"),
+        ("[" * 100_000, "is nested too deeply"),
+        (b'{"model": "\xff"}', "is not UTF-8 at byte 11"),
+        ({"model": "a\0b"}, "model in .* has a character that cannot be used"),
+        ({"ollama_url": "\ud800"}, "ollama_url in .* has a character that cannot be used"),
+        ({"db_path": "\ud800"}, "db_path in .* has a character that cannot be used"),
+        ({"db_path": "a\0b"}, "db_path in .* has a character that cannot be used"),
+        ({"chunk_size": 1.5}, "chunk_size in .* is 1.5, not a whole number"),
+        ({"provider": [[[[[1]]]]]}, "provider in .*, not a string"),
     ],
 )
 def test_a_bad_config_file_is_named_with_what_is_wrong(home: Path, values: Any, message: str) -> None:
@@ -73,6 +83,45 @@ def test_a_bad_config_file_is_named_with_what_is_wrong(home: Path, values: Any, 
         config.load(file, {}, {})
     assert "bad.json" in str(error.value) or "both 0" in message
     assert not isinstance(error.value, UsageError)
+
+
+NUMBERS = [key for key, kind in config.TYPES.items() if kind is not str]
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+@pytest.mark.parametrize("value", ["1e400", "-1e400", "1" + "0" * 400, "-1" + "0" * 400, str(2**64 + 1), str(10**9 + 1)])
+def test_a_number_that_is_too_large_is_named_with_its_bounds(home: Path, key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key} in .* must be at least [01] and at most 1,000,000,000"):
+        config.load(write(home / "c.json", f'{{"{key}": {value}}}'), {}, {})
+    with pytest.raises(ConfigError, match=f"(?i){key}"):
+        config.load(None, {}, {f"HYBRID_MEMORY_{key.upper()}": value})
+    with pytest.raises(UsageError, match=key):
+        config.load(None, {key: json.loads(value)}, {})
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+def test_a_number_that_is_none_is_named(home: Path, key: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key} in .* is nan, not a"):
+        config.load(write(home / "c.json", f'{{"{key}": NaN}}'), {}, {})
+    with pytest.raises(ConfigError, match="Exceeds the limit"):
+        config.load(write(home / "c.json", f'{{"{key}": {"1" * 5000}}}'), {}, {})
+
+
+def test_a_path_that_is_not_unicode_is_a_path(home: Path) -> None:
+    path = os.fsdecode(b"/tmp/\xff.db")
+    assert config.load(None, {}, {"HYBRID_MEMORY_DB_PATH": path})["db_path"] == path
+
+
+def test_a_config_file_that_is_not_a_regular_file_is_named_without_waiting(home: Path) -> None:
+    os.mkfifo(home / "fifo")
+    with pytest.raises(ConfigError, match="fifo is not a regular file"):
+        config.load(str(home / "fifo"), {}, {})
+    with pytest.raises(ConfigError, match="is not a regular file"):
+        config.load(os.devnull, {}, {})
+    with pytest.raises(ConfigError, match="Is a directory"):
+        config.load(str(home), {}, {})
+    with pytest.raises(ConfigError, match="its name contains a NUL"):
+        config.load("a\0b", {}, {})
 
 
 def test_a_config_file_that_cannot_be_read_is_named(home: Path) -> None:

@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import ConfigError, EmbedderError, HybridStore, SourceError, StoreError
+from hybrid_memory.documents.document import Document
 from hybrid_memory.embedding import identity
 from hybrid_memory.indexing.deletion import delete_collection, delete_path
 from hybrid_memory.indexing.embedding import embed_pending
 from hybrid_memory.storage.sqlite.vectors import blocks
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.views.doctor import examine
 from tests.conftest import TopicEmbedder
+from tests.fake_ollama import FakeOllama
 
 NOTE = """\
 ---
@@ -528,3 +531,130 @@ def test_store_in_which_nothing_can_be_embedded_is_searched_without_a_word(db_pa
         store.store("zh", "服务器的密码")
         assert [hit["doc_id"] for hit in store.search("密码")] == ["zh"]
         assert store.warnings == []
+
+
+@pytest.mark.parametrize("copies", [150, 300])
+def test_a_text_that_many_notes_share_is_embedded_for_all_of_them(db_path: str, copies: int) -> None:
+    with HybridStore(db_path, embedder=EnglishOnly()) as store:
+        with store.storage.transaction():
+            for number in range(copies):
+                text = f"# Agenda\n\nthe password of the server\n\n# Note {number}\n\nthe server {number}"
+                store.storage.documents.put(store.prepare(Document(f"{number}", text, {})))
+        embed_pending(store.storage, store.embedder)
+        counts = store.stats()
+        assert (counts["embedded_count"], counts["pending_count"], counts["unembeddable_count"]) == (2 * copies, 0, 0)
+
+
+def test_a_text_is_marked_only_if_the_model_was_asked_about_it(db_path: str) -> None:
+    english = EnglishOnly()
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("waiting", "the server")
+    with HybridStore(db_path, embedder=english) as store:
+        store.store("zh", "服务器的密码")
+        assert store.stats()["unembeddable_count"] == 1
+        store.store("again", "the server")
+        assert (store.stats()["pending_count"], store.stats()["unembeddable_count"]) == (1, 1)
+        embed_pending(store.storage, store.embedder)
+        assert (store.stats()["pending_count"], store.stats()["unembeddable_count"]) == (0, 1)
+
+
+def test_marks_of_version_2_are_cleared(db_path: str) -> None:
+    with HybridStore(db_path, embedder=EnglishOnly()) as store:
+        store.store("en", "the server")
+    conn = sqlite3.connect(db_path, isolation_level=None)
+    conn.execute("update chunks set unembeddable = 1, embedding = null, slot = null")
+    conn.execute("delete from vector_blocks")
+    conn.execute("pragma user_version = 2")
+    conn.close()
+    with HybridStore(db_path, embedder=EnglishOnly()) as store:
+        assert store.stats()["unembeddable_count"] == 0
+        assert embed_pending(store.storage, store.embedder).chunks == 1
+
+
+def test_folders_made_for_the_database_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        HybridStore(tmp_path / "a/b/memory.db").close()
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b")] == [0o700, 0o700]
+
+
+def in_the_file(db_path: str, word: bytes) -> bool:
+    """Whether any part of the word is in the database's files: FTS5 leaves out what a word shares with the one before it."""
+    return any(word[3:] in path.read_bytes() for path in Path(db_path).parent.glob("memory.db*"))
+
+
+def test_words_of_a_deleted_text_are_nowhere_in_the_file(db_path: str, embedder: TopicEmbedder) -> None:
+    with HybridStore(db_path, embedder=embedder) as store:
+        for number in range(20):
+            store.store(f"d{number}", f"some words {number}")
+        store.store("secret", "# Zebrafishpw42\n\nthe word is zebrafishpw42")
+    assert in_the_file(db_path, b"zebrafishpw42")
+    with HybridStore(db_path, embedder=embedder) as store:
+        store.delete("secret")
+        assert store.search("words", mode="keyword")
+    assert not in_the_file(db_path, b"zebrafishpw42")
+
+
+def test_words_of_a_file_that_is_gone_are_nowhere_in_the_file(db_path: str, embedder: TopicEmbedder, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.md").write_text("a dog")
+    secret = tmp_path / "notes/b.md"
+    secret.write_text("the word is zebrafishpw42")
+    with HybridStore(db_path, embedder=embedder) as store:
+        Ingest(store).run([str(tmp_path / "notes")])
+        secret.unlink()
+        Ingest(store, incremental=True).run([str(tmp_path / "notes")])
+    assert not in_the_file(db_path, b"zebrafishpw42")
+
+
+def ollama_store(db_path: str, ollama: FakeOllama) -> HybridStore:
+    return HybridStore(db_path, {"ollama_url": ollama.url, "model": "nomic-embed-text"})
+
+
+def test_a_model_that_gives_other_dimensions_embeds_the_whole_store_anew(
+    db_path: str, tmp_path: Path, ollama: FakeOllama
+) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("gpu server")
+    with ollama_store(db_path, ollama) as store:
+        Ingest(store).run([str(folder)])
+    ollama.dims //= 2
+    (folder / "b.md").write_text("a dog")
+    with ollama_store(db_path, ollama) as store:
+        assert refresh(store).embedding_problems == [identity.MISFIT]
+        assert store.stats()["embedded_count"] == 1
+        assert Ingest(store, incremental=True).run([str(folder)]).embedding_problems == [identity.OTHER_DIMENSIONS]
+        assert (store.stats()["embedded_count"], store.stats()["embeddings"]["dims"]) == (2, ollama.dims)
+        assert [finding.text for finding in examine(store) if not finding.ok] == []
+
+
+def test_another_model_of_the_same_name_is_never_mixed_with_the_first(db_path: str, tmp_path: Path, ollama: FakeOllama) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("gpu server")
+    with ollama_store(db_path, ollama) as store:
+        Ingest(store).run([str(folder)])
+        ollama.digest = "another"
+        assert Ingest(store, incremental=True).run([str(folder)]).embedding_problems == []
+        (folder / "b.md").write_text("a dog")
+        assert refresh(store).embedding_problems == [identity.NOT_MIXED]
+        assert store.stats()["embedded_count"] == 1
+        assert Ingest(store, incremental=True).run([str(folder)]).embedding_problems == [identity.EMBEDDED_ANEW]
+        assert (store.stats()["embedded_count"], store.stats()["embeddings"]["fingerprint"]) == (2, "another")
+
+
+def test_a_store_without_a_fingerprint_takes_over_the_models(db_path: str, ollama: FakeOllama) -> None:
+    ollama.digest = ""
+    with ollama_store(db_path, ollama) as store:
+        store.store("a", "gpu server")
+        assert "fingerprint" not in store.stats()["embeddings"]
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("b", "a dog")
+    ollama.digest = "first"
+    with ollama_store(db_path, ollama) as store:
+        assert embed_pending(store.storage, store.embedder) == (1, [])
+        assert store.stats()["embeddings"]["fingerprint"] == "first"
+        assert store.stats()["embedded_count"] == 2

@@ -1,11 +1,11 @@
-"""Compare the built-in embedder's tokens with the tokenizers library's: every code point, and 10,000 texts of every script.
+"""Compare the built-in embedder's tokens with those of the tokenizers library: all code points, and 10,000 texts in all scripts.
 
-    python check_tokenizer.py                      prints the counts of equal and different
+    python check_tokenizer.py                      prints how many are equal and how many differ
     python check_tokenizer.py --record FILE.json   also writes a small sample of texts and tokens, for the tests
 
-Texts are random: words of one to twelve letters drawn from each block of 128 code points, mixed with ASCII words, punctuation,
-marks, white space, control characters and very long words. Spelled-out special tokens ("[SEP]") are left out on purpose: the
-library takes them for the model's own, here they are text.
+Texts are random: words of one to twelve letters from each block of 128 code points, mixed with ASCII words, punctuation, marks,
+white space, control characters and very long words. Texts that spell a special token, such as "[SEP]", are left out on purpose:
+for the library they are the special tokens of the model, for the embedder they are text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ GAPS = (" ", " ", " ", "", "\t", "\n", "\u00a0", "\u3000", "\u0301", "\u200d")
 
 
 def alphabets() -> list[list[str]]:
-    """Each block of 128 code points that has any letter, mark, number or sign."""
+    """All blocks of 128 code points that contain a letter, mark, number or symbol."""
     blocks = [[chr(code) for code in range(start, start + 128)] for start in range(0, 0x32000, 128)]
     return [block for block in blocks if any(unicodedata.category(c)[0] in "LMNPS" for c in block)]
 

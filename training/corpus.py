@@ -1,4 +1,4 @@
-"""Pairs of texts -> token ids and the teacher's vectors, kept on disk shard by shard so that a run can be resumed."""
+"""Turn pairs of texts into token ids and the teacher's vectors. They are kept on disk in shards, so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Corpus:
 
 
 def choose(pairs: list[texts.Pair], seed: int) -> list[texts.Pair]:
-    """All of the dictionaries and phrases, a sample of the manuals, in a random order so that a prefix is a fair sample."""
+    """All dictionaries and phrases and a sample of the manuals, in a random order, so that a prefix represents all of them."""
     rng = random.Random(seed + 1)
     manual = [pair for pair in pairs if "\n\n" in pair.document or "\n" in pair.document]
     other = [pair for pair in pairs if "\n" not in pair.document]

@@ -1,15 +1,15 @@
-"""The student: one vector for each token, trained so that sums of them point where the teacher's sentence vectors do.
+"""Train the student: one vector for each token, so that their sums point where the teacher's sentence vectors do.
 
-Three losses, added up:
+The loss is the sum of three losses:
 - the cosine between a text's sum and the teacher's vector, projected to the student's dimensions;
-- similarity distillation: in a batch, each query's distribution over the documents should be the teacher's (Hinton, Vinyals and
-  Dean, "Distilling the Knowledge in a Neural Network", 2015; of in-batch similarities, as in Tung and Mori,
+- similarity distillation: in a batch, each query's distribution over the documents should equal the teacher's (Hinton, Vinyals
+  and Dean, "Distilling the Knowledge in a Neural Network", 2015; of in-batch similarities, as in Tung and Mori,
   "Similarity-Preserving Knowledge Distillation", 2019);
-- contrast: each query should find its own document among the batch's (van den Oord, Li and Vinyals, "Representation Learning with
+- contrast: each query should find its own document in the batch (van den Oord, Li and Vinyals, "Representation Learning with
   Contrastive Predictive Coding", 2018).
-The length of a token's vector is its weight in the sum, so weights are learned with it. Rows begin as the teacher's vector of the
-token alone, times a weight that falls with frequency (Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline for Sentence
-Embeddings", 2017), as in Model2Vec.
+The length of a token's vector is its weight in the sum, so the weights are learned as well. A row begins as the teacher's vector
+of the token alone, times a weight that is lower for frequent tokens (Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline
+for Sentence Embeddings", 2017), as in Model2Vec.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Recipe:
 
 
 class Bags:
-    """Token ids of many texts in one array, from which a batch's sums are taken."""
+    """Token ids of many texts in one array, from which the sums of a batch are computed."""
 
     def __init__(self, texts: list[list[int]]) -> None:
         self.flat = torch.tensor(np.concatenate([np.asarray(ids, np.int64) for ids in texts if ids]))

@@ -1,4 +1,4 @@
-"""Token vectors -> builtin.bin, in the layout that hybrid_memory/embedding/builtin.py describes."""
+"""Write token vectors as builtin.bin, in the layout that hybrid_memory/embedding/builtin.py describes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 PROVIDERS = Path(__file__).resolve().parent.parent / "hybrid_memory" / "providers"
 DATA = PROVIDERS / "builtin.bin"
-sys.path.insert(0, str(PROVIDERS))  # builtin.py alone, without the package around it
+sys.path.insert(0, str(PROVIDERS))  # to import builtin.py alone, without its package
 from builtin import APART, DROP, HEADER, KEEP, MAGIC, NO_ROW, SPACE, BuiltinEmbedder  # noqa: E402
 
 __all__ = ["DATA", "BuiltinEmbedder", "is_known", "rounded", "write"]
@@ -20,17 +20,19 @@ LARGEST_SCALE = 4095
 
 
 def is_known(token: str) -> bool:
-    """English: ASCII or Latin letters; the rest of BERT's vocabulary (single CJK, Arabic, Indic ... characters) gets no row."""
+    """Whether a token gets a row: if it has ASCII or Latin letters. The rest of BERT's vocabulary (single CJK, Arabic, Indic
+    and other characters) gets none.
+    """
     bare = token.removeprefix("##")
     special = bare.startswith("[") and bare.endswith("]") and len(bare) > 1
     return not special and all(ord(c) < 0x250 or 0x2010 <= ord(c) < 0x2190 for c in bare)
 
 
 def character_runs(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """What the tokenizer does with every code point, seen from outside: first code points of runs, and their kinds."""
+    """What the tokenizer does with each code point, found by trying it: the first code points of runs, and their kinds."""
 
     def kind(code: int) -> int:
-        if 0xD800 <= code < 0xE000:  # half a surrogate pair is no text
+        if 0xD800 <= code < 0xE000:  # half of a surrogate pair is not text
             return DROP
         words = [w for w, _ in tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(f"a{chr(code)}b"))]
         if words == ["ab"]:

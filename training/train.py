@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Rebuild hybrid_memory/embedding/builtin.bin; README.md beside this file says how and from what.
+"""Rebuild hybrid_memory/embedding/builtin.bin. README.md in this folder explains how, and from what.
 
     python training/train.py --work ~/builtin-training
 
-Everything that costs time is kept under --work, so that a run can be broken off and taken up again. With the same seed, packages
-and kind of processor the result is the same file; another processor rounds otherwise and gives an equivalent one.
+Everything that takes long is kept below --work, so that a run can be interrupted and resumed. With the same seed, packages and
+kind of processor, the result is the same file. Another kind of processor rounds differently and gives an equivalent file.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder for packages and the teacher's vectors (3 GB)")
     parser.add_argument("--out", type=Path, default=table.DATA)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=1, help="more change the order of additions, and so the last bits")
-    parser.add_argument("--limit", type=int, help="only so many texts, for a quick trial")
+    parser.add_argument("--threads", type=int, default=1, help="more than one changes the last bits of the result")
+    parser.add_argument("--limit", type=int, help="use only this number of texts, for a quick trial")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
 

@@ -1,1 +1,1 @@
-"""From a file to a document: formats, front matter, chunks with their lines."""
+"""Turn a file into a document: formats, front matter, chunks with their lines."""

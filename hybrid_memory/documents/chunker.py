@@ -1,7 +1,7 @@
 """Split markdown into chunks at its headings. A chunk is one slice of the source, so that its lines can be cited.
 
-Knows ATX headings and fenced code: a `#` inside a fence is not a heading. Setext headings, HTML blocks and headings inside
-lists and quotes are left alone: they stay text. Knows nothing of storage or embeddings.
+ATX headings and fenced code are recognized: a `#` inside a fence is not a heading. Setext headings, HTML blocks, and headings
+inside lists and quotes are treated as text. This module does not use storage or embeddings.
 """
 
 import re
@@ -11,7 +11,9 @@ from typing import NamedTuple
 from ..text.characters import UNSPACED, begins_grapheme, with_plain_newlines
 from . import frontmatter
 
-MAX_HEADING = 1000  # characters; a longer line is no title, and farther than this no heading waits for its text
+MAX_HEADING = 1000  # characters: a longer line is cut like text, and a heading does not wait longer than this for its text
+LONGEST_PATH = 300  # characters of a heading or a heading path, which goes with every chunk
+SEPARATOR = " > "
 
 # CommonMark 0.31, 4.2 ATX headings and 4.5 Fenced code blocks. A list item may begin with a fence (5.2).
 HEADING_OR_FENCE = re.compile(
@@ -36,7 +38,7 @@ class Chunk(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A heading line, text[start:body], and the text below it, text[body:end]; level 0 is the text before the first heading."""
+    """A heading line, text[start:body], and the text below it, text[body:end]. The text before the first heading has level 0."""
 
     level: int
     heading: str
@@ -48,22 +50,23 @@ class Section(NamedTuple):
 def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chunk]:
     """Cut markdown into chunks of up to `chunk_size` characters; each begins with up to `overlap` of the one before it.
 
-    Only chunks of the same section overlap. Headings without a text of their own join the chunk after them, and only they may
-    take a chunk over its size. Front matter is left out. Raises ValueError for sizes that leave no room for new text.
+    Only chunks of the same section overlap. A heading without a text of its own becomes part of the next chunk, and only such
+    headings can make a chunk larger than `chunk_size`. Front matter is left out. Raises ValueError for an overlap that leaves
+    no room for new text.
     """
     text = with_plain_newlines(text)
     return chunks_after(text, frontmatter.parse(text).lines, chunk_size, overlap)
 
 
-def chunks_after(text: str, skipped: int, chunk_size: int, overlap: int) -> list[Chunk]:
-    """`chunk_text` of a text with plain newlines, without its first `skipped` lines."""
+def chunks_after(text: str, skipped: int, chunk_size: int, overlap: int, title: str = "") -> list[Chunk]:
+    """`chunk_text` of a text with plain newlines, without its first `skipped` lines. `title` begins the heading paths."""
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     if not 0 <= overlap < chunk_size:
         raise ValueError(f"overlap must be at least 0 and below chunk_size ({chunk_size}), not {overlap}")
     chunks: list[Chunk] = []
     line, counted = 1, 0
-    for start, end, heading, path in _spans(text, skipped, chunk_size, overlap):
+    for start, end, heading, path in _spans(text, skipped, chunk_size, overlap, title):
         line += text.count("\n", counted, start)
         counted = start
         end_line = line + text.count("\n", start, end)
@@ -71,7 +74,7 @@ def chunks_after(text: str, skipped: int, chunk_size: int, overlap: int) -> list
     return chunks
 
 
-def _spans(text: str, skipped: int, size: int, overlap: int) -> Iterator[tuple[int, int, str, str]]:
+def _spans(text: str, skipped: int, size: int, overlap: int, title: str = "") -> Iterator[tuple[int, int, str, str]]:
     """Start, end, heading and heading path of every chunk."""
     reach = max(size, MAX_HEADING)
     path: list[Section] = []
@@ -80,7 +83,7 @@ def _spans(text: str, skipped: int, size: int, overlap: int) -> Iterator[tuple[i
         if section.level:
             path = [above for above in path if above.level < section.level] + [section]
             waiting = section.start if waiting is None else waiting
-        trail = " > ".join(above.heading for above in path if above.heading)
+        trail = _heading_path([above.heading for above in path if above.heading], title)
         first = _next_text(text, section.body, section.end, size)
         if waiting is not None and (first == len(text) or first - waiting > reach):
             yield waiting, section.body, section.heading, trail
@@ -105,7 +108,7 @@ def _sections(text: str, skipped: int, reach: int) -> Iterator[Section]:
 
 
 def _fence_end(text: str, opening: re.Match[str]) -> int:
-    """Where the code ends: at a fence as long as the opening one, at the end of its list item, or at the end of the document."""
+    """Where the code ends: at a fence at least as long as the opening one, or else where its list item or the document ends."""
     fence = opening["fence"]
     indent = opening.start("fence") - opening.start() if opening["bullet"] else 0
     closing = rf"^ {{0,{indent + 3}}}{fence[0]}{{{len(fence)},}}+[ \t]*+$"
@@ -121,11 +124,32 @@ def _title(raw: str) -> str:
     opened = title.rstrip("#")
     if not opened or opened[-1].isspace():
         title = opened.rstrip()
-    return title if len(title) <= MAX_HEADING else title[: _cut(title, 0, MAX_HEADING, MAX_HEADING)]
+    return _clipped(title, LONGEST_PATH)
+
+
+def _heading_path(headings: list[str], title: str) -> str:
+    """The headings below the document's title, unless the first of them says the same. The nearest ones are kept whole.
+
+    ["Setup", "GPU server"], "Notes" -> "Notes > Setup > GPU server"
+    """
+    if title and not f"{SEPARATOR.join(headings)}{SEPARATOR}".casefold().startswith(f"{title}{SEPARATOR}".casefold()):
+        headings = [title, *headings]
+    path = headings[-1] if headings else ""
+    for heading in reversed(headings[:-1]):
+        room = LONGEST_PATH - len(path) - len(SEPARATOR)
+        if room > 0:
+            path = f"{_clipped(heading, room)}{SEPARATOR}{path}"
+        if len(heading) > room:
+            break
+    return path
+
+
+def _clipped(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: _cut(text, 0, room - 1, room - 1)] + "…"
 
 
 def _fill(text: str, head: int, start: int, stop: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """The spans of text[start:stop], the lines under one heading. The first begins at `head`, the heading, if it fits so."""
+    """The spans of text[start:stop], the text under one heading. The first one begins at `head`, the heading, if that fits."""
     origin, previous, new = head, head, start
     span: tuple[int, int] | None = None
     while new < stop:
@@ -133,7 +157,7 @@ def _fill(text: str, head: int, start: int, stop: int, size: int, overlap: int) 
         end = _cut(text, new, size - (new - origin), size) if cut else _line_end(text, new, stop)
         if end - origin > size:
             origin = _word_start(text, max(start, end - size), previous, new)
-        if span and origin > span[0]:  # else the new span begins with the whole of it
+        if span and origin > span[0]:  # otherwise the new span begins with the whole previous one
             yield span
         span = origin, end if cut else _last_line_end(text, end, origin + size, stop)
         previous, new = span[1], _next_text(text, span[1], stop, size)
@@ -144,7 +168,7 @@ def _fill(text: str, head: int, start: int, stop: int, size: int, overlap: int) 
 
 
 def _next_text(text: str, pos: int, stop: int, size: int) -> int:
-    """Where the next text begins at or after `pos`: at the start of its line, unless that line is long and will be cut."""
+    """Where the next text at or after `pos` begins: at the start of its line or, if the line is too long, at its first word."""
     found = NONSPACE.search(text, pos, stop)
     if not found:
         return stop
@@ -152,7 +176,7 @@ def _next_text(text: str, pos: int, stop: int, size: int) -> int:
     if start >= pos and not _is_long(text, start, stop, size):
         return start
     on_space = size > 1 and found.start() > max(pos, start) and not begins_grapheme(text, found.start())
-    return found.start() - on_space  # a mark stays on the space that it stands on
+    return found.start() - on_space  # a combining mark keeps the space that it stands on
 
 
 def _is_long(text: str, start: int, stop: int, size: int) -> bool:
@@ -171,13 +195,13 @@ def _last_line_end(text: str, start: int, limit: int, stop: int) -> int:
 
 
 def _cut(text: str, start: int, room: int, size: int) -> int:
-    """Where to end a piece of a line that is longer than `size`: within `room` characters if a word ends there."""
+    """The end of a piece of a line that is longer than `size`: within `room` characters if a word ends there."""
     end = next((i for i in _cuts(text, start, room, size) if begins_grapheme(text, i)), start + size)
     return start + len(text[start:end].rstrip())
 
 
 def _cuts(text: str, start: int, room: int, size: int) -> Iterator[int]:
-    """Best first: where words end within `room`, where they end within `size`, where characters do."""
+    """The possible ends, the best first: where words end within `room`, where they end within `size`, where characters end."""
     for limit in (room, size):
         end = start + limit + 1
         while last := LAST_BREAK.match(text, start + 1, end):

@@ -1,22 +1,23 @@
-"""A document as rows for the store: its own row, and its chunks with their lines and hashes. Pure."""
+"""Turn a document into rows for the store: its own row, and those of its chunks with their lines and hashes."""
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..text.characters import storable
 from ..text.digest import digest
 
 if TYPE_CHECKING:
     from .chunker import Chunk
 
-# Part of `chunking`. Raised when a text gives other chunks than before, so that stores cut their files anew.
+# Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that stores chunk their files again.
 CHUNKER = 1
-# The same for what a chunk gets besides its text.
+# The same for what a chunk has besides its text.
 CONTEXT = 1
 
 
 class Document(NamedTuple):
-    """A text to be stored. A document that came from a file names it; the text of any other is kept in the store."""
+    """A text to be stored. A document from a file has the path of the file; the text of any other is kept in the store."""
 
     doc_id: str
     text: str
@@ -37,7 +38,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
-    """Cut a document's markdown into chunks. Its `metadata` wins over the front matter of the text.
+    """Cut a document's markdown into chunks. Its `metadata` takes precedence over the front matter of the text.
 
     Raises ValueError for sizes that make no chunks.
     """
@@ -60,7 +61,7 @@ def assemble(document: Document, chunks: Iterable["Chunk"], date: str | None, ch
 def document_row(document: Document, date: str | None, chunking: str, chunk_count: int) -> dict[str, Any]:
     """The row of the table `documents`."""
     return document._asdict() | {
-        "metadata": json.dumps(document.metadata, ensure_ascii=False),
+        "metadata": storable(json.dumps(document.metadata, ensure_ascii=False)),
         "date": date,
         "content": document.text if document.source_path is None else None,
         "chunking": chunking,
@@ -83,10 +84,10 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
 
 
 def embedded_text(heading_path: str, content: str) -> str:
-    """What the model reads of a chunk: its heading path, too, because a chunk alone has lost what it is about."""
+    """What the model reads of a chunk: also its heading path, because the text alone may not tell what it is about."""
     return f"{heading_path}\n\n{content}" if heading_path else content
 
 
 def chunking(chunk_size: int, overlap: int) -> str:
-    """Everything that decides how a text is cut, as `documents.chunking` has it. A document cut otherwise is due again."""
+    """Everything that decides how a text is cut, as in `documents.chunking`. A document that was cut otherwise is due again."""
     return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}"

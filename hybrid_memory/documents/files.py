@@ -1,30 +1,58 @@
-"""Read a file while others may write it: its bytes are those of one moment."""
+"""Read files that other programs may change or replace meanwhile: the bytes are those of one moment."""
 
+import errno
 import os
 import stat
 import time
 from typing import BinaryIO, NamedTuple
 
-SNIFF = 8192  # bytes in which a NUL tells a binary file
+SNIFF = 8192  # a file with a NUL among its first bytes is binary
 TICK = 0.01  # seconds: two changes within a tick of the kernel's clock give a file the same time
-READS = 3  # of a file that changes while it is read
+READS = 3  # attempts to read a file that changes while it is read
+
+NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO does not wait for a writer
+WHOLE_PATH = getattr(os, "O_NOFOLLOW_ANY", 0)  # macOS: the kernel refuses links in the whole path
+# Flags that open a folder of a path, on Linux and FreeBSD: not to read it, because its owner may allow passing through it only.
+BY_FOLDERS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH") else 0
 
 
 class BadFileError(Exception):
     """A file that cannot be indexed. It is reported, and the other files are not affected."""
 
 
+def open_in_place(path: str, flags: int) -> int:
+    """Open a path and give its file descriptor. If any part of the path is a symbolic link, this raises OSError.
+
+    The path is opened folder by folder, so that no folder can be replaced by a link in the meantime. Only where the operating
+    system offers no way to do that, a folder that is a link is followed.
+    """
+    nofollow = flags | getattr(os, "O_NOFOLLOW", 0)
+    if WHOLE_PATH or not BY_FOLDERS or os.open not in os.supports_dir_fd:
+        return os.open(path, nofollow | WHOLE_PATH)
+    names = [name for name in path.split("/") if name] or ["."]
+    folder = os.open("/" if path.startswith("/") else ".", BY_FOLDERS)
+    try:
+        for name in names[:-1]:
+            below = os.open(name, BY_FOLDERS, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        return os.open(names[-1], nofollow, dir_fd=folder)
+    except OSError as error:
+        if isinstance(error, NotADirectoryError) and os.path.realpath(path) != path:
+            raise OSError(errno.ELOOP, "a folder of its path has become a symbolic link", path) from error
+        error.filename = path
+        raise
+    finally:
+        os.close(folder)
+
+
 def open_regular(path: str, follow_symlinks: bool) -> BinaryIO:
-    """Open a regular file for reading, without waiting and without following a link in its place.
+    """Open a regular file for reading, without waiting. Without `follow_symlinks`, no part of the path may be a link.
 
     Raises BadFileError or OSError if something else has been put in the file's place since it was listed.
     """
-
-    def opener(path: str, flags: int) -> int:  # must neither block us nor lead elsewhere
-        nofollow = 0 if follow_symlinks else getattr(os, "O_NOFOLLOW", 0)
-        return os.open(path, flags | nofollow | getattr(os, "O_NONBLOCK", 0))
-
-    stream = open(path, "rb", opener=opener)  # noqa: SIM115  # the caller closes it
+    open_path = os.open if follow_symlinks else open_in_place
+    stream = open(path, "rb", opener=lambda path, flags: open_path(path, flags | NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
         raise BadFileError("not a regular file any more")
@@ -40,8 +68,7 @@ class FileBytes(NamedTuple):
 
 
 def read(path: str, max_bytes: int, follow_symlinks: bool) -> FileBytes:
-    """The file's bytes, all of one state. Raises OSError, or BadFileError for a binary, oversized or changing file."""
-
+    """The file's bytes, all of one state. Raises OSError, or BadFileError for a file that is binary, too large or changing."""
     with open_regular(path, follow_symlinks) as stream:
         for _ in range(READS):
             before = os.fstat(stream.fileno())
@@ -50,7 +77,7 @@ def read(path: str, max_bytes: int, follow_symlinks: bool) -> FileBytes:
             if 0 <= time.time() - before.st_mtime < TICK:
                 time.sleep(TICK)
             stream.seek(0)
-            data = stream.read(max_bytes + 1)
+            data = stream.read(before.st_size + 1)
             after = os.fstat(stream.fileno())
             if (before.st_mtime, before.st_size) == (after.st_mtime, after.st_size) and len(data) == after.st_size:
                 break

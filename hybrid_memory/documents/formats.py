@@ -1,6 +1,6 @@
 """The formats of files that can be indexed, and which file has which. A new format is a module and a row in SUFFIXES."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -14,7 +14,7 @@ DEFAULT = "markdown"
 
 
 class Reading(Protocol):
-    """A file that is being read. All but `mtime` and `size` may be complete only when the last chunk has been taken."""
+    """A file that is being read. Only `mtime` and `size` are certain to be complete before the last chunk has been taken."""
 
     mtime: float  # seconds since 1970
     size: int  # bytes
@@ -29,7 +29,7 @@ class Reading(Protocol):
 
     @property
     def warnings(self) -> list[str]:
-        """What the user should know of this file, a line each."""
+        """What the user should know about this file, one line for each warning."""
 
     def date(self, doc_id: str) -> str | None:
         """The document's date, YYYY-MM-DD or YYYY-MM."""
@@ -42,21 +42,21 @@ class Reading(Protocol):
 
 
 class Format(Protocol):
-    """What the rest of the program may ask of a file format."""
+    """What a file format offers to the rest of the program."""
 
     @property
     def collection(self) -> str | None:
-        """What the ids of its documents begin with if the user names nothing; None: the name of the folder."""
+        """What the ids of its documents begin with if the user gives no name. None means the name of the folder."""
 
     @property
     def grows(self) -> bool:
-        """Whether its files are records that grow at the end and may be larger than memory, so that only news is written.
+        """Whether its files grow at their end and may be larger than memory, so that only what is new is written.
 
-        The lines of such a file are records: passages of several chunks are set apart by blank lines.
+        Each line of such a file is a record. A passage made of several chunks has blank lines between them.
         """
 
-    def is_due(self, path: str, indexed_size: int, mtime: float, size: int) -> bool:
-        """Whether a file that changed since its first `indexed_size` bytes were indexed is to be read again now.
+    def is_due(self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool) -> bool:
+        """Whether a file should be read again now, after its first `indexed_size` bytes were indexed and it has changed since.
 
         Raises OSError and BadFileError.
         """
@@ -64,15 +64,15 @@ class Format(Protocol):
     def open(self, path: str, max_bytes: int, follow_symlinks: bool) -> Reading:
         """Begin to read a file. Raises OSError, and BadFileError for one that cannot be indexed."""
 
-    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[list[str], bytes]:
-        """What each line of the file says, and the hash of its bytes. Raises BadFileError for a file that is too large."""
+    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
+        """The text of each line of the file, and the hash of its bytes. Raises BadFileError for a file that is too large."""
 
-    def joined(self, lines: list[str]) -> str:
+    def joined(self, lines: Sequence[str]) -> str:
         """Lines as one text."""
 
 
 def format_of(name: str) -> Format:
-    """The format of a file, by its name, path or document id, or of the files that a glob matches."""
+    """The format of the file with this name, path or document id, or of the files that a glob matches."""
     return _format(next((module for suffix, module in SUFFIXES.items() if name.endswith(suffix)), DEFAULT))
 
 

@@ -1,13 +1,17 @@
-"""The YAML front matter of a markdown file: its plain keys as metadata, and the number of lines it takes.
+"""Read the YAML front matter of a markdown file: its simple keys as metadata, and the number of lines it takes.
 
-Reads what people write in notes: scalars, quotes, lists, block scalars, comments. Leaves out nested maps, anchors, types and
-the rest of YAML: such a key is skipped. A block that is not a mapping belongs to the text.
+Only what people usually write in notes is read: scalars, quotes, lists, block scalars, comments. A key whose value uses nested
+maps, anchors, types or the rest of YAML is skipped. A block that is not a mapping is part of the text.
 """
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..text.characters import with_plain_newlines
+
+MAX_METADATA = 65_536  # characters of the keys and their values as they are written; they go with every result of a search
+MANY_KEYS = 100_000  # a mapping with so many keys too many is not read to its end
 
 Scalar = str | int | float | bool
 Value = Scalar | list[Scalar] | list[str]
@@ -29,10 +33,18 @@ COMMENT_AFTER_TAGS = re.compile(r"(?:^|\s)#(?:\s|$)")  # for `tags: #a #b`: not 
 
 
 class FrontMatter(NamedTuple):
-    """`metadata` by lower-case key, and how many `lines` of the source it takes: 0 where there is none."""
+    """`metadata` by lower-case key, and how many `lines` of the source it takes: 0 where there is none.
+
+    `left_out` counts the keys for which there was no room, up to MANY_KEYS.
+    """
 
     metadata: dict[str, Value]
     lines: int
+    left_out: int = 0
+
+
+class NotAMappingError(Exception):
+    """A block between two lines of dashes that is not front matter."""
 
 
 def parse(text: str) -> FrontMatter:
@@ -44,25 +56,43 @@ def parse(text: str) -> FrontMatter:
         return FrontMatter({}, 0)
     lines = with_plain_newlines(text).split("\n")
     end = next((i for i, line in enumerate(lines) if i and line.rstrip() in ("---", "...")), 0)
-    entries = _entries(lines[1:end]) if end and lines[0].rstrip() == "---" else None
-    if entries is None:
+    if not end or lines[0].rstrip() != "---":
         return FrontMatter({}, 0)
-    values = ((key, _tags(rest, below) if key == "tags" else _value(rest, below)) for key, rest, below in entries)
-    return FrontMatter({key: value for key, value in values if key and value is not None}, end + 1)
+    metadata, size, left_out = {}, 0, 0
+    try:
+        for key, rest, below in _entries(lines[1:end]):
+            length = len(key) + len(": ") + len(rest) + sum(map(len, below)) + len(below)
+            if size + length > MAX_METADATA:
+                left_out += 1
+                if left_out == MANY_KEYS:
+                    break
+                continue
+            size += length
+            value = _tags(rest, below) if key == "tags" else _value(rest, below)
+            if key and value is not None:
+                metadata[key] = value
+    except NotAMappingError:
+        return FrontMatter({}, 0)
+    return FrontMatter(metadata, end + 1, left_out)
 
 
-def _entries(lines: list[str]) -> list[Entry] | None:
-    """The keys of a mapping with their lines; None where a line is neither a key, a comment nor part of a value."""
-    entries: list[Entry] = []
+def _entries(lines: list[str]) -> Iterator[Entry]:
+    """The keys of a mapping with their lines. Raises NotAMappingError at a line that is neither a key, a comment nor a value."""
+    entry: Entry | None = None
     for line in lines:
-        if entries and BELOW.match(line):
-            entries[-1][2].append(line)
+        if entry and BELOW.match(line):
+            entry[2].append(line)
         elif line.strip() and not line.startswith("#"):
             pair = KEY.match(line)
             if not pair or line[0] in INDICATORS or line[0].isspace() or len(pair[1].split()) > MAX_KEY_WORDS:
-                return None
-            entries.append((pair[1].strip(" \t\"'").lower(), (pair[2] or "").strip(), []))
-    return entries if entries or not any(map(str.strip, lines)) else None
+                raise NotAMappingError
+            if entry:
+                yield entry
+            entry = pair[1].strip(" \t\"'").lower(), (pair[2] or "").strip(), []
+    if entry:
+        yield entry
+    elif any(map(str.strip, lines)):
+        raise NotAMappingError
 
 
 def _value(rest: str, below: list[str]) -> Value | None:

@@ -1,10 +1,12 @@
-"""Markdown files, and every file whose format has no entry of its own: front matter, then text that is cut at headings."""
+"""Read markdown files, and all files without a format of their own: front matter, then text that is cut at headings."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from ..text.characters import lines_of, with_plain_newlines
+from ..text.characters import storable, with_plain_newlines
 from ..text.digest import digest
+from ..text.lines import Lines
 from .files import BadFileError, FileBytes, read
 
 if TYPE_CHECKING:
@@ -14,42 +16,36 @@ LONGEST_TITLE = 200  # characters; the title goes with every chunk
 
 
 class Parsed(NamedTuple):
-    """A text with plain newlines whose first `skipped` lines are front matter; `metadata` is all that is known of it."""
+    """A text with plain newlines whose first `skipped` lines are front matter. `metadata` is all that is known about it."""
 
     text: str
     skipped: int
     metadata: Mapping[str, Any]
+    left_out: int  # keys of the front matter, because it is too long
 
 
 def parse(text: str, metadata: Mapping[str, Any]) -> Parsed:
-    """`metadata` wins over the text's own front matter."""
+    """Read the front matter of a text. The given `metadata` takes precedence over it."""
     from . import frontmatter
 
     found = frontmatter.parse(text)
-    return Parsed(with_plain_newlines(text), found.lines, {**found.metadata, **metadata})
+    return Parsed(with_plain_newlines(text), found.lines, {**found.metadata, **metadata}, found.left_out)
 
 
-def chunks(parsed: Parsed, chunk_size: int, overlap: int) -> "Iterator[Chunk]":
-    """The chunks, their heading paths below the document's title. Raises ValueError for sizes that make no chunks."""
+def chunks(parsed: Parsed, chunk_size: int, overlap: int) -> "list[Chunk]":
+    """The chunks, with the document's title at the beginning of their heading paths. Raises ValueError for impossible sizes."""
     from .chunker import chunks_after
 
-    found = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap)
-    if parsed.skipped and not found:  # a note that is only front matter, as a contact card is: that is its text
+    title = parsed.metadata.get("title")
+    above = storable(" ".join(title.split())[:LONGEST_TITLE]) if isinstance(title, str) else ""
+    found = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap, above)
+    if parsed.skipped and not found:  # a note that is only front matter, such as a contact card: the front matter is its text
         card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
         found = [
             chunk._replace(start_line=chunk.start_line + 1, end_line=chunk.end_line + 1)
-            for chunk in chunks_after(card, 0, chunk_size, overlap)
+            for chunk in chunks_after(card, 0, chunk_size, overlap, above)
         ]
-    for chunk in found:
-        yield chunk._replace(heading_path=_titled(chunk.heading_path, parsed.metadata.get("title")))
-
-
-def _titled(heading_path: str, title: object) -> str:
-    """The heading path below the document's title, unless the first heading says the same."""
-    above = " ".join(title.split())[:LONGEST_TITLE] if isinstance(title, str) else ""
-    if not above or f"{heading_path} > ".casefold().startswith(f"{above} > ".casefold()):
-        return heading_path
-    return f"{above} > {heading_path}" if heading_path else above
+    return found
 
 
 class MarkdownReading:
@@ -63,11 +59,14 @@ class MarkdownReading:
 
     @property
     def warnings(self) -> list[str]:
+        warnings = []
         try:
             self._data.decode()
         except UnicodeDecodeError as error:
-            return [f"not UTF-8 at byte {error.start}: read with replacement characters"]
-        return []
+            warnings.append(f"not UTF-8 at byte {error.start}: read with replacement characters")
+        if count := self._text.left_out:
+            warnings.append(f"keys left out of the front matter because it is too long: {count}")
+        return warnings
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -78,7 +77,7 @@ class MarkdownReading:
 
         return document_date(doc_id, self.metadata)
 
-    def chunks(self, chunk_size: int, overlap: int) -> "Iterator[Chunk]":
+    def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
         return chunks(self._text, chunk_size, overlap)
 
     def close(self) -> None:
@@ -96,20 +95,20 @@ class Markdown:
     collection = None
     grows = False
 
-    def is_due(self, path: str, indexed_size: int, mtime: float, size: int) -> bool:
-        """Always: the whole file is one text."""
+    def is_due(self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool) -> bool:
+        """A file that has changed is always due, because all of it is one text."""
         return True
 
     def open(self, path: str, max_bytes: int, follow_symlinks: bool) -> MarkdownReading:
         return MarkdownReading(read(path, max_bytes, follow_symlinks))
 
-    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[list[str], bytes]:
-        data = stream.read(max_bytes + 1)
+    def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
+        data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
         if len(data) > max_bytes:
             raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})")
-        return lines_of(data.decode(errors="replace")), digest(data)
+        return Lines(data.decode(errors="replace")), digest(data)
 
-    def joined(self, lines: list[str]) -> str:
+    def joined(self, lines: Sequence[str]) -> str:
         return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
-"""What embedders that ask a server have in common: prompts, a cache, batches, retries and checks.
+"""What the embedders that ask a server have in common: prompts, a cache, batches, retries and checks.
 
-Knows nothing of storage or ranking. Nothing here raises because of the network, the server or a text: the vector is then [],
-and `problem` says why in one line.
+This module knows nothing of storage or ranking. No public method raises because of the network, the server or a text: the vector
+is [] then, and `problem` says why in one line.
 """
 
 import math
@@ -17,24 +17,24 @@ from .transport import BUSY, LONG, REST, RETRY, STOP, TEXT, Failure, Server, wit
 
 QUERY, DOCUMENT = "query", "document"
 
-DOCUMENT_TIMEOUT = 600.0  # seconds of a batch: a client that leaves aborts loading the model, which may take 300
-READ_TIMEOUT = 30.0  # seconds of silence after these until the thread left behind gives up, too
-DAY = 86400.0  # seconds: a longer time-out is more than sockets can take
+DOCUMENT_TIMEOUT = 600.0  # seconds for a batch. Loading a model may take 300, and a client that leaves ends the loading
+READ_TIMEOUT = 30.0  # seconds more until the thread that still waits for the reply gives up, too
+DAY = 86400.0  # seconds, the longest time-out: sockets do not take every larger number
 TRIES = 3
-LONGEST_WAIT = 60.0  # seconds that a server may make us wait between two tries
-STRIKES = 4  # texts that fail one after the other, each alone: the server is at fault and not they
-SHORTER = 0.75  # what is left of a text that is too long
+LONGEST_WAIT = 60.0  # seconds: a server that asks for a longer wait between two tries is not asked again
+STRIKES = 4  # so many texts that fail in succession, each in a request of its own, mean that the server is at fault
+SHORTER = 0.75  # the share of a text that is kept when it is too long
 SHORTEST = 16  # characters
-CRASH_LENGTH = 2048  # characters: a longer text may have more tokens than a batch, on which some runners crash
+CRASH_LENGTH = 2048  # characters: a longer text may have more tokens than the 2,048 on which some runners of Ollama crash
 
 
 class BaseEmbedder:
-    """Implements `protocol.Embedder`. A subclass says in `_request` where the vectors come from."""
+    """Implements `protocol.Embedder`. A subclass gets the vectors in `_request`."""
 
     provider = ""
     is_final = False
     batch_size = 32  # texts in a request
-    batch_bytes = 100_000  # UTF-8 bytes in a request; no tokenizer makes more tokens of them
+    batch_bytes = 100_000  # UTF-8 bytes in a request, which is also the largest possible number of tokens
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class BaseEmbedder:
         document_timeout: float = DOCUMENT_TIMEOUT,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Raises ConfigError for a prompt template without {text}. Time-outs are wall time in seconds."""
+        """Time-outs are in seconds of wall time. Raises ConfigError for a prompt template without {text}."""
         self.model = model
         defaults = prompts.templates(model)
         self.query_prompt = prompts.checked(query_prompt or defaults[0])
@@ -63,10 +63,10 @@ class BaseEmbedder:
         self._cache: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
         self._cache_size = cache_size
         self._sleep = sleep
-        self._resting: dict[str, tuple[float, str]] = {}  # role -> until when, and why
+        self._resting: dict[str, tuple[float, str]] = {}  # role -> not to be asked before this time, and why
 
     def embed(self, text: str) -> list[float]:
-        """The vector of a query, or [] if it cannot be had within query_timeout."""
+        """The vector of a query, of length 1; [] if there is none within query_timeout."""
         key = (self.model, self._prompted(text, QUERY))
         if key in self._cache:
             self.problem = None
@@ -80,16 +80,23 @@ class BaseEmbedder:
         return vector
 
     def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
-        """The vectors of documents, in their order. A request may take `seconds`, or document_timeout."""
+        """The vectors of documents, in the order of the texts; [] for a text that has none.
+
+        Each request may take `seconds`, but no longer than document_timeout.
+        """
         return self._embed(texts, DOCUMENT, seconds)
 
     def dims(self) -> int:
-        """How many numbers a vector has; embeds a word if that is not known yet. 0 if that fails."""
+        """The number of dimensions of a vector. If it is not known yet, a word is embedded; 0 if that fails."""
         return self._dims or len(self._embed(["dimensions"], QUERY)[0])
 
     def is_available(self) -> bool:
         """Whether a text can be embedded now."""
         return any(self._embed(["available"], QUERY))
+
+    def fingerprint(self) -> str | None:
+        """Not known, unless a subclass knows better."""
+        return None
 
     def close(self) -> None:
         """Close idle connections; the next call opens a new one."""
@@ -97,13 +104,13 @@ class BaseEmbedder:
             self._server.close()
 
     def _request(self, texts: list[str], role: str) -> Any:
-        """A raw vector for each text. Raises Failure."""
+        """A list with a raw vector for each text, unchecked, as the server gave it. Raises Failure."""
         raise NotImplementedError
 
-    def _call(self, path: str, payload: object, role: str) -> Any:
+    def _call(self, path: str, payload: object, role: str, texts: int = 0) -> Any:
         assert self._server
         limit = self.document_timeout if role == DOCUMENT else self.query_timeout
-        return self._server.call(path, payload, silence=limit + READ_TIMEOUT, patient=role == DOCUMENT)
+        return self._server.call(path, payload, silence=limit + READ_TIMEOUT, texts=texts, patient=role == DOCUMENT)
 
     def _name(self) -> str:
         return self._server.name if self._server else self.provider
@@ -114,7 +121,7 @@ class BaseEmbedder:
         return template.replace(prompts.TEXT, text.lower() if prompts.wants_lower_case(self.model) else text)
 
     def _embed(self, texts: Sequence[str], role: str, seconds: float | None = None) -> list[list[float]]:
-        """The vectors of texts. Equal texts are sent once, blank ones never."""
+        """The vectors of texts, [] for those that got none. Equal texts are sent once, blank ones never."""
         self.problem = None
         wanted = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
         timeout = self.document_timeout if seconds is None else min(seconds, self.document_timeout)
@@ -133,7 +140,7 @@ class BaseEmbedder:
         return [call.vectors.get(text, []) for text in texts]
 
     def _embed_part(self, call: "_Call", batch: list[str], tries: int) -> None:
-        """Fill in the vectors of a batch, if need be by halves. Raises Failure when there is no sense in going on."""
+        """Fill in the vectors of a batch, in halves if the whole fails. Raises Failure if other texts would fail, too."""
         try:
             raw = self._tried(call, [self._prompted(call.sent[text], call.role) for text in batch], tries)
         except Failure as failure:
@@ -147,7 +154,7 @@ class BaseEmbedder:
                 call.left_out.append(str(error))
 
     def _after(self, failure: Failure, call: "_Call", batch: list[str]) -> None:
-        """Halve a batch that failed, down to the text at fault, which is shortened or left out."""
+        """Halve a batch that failed until the text at fault is alone; shorten that text or leave it out."""
         if failure.kind in (STOP, BUSY):
             raise failure
         text = call.sent[batch[0]]
@@ -155,7 +162,7 @@ class BaseEmbedder:
         too_long = failure.kind == LONG or (crashed and len(text) > CRASH_LENGTH)
         if len(batch) > 1:
             if too_long:
-                batch = sorted(batch, key=len)  # the long ones end up together
+                batch = sorted(batch, key=len)  # so that one half holds the long ones
             half = len(batch) // 2
             for part in (batch[:half], batch[half:]):
                 self._embed_part(call, part, TRIES if len(part) == 1 else 1)
@@ -164,7 +171,7 @@ class BaseEmbedder:
             self._embed_part(call, batch, TRIES)
         else:
             call.left_out.append(failure.reason)
-            call.strikes += failure.kind == RETRY
+            call.strikes += failure.kind != TEXT
             if call.strikes == STRIKES:
                 raise failure
 
@@ -181,7 +188,7 @@ class BaseEmbedder:
         return batches
 
     def _tried(self, call: "_Call", texts: list[str], tries: int) -> list[Any]:
-        """A raw vector for each text, after a few tries if the server stumbles or asks to wait."""
+        """A raw vector for each text. Tries again if the server fails or asks to wait. Raises Failure."""
         until, reason = self._resting.get(call.role, (0.0, ""))
         if (rest := until - time.monotonic()) > 0:
             raise Failure(STOP, reason, rest)
@@ -207,14 +214,17 @@ class BaseEmbedder:
         return f"{self.query_timeout:g} s (query_timeout); a model that must be loaded first takes longer"
 
     def _within(self, seconds: float, limit: str, work: Callable[[], Any]) -> Any:
-        """What `work` returns. Raises Failure, which names the `limit`, if it takes more than `seconds`."""
+        """What `work` returns. Raises Failure if it takes more than `seconds`; the message calls this time `limit`."""
         try:
             return within(seconds, work)
         except TimeoutError as error:
             raise Failure(STOP, f"{self._name()} did not answer within {limit}", REST) from error
 
     def _unit(self, vector: Any) -> list[float]:
-        """The vector at length 1, cut to wanted_dims. Raises ValueError for what is not a vector, Failure for a short one."""
+        """The vector, cut to wanted_dims, at length 1.
+
+        Raises ValueError if it is not a vector of numbers, Failure if it has fewer dimensions than wanted_dims.
+        """
         if not isinstance(vector, list) or not vector:
             raise ValueError(f"{self.model} gave no vector")
         if self.wanted_dims and (given := len(vector)) < self.wanted_dims:
@@ -223,8 +233,8 @@ class BaseEmbedder:
         if self._dims and len(vector) != self._dims:
             raise ValueError(f"{self.model} gave {len(vector)} dimensions instead of {self._dims}")
         try:
-            norm = math.hypot(*vector)
-        except (TypeError, OverflowError):
+            norm = math.hypot(*vector) if set(map(type, vector)) <= {int, float} else math.nan  # true is a number for hypot
+        except OverflowError:
             norm = math.nan
         if not 0.0 < norm < math.inf:
             raise ValueError(f"{self.model} gave a vector {'of zeros' if norm == 0.0 else 'with NaN in it'}")
@@ -237,27 +247,27 @@ class BaseEmbedder:
 
 
 class _Call:
-    """The texts of one call, and what has become of them so far."""
+    """The texts of one call of `_embed`, and their vectors and failures so far."""
 
     def __init__(self, texts: list[str], role: str, timeout: float, seconds: float) -> None:
         self.role = role
         self.timeout = timeout  # seconds of one request
         self.deadline = time.monotonic() + seconds  # of all requests together
-        self.sent = {text: text for text in texts}  # as much of each text as the model takes
+        self.sent = {text: text for text in texts}  # the beginning of each text that the model takes
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons
         self.strikes = 0
 
 
 def _backoff(attempt: int) -> float:
-    """Seconds before the next try: about 1, 2, 4, never quite the same for two clients."""
+    """Seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying at the same time."""
     from random import random
 
     return float(2 ** (attempt - 1)) * (0.75 + random() / 2)
 
 
 def by_index(reply: Any, server: Server) -> list[Any]:
-    """The vectors of a reply in the form of OpenAI and Voyage, in the order of the texts. Raises Failure for another form.
+    """The vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure if the reply has another form.
 
     `{"data": [{"index": 1, "embedding": b}, {"index": 0, "embedding": a}]} -> [a, b]`
     """

@@ -1,18 +1,19 @@
-"""The embedder that needs no server: a text's vector is the sum of its tokens' vectors, kept in builtin.bin beside this file.
+"""The embedder that needs no server: a text's vector is the sum of its tokens' vectors, which are in builtin.bin beside it.
 
 Tokens are those of BERT's uncased WordPiece (Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2018).
-Their vectors were trained so that the sum points where all-MiniLM-L6-v2 puts the text, a static distillation as in Model2Vec
-(Tulkens and van Dongen, 2024); training/ rebuilds them. English: the vocabulary's few characters of other scripts have no
-vector, and a text that consists mostly of such gets [] rather than a vector that means nothing. Word order is lost.
+The tokens' vectors were trained so that their sum has the direction of the text's vector from all-MiniLM-L6-v2, a static
+distillation as in Model2Vec (Tulkens and van Dongen, 2024); training/ rebuilds them. The model knows English only: the few
+characters of other scripts in the vocabulary have no vector, and a text that consists mostly of them gets [], because its vector
+would mean nothing. The order of the words does not matter.
 
-The file is little-endian, and so must the machine be: HEADER, then for n tokens, b boundaries and r rows
-    u32[n + 1]   where each token's UTF-8 begins in the strings below, which are sorted
-    u32[b]       first code point of each run of characters that are treated alike
+The file is little-endian, and the machine must be, too. It holds HEADER and then, for n tokens, b boundaries and r rows:
+    u32[n + 1]   where each token's UTF-8 begins in the strings below; the tokens are sorted
+    u32[b]       the first code point of each run of characters that are treated in the same way
     u16[n]       each token's row, or NO_ROW
     u16[r]       each row's scale
-    u8[b]        what is done with a run's characters: KEEP, DROP, SPACE or APART
+    u8[b]        how a run's characters are treated: KEEP, DROP, SPACE or APART
     strings      the tokens, one after the other
-    u8[r, dims]  the rows, 128 added
+    u8[r, dims]  the rows; 128 is added to each component
 """
 
 import mmap
@@ -33,23 +34,23 @@ NO_ROW = 0xFFFF
 KEEP, DROP, SPACE, APART = range(4)
 
 LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
-MOST_TOKENS = 4096  # read of one text: 127 * the largest scale (4095) * so many just fits in a signed 32-bit lane
-KNOWN_SHARE = 0.5  # of a text's tokens must have a vector
-WORDS_KEPT = 4096  # some 1.1 KiB each
+MOST_TOKENS = 4096  # in one text, the rest is ignored: 127 * the largest scale (4095) * 4096 just fits in a signed 32-bit lane
+KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
+WORDS_KEPT = 4096  # in the cache, about 1.1 KiB each
 
 
 def lanes_of(value: int, dims: int) -> int:
-    """The same value in every 32 bits."""
+    """An integer that holds the value `dims` times, in 32 bits each."""
     return int.from_bytes(value.to_bytes(4, "little") * dims, "little")
 
 
 def shared(a: bytes, b: bytes) -> int:
-    """How many bytes two strings begin with alike."""
+    """The length in bytes of the longest common prefix: `b"car", b"cat" -> 2`."""
     return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
 class Strings:
-    """The sorted tokens, as bisect wants them."""
+    """The sorted tokens as a sequence, for bisect."""
 
     def __init__(self, offsets: memoryview, strings: memoryview) -> None:
         self._offsets, self._strings = offsets, strings
@@ -62,14 +63,14 @@ class Strings:
 
 
 class Table:
-    """The data file, mapped: a page is read when it is first touched."""
+    """The data file, mapped into memory: a page is read at its first use. Raises ValueError for another file."""
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
             self._map = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         magic, tokens, boundaries, rows, dims, length = HEADER.unpack_from(self._map)
         if magic != MAGIC:
-            raise ValueError(f"{path} is no table of token vectors")
+            raise ValueError(f"{path} is not a table of token vectors")
         self.dims: int = dims
         self._place = HEADER.size
         offsets = self._next(4 * (tokens + 1)).cast("I")
@@ -101,11 +102,14 @@ class Table:
             before = self._strings[high - 1]
             if text.startswith(before):
                 return high - 1
-            text = text[: shared(text, before)]  # a shorter token is a prefix of both
+            text = text[: shared(text, before)]  # a shorter token that fits is a prefix of both
         return -1
 
     def lanes(self, index: int) -> int | None:
-        """A token's vector as one integer, a component in every 32 bits: such integers add up as vectors do."""
+        """A token's vector as one integer with a component in every 32 bits, so that adding integers adds vectors.
+
+        None if the token has no vector.
+        """
         row = self._row_of[index]
         if row == NO_ROW:
             return None
@@ -115,10 +119,11 @@ class Table:
 
 
 class Characters(dict[int, str]):
-    """For str.translate: BERT's cleaning, one character at a time, each worked out when first met.
+    """A table for str.translate that cleans a text as BERT does. A character is added to it at its first use.
 
-    Which characters are dropped, white or set apart comes from the file and not from unicodedata, whose version differs from
-    Python to Python. Characters are decomposed and lower-cased one by one: a final sigma stays a plain one, as in the tokenizer.
+    The file says which characters are dropped, are white space or become words of their own, because unicodedata differs between
+    versions of Python. Characters are decomposed and lower-cased one by one: Σ always becomes σ, as in BERT's tokenizer, although
+    str.lower makes ς of it at the end of a word.
     """
 
     def __init__(self, table: Table) -> None:
@@ -139,12 +144,12 @@ class Characters(dict[int, str]):
 
 class Word(NamedTuple):
     tokens: int
-    known: int  # tokens that have a vector
-    lanes: int  # their sum
+    known: int  # the number of tokens that have a vector
+    lanes: int  # the sum of their vectors
 
 
 class BuiltinEmbedder:
-    """Implements `protocol.Embedder`. A text whose tokens mostly have no vector gets []. Never fails and needs no server."""
+    """Implements `protocol.Embedder` without a server; cannot fail. A text most of whose tokens have no vector gets []."""
 
     provider = "builtin"
     query_prompt = document_prompt = "{text}"
@@ -160,11 +165,11 @@ class BuiltinEmbedder:
         self._embed_query = lru_cache(cache_size)(self._vector)
 
     def embed(self, text: str) -> list[float]:
-        """The vector of a query."""
+        """The vector of a query: 256 components, length 1."""
         return self._embed_query(text).copy()
 
     def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
-        """The vectors of documents, in their order. They take milliseconds, so `seconds` is not looked at."""
+        """The vectors of documents, in the order of the texts. They take milliseconds, so `seconds` is ignored."""
         return [self._vector(text) for text in texts]
 
     def dims(self) -> int:
@@ -173,11 +178,15 @@ class BuiltinEmbedder:
     def is_available(self) -> bool:
         return True
 
+    def fingerprint(self) -> str | None:
+        """None: the name of the model changes with its table."""
+        return None
+
     def close(self) -> None:
-        """Nothing is held but the mapped file."""
+        """Does nothing: there are no connections."""
 
     def tokenize(self, text: str) -> list[str]:
-        """What the text's tokens are, [UNK] for a word that has none."""
+        """The text's tokens, with [UNK] for a word that has none."""
         found = []
         for word in text.translate(self._characters).split():
             found += [self._table.token(index) if index >= 0 else "[UNK]" for index in self._pieces(word)]
@@ -192,7 +201,10 @@ class BuiltinEmbedder:
         return Characters(self._table)
 
     def _pieces(self, word: str) -> list[int]:
-        """WordPiece: the longest token that the word begins with, then the longest that continues it; [-1] if that fails."""
+        """The indexes of a word's tokens by WordPiece; [-1] if it has none.
+
+        The first is the longest token with which the word begins, each next one the longest that continues it.
+        """
         if len(word) > LONGEST_WORD:
             return [-1]
         rest, prefix = word.encode(), b""
@@ -200,7 +212,7 @@ class BuiltinEmbedder:
         while rest:
             index = self._table.longest_prefix(prefix + rest)
             length = len(self._table.token(index).encode()) - len(prefix) if index >= 0 else 0
-            if length <= 0:  # nothing, or the bare "##"
+            if length <= 0:  # no token fits, or only the bare "##"
                 return [-1]
             found.append(index)
             rest, prefix = rest[length:], b"##"
@@ -223,7 +235,7 @@ class BuiltinEmbedder:
         if not known or known < KNOWN_SHARE * tokens:
             return []
         dims = self._table.dims
-        lifted = total + lanes_of(1 << 31, dims)  # no lane is negative any more, so none borrows from the next
+        lifted = total + lanes_of(1 << 31, dims)  # makes every lane positive, because a negative one would borrow from the next
         vector = [float(lane - (1 << 31)) for lane in struct.unpack(f"<{dims}I", lifted.to_bytes(4 * dims, "little"))]
         length = sqrt(sum(map(operator.mul, vector, vector)))
         return [component / length for component in vector] if length else []

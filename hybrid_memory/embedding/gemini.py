@@ -1,4 +1,4 @@
-"""Vectors from Google's Gemini API. Format: ai.google.dev/api/embeddings, models.batchEmbedContents."""
+"""Vectors from Google's Gemini API. The format is that of models.batchEmbedContents in ai.google.dev/api/embeddings."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from .transport import Server
 
 
 class GeminiEmbedder(BaseEmbedder):
-    """The key is that of GEMINI_API_KEY. A request takes 100 texts and 4 MB."""
+    """The key is read from GEMINI_API_KEY. The API takes 100 texts and 4 MB in a request."""
 
     provider = "gemini"
     batch_size = 100
@@ -27,12 +27,12 @@ class GeminiEmbedder(BaseEmbedder):
 
     def _request(self, texts: list[str], role: str) -> Any:
         name = "models/" + self.model.removeprefix("models/")
-        # gemini-embedding-2 pays no heed to the task; its prompt template says it.
+        # gemini-embedding-2 ignores taskType; its prompt template names the task in the text.
         options: dict[str, Any] = {"taskType": "RETRIEVAL_QUERY" if role == QUERY else "RETRIEVAL_DOCUMENT"}
         if self.wanted_dims:
             options["outputDimensionality"] = self.wanted_dims
         requests = [{"model": name, "content": {"parts": [{"text": text}]}, **options} for text in texts]
-        reply = self._call(f"/{name}:batchEmbedContents", {"requests": requests}, role)
+        reply = self._call(f"/{name}:batchEmbedContents", {"requests": requests}, role, len(texts))
         try:
             return [item.get("values") for item in reply["embeddings"]]
         except (AttributeError, KeyError, TypeError) as error:

@@ -1,7 +1,7 @@
-"""Who made the embeddings of a store, and whether an embedder may add to them.
+"""Which model made the embeddings of a store, and whether an embedder may add to them.
 
-Vectors of two models cannot be compared, so a store holds those of one identity: provider, model, prompts and dimensions. A
-store whose identity is not the embedder's keeps its vectors and gets no others until an ingest or `reindex` changes the model.
+Vectors of two models cannot be compared, so all vectors of a store have one identity: provider, model, prompts and dimensions. If
+the embedder's identity differs, the store keeps its vectors and gets no others until an ingest or `reindex` changes the model.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,14 @@ BUILTIN_ADVICE = (
 
 MISFIT = "the model's vectors do not fit the store's any more; `hybrid-memory reindex --embeddings` makes all anew"
 
+OTHER_DIMENSIONS = "the model now gives vectors of another dimension: all chunks are embedded anew"
+OTHER_MODEL = "another model has the name of the one that made the store's embeddings: "
+EMBEDDED_ANEW = OTHER_MODEL + "all chunks are embedded anew"
+NOT_MIXED = OTHER_MODEL + "nothing is embedded until the next `hybrid-memory ingest`, which embeds all chunks anew"
+
 
 def identity_of(embedder: "Embedder") -> dict[str, Any]:
-    """The identity of an embedder's vectors, but for their dimensions, which the first vector tells."""
+    """The identity of an embedder's vectors without their dimensions, which are known after the first vector."""
     return {
         "provider": embedder.provider,
         "model": embedder.model.removesuffix(":latest"),
@@ -29,7 +34,7 @@ def identity_of(embedder: "Embedder") -> dict[str, Any]:
 
 
 def conflict(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:
-    """Why the embedder's vectors cannot stand beside the store's, in a line with the way out; None if they can."""
+    """Why the embedder's vectors cannot be compared with the store's, in one line with the remedy; None if they can."""
     if theirs is None:
         return None
     ours, wanted_dims = identity_of(embedder), embedder.wanted_dims
@@ -43,5 +48,5 @@ def conflict(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str
 
 
 def advice(identity: "Mapping[str, object] | None") -> str | None:
-    """What would make searches better, in a line; None if nothing is known."""
+    """A line that says what would make searches better; None if there is nothing to say."""
     return BUILTIN_ADVICE if identity and identity["provider"] == "builtin" else None

@@ -1,21 +1,22 @@
-"""Vectors made in this process, without a server, by the `fastembed` library (the extra `hybrid-memory[local]`)."""
+"""Vectors made in this process, without a server, by the library `fastembed`, which the extra `local` installs."""
 
 import json
 import os
 from typing import Any
 
+from ..errors import missing_package
 from .base import BaseEmbedder
 from .transport import LONG, STOP, Failure
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
-CONTEXT = 256  # tokens that it takes, whatever the tokenizer_config.json says that fastembed goes by
+CONTEXT = 256  # tokens, by the model card; its tokenizer_config.json, which fastembed reads, has another number
 
 
 class LocalEmbedder(BaseEmbedder):
-    """`model` is one that fastembed knows and fetches at first use, or a folder that holds one as ONNX.
+    """`model` is the name of a model that fastembed knows and downloads at its first use, or a folder with an ONNX model.
 
-    Such a folder is laid out as those of sentence-transformers: model.onnx or onnx/model.onnx, tokenizer.json,
-    tokenizer_config.json and config.json, and, if there, 1_Pooling/config.json and sentence_bert_config.json.
+    The folder has the files of sentence-transformers: model.onnx or onnx/model.onnx, tokenizer.json, tokenizer_config.json,
+    config.json, and optionally 1_Pooling/config.json and sentence_bert_config.json.
     """
 
     provider = "local"
@@ -31,10 +32,10 @@ class LocalEmbedder(BaseEmbedder):
             vectors = [vector.tolist() for vector in model.embed(texts)] if fits else []
         except Failure:
             raise
-        except Exception as error:  # of many kinds, and none should end an ingest
+        except Exception as error:  # fastembed raises errors of many kinds, and none of them should end an ingest
             why = " ".join(str(error).split()) or type(error).__name__
             raise Failure(STOP, f"the model {self.model} cannot be used: {why}") from error
-        if not fits:  # fastembed would cut it in silence
+        if not fits:  # fastembed would cut the text without saying so
             raise Failure(LONG, f"a text is longer than {self.model} takes")
         return vectors
 
@@ -43,8 +44,8 @@ class LocalEmbedder(BaseEmbedder):
             from fastembed import TextEmbedding
             from loguru import logger
         except ImportError as error:
-            raise Failure(STOP, "local needs fastembed; get it with `pip install 'hybrid-memory[local]'`") from error
-        logger.disable("fastembed")  # what it has to say comes as an exception, too
+            raise Failure(STOP, missing_package("the provider local", "fastembed>=0.4")) from error
+        logger.disable("fastembed")  # every message that matters is an exception, too
         if folder := self.model if os.path.isdir(self.model) else None:
             _register(folder)
         cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hybrid-memory")
@@ -56,7 +57,7 @@ class LocalEmbedder(BaseEmbedder):
 
 
 def _register(folder: str) -> None:
-    """Make a folder known to fastembed as a model of that name."""
+    """Tell fastembed that a model with the name of the folder is in the folder."""
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 
@@ -68,7 +69,7 @@ def _register(folder: str) -> None:
         model=folder,
         pooling=PoolingType.CLS if by_first else PoolingType.MEAN,
         normalization=True,
-        sources=ModelSource(hf=os.path.basename(folder)),  # asked for, though nothing is fetched
+        sources=ModelSource(hf=os.path.basename(folder)),  # fastembed wants a source, although it downloads nothing
         dim=_json(folder, "config.json").get("hidden_size", 0),
         model_file="onnx/model.onnx" if nested else "model.onnx",
     )

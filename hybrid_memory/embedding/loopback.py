@@ -1,26 +1,40 @@
-"""Plain HTTP to a server on this machine, without `requests`.
+"""Plain HTTP to a server on this machine, without `requests`, and the limits of a reply that remote.py shares.
 
 Such a server needs no proxy, no TLS and no cookies, and importing `requests` takes longer than a whole search.
 """
 
 import select
 from base64 import b64encode
-from http.client import HTTPConnection, HTTPException, HTTPMessage
-from typing import Literal, NamedTuple
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from io import BufferedReader, RawIOBase
+from socket import socket
+from time import monotonic
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
+
+ERROR_BYTES = 100_000  # as much of an error's body is read: a page of HTML is shorter, and the reason is at its beginning
+DAY = 86400.0  # seconds
 
 
 class Response(NamedTuple):
     status_code: int
-    headers: HTTPMessage
+    headers: dict[str, str]  # names in lower case
     content: bytes
 
 
+class ConnectTimeout(OSError):
+    """The connection was not accepted in time."""
+
+
+class TooLong(OSError):
+    """The body of a reply is longer than the caller allows."""
+
+
 class Session:
-    """The part of `requests.Session` that transport.py uses, for one server. The connection is kept between requests."""
+    """The connection to one server, which is kept between requests."""
 
     def __init__(self, url: str, host: str, port: int, headers: dict[str, str]) -> None:
-        """`url` is what every request's URL begins with; a name and password in it become Basic authentication (RFC 7617)."""
+        """`url` is the beginning of every request's URL; a name and password in it become Basic authentication (RFC 7617)."""
         self._host, self._port = host, port
         self._idle: HTTPConnection | None = None  # between requests
         self._closed = False
@@ -30,29 +44,29 @@ class Session:
         self._headers = basic | headers
 
     def request(
-        self,
-        method: str,
-        url: str,
-        *,
-        data: bytes | None,
-        headers: dict[str, str],
-        timeout: tuple[float, float],
-        allow_redirects: Literal[False],
+        self, method: str, url: str, *, data: bytes | None, headers: dict[str, str], timeout: tuple[float, float], most: int
     ) -> Response:
-        """`timeout` is that of connecting and of each read, in seconds. Redirects are not followed.
+        """The reply, whose body may have `most` bytes; the body of an error is cut to ERROR_BYTES. Redirects are not followed.
 
-        Raises ConnectTimeout, TimeoutError for a silent server, or another OSError.
+        `timeout` has two values in seconds: one for connecting; one for each read, and for the whole reply.
+
+        Raises ConnectTimeout, TimeoutError for a silent or slow server, TooLong for a long body, or another OSError.
         """
         connection, self._idle = self._idle or HTTPConnection(self._host, self._port), None
+        connection.response_class = Reply
         if connection.sock and select.select([connection.sock], [], [], 0)[0]:
-            connection.close()  # the server has hung up since the last reply
+            connection.close()  # the server has closed it since the last reply
         try:
             if not connection.sock:
                 _connect(connection, timeout[0])
             connection.sock.settimeout(timeout[1])
             connection.request(method, url.removeprefix(self._origin) or "/", data, self._headers | headers)
-            response = connection.getresponse()
-            answer = Response(response.status, response.headers, response.read())
+            with connection.getresponse() as response:
+                most = limit(response.status, most)
+                body = response.read(most + 1)
+                if response.length or len(body) > most:
+                    connection.close()  # the rest would be taken for the next reply
+                body = checked(response.status, body, response.length, most)
         except HTTPException as error:
             connection.close()
             raise error if isinstance(error, OSError) else ConnectionError(str(error)) from error
@@ -62,10 +76,10 @@ class Session:
         self._idle = connection
         if self._closed:
             self.close()
-        return answer
+        return Response(response.status, {name.lower(): value for name, value in response.headers.items()}, body)
 
     def close(self) -> None:
-        """Close the connection; if another thread waits for a reply on it, as soon as the reply is there."""
+        """Close the connection. If another thread waits for a reply on it, the connection is closed after that reply."""
         self._closed = True
         idle, self._idle = self._idle, None
         if idle:
@@ -75,13 +89,55 @@ class Session:
         self.close()
 
 
+def limit(status: int, most: int) -> int:
+    """How many bytes the body of a reply with this status may have."""
+    return most if status == 200 else min(most, ERROR_BYTES)
+
+
+def checked(status: int, body: bytes, missing: int | None, most: int) -> bytes:
+    """The body, of which at most `most` + 1 bytes were read. `missing` counts the bytes of its Content-Length that were not.
+
+    The body of an error is cut. Raises TooLong for another body of more than `most` bytes, ConnectionError for an incomplete one.
+    """
+    if len(body) <= most and missing:
+        raise ConnectionError("the connection was closed before the end of the reply")
+    if len(body) > most and status == 200:
+        raise TooLong
+    return body[:most]
+
+
+class Reply(HTTPResponse):
+    """A reply that has to be complete when the time-out of its socket has passed once.
+
+    The socket's own time-out begins again with every byte. A server that sends a byte now and then, or one `100 Continue` after
+    the other, would occupy a thread for ever.
+    """
+
+    def __init__(self, sock: socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp = BufferedReader(_Deadline(self.fp, sock.gettimeout() or DAY))
+
+
+class _Deadline(RawIOBase):
+    def __init__(self, file: BufferedReader, seconds: float) -> None:
+        self._file, self._until = file, monotonic() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if monotonic() > self._until:
+            raise TimeoutError("the reply takes too long")
+        return self._file.readinto1(buffer)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 def _connect(connection: HTTPConnection, seconds: float) -> None:
     connection.timeout = seconds
     try:
         connection.connect()
     except TimeoutError as error:
         raise ConnectTimeout from error
-
-
-class ConnectTimeout(OSError):
-    """The connection was not accepted in time."""

@@ -1,6 +1,6 @@
-"""Vectors from an Ollama server, 0.2.6 or later: POST /api/embed with an array of texts.
+"""Vectors from an Ollama server of version 0.2.6 or later, by POST /api/embed with an array of texts.
 
-Requests, replies and errors are those of Ollama's server/routes.go and docs/api.md.
+The requests, replies and errors are those of server/routes.go and docs/api.md in Ollama's source.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from .base import QUERY, BaseEmbedder
 from .transport import STOP, Failure, Server
 
-KEEP_ALIVE = "30m"  # a Go duration; with Ollama's own 5 minutes every pause ends in a cold start
+KEEP_ALIVE = "30m"  # a Go duration; by default Ollama unloads a model after 5 minutes without a request
 
 
 class OllamaEmbedder(BaseEmbedder):
@@ -31,33 +31,43 @@ class OllamaEmbedder(BaseEmbedder):
         )
 
     def is_available(self) -> bool:
-        """Whether the server answers and has the model. Loads nothing."""
+        """Whether the server answers and has the model. Does not load the model."""
+        return self._listed() is not None
+
+    def fingerprint(self) -> str | None:
+        """The digest of the model: `ollama pull` may put another model in the place of one."""
+        listed = self._listed()
+        return str(listed["digest"]) if listed and listed.get("digest") else None
+
+    def _listed(self) -> dict[str, Any] | None:
+        """What the server's list says of the model; None, with the reason in `problem`, if it does not have the model."""
         self.problem = None
         try:
             reply = self._within(self.query_timeout, self._query_limit(), lambda: self._call("/api/tags", None, QUERY))
             if not isinstance(reply, dict) or not isinstance(reply.get("models"), list):
                 raise self._server.nonsense()
-            names = {_tagged(str(model.get("name"))) for model in reply["models"] if isinstance(model, dict)}
-            if _tagged(self.model) not in names:
+            models = {_tagged(str(model.get("name"))): model for model in reply["models"] if isinstance(model, dict)}
+            if _tagged(self.model) not in models:
                 raise self._missing()
         except Failure as failure:
             self._report(failure.reason)
-            return False
-        return True
+            return None
+        found: dict[str, Any] = models[_tagged(self.model)]
+        return found
 
     def _request(self, texts: list[str], role: str) -> Any:
-        # The server shall not cut texts, because it would not say so.
+        # With truncate=True the server would cut long texts without saying so.
         payload: dict[str, Any] = {"model": self.model, "input": texts, "truncate": False, "keep_alive": KEEP_ALIVE}
         if self.wanted_dims:
             payload["dimensions"] = self.wanted_dims
-        reply = self._call("/api/embed", payload, role)
+        reply = self._call("/api/embed", payload, role, len(texts))
         if not isinstance(reply, dict) or "embeddings" not in reply:
             raise self._server.nonsense()
         return reply["embeddings"]
 
     def _explain(self, status: int, words: str) -> Failure | None:
         if status == 404 and words.startswith("404 page not found"):
-            return Failure(STOP, f"upgrade Ollama: the one at {self._server.place} is from before 0.2.6")
+            return Failure(STOP, f"upgrade Ollama: the server at {self._server.place} is older than 0.2.6")
         if status == 404 and "not found" in words:
             return self._missing()
         if "not support embeddings" in words:
@@ -69,13 +79,13 @@ class OllamaEmbedder(BaseEmbedder):
 
 
 def _tagged(model: str) -> str:
-    """A model's name as Ollama compares it: with its tag, in lower case, without the default host and namespace."""
+    """A model's name in the form that Ollama compares: in lower case, with its tag, without the default host and namespace."""
     name = model.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
 def parse_ollama_host(value: str) -> str:
-    """The URL that an OLLAMA_HOST means to a client, by the rules of Ollama's envconfig.Host.
+    """The URL that a client asks for a value of OLLAMA_HOST, by the rules of the function Host in Ollama's envconfig/config.go.
 
     `box -> http://box:11434`, `https://box/ollama/ -> https://box:443/ollama`, `0.0.0.0 -> http://127.0.0.1:11434`
     """
@@ -92,7 +102,7 @@ def parse_ollama_host(value: str) -> str:
     if not (port.isdecimal() and int(port) <= 65535):
         port = default
     host = host.strip("[]") or "127.0.0.1"
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # where a server listens anywhere, a client goes here
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # a server listens on all addresses there, a client needs one
     if ":" in host:
         host = f"[{host}]"
     return f"{scheme}://{user}{at}{host}:{port}{slash}{path}".rstrip("/")

@@ -1,6 +1,7 @@
-"""Vectors from OpenAI, or from any server that speaks its /v1/embeddings: llama.cpp, LM Studio, vLLM, TEI.
+"""Vectors from OpenAI, or from any server that offers OpenAI's /v1/embeddings: llama.cpp, LM Studio, vLLM, TEI.
 
-Format: the `createEmbedding` operation of OpenAI's openapi.yaml. OpenAI takes 2,048 texts and 300,000 tokens a request.
+The format is that of the operation `createEmbedding` in OpenAI's openapi.yaml. OpenAI takes 2,048 texts and 300,000 tokens in a
+request.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ URL = "https://api.openai.com/v1"
 
 
 class OpenAIEmbedder(BaseEmbedder):
-    """The key is that of OPENAI_API_KEY; only OpenAI itself needs one. A URL without a path gets /v1."""
+    """The key is read from OPENAI_API_KEY; only OpenAI itself needs one. /v1 is added to a URL without a path."""
 
     provider = "openai"
     batch_bytes = 250_000
@@ -25,7 +26,7 @@ class OpenAIEmbedder(BaseEmbedder):
             self.base_url += "/v1"
         official = self.base_url == URL
         if official:
-            self.batch_size = 256  # for others stay at 32: TEI takes no more
+            self.batch_size = 256  # other servers get 32, the most that TEI takes
         name = "OpenAI" if official else "the embedding server"
         self._server = Server(name, self.base_url, "OPENAI_API_KEY", needs_key=official)
         self._names_dims = bool(self.wanted_dims)
@@ -35,10 +36,10 @@ class OpenAIEmbedder(BaseEmbedder):
         if self._names_dims:
             payload["dimensions"] = self.wanted_dims
         try:
-            reply = self._call("/embeddings", payload, role)
+            reply = self._call("/embeddings", payload, role, len(texts))
         except Failure as failure:
             if self._names_dims and ("dimensions" in failure.reason or "matryoshka" in failure.reason):
-                self._names_dims = False  # a model of one dimension, or a server that knows of no other
+                self._names_dims = False  # the model or the server offers one number of dimensions only
                 return self._request(texts, role)
             raise
         return by_index(reply, self._server)

@@ -1,6 +1,6 @@
-"""Prompt templates of models that distinguish queries from documents. Knows nothing of servers.
+"""Prompt templates of models that distinguish queries from documents. This module knows nothing of servers.
 
-The templates are those of the models' own cards. A model that is not listed takes its texts as they are.
+The templates are copied from the model cards. A model that is not listed gets its texts unchanged.
 """
 
 from ..errors import ConfigError
@@ -12,7 +12,7 @@ _PASSAGES = ("Represent this sentence for searching relevant passages: {text}", 
 _ARCTIC_2 = ("query: {text}", TEXT)
 _QWEN = ("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:{text}", TEXT)
 
-TEMPLATES = {  # a part of the model's name, in lower case; the first that fits counts
+TEMPLATES = {  # part of a model's name in lower case -> query's and document's template; the first match counts
     "nomic-embed-text": _NOMIC,
     "embeddinggemma": _GEMMA,
     "gemini-embedding-2": _GEMMA,
@@ -26,7 +26,7 @@ TEMPLATES = {  # a part of the model's name, in lower case; the first that fits 
 
 
 def templates(model: str) -> tuple[str, str]:
-    """The query's and the document's template of a model, whatever its tag, namespace or maker's prefix.
+    """The query's and the document's template of a model. Its tag, namespace and the prefix of its maker do not matter.
 
     `user/nomic-embed-text:v1.5 -> ("search_query: {text}", "search_document: {text}")`
     """
@@ -35,13 +35,16 @@ def templates(model: str) -> tuple[str, str]:
 
 
 def checked(template: str) -> str:
-    """The template itself. Raises ConfigError if it does not contain {text}."""
+    """The template, unchanged. Raises ConfigError if it does not contain {text}."""
     if TEXT not in template:
-        raise ConfigError(f"the prompt template {template!r} has no {TEXT} in it")
+        raise ConfigError(f"the prompt template {template!r} does not contain {TEXT}")
     return template
 
 
 def wants_lower_case(model: str) -> bool:
-    """Whether the model ignores capitals, but Ollama 0.13.1 to 0.24 turns words with capitals into unknown tokens."""
+    """Whether texts have to be lower-cased for the model, which does not distinguish capitals.
+
+    Ollama 0.13.1 to 0.24 turns each word with a capital into an unknown token for such models (ollama/ollama issue 13942).
+    """
     name = model.lower()
     return "nomic-embed-text" in name and "nomic-embed-text-v2" not in name

@@ -1,11 +1,11 @@
-"""What the rest of the program may ask of an embedder, and an adapter for embedders that offer less."""
+"""The methods and attributes of an embedder that the program uses, and an adapter for embedders that have fewer."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 
 class MinimalEmbedder(Protocol):
-    """The least that `HybridStore(embedder=...)` takes; see `Embedder` for what the methods do."""
+    """What an object for `HybridStore(embedder=...)` needs at least. `Embedder` describes the methods."""
 
     def embed(self, text: str) -> list[float]: ...
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]: ...
@@ -15,40 +15,46 @@ class MinimalEmbedder(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Texts to vectors of length 1; [] for a text that is blank or could not be embedded. Nothing raises."""
+    """Turns texts into vectors of length 1; a text that is blank or could not be embedded gets []. No method raises."""
 
     provider: str
     model: str
     query_prompt: str  # a template with {text}
     document_prompt: str
-    wanted_dims: int | None  # the number of dimensions asked for; None: as many as the model gives
-    is_final: bool  # whether a text that got no vector will never get one from this model
-    problem: str | None  # why the last call fell short
-    truncated: set[int]  # indexes of the texts of the last call that were cut to fit the model
+    wanted_dims: int | None  # the configured number of dimensions; None for as many as the model gives
+    is_final: bool  # whether a text without a vector will never get one from this model
+    problem: str | None  # why the last call did not embed every text; None if it did
+    truncated: set[int]  # indexes of the last call's texts that were too long for the model and were cut
 
     def embed(self, text: str) -> list[float]:
         """The vector of a query."""
 
     def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
-        """The vectors of documents, in their order. A request may take `seconds`, or as long as the embedder's own time-out."""
+        """The vectors of documents, in the order of the texts.
+
+        Each request may take `seconds`; if that is None, the embedder's own time-out applies.
+        """
 
     def dims(self) -> int:
-        """How many numbers a vector has; 0 if that is not known."""
+        """The number of dimensions of a vector; 0 if it is not known."""
 
     def is_available(self) -> bool:
         """Whether a text can be embedded now."""
 
+    def fingerprint(self) -> str | None:
+        """What tells the model from another one of the same name; None if that is not known. May ask the server."""
+
     def close(self) -> None:
-        """Give up connections; the next call makes new ones."""
+        """Close connections; the next call opens new ones."""
 
 
 def complete(embedder: MinimalEmbedder) -> Embedder:
-    """The embedder itself if it has everything the protocol declares, else wrapped so that it has."""
+    """The embedder itself if it has everything that `Embedder` declares, else an adapter that adds the rest."""
     return embedder if isinstance(embedder, Embedder) else _Completed(embedder)
 
 
 class _Completed:
-    """A user's own embedder, with defaults for what it does not have. It keeps its own time-outs."""
+    """A user's own embedder, with defaults for what it lacks. `seconds` is ignored: the embedder has its own time-outs."""
 
     def __init__(self, embedder: Any) -> None:
         self._embedder = embedder
@@ -78,6 +84,9 @@ class _Completed:
         available = bool(self._embedder.is_available())
         self._note()
         return available
+
+    def fingerprint(self) -> str | None:
+        return None
 
     def close(self) -> None:
         getattr(self._embedder, "close", lambda: None)()

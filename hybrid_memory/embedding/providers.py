@@ -1,6 +1,6 @@
-"""The embedding providers, and which of them the settings choose. A new provider is a module and a row in TABLE.
+"""The embedding providers, and which of them the settings choose.
 
-Its name also goes into `config.PROVIDERS`. Modules are imported only when chosen.
+A new provider is a module here, a row in TABLE and a name in `config.PROVIDERS`. A module is imported when it is chosen.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ OPTIONS = ("model", "cache_size", "dims", "query_prompt", "document_prompt", "qu
 
 
 class Provider(NamedTuple):
-    """Where a provider's embedder is, and which config keys it takes; `url_key` is the one that holds its URL."""
+    """The module and class of a provider's embedder, and the config keys it takes; `url_key` is the key of its URL."""
 
     module: str
     embedder: str
@@ -35,11 +35,12 @@ TABLE = {
 
 
 def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder | None":
-    """The embedder that the settings name; None for the provider "none".
+    """The embedder that the settings choose; None for the provider "none".
 
-    `identity` is that of the store's embeddings. The provider "auto" stays with its provider, and with its model unless the
-    settings choose another; it gives None if that provider is remote, because a remote one has to be named. For a store
-    without embeddings it is Ollama if that answers and has the model, else the built-in embedder.
+    `identity` is the identity of the store's embeddings, or None if it has none. The provider "auto" keeps the provider of that
+    identity, and its model unless the settings name another one. If that provider is remote, "auto" gives None, because only a
+    user may choose a remote one. For a store without embeddings, "auto" takes Ollama if that answers and has the model, else the
+    built-in embedder.
     """
     provider, changes = settings["provider"], {}
     if provider == "none":

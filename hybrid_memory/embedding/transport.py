@@ -1,7 +1,8 @@
 """One HTTP request to an embedding server, and what a failure means. Knows nothing of vectors.
 
-A reply is judged by its words before its status: Ollama answers 400 to a text that is too long and also when its runner has
-just crashed. `requests` is imported only when something listens, so that a server that is down costs no time.
+A reply is judged by its words before its status: Ollama answers 400 to a text that is too long, and also when its runner has
+just crashed. A plain HTTP server on this machine is asked by loopback.py, every other one by remote.py, which needs `requests`;
+each is imported at the first call.
 """
 
 import json
@@ -13,20 +14,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import requests
 
-    from . import loopback
+    from . import loopback, remote
 
 CONNECT_TIMEOUT = 3.0  # seconds
 NO_ANSWER = f"no answer within {CONNECT_TIMEOUT:g} s"
-REST = 30.0  # seconds for which a server that kept us waiting in vain is left alone
-SAID = 200  # characters of a server's own words that are worth repeating
+REST = 30.0  # seconds for which a server that did not answer in time is not asked again
+SAID = 200  # characters of a server's own message that are worth repeating
+REPLY_BYTES = 1_000_000  # of a reply without vectors: a list of 2,000 models
+TEXT_BYTES = 200_000  # of a reply for each text: 8,192 dimensions, twice those of today's largest models, of 24 characters
 
-STOP = "stop"  # nothing will work: no server, no model, no key
-BUSY = "busy"  # nothing works now, all may work later: a rate limit, a restart
-RETRY = "retry"  # the server stumbled, or a text makes it stumble
-LONG = "long"  # a text, or all of them together, is too long
-TEXT = "text"  # the server will not take this text
+# The kinds of a failure.
+STOP = "stop"  # no request will work: there is no server, no model or no key
+BUSY = "busy"  # no request works now, but later ones may: a rate limit, a restart
+RETRY = "retry"  # the server failed; it may be by chance, or because of a text
+LONG = "long"  # a text is too long, or all texts together are
+TEXT = "text"  # the server refuses a text
 
-# What servers say, searched without regard to case; compiled when first needed.
+# Patterns of what servers say, searched without regard to case and compiled at the first use.
 TOO_LONG = (
     r"exceed\w* .*(context|tokens)|maximum context|context length|too large|too long|too many tokens"
     r"|must have less than|tokens per (request|submitted batch)|payload size exceeds"
@@ -41,7 +45,11 @@ RETRY_IN = r"retry in ([0-9.]+) ?s"
 
 
 class Failure(Exception):
-    """Why there is no answer: one of the kinds above, the reason in one line, and for how many seconds not to ask again."""
+    """Why a request has no usable reply.
+
+    `kind` is one of the kinds above, `reason` one line for the user, and `wait` the number of seconds during which the server
+    should not be asked again.
+    """
 
     def __init__(self, kind: str, reason: str, wait: float = 0.0) -> None:
         super().__init__(reason)
@@ -49,10 +57,10 @@ class Failure(Exception):
 
 
 class Server:
-    """An embedding server by its URL. Its key is read from an environment variable; it is sent only there and never shown.
+    """An embedding server at a URL. Its key is read from an environment variable, is sent to this server only and never shown.
 
-    `explain(status, words)` may know better than this module what a reply other than 200 means. `hint` follows "cannot
-    connect" in messages. `key_header` is the name of the header and what stands before the key.
+    `explain(status, words)` is asked first what a reply means whose status is not 200; it returns None if it does not know.
+    `hint` follows "cannot connect" in messages. `key_header` is the name of the key's header, and the text in front of the key.
     """
 
     def __init__(
@@ -68,33 +76,33 @@ class Server:
     ) -> None:
         scheme, _, rest = url.partition("://")
         netloc, slash, path = rest.partition("/")
-        self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"  # fit to be shown: without a password
+        self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"  # for messages: without a password
         self.name = f"{name} at {self.place}"
         self._url, self._explain = url, explain
         self._hint = hint or ("is this machine online?" if needs_key else "is it running?")
         self._key_variable, self._needs_key, self._key_header = key_variable, needs_key, key_header
         self._key = ""
-        self._session: requests.Session | loopback.Session | None = None
+        self._session: remote.Session | loopback.Session | None = None
         self._answered = False
 
-    def call(self, path: str, payload: object = None, *, silence: float, patient: bool = False) -> Any:
-        """The JSON of the reply to a POST, or to a GET if there is no payload. Raises Failure.
+    def call(self, path: str, payload: object = None, *, silence: float, texts: int = 0, patient: bool = False) -> Any:
+        """The JSON of the reply to a POST of the payload as JSON, or to a GET if the payload is None. Raises Failure.
 
-        `silence` is how many seconds without a byte are too many. If `patient`, a refused connection to a server that
-        has answered before counts as a restart.
+        `silence` is how many seconds may pass without a byte, and until the end of the reply. `texts` is the number of vectors
+        in the reply, which limits its size. If `patient`, a refused connection to a server that has answered before is a restart.
         """
         method, body = ("GET", None) if payload is None else ("POST", json.dumps(payload).encode())
-        session = self._session = self._session or self._connect()
         try:
+            session = self._session = self._session or self._connect()
             response = session.request(
                 method,
                 self._url + path,
                 data=body,
                 headers={"Content-Type": "application/json"},
                 timeout=(CONNECT_TIMEOUT, silence),
-                allow_redirects=False,
+                most=REPLY_BYTES + texts * TEXT_BYTES,
             )
-        except (OSError, ValueError) as error:  # requests' errors are OSErrors; of a strange URL, ValueErrors too
+        except (OSError, ValueError) as error:  # those of requests are OSErrors; a strange URL gives ValueErrors, too
             raise self._unreached(error, patient and self._answered) from error
         if response.status_code != 200:
             raise self._refused(response)
@@ -105,36 +113,31 @@ class Server:
             raise self.nonsense() from error
 
     def nonsense(self) -> Failure:
-        """The failure for a reply of status 200 that does not hold the expected JSON."""
+        """The failure for a reply of status 200 without the expected JSON."""
         kind = self.name.partition(" at ")[0]
         return Failure(STOP, f"{self.place} answers, but not as {kind} does; is the URL right?")
 
     def close(self) -> None:
-        """Close idle connections; the next call opens a new one. A call in another thread is left to end by itself."""
+        """Close idle connections; the next call opens a new one. A call in another thread is not interrupted."""
         session, self._session, self._answered = self._session, None, False
         if session:
             session.close()
 
-    def _connect(self) -> "requests.Session | loopback.Session":
+    def _connect(self) -> "remote.Session | loopback.Session":
         self._key = os.environ.get(self._key_variable, "").strip()
         if self._needs_key and not self._key:
             raise Failure(STOP, f"{self._key_variable} is not set; export it, or choose another provider")
         if not (self._key.isascii() and self._key.isprintable()):
             raise Failure(STOP, f"{self._key_variable} holds characters that cannot be part of a key")
         host, port = _address(self.place)
-        here = host in ("localhost", "::1") or host.startswith("127.")
-        if here and self.place.startswith("http://"):
+        if (here := _is_plainly_local(host)) and self.place.startswith("http://"):
             from . import loopback
 
             signed = {self._key_header[0]: self._key_header[1] + self._key} if self._key else {}
             return loopback.Session(self._url, host, port, signed)
-        import requests
+        from . import remote
 
-        session = requests.Session()
-        session.trust_env = not here  # a proxy has no business between a machine and itself
-        if self._key:
-            session.auth = self._sign  # a plain header would be overridden by a ~/.netrc
-        return session
+        return remote.Session(self._url, host, self._sign if self._key else None, direct=here)
 
     def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":
         header, scheme = self._key_header
@@ -154,20 +157,22 @@ class Server:
         if isinstance(error, exceptions.SSLError):
             return Failure(STOP, f"{self.name} has a certificate that is not trusted, or does not speak https")
         if isinstance(error, exceptions.ProxyError):
-            return Failure(STOP, f"the proxy of HTTPS_PROXY or HTTP_PROXY does not lead to {self.name}; use NO_PROXY")
+            return Failure(STOP, f"the proxy of HTTPS_PROXY or HTTP_PROXY does not lead to {self.name}; NO_PROXY can exclude it")
         if isinstance(error, exceptions.ConnectTimeout):
             return self._down(NO_ANSWER, wait=REST)
         if isinstance(reason, NewConnectionError):
             if "refused" in str(reason):
                 return self._down("connection refused", BUSY if may_restart else STOP)
-            return self._down("no such host" if "resol" in str(reason).lower() else "no way there")
+            return self._down("no such host" if "resol" in str(reason).lower() else "no route to it")
         if isinstance(error, exceptions.ConnectionError | exceptions.ChunkedEncodingError):
             return Failure(RETRY, f"{self.name} broke off the connection")
-        return Failure(STOP, f"{self.place} is not an address that can be asked ({type(error).__name__})")
+        return Failure(STOP, f"{self.place} is not a usable address ({type(error).__name__})")
 
     def _unreached_here(self, error: Exception, may_restart: bool) -> Failure:
         from . import loopback
 
+        if isinstance(error, loopback.TooLong):
+            return Failure(STOP, f"{self.name} sent a reply that is too long to be embeddings; is the URL right?")
         if isinstance(error, loopback.ConnectTimeout):
             return self._down(NO_ANSWER, wait=REST)
         if isinstance(error, ConnectionRefusedError):
@@ -176,18 +181,18 @@ class Server:
             return Failure(RETRY, f"{self.name} broke off the connection")
         return self._down(str(error))
 
-    def _refused(self, response: "requests.Response | loopback.Response") -> Failure:
+    def _refused(self, response: "loopback.Response") -> Failure:
         status = response.status_code
         words = self._words(response.content)
         said = f"{self.name} answered {status}" + (f": {words}" if words else "")
         if 300 <= status < 400:
-            target = response.headers.get("Location", "elsewhere").partition("?")[0].rpartition("@")[2]
-            return Failure(STOP, f"{self.place} redirects to {_tidy(target)}; that is not followed: name the final URL")
+            target = response.headers.get("location", "elsewhere").partition("?")[0].rpartition("@")[2]
+            return Failure(STOP, f"{self.place} redirects to {_tidy(target)}, which is not followed; set the final URL")
         if failure := self._explain(status, words):
             return failure
         if status == 429:
             kind = STOP if b"insufficient_quota" in response.content else BUSY
-            return Failure(kind, said, _wait(response.headers.get("Retry-After", ""), words))
+            return Failure(kind, said, _wait(response.headers.get("retry-after", ""), words))
         if status == 401 or (status < 500 and _found(KEY_REFUSED, words)):
             return Failure(STOP, f"{self.name} refused the key; is {self._key_variable} right?")
         if status == 413 or _found(TOO_LONG, words):
@@ -201,7 +206,7 @@ class Server:
         return Failure(TEXT, said)
 
     def _words(self, body: bytes) -> str:
-        """The message in a reply of any shape, in one line without control characters."""
+        """The message in the body of an error of any form, in one line without control characters."""
         text = body.decode("utf-8", "replace")
         try:
             reply = json.loads(text)
@@ -218,9 +223,9 @@ class Server:
 
 
 def within(seconds: float, work: Callable[[], Any]) -> Any:
-    """What `work` returns or raises. If it takes longer, raises TimeoutError; its thread then ends by itself.
+    """What `work` returns or raises. Raises TimeoutError if that takes more than `seconds`; the work then goes on in its thread.
 
-    A socket's own time-out starts again with every byte and does not cover the look-up of a host name.
+    A socket's own time-out begins again with every byte, and does not include the look-up of a host name.
     """
     from threading import Thread
 
@@ -251,7 +256,7 @@ def _found(pattern: str, words: str) -> re.Match[str] | None:
 
 
 def _wait(retry_after: str, words: str) -> float:
-    """Seconds that a server asks us to wait; 0 if it does not say so in seconds."""
+    """The seconds that a server asks to wait, in its header Retry-After or in its message; 0 if it names none."""
     found = _found(RETRY_IN, words)
     try:
         seconds = float(retry_after or (found.group(1) if found else 0))
@@ -260,11 +265,17 @@ def _wait(retry_after: str, words: str) -> float:
     return seconds if 0.0 <= seconds < 86400.0 else 0.0
 
 
+def _is_plainly_local(host: str) -> bool:
+    """Whether the spelling alone shows that a host is this machine; remote.py knows more spellings."""
+    digits = host.replace(".", "")
+    return host in ("localhost", "::1", "0.0.0.0") or (host.startswith("127.") and digits.isascii() and digits.isdecimal())
+
+
 def _address(url: str) -> tuple[str, int]:
-    """`https://[::1]/v1 -> ("::1", 443)`"""
+    """The host and port of a URL: `https://[::1]/v1 -> ("::1", 443)`. A dot at the end of the host is left out."""
     scheme, _, rest = url.partition("://")
     netloc = rest.partition("/")[0]
     host, colon, port = netloc.rpartition(":")
     if not colon or "]" in port:
         host, port = netloc, ""
-    return host.strip("[]").lower(), int(port) if port.isdecimal() else 443 if scheme == "https" else 80
+    return host.strip("[]").lower().rstrip("."), int(port) if port.isdecimal() else 443 if scheme == "https" else 80

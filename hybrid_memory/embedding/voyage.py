@@ -1,4 +1,4 @@
-"""Vectors from Voyage AI. Format: docs.voyageai.com/reference/embeddings-api; the server writes the prompts itself."""
+"""Vectors from Voyage AI, whose server adds the prompts itself. Format: docs.voyageai.com/reference/embeddings-api."""
 
 from typing import Any
 
@@ -7,7 +7,10 @@ from .transport import Server
 
 
 class VoyageEmbedder(BaseEmbedder):
-    """The key is that of VOYAGE_API_KEY. A request takes 1,000 texts, once 128, and 120,000 tokens of large models."""
+    """The key is read from VOYAGE_API_KEY.
+
+    The API takes 1,000 texts in a request (128 in earlier versions), and 120,000 tokens for the large models.
+    """
 
     provider = "voyage"
     batch_size = 128
@@ -28,4 +31,4 @@ class VoyageEmbedder(BaseEmbedder):
         payload: dict[str, Any] = {"model": self.model, "input": texts, "input_type": role, "truncation": False}
         if self.wanted_dims:
             payload["output_dimension"] = self.wanted_dims
-        return by_index(self._call("/embeddings", payload, role), self._server)
+        return by_index(self._call("/embeddings", payload, role, len(texts)), self._server)

@@ -57,4 +57,6 @@ def _delete(storage: Storage, documents: Sequence[StoredDocument], forgotten: It
     folders = [source.path for source in storage.sources.all()]
     coming_back = (path for path in paths if path and any(is_in(path, top) for top in folders) and os.path.exists(path))
     chunks = storage.documents.remove(*(document.doc_id for document in documents))
+    if documents:
+        storage.documents.purge()
     return Deleted(len(documents), chunks, next(coming_back, None))

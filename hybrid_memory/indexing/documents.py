@@ -5,7 +5,7 @@ from ..embedding.identity import MISFIT
 from ..embedding.protocol import Embedder
 from ..errors import SourceError
 from ..storage.protocol import Storage
-from .embedding import accepts, mark_unembeddable, new_vectors
+from .embedding import Made, accepts, mark_unembeddable, new_vectors
 
 
 def put_text(storage: Storage, embedder: Embedder | None, prepared: Prepared) -> list[str]:
@@ -13,17 +13,15 @@ def put_text(storage: Storage, embedder: Embedder | None, prepared: Prepared) ->
 
     Raises SourceError for the id of a document that came from a file, which would no longer be searched.
     """
-    vectors, problem = new_vectors(storage, embedder, prepared.texts) if embedder else ({}, None)
-    problems = [problem] if problem else []
+    made = new_vectors(storage, embedder, prepared.texts) if embedder else Made({}, [], None)
+    problems = [made.problem] if made.problem else []
     doc_id = prepared.row["doc_id"]
     with storage.transaction():
         known = storage.documents.get(doc_id)
         if known and known.path:
             raise SourceError(f"{doc_id!r} is the document of {known.path}; write to that file, or give the text another id")
-        if embedder and not accepts(storage, embedder, vectors):
-            problems.append(MISFIT)
-            vectors = {}
-        storage.documents.put(prepared, vectors)
+        fits = embedder is None or accepts(storage, embedder, made.vectors)
+        storage.documents.put(prepared, made.vectors if fits else {})
         if embedder:
-            mark_unembeddable(storage, embedder, prepared.texts)
-    return problems
+            mark_unembeddable(storage, embedder, made.without)
+    return problems if fits else [*problems, MISFIT]

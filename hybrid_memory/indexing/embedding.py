@@ -1,10 +1,10 @@
 """Give chunks their embeddings: those of one document, those that are pending, or all anew by another model."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..embedding.identity import MISFIT, conflict, identity_of
+from ..embedding.identity import EMBEDDED_ANEW, MISFIT, NOT_MIXED, OTHER_DIMENSIONS, conflict, identity_of
 from ..embedding.protocol import Embedder
 from ..storage.protocol import Storage
 from ..storage.rows import Vectors
@@ -22,41 +22,60 @@ class Embedded(NamedTuple):
     problems: list[str]
 
 
-def new_vectors(
-    storage: Storage, embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None
-) -> tuple[Vectors, str | None]:
-    """Vectors, by content hash, of the texts that the store has no embedding of; and what went wrong."""
+class Made(NamedTuple):
+    """What a model gave for texts that the store has no embedding of."""
+
+    vectors: Vectors
+    without: list[bytes]  # content hashes of the texts that the model was asked about and gave no vector for
+    problem: str | None
+
+
+def new_vectors(storage: Storage, embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None) -> Made:
+    """Ask the model about the texts (by content hash) that the store has no embedding of."""
     known = storage.embeddings.known(texts)
     missing = {content_hash: text for content_hash, text in texts.items() if content_hash not in known}
     if not missing:
-        return {}, None
+        return Made({}, [], None)
     if problem := conflict(storage.embeddings.identity(), embedder):
-        return {}, problem
+        return Made({}, [], problem)
     vectors = embedder.embed_batch(list(missing.values()), seconds=seconds)
     found = {
         content_hash: (encode_embedding(vector), number in embedder.truncated)
         for number, (content_hash, vector) in enumerate(zip(missing, vectors, strict=True))
         if vector
     }
-    return found, embedder.problem
+    return Made(found, [content_hash for content_hash in missing if content_hash not in found], embedder.problem)
 
 
-def accepts(storage: Storage, embedder: Embedder, vectors: Vectors) -> bool:
-    """Whether these vectors of the embedder fit the store, inside a transaction. The first ones give it its identity."""
+def accepts(storage: Storage, embedder: Embedder, vectors: Vectors, fingerprint: str | None = None) -> bool:
+    """Whether these vectors of the embedder fit the store, inside a transaction. The first ones give it its identity.
+
+    `fingerprint` is the embedder's, if it is known; an older store that has none takes it over.
+    """
     if not vectors:
         return True
-    dims = len(next(iter(vectors.values()))[0]) // FLOAT_BYTES
+    if not _fits(storage, embedder, vectors):
+        return False
     theirs = storage.embeddings.identity()
-    if theirs is None:
-        storage.embeddings.set_identity(identity_of(embedder) | {"dims": dims})
-        return True
-    return conflict(theirs, embedder) is None and theirs["dims"] == dims
+    if not theirs or (fingerprint and "fingerprint" not in theirs):
+        identity = identity_of(embedder) | {"dims": _dims(vectors)}
+        storage.embeddings.set_identity(identity | ({"fingerprint": fingerprint} if fingerprint else {}))
+    return True
 
 
-def mark_unembeddable(storage: Storage, embedder: Embedder, hashes: Iterable[bytes]) -> None:
-    """Mark the texts that this model can never embed, if it is one of which that is known. Inside a transaction."""
+def _fits(storage: Storage, embedder: Embedder, vectors: Vectors) -> bool:
+    theirs = storage.embeddings.identity()
+    return not vectors or not theirs or (conflict(theirs, embedder) is None and theirs["dims"] == _dims(vectors))
+
+
+def _dims(vectors: Vectors) -> int:
+    return len(next(iter(vectors.values()))[0]) // FLOAT_BYTES
+
+
+def mark_unembeddable(storage: Storage, embedder: Embedder, without: Sequence[bytes]) -> None:
+    """Mark texts that the model gave no vector for, if it is one that never will. Inside a transaction."""
     if embedder.is_final and not conflict(storage.embeddings.identity(), embedder):
-        storage.embeddings.mark_unembeddable(hashes)
+        storage.embeddings.mark_unembeddable(without)
 
 
 def embed_pending(
@@ -68,37 +87,55 @@ def embed_pending(
     """Embed the chunks that have no embedding, the newest first, in batches that are committed one by one.
 
     After `seconds`, if given, the rest stays pending. Embeddings of another identity are discarded as soon as the embedder has
-    made its first vector. `progress` is called with the number of chunks of each batch. Without an embedder nothing happens.
+    made its first vector, but not by a call that has only seconds. `progress` is called with the number of chunks of each
+    batch. Without an embedder nothing happens.
     """
     if embedder is None:
         return Embedded(0, [])
     ready, problem = switch_model(storage, embedder)
     count, before = 0, NEWEST
     problems = [problem] if problem else []
-    if not ready:
+    if not ready or not storage.embeddings.pending(before, 1, tried=not embedder.is_final):
         return Embedded(0, problems)
+    fingerprint = embedder.fingerprint()
+    if _is_another(storage, fingerprint):
+        if seconds is not None:
+            return Embedded(0, [NOT_MIXED])
+        switch_model(storage, embedder, always=True)
+        problems.append(EMBEDDED_ANEW)
     size, deadline = BATCH if seconds is None else SMALL_BATCH, time.monotonic() + (seconds or 0)
     while batch := storage.embeddings.pending(before, size, tried=not embedder.is_final):
         left = None if seconds is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             break
         texts = {chunk.content_hash: chunk.text for chunk in batch}
-        made, problem = new_vectors(storage, embedder, texts, left)
-        problems += [problem] if problem and problem not in problems else []
-        vectors = {**storage.embeddings.known(texts), **made}
+        made = new_vectors(storage, embedder, texts, left)
+        problems += [made.problem] if made.problem and made.problem not in problems else []
+        if not _fits(storage, embedder, made.vectors) and seconds is None and OTHER_DIMENSIONS not in problems:
+            switch_model(storage, embedder, always=True)
+            problems.append(OTHER_DIMENSIONS)
+            before = NEWEST
+            continue
+        vectors = {**storage.embeddings.known(texts), **made.vectors}
         if not vectors and not embedder.is_final:
             break  # a server that embeds none of so many is down, or has another model
         with storage.transaction():
-            if not accepts(storage, embedder, vectors):
+            if not accepts(storage, embedder, vectors, fingerprint):
                 return Embedded(count, [*problems, MISFIT])
             chunks = storage.embeddings.still_pending(batch)
             found = [(chunk.id, *vectors[chunk.content_hash]) for chunk in chunks if chunk.content_hash in vectors]
             storage.embeddings.put(found)
-            mark_unembeddable(storage, embedder, texts)
+            mark_unembeddable(storage, embedder, made.without)
         count += len(found)
         before = batch[-1].id
         progress(len(batch))
     return Embedded(count, problems)
+
+
+def _is_another(storage: Storage, fingerprint: str | None) -> bool:
+    """Whether the store's embeddings were made by another model of the same name."""
+    theirs = (storage.embeddings.identity() or {}).get("fingerprint")
+    return bool(theirs and fingerprint and theirs != fingerprint)
 
 
 def embed_all(storage: Storage, embedder: Embedder, progress: Callable[[int], None]) -> Embedded:

@@ -52,6 +52,9 @@ class Documents(Protocol):
     def remove(self, *doc_ids: str) -> int:
         """Remove documents. Gives the number of their chunks."""
 
+    def purge(self) -> None:
+        """Rewrite what still holds words of removed documents. Takes time in proportion to the store."""
+
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         """Note the new time of a file whose content is what it was."""
 
@@ -119,7 +122,7 @@ class Embeddings(Protocol):
         """Give chunks their embeddings: (chunks.id, embedding, whether the text was cut to fit the model)."""
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
-        """Mark the texts that have no embedding as ones that the model can never embed."""
+        """Mark texts, by content hash, as ones that the model can never embed."""
 
     def discard_all(self) -> None:
         """Give up all embeddings, their identity and all marks."""
@@ -265,8 +268,8 @@ class Storage(Protocol):
     def query_cache(self, size: int) -> QueryCache:
         """The embeddings of the `size` queries used last."""
 
-    def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[str]:
-        """The chunks of the documents that fulfil the filters, under a name. Raises ValueError for a bad date."""
+    def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[str | None]:
+        """The chunks of the documents that fulfil the filters, under a name; None if all do. Raises ValueError for a bad date."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing is written. Waits for other writers, and raises StoreError if that takes too long."""

@@ -1,1 +1,1 @@
-"""What people and programs talk to: arguments, requests, output formats, MCP."""
+"""The ways in for people and programs: arguments, requests, output formats, MCP."""

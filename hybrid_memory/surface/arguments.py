@@ -1,4 +1,4 @@
-"""The commands and options of the command line, and their help. Prints nothing but help and usage errors."""
+"""The commands and options of the command line, and their help. Prints only help and usage errors."""
 
 import argparse
 import sys
@@ -6,20 +6,22 @@ from typing import Any, NoReturn
 
 from .. import __version__, config
 from ..search.hit import MODES
+from ..text.characters import storable_name
+from .streams import output, tell
 
 EPILOG = """\
 exit status:
-  0    answered, if only by an empty list
-  1    a failure that the message on stderr explains
+  0    the command answered; the answer may be an empty list
+  1    the command failed; a line on stderr says why
   2    wrong usage
   130  interrupted
 
-The one JSON document of the answer goes to stdout, everything else to stderr.
+The answer is one JSON document on stdout. Everything else goes to stderr.
 """
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
 
-MOST = 10**9  # the largest count that is taken: SQLite has no number over 2**63
+MOST = 10**9  # a larger count means the same, and SQLite has no number above 2**63
 
 SETTINGS = {  # option -> config key
     "db": "db_path",
@@ -34,30 +36,35 @@ SETTINGS = {  # option -> config key
 
 
 class Parser(argparse.ArgumentParser):
+    """Prints a usage error as one line. It suggests only options of the command that was given."""
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if any("\0" in text for text in args or ()):
+            self.error("an argument contains a NUL character")
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:  # of this command, whose parser knows its options
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments: -"):
             from difflib import get_close_matches
 
-            meant = get_close_matches(message.split()[2].partition("=")[0], _flags(self), 1)
+            flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
+            meant = get_close_matches(message.split()[2].partition("=")[0], flags, 1, cutoff=0.75)
             message += f"; did you mean {meant[0]}?" if meant else ""
             message += "; a query that begins with - is written --query=-x, or after --"
         if message.startswith("argument --half-life"):
-            message += "; write --half-life=30, or put it behind the query"
-        print(f"hybrid-memory: {message} (see {self.prog} --help)", file=sys.stderr)
+            message += "; write --half-life=30, or put it after the query"
+        tell(f"{message} (see {self.prog} --help)")
         sys.exit(2)
 
-
-def _flags(parser: argparse.ArgumentParser) -> set[str]:
-    """Every option, those of commands included."""
-    found = set()
-    for action in parser._actions:
-        found |= {flag for flag in action.option_strings if flag.startswith("--")}
-        if isinstance(action, argparse._SubParsersAction):
-            found = found.union(*map(_flags, action.choices.values()))
-    return found
+    def _print_message(self, message: str, file: Any = None) -> None:
+        with output() as stream:
+            stream.write(message)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -68,10 +75,10 @@ def build_parser() -> argparse.ArgumentParser:
 
     def command(name: str, about: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=about, description=about)
-        _add_global_options(sub, argparse.SUPPRESS)  # or its defaults would undo what stands before the command
+        _add_global_options(sub, argparse.SUPPRESS)  # its defaults would replace the options that stand before the command
         return sub
 
-    store = command("store", "Put a text into the memory, in place of the one with the same id.")
+    store = command("store", "Put a text into the memory. It replaces the text with the same id.")
     store.add_argument("--doc-id", type=_given, required=True, metavar="ID")
     text = store.add_mutually_exclusive_group(required=True)
     text.add_argument("--text", metavar="TEXT")
@@ -80,15 +87,17 @@ def build_parser() -> argparse.ArgumentParser:
 
     search = command("search", "Find the chunks that answer a query, best first.")
     search.add_argument("words", nargs="*", metavar="QUERY")
-    search.add_argument("--query", metavar="QUERY", help="the query; write --query=--maxfail for one that begins with -")
+    search.add_argument("--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail")
     search.add_argument("--limit", type=_positive, default=10, metavar="N", help="how many results (default: 10)")
     search.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
-    search.add_argument("--context", type=_count, default=0, metavar="N", help="add as many chunks before and after each result")
-    search.add_argument("--per-doc", type=_positive, metavar="N", help="at most so many results of one document")
+    search.add_argument("--context", type=_count, default=0, metavar="N", help="add N chunks before and N after each result")
+    search.add_argument("--per-doc", type=_positive, metavar="N", help="at most N results from one document")
     _add_filters(search)
-    search.add_argument("--min-score", type=_share, default=0.0, metavar="S", help="leave out what scores less, 0 to 1")
     search.add_argument(
-        "--min-confidence", type=_share, default=0.0, metavar="C", help="leave out what is less sure to answer, 0 to 1"
+        "--min-score", type=_share, default=0.0, metavar="S", help="leave out results with a lower score (0 to 1)"
+    )
+    search.add_argument(
+        "--min-confidence", type=_share, default=0.0, metavar="C", help="leave out results with a lower confidence (0 to 1)"
     )
     search.add_argument(
         "--half-life",
@@ -96,84 +105,122 @@ def build_parser() -> argparse.ArgumentParser:
         nargs="?",
         const=30.0,
         metavar="DAYS",
-        help="halve the scores of dated documents with every so many days of age (default: 30 if given, else never)",
+        help="halve the score of a dated document for every DAYS days of its age (default: never; 30 if DAYS is left out)",
     )
-    search.add_argument("--explain", action="store_true", help="say what each score is made of, and how long each stage took")
-    search.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the index")
+    search.add_argument("--explain", action="store_true", help="show how each score was computed, and how long each stage took")
+    search.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the vector index")
     search.add_argument(
-        "--fts-syntax", action="store_true", help="QUERY is FTS5's: prefix*, NEAR(a b, 5), a NOT b, heading: word"
+        "--fts-syntax", action="store_true", help="QUERY has the syntax of FTS5: prefix*, NEAR(a b, 5), a NOT b, heading: word"
     )
-    search.add_argument("--refresh", action="store_true", help="take in what changed in the ingested folders first")
+    search.add_argument("--refresh", action="store_true", help="first read what has changed in the ingested folders")
     search.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
     search.add_argument("--json", action="store_const", dest="format", const="json", help="short for --format json")
 
-    get = command("get", "Read an indexed document, or lines of it, as its file is now.")
-    get.add_argument("target", metavar="TARGET", help="a citation (notes/a.md#L12-L30), a document's id, its end, or a path")
-    get.add_argument("--max-lines", type=_positive, default=200, metavar="N", help="of one answer (default: 200)")
-    get.add_argument("--max-chars", type=_positive, default=20_000, metavar="N", help="of one answer (default: 20000)")
-    get.add_argument("--json", action="store_true", help="JSON even on a terminal")
+    get = command("get", "Read an indexed document, or some of its lines, as its file is now.")
+    get.add_argument(
+        "target", metavar="TARGET", help="a citation (notes/a.md#L12-L30), the id of a document, the end of an id, or a path"
+    )
+    get.add_argument("--max-lines", type=_positive, default=200, metavar="N", help="at most N lines (default: 200)")
+    get.add_argument("--max-chars", type=_positive, default=20_000, metavar="N", help="at most N characters (default: 20000)")
+    get.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
-    listing = command("list", "List the documents, newest date first.")
+    listing = command("list", "List the documents, those with the newest date first.")
     _add_filters(listing)
     listing.add_argument("--limit", type=_positive, default=100, metavar="N", help="how many documents (default: 100)")
-    listing.add_argument("--json", action="store_true", help="JSON even on a terminal")
+    listing.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
-    ingest = command("ingest", "Make the memory mirror a folder of files.")
+    ingest = command("ingest", "Make the memory a mirror of a folder of files.")
     ingest.add_argument("--path", action="append", required=True, metavar="DIR", help="a folder or file; may be repeated")
-    ingest.add_argument("--pattern", action="append", metavar="GLOB", help="file names to take; may be repeated (default: *.md)")
     ingest.add_argument(
-        "--exclude", action="append", default=[], metavar="GLOB", help="names or paths below DIR to leave out; may be repeated"
+        "--pattern", action="append", metavar="GLOB", help="names of the files to read; may be repeated (default: *.md)"
     )
-    ingest.add_argument("--incremental", action="store_true", help="do not read files whose time and size are as before")
     ingest.add_argument(
-        "--collection", metavar="NAME", help="what ids begin with (default: the folder's name; sessions for *.jsonl)"
+        "--exclude", action="append", default=[], metavar="GLOB", help="names, or paths below DIR, to leave out; may be repeated"
     )
-    ingest.add_argument("--all", action="store_true", help="take transcripts that go on, however little is new in them")
+    ingest.add_argument("--incremental", action="store_true", help="do not read files whose time and size have not changed")
+    ingest.add_argument(
+        "--collection",
+        type=storable_name,
+        metavar="NAME",
+        help="the beginning of all ids (default: the name of the folder; sessions for *.jsonl)",
+    )
+    ingest.add_argument("--all", action="store_true", help="read every transcript that has changed, even if little in it is new")
     ingest.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
     ingest.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
 
-    watch = command("watch", "Keep the memory current while files change, until it is stopped; exit 0.")
+    watch = command("watch", "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped.")
     watch.add_argument(
-        "--path", action="append", default=[], metavar="DIR", help="only this of what was ingested; may be repeated"
+        "--path", action="append", default=[], metavar="DIR", help="watch only this ingested folder or file; may be repeated"
     )
 
-    delete = command("delete", "Remove a document, or all of a collection or from a path.")
+    delete = command("delete", "Remove a document, or all documents of a collection or a path.")
     what = delete.add_mutually_exclusive_group(required=True)
-    what.add_argument("--doc-id", metavar="ID")
-    what.add_argument("--collection", metavar="NAME", help="all its documents; its name is free again")
-    what.add_argument("--path", metavar="DIR", help="all that came from this folder or file, even if it no longer exists")
+    what.add_argument("--doc-id", type=storable_name, metavar="ID")
+    what.add_argument(
+        "--collection", type=storable_name, metavar="NAME", help="remove all of its documents, and make its name free"
+    )
+    what.add_argument("--path", metavar="DIR", help="remove all documents from this folder or file, even if it no longer exists")
 
-    reindex = command("reindex", "Make the indexes anew from the stored chunks, and compact the file.")
-    reindex.add_argument("--embeddings", action="store_true", help="embed all chunks anew, as after a change of model")
+    reindex = command("reindex", "Build the indexes again from the stored chunks, and compact the file.")
+    reindex.add_argument(
+        "--embeddings", action="store_true", help="also embed all chunks again, which a change of model requires"
+    )
 
-    command("stats", "Count what is stored.")
-    doctor = command("doctor", "Check the memory, its files and the embedding server; exit 1 if something needs doing.")
-    doctor.add_argument("--json", action="store_true", help="JSON even on a terminal")
+    command("stats", "Count documents, chunks and embeddings.")
+    doctor = command(
+        "doctor", "Check the memory, its files and the embedding server. Exit status 1 means that something should be repaired."
+    )
+    doctor.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
-    evaluation = command("eval", "Measure how well searches find what judgements say they should.")
+    evaluation = command("eval", "Measure how well searches find the documents that your judgements name.")
     evaluation.add_argument(
-        "--queries", required=True, metavar="FILE", help='JSON lines of {"id": "q1", "text": "what was asked"}'
+        "--queries", required=True, metavar="FILE", help='queries, one per line: {"id": "q1", "text": "what was asked"}'
     )
     evaluation.add_argument(
-        "--qrels", required=True, metavar="FILE", help="lines of query, document, grade, or TREC's four columns"
+        "--qrels",
+        required=True,
+        metavar="FILE",
+        help="judgements, one per line: query, document, grade; or the four columns of TREC",
     )
     evaluation.add_argument("--modes", type=_modes, metavar="MODES", default="keyword,vector,hybrid", help="default: %(default)s")
-    evaluation.add_argument("--misses", action="store_true", help="also what the last of the modes missed, and what it found")
-    evaluation.add_argument("--json", action="store_true", help="JSON even on a terminal")
+    evaluation.add_argument(
+        "--misses", action="store_true", help="also show the queries that the last mode missed, and what it found"
+    )
+    evaluation.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
     command("mcp", "Serve the memory to an agent as MCP tools, over standard input and output.")
     return parser
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--collection", metavar="NAME", help="documents of this collection")
-    parser.add_argument("--in", dest="inside", metavar="GLOB", help="documents whose id matches, as memory/2026-* or memory")
-    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="documents with this tag; may be repeated: all")
+    parser.add_argument("--collection", type=storable_name, metavar="NAME", help="only documents of this collection")
     parser.add_argument(
-        "--where", action="append", type=_key_value, default=[], metavar="KEY=VALUE", help="documents with this metadata: all"
+        "--in",
+        dest="inside",
+        type=storable_name,
+        metavar="GLOB",
+        help="only documents with a matching id: memory/2026-*, or memory",
     )
-    parser.add_argument("--since", metavar="DATE", help="documents dated then or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y")
-    parser.add_argument("--until", metavar="DATE", help="documents dated then or earlier")
+    parser.add_argument(
+        "--tag",
+        action="append",
+        type=storable_name,
+        default=[],
+        metavar="TAG",
+        help="only documents with this tag; may be repeated",
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        type=_key_value,
+        default=[],
+        metavar="KEY=VALUE",
+        help="only documents with this metadata; may be repeated",
+    )
+    parser.add_argument(
+        "--since", metavar="DATE", help="only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y"
+    )
+    parser.add_argument("--until", metavar="DATE", help="only documents of this date or earlier")
 
 
 def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
@@ -182,21 +229,21 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
 
     group = parser.add_argument_group("options of every command")
     add("--db", metavar="PATH", help="the database")
-    add("--config", metavar="PATH", help="a config file, in place of the standard one")
-    add("--provider", choices=config.PROVIDERS, help="what makes the embeddings; none: search by keyword only")
-    add("--ollama-url", metavar="URL", help="where Ollama answers")
+    add("--config", metavar="PATH", help="the config file, instead of the standard one")
+    add("--provider", choices=config.PROVIDERS, help="the provider of the embeddings; none: search by keyword only")
+    add("--ollama-url", metavar="URL", help="the URL of the Ollama server")
     add("--model", metavar="NAME", help="the embedding model")
-    add("--chunk-size", type=int, metavar="N", help="characters of a chunk at most")
-    add("--overlap", type=int, metavar="N", help="characters that a chunk repeats of the one before")
-    add("--keyword-weight", type=float, metavar="W", help="share of BM25 in a hybrid score")
-    add("--vector-weight", type=float, metavar="W", help="share of the cosine in a hybrid score")
-    add("--quiet", action="store_true", help="no warnings and no progress")
+    add("--chunk-size", type=int, metavar="N", help="at most N characters in a chunk")
+    add("--overlap", type=int, metavar="N", help="how many characters a chunk repeats from the chunk before it")
+    add("--keyword-weight", type=float, metavar="W", help="the share of BM25 in a hybrid score")
+    add("--vector-weight", type=float, metavar="W", help="the share of the cosine in a hybrid score")
+    add("--quiet", action="store_true", help="show no warnings and no progress")
 
 
 def _given(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
-    return text
+    return storable_name(text)
 
 
 def _count(text: str, least: int = 0) -> int:
@@ -241,4 +288,4 @@ def _key_value(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    return key, value
+    return storable_name(key), storable_name(value)

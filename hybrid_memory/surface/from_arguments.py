@@ -1,6 +1,7 @@
-"""Parsed arguments of the command line as settings and requests."""
+"""Turns the parsed arguments of the command line into settings and requests."""
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from .. import config
@@ -28,18 +29,18 @@ def query(args: argparse.Namespace) -> str:
 
 
 def request(args: argparse.Namespace) -> Request:
-    """What a search wants beside its query. Raises UsageError for a bad date."""
+    """The options of a search. Raises UsageError for a bad date."""
     same = {name: getattr(args, name) for name in SAME_NAME}
     return Request(**same, filters=filters(args), half_life_days=args.half_life)
 
 
 def text(args: argparse.Namespace) -> str:
-    """The text to be stored. Raises SourceError for a file that cannot be read."""
+    """The text that is to be stored. Raises SourceError for a file that cannot be read."""
     return args.text if args.file is None else _read(args.file)
 
 
 def filters(args: argparse.Namespace) -> "Filters | None":
-    """None if no filter is asked for. Raises UsageError for a bad date."""
+    """The filters, or None if there are none. Raises UsageError for a bad date."""
     if not (args.tag or args.where or any(value is not None for value in (args.collection, args.inside, args.since, args.until))):
         return None
     from datetime import date
@@ -66,3 +67,11 @@ def _read(path: str) -> str:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise SourceError(f"cannot read {path}: not UTF-8 at byte {error.start}") from error
+
+
+def has_working_directory() -> bool:
+    """Whether the folder to which the paths of the arguments are relative still exists."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False

@@ -1,9 +1,10 @@
-"""The memory as tools of the Model Context Protocol: each does what the command of its name does, with the same answer.
+"""The memory as tools of the Model Context Protocol. Each tool gives the same answer as the command of its name.
 
-Needs the extra `hybrid-memory[mcp]`, https://py.sdk.modelcontextprotocol.io. A call runs in a thread, with a store of its own.
+Needs the Python package mcp, https://py.sdk.modelcontextprotocol.io. Each call runs in a thread and opens its own store.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from functools import wraps
 from inspect import getdoc
@@ -32,6 +33,7 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 Answer = dict[str, Any]
+OpenStore = Callable[[], AbstractContextManager[HybridStore]]
 
 
 def _checked_date(text: str) -> str:
@@ -50,8 +52,8 @@ Since = Annotated[
 Until = Annotated[Date | None, Field(description="Only documents dated then or earlier.")]
 
 
-def build(open_store: Callable[[], HybridStore], create_store: Callable[[], HybridStore]) -> MCPServer[Any]:
-    """The server; `create_store` makes the database if there is none, `open_store` raises StoreError then."""
+def build(open_store: OpenStore, create_store: OpenStore) -> MCPServer[Any]:
+    """The server. If there is no database, `create_store` makes one and `open_store` raises StoreError."""
     server = MCPServer("hybrid-memory", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
 
     @server.tool(title="Search the memory", annotations=READS)
@@ -152,7 +154,7 @@ def build(open_store: Callable[[], HybridStore], create_store: Callable[[], Hybr
 
 
 def _answering(function: Callable[..., Answer]) -> Callable[..., Answer]:
-    """Known failures become what the model reads; names that are not Unicode become text."""
+    """Turns known failures into messages for the model, and names that are not Unicode into text."""
 
     @wraps(function)
     def run(**arguments: Any) -> Answer:

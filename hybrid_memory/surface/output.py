@@ -1,31 +1,33 @@
-"""Search results in formats other than JSON. A new format is a function and a row in FORMATS."""
+"""Search results in formats other than JSON. To add a format, write a function and add a row to FORMATS."""
 
-import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
 from ..storage.stems import stems
 from ..text.highlight import Highlighter
 from ..text.query import Query
 from ..text.width import clipped, wrapped
-from .terminal import Style, harmless, printable
+from .printable import harmless, json_text, printable
+from .terminal import Style
 
-_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")  # the result's heading path says the same
+_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")  # the heading path of the result says the same
 _INDENT = " " * 7
-_BEFORE, _AFTER = "\1", "\2"  # in place of the colour codes while lines are broken; no text contains them, see `harmless`
+_NARROWEST, _WIDEST = 20, 113  # columns of a passage, however wide the terminal is
+_BEFORE, _AFTER = "\1", "\2"  # stand for the colour codes while lines are broken; `harmless` removes them from all texts
 
 Result = dict[str, Any]
 
 
 def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """Results as lines for a terminal: where, how well, under which headings, and the passage with its matched words marked."""
+    """Results for people, each with its score, its place, its headings, and a passage with the words of the query marked."""
     style = Style(stream)
     bodies = [_HEADINGS.sub("", result["text"]) or result["text"] for result in results]
     highlighter = Highlighter(Query(query), bodies, stems)
-    width = min(shutil.get_terminal_size().columns, 120) - len(_INDENT)
+    width = max(_NARROWEST, min(shutil.get_terminal_size().columns - len(_INDENT), _WIDEST))
     for result, body in zip(results, bodies, strict=True):
         how = f"{result['source']}, confidence {result['confidence']:.2f}"
         print(f"{result['score']:.3f}  {style.bold}{_place(result)}{style.off}  {style.dim}{how}{style.off}", file=stream)
@@ -39,7 +41,7 @@ def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
 
 
 def _notes(result: Result) -> list[str]:
-    """Further lines of a result: where else the same text stands, and what the score is made of."""
+    """More lines of a result: the other places of the same text, and how the score was computed."""
     notes = [f"also {place}" for place in result["also"]]
     if why := result.get("explain"):
         legs = " + ".join(_leg(name, why[name]) for name in ("keyword", "vector"))
@@ -55,19 +57,21 @@ def _leg(name: str, why: dict[str, Any]) -> str:
 
 
 def _place(result: Result) -> str:
-    """`path:lines`, which terminals make clickable; relative where that is shorter."""
-    path = min(result["path"], os.path.relpath(result["path"]), key=len) if result["path"] else result["doc_id"]
+    """`path:lines`, which many terminals make clickable. The path is relative if that is shorter."""
+    path = result["path"] or result["doc_id"]
+    with suppress(OSError, ValueError):  # the working directory may no longer exist, or be on another drive
+        path = min(path, os.path.relpath(path), key=len) if result["path"] else path
     return f"{harmless(path)}:{result['start_line']}-{result['end_line']}"
 
 
 def jsonl(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """One JSON object a line."""
+    """One JSON object per line."""
     for result in results:
-        print(json.dumps(result, ensure_ascii=False), file=stream)
+        print(json_text(result), file=stream)
 
 
 def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """The texts as quotes, each under its citation: to put in front of a model."""
+    """The texts as markdown quotes, each under its citation. This is for a prompt of a language model."""
     for result in results:
         under = f" ({harmless(result['heading_path'])})" if result["heading_path"] else ""
         quoted = "\n".join(f"> {line}".rstrip() for line in printable(result["text"]).split("\n"))
@@ -75,9 +79,12 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
 
 
 def paths(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """The paths of the files, best first, each once; for a stored text its id."""
+    """The paths of the files, best first, each once. A stored text has no file, so its id is printed.
+
+    Other programs get exact paths. On a terminal, control characters are replaced.
+    """
     for path in dict.fromkeys(result["path"] or result["doc_id"] for result in results):
-        print(path, file=stream)
+        print(harmless(path) if stream.isatty() else path, file=stream)
 
 
 FORMATS: dict[str, Callable[[Sequence[Result], str, TextIO], None]] = {

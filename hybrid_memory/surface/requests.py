@@ -1,6 +1,6 @@
-"""What a user can ask for: functions from a typed request to a dict. The command line and MCP call these.
+"""Everything that a user can ask for, as functions from a typed request to a dict. The command line and MCP call them.
 
-Every answer that can have them holds `warnings`, a list of lines: what went wrong without stopping the work.
+If something can go wrong without stopping the work, the answer has `warnings`, a list of lines.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from ..search.hit import Request
     from ..storage.filters import Filters
 
-EMBED_SECONDS = 2.0  # of a search that refreshes the store first
+EMBED_SECONDS = 2.0  # a search that first refreshes the store spends at most this long on embeddings
 
 Answer = dict[str, Any]
 
 
 def search(store: HybridStore, query: str, request: "Request", *, refresh: bool = False) -> Answer:
-    """`results`, best first; `timings` in seconds; `nearest_miss` as in search/hit.py. Raises as HybridStore.search does.
+    """`results`, best first; `timings` in seconds; `nearest_miss` as in search/hit.py.
 
-    With `refresh`, what changed in the ingested folders is taken in first.
+    With `refresh`, changes in the ingested folders are read first. Raises what HybridStore.search raises.
     """
     warnings: list[str] = []
     if refresh:
@@ -35,27 +35,27 @@ def search(store: HybridStore, query: str, request: "Request", *, refresh: bool 
 
 
 def get(store: HybridStore, target: str, *, max_lines: int = 200, max_chars: int = 20_000) -> Answer:
-    """A document or lines of it; see views/get.py."""
+    """A document, or some of its lines; see views/get.py."""
     from ..views.get import read
 
     return read(store, target, max_lines=max_lines, max_chars=max_chars)
 
 
 def list_documents(store: HybridStore, *, filters: "Filters | None" = None, limit: int = 100) -> Answer:
-    """The documents that fulfil the filters; see views/listing.py."""
+    """The documents that pass the filters; see views/listing.py."""
     from ..views.listing import documents
 
     return documents(store, filters=filters, limit=limit)
 
 
 def store_text(store: HybridStore, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> Answer:
-    """`chunks` is the number of passages that can now be found."""
+    """Put a text into the store. `chunks` is the number of passages that can now be found."""
     chunks = store.store(doc_id, text, metadata)
     return {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
 
 
 def delete_document(store: HybridStore, doc_id: str) -> Answer:
-    """`chunks_deleted`: 0 if there was no such document."""
+    """Remove a document. `chunks_deleted` is 0 if there was no such document."""
     from ..indexing import deletion
     from ..text.characters import storable
 
@@ -65,7 +65,7 @@ def delete_document(store: HybridStore, doc_id: str) -> Answer:
 
 
 def delete_collection(store: HybridStore, collection: str) -> Answer:
-    """`documents_deleted` and `chunks_deleted`."""
+    """Remove all documents of a collection. Gives `documents_deleted` and `chunks_deleted`."""
     from ..indexing import deletion
 
     known = {source.collection for source in store.storage.sources.all() if source.collection}
@@ -73,7 +73,7 @@ def delete_collection(store: HybridStore, collection: str) -> Answer:
 
 
 def delete_path(store: HybridStore, path: str) -> Answer:
-    """`documents_deleted` and `chunks_deleted`. Raises SourceError for an empty path."""
+    """Remove all documents of a path. Gives `documents_deleted` and `chunks_deleted`. Raises SourceError for an empty path."""
     from ..indexing import deletion
     from ..storage.source import real_path
 
@@ -82,13 +82,12 @@ def delete_path(store: HybridStore, path: str) -> Answer:
 
 
 def status(store: HybridStore) -> Answer:
-    """What `stats` prints."""
+    """The answer of the command `stats`."""
     return store.stats()
 
 
 def _deleted(key: str, name: str, deleted: "Deleted", known: list[str]) -> Answer:
-    there = ", ".join(known) or "none at all"
-    nothing = f"there is nothing of {key} {name!r}, so nothing was deleted; there is {there}"
+    nothing = f"nothing was deleted, because there is no {key} {name!r}; known: {', '.join(known) or 'none'}"
     warnings = _told(deleted.warning, None if deleted.documents else nothing)
     return {key: name, "documents_deleted": deleted.documents, "chunks_deleted": deleted.chunks, "warnings": warnings}
 

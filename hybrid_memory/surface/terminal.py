@@ -1,36 +1,23 @@
-"""What people see in a terminal besides results: colours, progress, tables. Removes control characters from texts."""
+"""What people see on a terminal besides results: colours, progress and tables."""
 
 import os
-import re
 import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..progress import Progress
+from .printable import harmless
 
 if TYPE_CHECKING:
+    from ..views.doctor import Finding
     from ..views.evaluation import Evaluation
-
-_CONTROL = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A, 0x0D)}
-_SPACE = re.compile(r"\s+")
-_CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), None)  # would turn the rest of the line round
-
-
-def printable(text: str) -> str:
-    """The text without what a terminal would obey: escape codes, and marks that change the direction of text."""
-    return text.translate(_CONTROL)
-
-
-def harmless(text: str) -> str:
-    """The text, printable, on one line."""
-    return _SPACE.sub(" ", printable(text))
 
 
 class Style:
-    """ANSI codes, or nothing for a stream that is no terminal or under NO_COLOR (https://no-color.org)."""
+    """ANSI codes. They are empty if the stream is not a terminal, and if NO_COLOR is set (https://no-color.org)."""
 
     def __init__(self, stream: TextIO) -> None:
         on = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -38,7 +25,7 @@ class Style:
 
 
 def show_evaluation(evaluation: "Evaluation", stream: TextIO) -> None:
-    """A table of the modes, and what was missed under it."""
+    """A table with a line for each mode. The queries that were missed follow it."""
     style = Style(stream)
     for mode, figures in evaluation.modes.items():
         if mode == next(iter(evaluation.modes)):
@@ -52,8 +39,14 @@ def show_evaluation(evaluation: "Evaluation", stream: TextIO) -> None:
         print(f"  first   {harmless(', '.join(miss['first'])) or 'nothing'}", file=stream)
 
 
+def show_findings(findings: Sequence["Finding"], stream: TextIO) -> None:
+    """A line for each finding of the doctor."""
+    for finding in findings:
+        print("ok     " if finding.ok else "PROBLEM", f"{finding.check}: {harmless(finding.text)}", file=stream)
+
+
 def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
-    """A table of documents, a line each, numbers to the right."""
+    """A table with a line for each document."""
     style = Style(stream)
     rows = [["DATE", "CHUNKS", "PENDING", "BYTES", "DOCUMENT"]]
     for document in documents:
@@ -66,14 +59,14 @@ def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
 
 
 def progress_line(quiet: bool) -> AbstractContextManager[Callable[[Progress], None]]:
-    """A progress line on stderr if that is a terminal and not `quiet`, else nothing."""
+    """A progress line on stderr. If stderr is not a terminal, or with `quiet`, nothing is shown."""
     if quiet or not sys.stderr.isatty():
         return nullcontext(lambda progress: None)
     return ProgressLine(sys.stderr)
 
 
 class ProgressLine:
-    """One line on a terminal that is drawn again and again: how much is done, how fast, how much time is left."""
+    """One line on a terminal that is drawn again and again. It shows how much is done, how fast, and how much time is left."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -95,16 +88,18 @@ class ProgressLine:
         chunks = f", {progress.chunks:,} chunks" if progress.stage == "files" else ""
         line = f"{progress.stage} {progress.done:,}/{progress.total:,}{chunks}, {rate:,.0f}/s{left}"
         width = shutil.get_terminal_size().columns - 1
-        print(f"\r{line[:width]}\033[K", end="\n" if finished else "", file=self._stream, flush=True)
+        with suppress(OSError):  # the terminal may have been closed
+            print(f"\r{line[:width]}\033[K", end="\n" if finished else "", file=self._stream, flush=True)
         self._open = not finished
 
     def __enter__(self) -> "ProgressLine":
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the line, so that what comes next, perhaps an error, has a line of its own."""
+        """End the line, so that what is printed next, perhaps an error, has a line of its own."""
         if self._open:
-            print(file=self._stream, flush=True)
+            with suppress(OSError):
+                print(file=self._stream, flush=True)
             self._open = False
 
 

@@ -90,7 +90,7 @@ class Ingest:
         known = listing.known.get(doc_id)
         if (known is None or known.path != file.path) and writer.is_taken(doc_id, file.path):
             return
-        if not is_due(file, known, self._rules, self.report):
+        if not is_due(file, known, self._rules, self.report, source.follow_symlinks):
             return
         found: Prepared | Unchanged | None
         if format_of(file.path).grows:

@@ -65,7 +65,7 @@ def listed(source: Source, documents: Documents, report: Report) -> Listing:
     return Listing(source, walk, found, documents.of_collection(str(source.collection)))
 
 
-def is_due(file: Found, known: StoredDocument | None, rules: Rules, report: Report) -> bool:
+def is_due(file: Found, known: StoredDocument | None, rules: Rules, report: Report, follow_symlinks: bool) -> bool:
     """Whether a file is to be read. One that is not is counted as skipped; one that cannot be looked at is an error."""
     if known is None:
         return True
@@ -74,6 +74,6 @@ def is_due(file: Found, known: StoredDocument | None, rules: Rules, report: Repo
         return False
     due = None
     with report.reading(file.path):
-        due = rules.everything or format_of(file.path).is_due(file.path, known.size, file.mtime, file.size)
+        due = rules.everything or format_of(file.path).is_due(file.path, known.size, file.mtime, file.size, follow_symlinks)
     report.skipped += due is False
     return bool(due)

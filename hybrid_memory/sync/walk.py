@@ -1,17 +1,21 @@
-"""List the files under a folder that an ingest is to read, with their times. Opens no file."""
+"""List the files below a folder that an ingest should read, with their times and sizes. No file is opened."""
 
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import translate
+from functools import partial
 from typing import NamedTuple
 
-SKIPPED_FOLDERS = {"node_modules"}  # and hidden ones
+from ..documents.files import open_in_place
+
+SKIPPED_FOLDERS = {"node_modules"}  # hidden folders are skipped as well
 
 
 class Found(NamedTuple):
-    """A regular file: `relative` to the folder, `mtime` in seconds, `size` in bytes."""
+    """A regular file. `relative` is its path relative to the folder, `mtime` is in seconds, `size` in bytes."""
 
     relative: str
     path: str
@@ -20,11 +24,11 @@ class Found(NamedTuple):
 
 
 class Walk:
-    """The regular files under `top` whose name matches one of `patterns`, in order of name, folder by folder.
+    """The regular files below `top` whose name matches one of `patterns`, in order of name, folder by folder.
 
-    `exclude` are globs on a name or on a path relative to `top`; they also prune folders. Symbolic links are counted in
-    `links_skipped`, or with `follow_symlinks` followed after everything else, without visiting a place twice. What could not
-    be listed is in `unread`, as (path, reason). What vanishes meanwhile, FIFOs and devices are left out.
+    `exclude` has globs for names or for paths relative to `top`; a folder that matches is not entered. Symbolic links are
+    counted in `links_skipped`. With `follow_symlinks` they are followed after everything else, and no place is visited twice.
+    What could not be listed is in `unread`, as (path, reason). Files that vanish meanwhile, FIFOs and devices are left out.
     """
 
     def __init__(self, top: str, patterns: Sequence[str], exclude: Sequence[str] = (), follow_symlinks: bool = False) -> None:
@@ -43,7 +47,7 @@ class Walk:
         if not self.follow_symlinks:
             self.links_skipped = len(self._links)
             return
-        for link in self._links:  # grows meanwhile; last, so that real files keep their own path
+        for link in self._links:  # grows meanwhile; links come last, so that real files keep their own path
             is_folder = os.path.isdir(link)
             if not (is_folder or os.path.isfile(link)) or not self._is_new(link):
                 self.links_skipped += 1
@@ -57,28 +61,49 @@ class Walk:
         while folders:
             folder = folders.pop()
             try:
-                with os.scandir(folder) as listing:
-                    entries = sorted(listing, key=lambda entry: entry.name)
+                with self._opened(folder) as opened:
+                    yield from self._in_folder(folder, opened, folders)
             except OSError as error:
                 if folder == self.top or not isinstance(error, FileNotFoundError):
                     self._cannot_list(folder, error)
-                continue
-            subfolders = []
-            for entry in entries:
-                if entry.is_symlink():
-                    if self._is_wanted(entry, _leads_to_folder(entry)):
-                        self._links.append(entry.path)
-                elif entry.is_dir(follow_symlinks=False):
-                    if self._is_wanted(entry, True) and self._is_new(entry.path):
-                        subfolders.append(entry.path)
-                elif entry.is_file(follow_symlinks=False) and self._is_wanted(entry, False) and self._is_new(entry.path):
-                    yield from self.file(entry.path)
-            folders += reversed(subfolders)
+
+    @contextmanager
+    def _opened(self, folder: str) -> Iterator[str | int]:
+        """What `os.scandir` takes: the open folder, which no link can replace, or its path if links are followed."""
+        if self.follow_symlinks or os.scandir not in os.supports_fd or os.open not in os.supports_dir_fd:
+            yield folder
+            return
+        descriptor = open_in_place(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _in_folder(self, folder: str, opened: str | int, folders: list[str]) -> Iterator[Found]:
+        """The files in a folder. Its subfolders are appended to `folders`, the first one last."""
+        with os.scandir(opened) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+        subfolders = []
+        above = os.path.join(folder, "")
+        for entry in entries:
+            path = above + entry.name
+            if entry.is_symlink():
+                if self._is_wanted(entry.name, path, _leads_to_folder(entry)):
+                    self._links.append(path)
+            elif entry.is_dir(follow_symlinks=False):
+                if self._is_wanted(entry.name, path, True) and self._is_new(path):
+                    subfolders.append(path)
+            elif entry.is_file(follow_symlinks=False) and self._is_wanted(entry.name, path, False) and self._is_new(path):
+                yield from self._found(path, partial(entry.stat, follow_symlinks=False))
+        folders += reversed(subfolders)
 
     def file(self, path: str) -> Iterator[Found]:
-        """The file at this path, if it is a regular one."""
+        """The file at this path, if it is a regular file."""
+        return self._found(path, partial(os.stat, path))
+
+    def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[Found]:
         try:
-            status = os.stat(path)
+            status = look()
         except FileNotFoundError:
             return
         except OSError as error:
@@ -87,19 +112,19 @@ class Walk:
         if stat.S_ISREG(status.st_mode):
             yield Found(self.relative(path), path, status.st_mtime, status.st_size)
 
-    def _is_wanted(self, entry: "os.DirEntry[str]", is_folder: bool) -> bool:
+    def _is_wanted(self, name: str, path: str, is_folder: bool) -> bool:
         if is_folder:
-            if entry.name.startswith(".") or entry.name in SKIPPED_FOLDERS:
+            if name.startswith(".") or name in SKIPPED_FOLDERS:
                 return False
-        elif not self.matches(entry.name):
+        elif not self.matches(name):
             return False
         if self._exclude is None:
             return True
-        relative = self.relative(entry.path)
-        return not any(self._exclude.match(name) for name in (entry.name, relative, "/" + relative))
+        relative = self.relative(path)
+        return not any(self._exclude.match(candidate) for candidate in (name, relative, "/" + relative))
 
     def _is_new(self, path: str) -> bool:
-        """Whether this place was not yet visited by another path."""
+        """Whether this place has not been visited by another path."""
         if not self.follow_symlinks:
             return True
         place = os.path.realpath(path)

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from ..errors import SourceError, StoreError
+from ..errors import SourceError, StoreError, missing_package
 from ..indexing.embedding import embed_pending
 from ..storage.source import Source, real_path
 from ..store import HybridStore
@@ -32,7 +32,7 @@ class Watch:
         try:
             import watchfiles
         except ImportError as error:
-            raise SourceError("`watch` needs a package more: `pip install 'hybrid-memory[watch]'`") from error
+            raise SourceError(missing_package("`hybrid-memory watch`", "watchfiles>=0.21")) from error
         self._watch, self._usual = watchfiles.watch, watchfiles.DefaultFilter()
         self._store, self._on_report = store, on_report
         self._only = {real_path(path) for path in paths}

@@ -52,6 +52,7 @@ class Writer:
         with self._storage.transaction():
             self._leftovers.collect()
             self._storage.documents.remove(*doc_ids)
+            self._storage.documents.purge()
         self._report.removed += len(doc_ids)
 
     def bring_back(self) -> None:

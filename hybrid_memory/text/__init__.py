@@ -1,1 +1,1 @@
-"""What can be said of a text alone: its words, its dates, its secrets, its width."""
+"""Functions of a text alone: its words, dates, secrets, lines and width."""

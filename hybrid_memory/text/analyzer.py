@@ -1,16 +1,18 @@
-"""Text as the keyword index sees it: folded, cut into tokens. The same for what is indexed and what is asked. Pure.
+"""Turns text into the tokens of the keyword index. Documents and queries are treated alike. Pure.
 
-SQLite's FTS5 with `porter unicode61` lower-cases, strips most Latin diacritics and stems English. It leaves three gaps, which
-this module closes before FTS5 sees the text:
+SQLite's FTS5 with `porter unicode61` changes text to lower case, removes most Latin diacritics and stems English words. Three
+things are missing, and this module does them before FTS5 gets the text:
 
 - Marks. FTS5 cuts words at combining marks that it does not know (Arabic, Hindi, Thai) and keeps some that it should fold
-  (Greek tonos, đ, ı). Marks that only modify a letter are dropped; vowel signs that *are* the word become private-use letters.
-- Scripts without spaces. A run of Chinese, Japanese or Korean becomes overlapping pairs of characters, a run of Thai, Lao,
-  Khmer or Burmese overlapping triples, with shorter grams at its end, so that any substring of a run is a prefix of some gram.
-- Symbols. `C++`, `HEAD~3` and `bob@example.com` become one token in addition to their parts; the symbols in it are letters of
-  the private-use area. `getUserName` is also indexed as `get User Name`. The name of a document is one token as well.
+  (Greek tonos, đ, ı). Marks that only modify a letter are removed; vowel signs, which distinguish words, become letters of the
+  private-use area.
+- Scripts without spaces. A sequence of characters of these scripts is called a run. A run of Chinese, Japanese or Korean becomes
+  overlapping pairs of characters (grams), and a run of Thai, Lao, Khmer or Burmese becomes overlapping triples. Shorter grams
+  stand at the end of a run, so that any substring of a run is the beginning of some gram.
+- Symbols. `C++`, `HEAD~3` and `bob@example.com` become one token in addition to their parts. In that token, letters of the
+  private-use area replace the symbols. `getUserName` is also indexed as `get User Name`. The name of a document is one token too.
 
-The tokens are for the index only: results show the original text.
+The tokens are only for the index. Results show the original text.
 """
 
 import re
@@ -18,7 +20,7 @@ import unicodedata
 from functools import cache
 from typing import NamedTuple
 
-_MARKS_BASE, _MARKS_END, _PRIVATE = 0x0900, 0x2200, 0xE000  # Devanagari .. Arrows, as wide as the private-use area
+_MARKS_BASE, _MARKS_END, _PRIVATE = 0x0900, 0x2200, 0xE000  # Devanagari up to the arrows: as many as private-use letters
 _JOINED = "\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f\u1780-\u17ff\uee80-\ueeff"  # with their private marks
 _PAIRED = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
@@ -26,13 +28,15 @@ _PAIRED = (
 )
 TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
 _ASCII_BREAKS = {code: " " for code in range(0x80) if not chr(code).isalnum()}
-_SEPARATORS = dict.fromkeys(map(ord, '[](){}<>"“”„«»`|,;'), " ")  # of pieces, besides white space: what markdown puts around them
-_LEADING, _TRAILING = "*_':!?", "*_':!?."  # a sentence's, not an identifier's
+_SEPARATORS = dict.fromkeys(
+    map(ord, '[](){}<>"“”„«»`|,;'), " "
+)  # between pieces, as white space is: what markdown puts around words
+_LEADING, _TRAILING = "*_':!?", "*_':!?."  # punctuation of the sentence, which does not belong to the identifier
 _HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}  # no mark comes there: see fold
+_SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}  # `fold` puts no mark there
 LONGEST_IDENTIFIER = 80  # characters
 LONGEST_NAME = 240  # characters of a path
-_SPACER, _NAME_END = "\uf8fe", "\uf8ff"  # neither is a symbol's; a token that ends in such a letter is not stemmed
+_SPACER, _NAME_END = "\uf8fe", "\uf8ff"  # neither stands for a symbol; FTS5 does not stem a token that ends in such a letter
 _NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
 _EXTENSION = r"(?<=[^/])\.[A-Za-z]\w{0,7}\Z"
 _NOTOKEN = re.compile(r"(?:[^\w\ue000-\uf8ff]|_)+")
@@ -46,25 +50,25 @@ _LETTERS = str.maketrans({
     "ς": "σ",
     # Arabic as in Larkey, Ballesteros and Connell, "Improving stemming for Arabic information retrieval" (SIGIR 2002).
     "ى": "ي", "ة": "ه", "ـ": "", "ک": "ك", "ی": "ي",
-    # Invisible: soft hyphen, joiners, byte order mark, marks of direction; a zero-width space ends a word.
+    # Invisible characters: soft hyphen, joiners, byte order mark, direction marks. A zero-width space ends a word.
     "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
     **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
 })  # fmt: skip
-_KEPT_MARKS = frozenset("\u3099\u309a")  # kana voicing: か and が are two letters
+_KEPT_MARKS = frozenset("\u3099\u309a")  # the voicing marks of kana: か and が are different letters
 
 
 @cache
 def gram_run() -> re.Pattern[str]:
-    """Matches a run of characters that is cut into grams: group 1 into pairs, group 2 into triples.
+    """The pattern of a run that is cut into grams: group 1 into pairs, group 2 into triples.
 
-    Compiled when first needed: most texts never need it, and it takes long.
+    It is compiled when it is first needed, because that takes long and most texts do not need it.
     """
     return re.compile(f"([{_PAIRED}]+)|([{_JOINED}]+)")
 
 
 WORD = "word"
-GRAM = "gram"  # of a run
-TAIL = "tail"  # shorter, at a run's end
+GRAM = "gram"  # a part of a run
+TAIL = "tail"  # a shorter gram at the end of a run
 SHORT = "short"  # the whole of a run that is shorter than a gram
 
 
@@ -78,7 +82,7 @@ class Token(NamedTuple):
 
 
 def fold(text: str) -> str:
-    """The text without differences that do not distinguish words: compatibility forms, diacritics, invisible characters."""
+    """The text without compatibility forms, diacritics and invisible characters, which do not distinguish words."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKD", text).translate(_LETTERS)
@@ -112,12 +116,12 @@ def searchable(text: str) -> str:
     """
     folded = fold(text)
     if folded.isascii():
-        return " ".join(folded.translate(_ASCII_BREAKS).split())  # a third of the time that a regular expression takes
+        return " ".join(folded.translate(_ASCII_BREAKS).split())  # three times as fast as a regular expression
     return " ".join(token.text for token in tokens(folded))
 
 
 def identifiers(text: str) -> str:
-    """Further tokens by which identifiers are found: each identifier as one token, and the words inside its camelCase.
+    """More tokens for the identifiers in a text: each identifier as one token, and the words of its camelCase.
 
     'call getUserName() of a/b.c' -> 'get User Name a\\uf82fb\\uf82ec'
     """
@@ -127,7 +131,7 @@ def identifiers(text: str) -> str:
 
 
 def symbolic(folded: str) -> list[str]:
-    """One token for each piece of folded text that contains symbols, except words joined by hyphens, which are ordinary."""
+    """One token for each piece of folded text that contains symbols. Words joined by hyphens are left out: they are ordinary."""
     found = []
     for piece in folded.translate(_SEPARATORS).split():
         if piece.isalnum():
@@ -142,9 +146,9 @@ def symbolic(folded: str) -> list[str]:
 
 
 def name(path: str) -> str:
-    """A path, file name or stem as one token of its own kind, in which spaces, hyphens and underscores are equal.
+    """A path, file name or stem as one token, in which spaces, hyphens and underscores are the same letter.
 
-    Gives "" for what has no letter or digit, or more than LONGEST_NAME characters.
+    The token is "" if the path has no letter or digit, or more than LONGEST_NAME characters.
 
     'notes/Getting-started.md' -> 'notes\uf82fGetting\uf8festarted\uf82emd\uf8ff'
     """
@@ -155,7 +159,7 @@ def name(path: str) -> str:
 
 
 def names(*paths: str) -> list[str]:
-    """The `name` tokens of everything a document is called: its paths, its file name, and its file name without extension."""
+    """The `name` tokens of a document: of its paths, its file name, and its file name without the extension."""
     file_name = paths[-1].rpartition("/")[2]
     return [token for token in dict.fromkeys(map(name, (*paths, file_name, stem(file_name)))) if token]
 

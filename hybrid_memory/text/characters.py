@@ -1,4 +1,4 @@
-"""What holds for characters whatever the text: lines, graphemes, scripts without spaces, what can be stored."""
+"""Functions of characters: lines, graphemes, scripts without spaces, and which characters can be stored."""
 
 import re
 import unicodedata
@@ -7,13 +7,13 @@ import unicodedata
 UNSPACED = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 _ZERO_WIDTH_JOINER = "\u200d"
-# Patterns are compiled when first needed: a search that cuts no text does not pay for them.
-_EXTENDS = (  # continues a character although unicodedata does not call it a mark: joiners, vowels, skin tones, jamo
+# These patterns are compiled when they are first needed, because many searches do not need them.
+_EXTENDS = (  # belongs to the character before it although it is not a mark in unicodedata: joiners, vowels, skin tones, jamo
     "[\u200c\u200d\u0e33\u0eb3\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7fb]"
 )
 _LEADS = "[\u1100-\u115f\ua960-\ua97c\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2]"  # jamo, Arabic number signs
 _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # two make a flag
-_LONGEST_FLAG_RUN = 64  # letters that are looked at, so that a text of flags takes no quadratic time
+_LONGEST_FLAG_RUN = 64  # letters that are looked at, so that a text of flags takes linear time
 _VIRAMA = 9  # the combining class of the sign that joins two consonants
 
 
@@ -23,25 +23,19 @@ def storable(text: str) -> str:
 
 
 def storable_name(name: str) -> str:
-    """A file name with escapes in place of the bytes that are not UTF-8, which Python gives as unpaired surrogates."""
+    """A file name with escapes for the bytes that are not UTF-8. Python shows these bytes as unpaired surrogates."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 def with_plain_newlines(text: str) -> str:
-    """The text without a byte order mark, every line ended by a line feed. Neither changes the number of lines."""
+    """The text without a byte order mark, and with a line feed at the end of every line. The number of lines stays the same."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines as citations count them: a form feed or one of Unicode's separators does not end a line."""
-    lines = with_plain_newlines(text).split("\n")
-    return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
 
 
 def begins_grapheme(text: str, at: int) -> bool:
     """Whether a reader sees text[at - 1] and text[at] as two characters, so that the text may be cut between them.
 
-    The rules are those of Unicode's UAX 29 as far as unicodedata knows the properties; in doubt the answer is no.
+    The rules are those of Unicode's UAX 29 as far as unicodedata has the properties. In doubt the answer is no.
     """
     if at <= 0 or at >= len(text):
         return True

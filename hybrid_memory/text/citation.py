@@ -1,4 +1,4 @@
-"""How a passage is cited."""
+"""The citation of a passage."""
 
 
 def citation(doc_id: str, start_line: int, end_line: int) -> str:

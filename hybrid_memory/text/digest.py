@@ -1,4 +1,4 @@
-"""The hash that tells whether two contents are the same: 16 bytes of BLAKE2b (RFC 7693)."""
+"""The hash that shows whether two contents are the same: 16 bytes of BLAKE2b (RFC 7693)."""
 
 from typing import TYPE_CHECKING
 
@@ -7,8 +7,8 @@ if TYPE_CHECKING:
 
 
 def hasher() -> "blake2b":
-    """A hash to be fed with `update`, for contents that do not fit into memory."""
-    import hashlib  # takes longer to import than a keyword search needs it for
+    """A hash object. Its `update` takes the contents piece by piece, so that they need not fit into memory."""
+    import hashlib  # imported late: the import is slow, and a keyword search does not need it
 
     return hashlib.blake2b(digest_size=16)
 

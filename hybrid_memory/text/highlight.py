@@ -1,6 +1,7 @@
-"""Where the words of a query stand in a text, and the passage that shows most of them. Pure."""
+"""Where the words of a query stand in a text, and which passage shows most of them. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,14 +11,14 @@ from .characters import begins_grapheme
 from .query import Query
 
 SNIPPET = 240  # characters
-# A word with its combining marks: no space, no ASCII or general punctuation, no arrow or symbol inside.
+# A word with its combining marks. It contains no space, no punctuation and no arrow or similar symbol.
 _WORD = re.compile(r"[^\W_]+(?:[^\w\s!-~\u00a1-\u00bf\u2000-\u200b\u200e-\u206f\u2190-\u2bff\u3000-\u303f]+[^\W_]*)*")
 
 Stemmer = Callable[[Iterable[str]], Mapping[str, str]]  # tokens -> token: stem
 
 
 class Span(NamedTuple):
-    """A word of the query in a text: text[start:end]. `term` says which word, whatever its inflection."""
+    """text[start:end] is a word of the query. `term` says which one, and is the same for all of its inflections."""
 
     start: int
     end: int
@@ -25,9 +26,10 @@ class Span(NamedTuple):
 
 
 class Highlighter:
-    """Finds the words of a query in texts as the keyword search does: folded, stemmed, by grams in scripts without spaces.
+    """Finds the words of a query in texts, by the rules of the keyword search: folded, stemmed, and in grams where a script has
+    no spaces.
 
-    `texts` are all the texts that will be asked about, `stemmer` is that of the keyword index.
+    `texts` are all texts that will be highlighted. `stemmer` is the one of the keyword index.
     """
 
     def __init__(self, query: Query, texts: Iterable[str], stemmer: Stemmer) -> None:
@@ -36,12 +38,17 @@ class Highlighter:
         self._stems = stemmer({*wanted, *words})
         self._wanted = {self._stems[token]: token for token in wanted if token in self._stems}
         self._prefixes = [term.tokens[-1] for term in query.terms if term.prefix]
+        self._in_words: dict[str, list[Span]] = {}  # word -> where it has words of the query
 
     def spans(self, text: str) -> list[Span]:
         """The words of the query in one of the `texts`, in order and without overlap."""
         found: list[Span] = []
         for match in _WORD.finditer(text):
-            for span in self._in_word(text, *_outward(text, *match.span())):
+            at, end = _outward(text, *match.span())
+            word = text[at:end]
+            if word not in self._in_words:
+                self._in_words[word] = [*self._in_word(word)]
+            for span in (Span(at + span.start, at + span.end, span.term) for span in self._in_words[word]):
                 if found and span.start < found[-1].end:
                     found[-1] = Span(found[-1].start, max(span.end, found[-1].end), found[-1].term)
                 else:
@@ -51,9 +58,9 @@ class Highlighter:
     def snippet(
         self, text: str, before: str, after: str, width: int = SNIPPET, plain: Callable[[str], str] = lambda text: text
     ) -> str:
-        """The best passage of at most `width` characters, with `…` where it is cut.
+        """The best passage of at most `width` characters, with `…` where the text is cut.
 
-        Words of the query stand between `before` and `after`. `plain` is applied to the text in between and around them.
+        Words of the query stand between `before` and `after`. `plain` is applied to everything else.
         """
         spans = self.spans(text)
         start, end = passage(text, spans, width)
@@ -64,10 +71,10 @@ class Highlighter:
                 at = span.end
         return "".join([*parts, plain(text[at:end]), "…" if text[end:].strip() else ""])
 
-    def _in_word(self, text: str, start: int, end: int) -> Iterable[Span]:
-        # Folding may lengthen or shorten: `origin` leads from a folded character back to its grapheme.
-        edges = [at for at in range(start, end) if begins_grapheme(text, at)] + [end]
-        pieces = [analyzer.fold(text[a:b]) for a, b in pairwise(edges)]
+    def _in_word(self, word: str) -> Iterable[Span]:
+        # Folding can change the number of characters: `origin` leads from a folded character back to its grapheme.
+        edges = [at for at in range(len(word)) if begins_grapheme(word, at)] + [len(word)]
+        pieces = [analyzer.fold(word[a:b]) for a, b in pairwise(edges)]
         origin = [i for i, piece in enumerate(pieces) for _ in piece]
         for token in analyzer.tokens("".join(pieces)):
             stem = self._stems.get(token.text, token.text)
@@ -80,17 +87,12 @@ class Highlighter:
 
 
 def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
-    """Start and end of the best passage: the most different words of the query, then the most words.
+    """Start and end of the best passage: the one with the most different words of the query, then with the most words.
 
-    The passage has at most `width` characters, unless a single grapheme is wider. It begins and ends at the edge of a word
-    where one is near, and always at the edge of a grapheme.
+    The passage has at most `width` characters, unless a single grapheme is longer. It begins and ends at the edge of a word
+    if one is near, and always at the edge of a grapheme.
     """
-    best, first, last = (0, 0), 0, 0
-    for i, span in enumerate(spans):
-        inside = [other for other in spans[i:] if other.end <= span.start + width]
-        rank = (len({other.term for other in inside}), len(inside))
-        if rank > best:
-            best, first, last = rank, span.start, inside[-1].end
+    first, last = _densest(spans, width)
     start = max(0, min(first - (width - (last - first)) // 2, len(text) - width))
     end = min(len(text), start + width)
     start, end = _edge(text, range(start, first + 1)), _edge(text, range(end, last - 1, -1))
@@ -101,8 +103,28 @@ def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
     return _outward(text, start, max(end, min(start + 1, len(text))))
 
 
+def _densest(spans: list[Span], width: int) -> tuple[int, int]:
+    """Start and end of the spans within `width` characters that have the most terms, then the most spans; (0, 0) for none."""
+    best, found = (0, 0), (0, 0)
+    inside: Counter[str] = Counter()  # the terms of spans[i:after]
+    after = 0
+    for i, span in enumerate(spans):
+        while after < len(spans) and spans[after].end <= span.start + width:
+            inside[spans[after].term] += 1
+            after += 1
+        if (rank := (len(inside), after - i)) > best:
+            best, found = rank, (span.start, spans[after - 1].end)
+        if after == i:  # the span itself is too long
+            after += 1
+        elif inside[span.term] == 1:
+            del inside[span.term]
+        else:
+            inside[span.term] -= 1
+    return found
+
+
 def _edge(text: str, places: range) -> int:
-    """The first of these places where a word begins or ends; where none is near, the first where a grapheme does."""
+    """The first of these places where a word begins or ends, or if none is near, the first where a grapheme begins."""
     graphemes = [at for at in places if begins_grapheme(text, at)]
     near = (at for at in graphemes if abs(at - places[0]) < 24)
     ends = (at for at in near if at in (0, len(text)) or text[at - 1].isspace() != text[at].isspace())

@@ -1,4 +1,4 @@
-"""A query, parsed once: what to look for, and what kind of query it is. Pure.
+"""The parsed form of a query: what to look for, and what kind of query it is. Pure.
 
 Keyword search, weights, confidence and highlighting all take a `Query`, so that they agree on what was asked.
 """
@@ -13,22 +13,22 @@ from .analyzer import HUMP, SHORT, TAIL, TOKEN, fold, gram_run, symbolic, tokens
 from .characters import storable
 from .stop_words import STOP_WORDS
 
-MAX_QUERY = 2000  # characters of a query that are looked at, so that a pasted page costs no more than a paragraph
-MAX_TOKENS = 96  # of the terms of a query together, so that a pasted page answers as fast as a long question
-MAX_FRAGMENTS = 16  # of a query, in the substring search
+MAX_QUERY = 2000  # characters of a query that are used, before and after folding: U+FDFA alone becomes 18 letters
+MAX_TOKENS = 96  # in all terms of a query together, so that a search for a pasted page is as fast as for a long question
+MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
 
 _QUOTE = re.compile('["“”„«»]')
 
 
 class Term(NamedTuple):
-    """Something to look for: `tokens` side by side in this order. With `prefix`, the only token may be the start of a word."""
+    """Something to look for: `tokens` side by side in this order. If `prefix`, words that start with the last token match too."""
 
     tokens: tuple[str, ...]
     prefix: bool = False
 
 
 class Query:
-    """What a user asked. With `fts_syntax` the text is an expression in FTS5's own language; the other fields ignore that.
+    """What a user asked. If `fts_syntax`, the text is an expression in FTS5's own language; all properties ignore that.
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact, phrase, src and ts,
     of which the last four are its words.
@@ -37,6 +37,7 @@ class Query:
     def __init__(self, text: str, *, fts_syntax: bool = False) -> None:
         self.text = storable(text).replace("\0", " ")
         self.fts_syntax = fts_syntax
+        self._start = self.text[:MAX_QUERY]
 
     @property
     def is_blank(self) -> bool:
@@ -45,25 +46,26 @@ class Query:
 
     @property
     def terms(self) -> list[Term]:
-        """Everything to look for, most specific first, each once: quoted phrases, compounds as phrases and as they stand, words.
+        """Everything to look for, without duplicates: first quoted phrases and compounds, then single words.
 
-        Stop words are left out unless the query has no other words; then the whole query is a phrase, too.
+        A compound such as src/a.ts is there twice, as a phrase of its words and as one token. Stop words are left out unless the
+        query has no other words; in that case the whole query is a phrase too.
         """
         return self.compounds + self.words
 
     @property
     def affordable_terms(self) -> list[Term]:
-        """The `terms`, shortest first, as many as have MAX_TOKENS tokens together."""
+        """The shortest of the `terms`, which together have at most MAX_TOKENS tokens."""
         return _affordable(self.terms)
 
     @property
     def affordable_words(self) -> list[Term]:
-        """The `words`, as many as have MAX_TOKENS tokens together."""
+        """The first MAX_TOKENS of the `words`."""
         return _affordable(self.words)
 
     @property
     def compounds(self) -> list[Term]:
-        """The terms of several tokens, and those that hold symbols."""
+        """The terms with several tokens, and those with symbols in them."""
         return self._terms[0]
 
     @property
@@ -73,36 +75,46 @@ class Query:
 
     @cached_property
     def _terms(self) -> tuple[list[Term], list[Term]]:
-        return _parsed(fold(self.text[:MAX_QUERY]))
+        return _parsed(fold(self._start)[:MAX_QUERY])
 
     @cached_property
     def name(self) -> str:
-        """The whole query as the token of a document's name, "" if it cannot be one; a leading / or ./ is not part of it."""
-        return analyzer.name(self.text.strip().removeprefix("./").lstrip("/"))
+        """The whole query as the token of a document's name, without a leading / or ./; "" if it cannot be a name."""
+        return analyzer.name(self._written_name)
+
+    def names(self, doc_id: str) -> bool:
+        """Whether the query is the end of a document's id, with or without its extension, in the same capitals."""
+        return any(f"/{name}".endswith(f"/{self._written_name}") for name in (doc_id, analyzer.stem(doc_id)))
+
+    @property
+    def _written_name(self) -> str:
+        return self._start.strip().removeprefix("./").lstrip("/")
 
     @cached_property
     def is_identifier(self) -> bool:
-        """Whether the whole query is one word with a digit, a symbol or an inner capital, as names of things have.
+        """Whether the whole query is one word that contains a digit, a symbol or an inner capital.
 
-        'payment_processor', 'v2.0', 'getUserName' and '2222' are; 'gpu', 'follow-up', 'what's' and 'RFC 9110' are not.
+        'payment_processor', 'v2.0', 'getUserName' and '2222' are identifiers; 'gpu', 'follow-up' and 'RFC 9110' are not.
         """
-        word = self.text.strip(" \t\n\"'`?!.,")
+        word = self._start.strip(" \t\n\"'`?!.,")
         if len(word.split()) != 1 or gram_run().search(word):
             return False
         return any(map(str.isdigit, word)) or HUMP.search(word) is not None or bool(symbolic(fold(word).replace("'", "")))
 
     @cached_property
     def fragments(self) -> tuple[list[str], list[str]]:
-        """What a substring search looks for, at most MAX_FRAGMENTS: words in the folded text, all else in the original text.
+        """What a substring search looks for: words, in the folded text, and everything else, in the original text.
 
-        Words of fewer than three letters are left out. 'naïve 100% 東京 →' -> ['naive', '100'], ['東京', '→']
+        There are at most MAX_FRAGMENTS. Words of fewer than three letters are left out.
+
+        'naïve 100% 東京 →' -> ['naive', '100'], ['東京', '→']
         """
         folded: dict[str, None] = {}
         original: dict[str, None] = {}
-        pieces = _pieces(self.text[:MAX_QUERY])
+        pieces = _pieces(self._start)
         telling = [piece for piece in pieces if _is_telling(piece[0])]
         for piece, has_words in telling or pieces:
-            word = analyzer.searchable(piece) if has_words else ""
+            word = analyzer.searchable(piece)[:MAX_QUERY] if has_words else ""
             if len(word) >= 3:
                 folded[word] = None
             elif not piece.isalnum() or not has_words:
@@ -112,7 +124,7 @@ class Query:
 
 
 def phrase(folded: str) -> Term:
-    """Folded text as the index holds it, without the short grams at the end of a run, where the indexed run may go on."""
+    """Folded text as a term. The short grams at the end of a run are left out, because the run in the index may be longer."""
     found = tokens(folded)
     while found[-1].kind == TAIL:
         found.pop()
@@ -151,14 +163,16 @@ def _is_telling(token: str) -> bool:
 
 
 def _quoted_pieces(query: str) -> list[tuple[str, bool]]:
-    """(text in double quotes, True), and (word outside of quotes, False). A quote that is never closed does not quote."""
+    """(text in double quotes, True) and (word outside quotes, False). A quotation mark without a partner is ignored."""
     parts = _QUOTE.split(query)
     quoted = range(1, len(parts) - 1, 2)
     return [(p, i in quoted) for i, part in enumerate(parts) for p in ([part] if i in quoted else part.split())]
 
 
 def _pieces(text: str) -> list[tuple[str, bool]]:
-    """The text cut at white space and where the script changes; False for runs of scripts without spaces and bare symbols.
+    """The text cut at white space and where the script changes, each piece with True if it is a word.
+
+    Runs of scripts without spaces are not words, and bare symbols are not words either.
 
     '用Docker部署 →' -> ('用', False), ('Docker', True), ('部署', False), ('→', False)
     """

@@ -1,92 +1,160 @@
-"""Secrets out of a text: keys by their prefix, private keys, passwords in URLs and what is assigned to a name that says so. Pure.
+"""Replaces the secrets in a text by [redacted]. Pure.
 
-But: a password in a sentence ("it is hunter2") is not known for one, and stays. Where the kind is not certain, a value needs a
-digit, so that `token = parse(line)` and "Password: required" stay, too.
+There are three ways to recognise a secret. `service_keys` knows the form of the keys of many services. `named_secrets` finds
+values that are assigned to names such as `DB_PASSWORD`. The rules in this module find private keys, and secrets in URLs, headers
+and commands. A password in a sentence ("it is hunter2") is not recognised.
 """
 
 import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from .named_secrets import named_secrets
+from .service_keys import without_service_keys
 
 MASK = "[redacted]"
+LONGEST_COMMAND = 300  # characters between a command and its option
 
-# What a key of a service begins with. Lengths are lower bounds: services have lengthened theirs before.
-PREFIXED = r"""
-    sk-(?:(?:ant|proj|or|svcacct|admin|lf)-[\w-]{16,} | [A-Za-z0-9]{20,})  # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse
-  | (?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,} | whsec_[A-Za-z0-9+/=]{16,}  # Stripe
-  | gh[pousr]_[A-Za-z0-9]{30,} | github_pat_\w{22,} | glpat-[\w.-]{16,}
-  | xox[abeoprs]-[\w-]{10,} | xapp-[\w-]{10,}  # Slack
-  | (?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])  # AWS
-  | AIza[\w-]{30,} | ya29\.[\w-]{20,} | GOCSPX-[\w-]{20,}  # Google
-  | npm_[A-Za-z0-9]{30,} | pypi-[\w-]{50,} | hf_[A-Za-z0-9]{30,} | r8_[A-Za-z0-9]{30,}
-  | gsk_[A-Za-z0-9]{20,} | pplx-[A-Za-z0-9]{20,} | xai-[A-Za-z0-9]{20,} | pa-[A-Za-z0-9_-]{40,}
-  | SG\.[\w-]{16,}\.[\w-]{16,} | dop_v1_[a-f0-9]{32,} | tskey-[a-z]+-\w+-\w+ | AGE-SECRET-KEY-1[A-Z0-9]{40,}
-  | eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}  # JSON Web Token (RFC 7519): {"alg": …}.{…}.signature
-  | [0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![\w-])  # Telegram
-"""
-NAME = (
-    r"(?<![a-z])(?:password|passwd|passphrase|pwd|(?:client|app)?[_-]?secret|(?:access|refresh|auth|api|bot)?[_-]?token"
-    r"|(?:api|access|private|auth|secret)[_-]?key|credentials?)"
-)
-PLACEHOLDER = r"(?![$<{*%\[])"  # `$TOKEN`, `<your key>`, `[redacted]`
-WITH_DIGIT = r"(?=[^\s\"'`]{0,200}[0-9])"  # bounds like this one keep long texts from taking quadratic time
 
-# Each with words without one of which a text cannot match: most texts have none.
+class Rule(NamedTuple):
+    """How to recognise one kind of secret."""
+
+    name: str
+    hints: tuple[str, ...]  # in lower case; a text that has none of them is not searched
+    pattern: str  # ignores case; what its group `secret` matches is replaced
+    after: str = ""  # a pattern of the command that has to stand before the match on the same line
+
+
+# Parts of the patterns. $TOKEN, ${TOKEN}, <your key>, {key}, %s, [redacted], *** and your-key are not secrets.
+NOT_PLACEHOLDER = r"""(?!\$\w+(?:[\s"'`;,)@/]|\Z)|\$[({]|<|\{|%[s({]|\[|\*+(?:\W|\Z)|your[_-])"""
+QUOTE = r"""[\\"'`]{0,3}"""
+ARGUMENT = NOT_PLACEHOLDER + r"""(?P<secret>[^\s"'-][^\s"']*)"""
+ANY_KEY = r"[A-Z0-9 ]{0,40}PRIVATE[ ]KEY(?:[ ]BLOCK)?[ ]?-{4,5}"
+HEADERS = r"(?:\s{1,9}+(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}+){0,6}+"
+BASE64_LINES = r"""(?:(?:\\[nrt]|[\s"'`,+>|\\]){1,40}+[A-Za-z0-9+/=]{16,}+)++"""
+LAST_LINE = r"(?:\s{1,9}+(?=[A-Za-z]{0,80}+[0-9+/=])[A-Za-z0-9+/=]++(?=\n|\s{0,9}\Z))?"
+
 RULES = [
-    (
-        ("PRIVATE KEY",),
-        re.compile(r"-----BEGIN ([A-Z ]*)PRIVATE KEY( BLOCK)?-----.*?(?:-----END \1PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL),
-        MASK,
+    Rule(
+        "private key",
+        ("private key",),
+        rf"""(?P<secret>-{{4,5}}[ ]?BEGIN[ ]{ANY_KEY} (?:
+              [^-]*+ (?:-(?!---)[^-]*+)*+ -{{4,5}}[ ]?END[ ]{ANY_KEY}
+            | {HEADERS} {BASE64_LINES} {LAST_LINE}  # the end of the key is missing
+            ))""",
     ),
-    (
-        (
-            "sk-", "k_live_", "k_test_", "whsec_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox",
-            "xapp-", "AKIA", "ASIA", "AIza", "ya29.", "GOCSPX-", "npm_", "pypi-", "hf_", "r8_", "gsk_", "pplx-", "xai-", "pa-",
-            "SG.", "dop_v1_", "tskey-", "AGE-SECRET", "eyJ", ":AA",
-        ),
-        re.compile(rf"(?<![\w-])(?:{PREFIXED})", re.VERBOSE),
-        MASK,
+    Rule("private key of PuTTY", ("private-lines",), rf"Private-Lines:[ ]\d+(?P<secret>{BASE64_LINES})"),
+    Rule("bot of Telegram", (":aa",), r"(?<![\w-])(?P<secret>[0-9]{8,10}:AA[\w-]{33})(?![\w-])"),
+    Rule("application of Azure", ("q~",), r"(?<![\w.~-])(?P<secret>[\w.~-]{3}[0-9]Q~[\w.~-]{31,34})(?![\w.~-])"),
+    Rule(
+        "hash of a password",
+        ("$2", "$5", "$6", "$y", "$apr1", "$argon2"),
+        r"(?P<secret>\$(?:2[aby]|5|6|y|apr1|argon2id?)\$[\w./$,=+-]{20,})",
     ),
-    (
-        ("earer", "EARER"),
-        re.compile(r"\b(bearer\s+)(?=[\w.~+/=-]*[0-9])[\w.~+/=-]{16,}", re.IGNORECASE),
-        rf"\1{MASK}",
+    Rule(
+        "password in a URL",
+        ("://",),
+        r"""://[^\s/:@"']{0,200}:(?![0-9]{1,5}/)"""
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>[^\s/@"']{1,200}+|[^\s@"'()<>\[\]]{1,200}+)@(?=[\w\[$%{])""",
     ),
-    (
-        ("asic",),
-        re.compile(r"\b(authorization[\"']?\s*[:=]\s*[\"']?basic\s+)[A-Za-z0-9+/]{8,}={0,2}", re.IGNORECASE),
-        rf"\1{MASK}",
+    Rule("key in a URL", ("://",), r"://(?P<secret>(?=[\w-]{0,40}[0-9])[\w-]{20,200})@(?!sha[0-9])"),
+    Rule(
+        "signature in a URL",
+        ("sig=", "signature="),
+        r"[?&;](?:sig|x-amz-signature|x-goog-signature|signature)=(?P<secret>[\w%+/=-]{20,})",
     ),
-    (("://",), re.compile(rf"([a-z]://[^\s/:@\"']{{0,200}}:){PLACEHOLDER}[^\s/@\"']{{1,200}}@", re.IGNORECASE), rf"\1{MASK}@"),
-    (
-        ("hooks",),
-        re.compile(r"(hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/)[\w/-]{20,}"),
-        rf"\1{MASK}",
+    Rule("webhook of Slack", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/-]{20,})"),
+    Rule("webhook of Discord", ("/api/webhooks/",), r"/api/webhooks/(?P<secret>[\w/-]{20,})"),
+    Rule("webhook of Teams", ("webhook.office.com",), r"webhook\.office\.com/(?P<secret>[\w@/-]{20,})"),
+    Rule(
+        "header with credentials",
+        ("authorization",),
+        rf"authorization{QUOTE}\s{{0,5}}[:=]\s{{0,5}}{QUOTE}"
+        r"(?:(?:bearer|basic|token|apikey|bot|digest|negotiate|key)\s{1,5})?"
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>(?=[^\s"'`]{0,200}[0-9=])[^\s"'`\\]{8,}|(?<=\s)[A-Za-z+/._~-]{16,}={0,2})""",
     ),
-    (  # API_TOKEN=…, export DB_PASSWORD='…': as environments have it
-        ("KEY", "TOKEN", "SECRET", "PASS", "PWD", "CREDENTIAL"),
-        re.compile(
-            r"(?<![a-z])((?:API_?KEY|ACCESS_KEY(?:_ID)?|PRIVATE_KEY|AUTH_KEY|SECRET(?:_KEY)?|TOKEN|PASSWORD|PASSWD|PASSPHRASE|PWD"
-            rf"|CREDENTIALS?)=)(?:\"{PLACEHOLDER}[^\"\n]{{4,}}\"|'{PLACEHOLDER}[^'\n]{{4,}}'|{PLACEHOLDER}[^\s\"'`;&]{{4,}})"
-        ),
-        rf"\1{MASK}",
+    Rule(
+        "cookies",
+        ("cookie:",),
+        r"cookie:\s{0,5}" + NOT_PLACEHOLDER + r"""(?P<secret>[\w.-]{1,60}=[^\s"'`;]{6,}(?:;[ ]?[^\s"'`;]+)*+)""",
     ),
-    (  # "api_key": "…", password=hunter2, client_secret: …
-        ("assw", "assph", "pwd", "ecret", "oken", "key", "Key", "redential"),
-        re.compile(
-            rf"({NAME}[\"']?\s*[:=]\s*)([\"']?){PLACEHOLDER}{WITH_DIGIT}[^\s\"'`,;&(){{}}]{{6,}}\2", re.IGNORECASE
-        ),
-        rf"\1\2{MASK}\2",
+    Rule("bearer", ("bearer",), r"\bbearer[ \t]{1,5}(?P<secret>(?=[\w.~+/=-]{0,200}[0-9])[\w.~+/=-]{16,})"),
+    Rule(
+        "bearer without a digit",
+        ("bearer",),
+        r"\bbearer[ \t]{1,5}(?P<secret>[a-z]{24,}(?![\w-])|(?-i:(?=[a-z]{0,20}[A-Z]{1,20}[a-z]{1,20}[A-Z])[A-Za-z]{16,}))",
     ),
-    (
-        ("--",),
-        re.compile(rf"(--(?:[a-z]{{1,20}}-){{0,3}}{NAME}[= ]+)([\"']?){PLACEHOLDER}{WITH_DIGIT}[^\s\"'`]{{6,}}\2", re.IGNORECASE),
-        rf"\1\2{MASK}\2",
+    Rule(
+        "element of XML",
+        ("</",),
+        r"<(?P<tag>[\w.:-]{0,40}(?:pass(?:word|phrase|wd)?|pwd|secret|token|(?:api|access|private|secret|auth)[_-]?key))(?:\s[^<>]{0,100})?>\s{0,20}+"
+        + NOT_PLACEHOLDER
+        + r"(?P<secret>[^<>\n]{1,500})</(?P=tag)",
     ),
-]  # fmt: skip
+    Rule(
+        "password in SQL",
+        ("identified ", "password '", 'password "'),
+        r"""(?:identified[ ](?:with[ ]\w{1,40}[ ])?by|password)[ ]{1,5}(?P<quote>["'])"""
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>[^"'\n]{3,200})(?P=quote)""",
+    ),
+    Rule("password in .netrc", ("login",), r"login\s{1,5}\S{1,100}\s{1,5}password\s{1,5}" + ARGUMENT),
+    Rule(
+        "words of a seed",
+        ("phrase", "mnemonic"),
+        rf"(?:(?:seed|recovery|secret)[ ]phrase|mnemonic)[*]{{0,2}}{QUOTE}\s{{0,5}}[:=][*]{{0,2}}\s{{0,5}}{QUOTE}"
+        r"(?P<secret>(?:[a-z]{3,8}[ ]){11,23}[a-z]{3,8})\b",
+    ),
+    Rule(
+        "option of curl",
+        ("curl", "wget"),
+        r"""\s(?:-u|--(?:proxy-)?user)[ =]?["']?[^\s:"']{1,100}:""" + ARGUMENT,
+        after="curl|wget",
+    ),
+    Rule(
+        "option of a login",
+        ("login", "mongo"),
+        r"""\s-p[ =]?["']?""" + ARGUMENT,
+        after=r"(?:docker|podman|helm|oc|az)\s.*login|mongo\w*",
+    ),
+    Rule("option of mysql", ("mysql", "mariadb", "7z"), r"""\s-p["']?""" + ARGUMENT, after=r"mysql\w*|mariadb\w*|7z"),
+    Rule("option of redis-cli", ("redis-cli",), r"""\s-a[ ]?["']?""" + ARGUMENT, after="redis-cli"),
+    Rule("option of ldapsearch", ("ldap",), r"""\s-w[ ]?["']?""" + ARGUMENT, after=r"ldap[a-z]+"),
+    Rule("option of sshpass", ("sshpass",), r"""sshpass\s{1,5}-p[ ]?["']?""" + ARGUMENT),
+    Rule("option of openssl", ("pass:",), r"""-pass(?:in|out)?[ ]["']?pass:""" + ARGUMENT),
+]
 
 
 def redact(text: str) -> str:
     """`curl -H "Authorization: Bearer abc123…" -> curl -H "Authorization: Bearer [redacted]`"""
-    for hints, pattern, replacement in RULES:
-        if any(hint in text for hint in hints):
-            text = pattern.sub(replacement, text)
-    return text
+    lowered = text.lower()
+    for rule in RULES:
+        if any(hint in lowered for hint in rule.hints):
+            text = _masked(text, _found(rule, text))
+    text = without_service_keys(text, MASK)
+    return _masked(text, named_secrets(text))
+
+
+def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        pieces += text[at:start], MASK
+        at = end
+    return "".join([*pieces, text[at:]]) if at else text
+
+
+def _found(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each secret."""
+    for found in _compiled(rule.pattern).finditer(text):
+        before = text[max(found.start() - LONGEST_COMMAND, 0) : found.start() + 1]
+        if not rule.after or _compiled(rf"\b(?:{rule.after})\b").search(before.rpartition("\n")[2]):
+            yield found.span("secret")
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.VERBOSE)

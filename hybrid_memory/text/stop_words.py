@@ -1,4 +1,4 @@
-"""Words that say nothing about what a query is looking for. A query leaves them out unless it has no others."""
+"""Words that say nothing about the subject of a query. They are left out unless the query has no other words."""
 
 STOP_WORDS = frozenset(
     """a about after all also am an and any are as at be because been before being between both but by can could d did do

@@ -1,1 +1,1 @@
-"""Answers about what the store holds: one document, a list, its health, its search quality."""
+"""Answers about what a store contains: one document, a list of documents, its health, and how well it is searched."""

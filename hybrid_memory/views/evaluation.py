@@ -1,4 +1,4 @@
-"""How well a store is searched: judged queries in, figures of each mode out."""
+"""Measures how well a store is searched. From queries with judgements it computes the figures of each search mode."""
 
 import math
 import statistics
@@ -17,21 +17,21 @@ from .judgements import Grades
 from .measures import FIRST, Figures, figures, rank
 
 MODES = ("keyword", "vector", "hybrid")
-DEPTH = 100  # chunks that make a ranking of documents: as deep as each leg looks, and they hold ten documents nearly always
+DEPTH = 100  # chunks that are ranked. Keyword and vector search find as many, and nearly always they are from ten documents
 
 
 class Evaluation(NamedTuple):
-    """What was asked, and how well each mode answered."""
+    """The figures of each mode, and what was left out of them."""
 
-    queries: int  # asked
+    queries: int  # queries that were asked
     unjudged: int  # queries that were not asked because no document is wanted
-    unknown_documents: list[str]  # wanted, but not the name of exactly one document of the store: they count as missed
+    unknown_documents: list[str]  # wanted, but the store has none or several of that name; they count as missed
     modes: dict[str, Figures]
     left_out: dict[str, str]  # mode -> why it could not run
-    misses: list[dict[str, Any]]  # of the last of the modes
+    misses: list[dict[str, Any]]  # queries that the last mode missed
 
     def notes(self) -> list[str]:
-        """What the user should know of the figures, a line each."""
+        """What the user should know about the figures, one line each."""
         notes = [f"left out mode {mode}: {reason}" for mode, reason in self.left_out.items()]
         if self.unjudged:
             asked = self.queries + self.unjudged
@@ -39,7 +39,7 @@ class Evaluation(NamedTuple):
         if unknown := self.unknown_documents:
             some = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
             notes.append(
-                f"{len(unknown)} wanted documents are no document of the store, or several; they count as missed: {some}"
+                f"{len(unknown)} wanted documents are not in the store, or not under a unique name; they count as missed: {some}"
             )
         return notes
 
@@ -53,10 +53,10 @@ def evaluate(
     misses: bool = False,
     progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Evaluation:
-    """Ask every query that has a wanted document, in each mode. A document's rank is that of its best chunk.
+    """Ask every query that has a wanted document, in each mode. The rank of a document is the rank of its best chunk.
 
-    Times are of a search for 100 chunks, in milliseconds, the embedding of its query being known. `misses` tells of the
-    queries for which the last of the modes has no wanted document among the first ten.
+    Times are in milliseconds, for a search for 100 chunks. They do not include the time that it takes to embed the query. With
+    `misses`, the answer has the queries for which the last mode has no wanted document among the first ten.
 
     Raises SourceError if no document is wanted, EmbedderError if no mode can run.
     """
@@ -95,7 +95,11 @@ def evaluate(
 
 
 def _by_name(store: HybridStore) -> dict[str, str]:
-    """What names a document and no other -> its id: that, and a file's without extension, without the collection, or both."""
+    """Name -> id, for all names that belong to one document only.
+
+    The names of a document are its id and, if it came from a file, its id without the extension, without the collection, and
+    without both.
+    """
     names: dict[str, set[str]] = defaultdict(set)
     rows = store.storage.catalog.names()
     for doc_id, collection, is_file in rows:
@@ -107,7 +111,10 @@ def _by_name(store: HybridStore) -> dict[str, str]:
 
 
 def _without_vector(store: HybridStore, text: str) -> str | None:
-    """Why the query cannot be searched by meaning. Leaves its embedding where searches find it, or they would time the model."""
+    """Why the query cannot be searched by meaning, or None.
+
+    This embeds the query. The embedding is cached, so that the time of the model does not count as time of the search.
+    """
     try:
         return query_vector(store.storage, store.config, lambda: store.embedder, Query(text), "vector")[1]
     except EmbedderError as error:
@@ -131,7 +138,10 @@ def _misses(
     *,
     with_vector: bool,
 ) -> Iterator[dict[str, Any]]:
-    """Each with the rank of the first wanted document in either leg: None if it is not among the first 100 chunks."""
+    """The missed queries, with the rank of the first wanted document by keyword and by vector.
+
+    The rank is None if the document is not among the first 100 chunks.
+    """
     missing = [*found][-1]
     for id, ranking in found[missing].items():
         if rank(ranking[:FIRST], wanted[id]):

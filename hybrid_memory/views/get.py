@@ -1,15 +1,17 @@
-"""An indexed document, or lines of it, as its file is now. Reads no file that was not indexed."""
+"""Read an indexed document, or some of its lines, as its file is now. A file that was not indexed is never read."""
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_of
 from ..errors import QueryError, SourceError
-from ..text.characters import lines_of, storable_name
+from ..text.characters import storable_name
 from ..text.citation import citation
+from ..text.lines import Lines
 
 if TYPE_CHECKING:
     from ..storage.protocol import Catalog
@@ -17,31 +19,35 @@ if TYPE_CHECKING:
 
 NAMED = 5  # documents in an error message
 
-# memory/a.md#L12-L30 of a citation, a.md:12-30 of a terminal; #L12C501 begins within a line, for one that is too long
+# memory/a.md#L12-L30 as in a citation, or a.md:12-30 as on a terminal. #L12C501 begins at character 501 of a long line.
 LINES = re.compile(
     r"(?P<name>.+)(?:#L|:)(?P<start>[1-9][0-9]{0,8})(?:C(?P<column>[1-9][0-9]{0,8}))?(?:-L?(?P<end>[0-9]{1,9}))?", re.DOTALL
 )
 
 
 def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000) -> dict[str, Any]:
-    """The lines that `target` names: a document's id, the end of an id or a file's path, then `#L10-L40` or nothing.
+    """The lines that `target` names.
 
-    A line of a transcript is what was said in that line of the file, secrets masked as in the index, or nothing.
+    A target is the id of a document, the end of an id or the path of a file. `#L10-L40` may follow. A line of a transcript is
+    what was said in that line of the file, with its secrets masked as in the index. If nothing was said there, it is empty.
 
-    `next` is the target that reads on, or None. `changed` says that the file is not what was indexed. Raises QueryError for a
-    target that is not exactly one document or has no such lines, SourceError for a file that is gone or was replaced.
+    In the answer, `next` is the target that reads on, or None at the end. `changed` says that the file has changed since it
+    was indexed. Raises QueryError if the target does not name exactly one document, or lines that it does not have. Raises
+    SourceError if the file is gone or was replaced.
     """
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
     with store.storage.snapshot():
         doc_id, place = _find(store.storage.catalog, target)
         path, content_hash, content, collection, date = store.storage.catalog.document(doc_id)
+    lines: Sequence[str]
     if path:
         lines, changed = _of_file(doc_id, path, content_hash, store.config["max_file_bytes"])
     else:
-        lines, changed = lines_of(content or ""), False
+        lines, changed = Lines(content or ""), False
     start, column, end = _asked(doc_id, place, len(lines), changed)
-    shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + max_lines)]]
+    most = min(max_lines, max_chars + 1)  # each line but the first takes at least the character of its line break
+    shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + most)]]
     rest = None
     if len(shown[0]) > max_chars:
         shown = [shown[0][:max_chars]]
@@ -67,7 +73,7 @@ def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: 
 
 
 def _find(catalog: "Catalog", target: str) -> tuple[str, re.Match[str] | None]:
-    """The id of the document, and which lines of it."""
+    """The id of the document, and the match of LINES that says which lines of it are asked for."""
     if doc_id := _exactly(catalog, target):
         return doc_id, None
     place = LINES.fullmatch(target)
@@ -76,12 +82,15 @@ def _find(catalog: "Catalog", target: str) -> tuple[str, re.Match[str] | None]:
 
 
 def _exactly(catalog: "Catalog", name: str) -> str | None:
-    paths = "", ""
-    with suppress(ValueError):  # a NUL, or a surrogate that stands for no byte: no file has such a name
+    """The document with this id, else the one whose file has this path, else the one whose file a link of this path leads to."""
+    found = catalog.by_id(storable_name(name))
+    # ValueError: no file has such a name, because of a NUL or a surrogate. OSError: the working directory no longer exists.
+    with suppress(ValueError, OSError):
         path = os.path.abspath(os.path.expanduser(name))
         os.fsencode(path)
-        paths = path, os.path.realpath(path)
-    return catalog.by_id(storable_name(name)) or catalog.by_path(*paths)
+        real = os.path.realpath(path)
+        found = found or catalog.by_path(path, path) or catalog.by_path(real, real)
+    return found
 
 
 def _by_tail(catalog: "Catalog", name: str) -> str:
@@ -93,12 +102,12 @@ def _by_tail(catalog: "Catalog", name: str) -> str:
         more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
         raise QueryError(f"{name!r} may be {', '.join(found[:NAMED])}{more}; give more of the id")
     close = _close(name, catalog.ids())
-    way_out = f"did you mean {' or '.join(close)}?" if close else "`hybrid-memory list` names those there are"
+    way_out = f"did you mean {' or '.join(close)}?" if close else "`hybrid-memory list` names all documents"
     raise QueryError(f"no document {name!r} in this memory; {way_out}")
 
 
 def _close(name: str, ids: list[str]) -> list[str]:
-    """The ids whose last part is like that of the name."""
+    """The ids whose last part resembles that of the name."""
     from difflib import get_close_matches
 
     names: dict[str, list[str]] = {}
@@ -107,24 +116,24 @@ def _close(name: str, ids: list[str]) -> list[str]:
     return [doc_id for key in get_close_matches(os.path.basename(name).lower(), names, NAMED) for doc_id in names[key]][:NAMED]
 
 
-def _of_file(doc_id: str, path: str, indexed: bytes | None, max_bytes: int) -> tuple[list[str], bool]:
-    """The file's lines, and whether it changed since it was indexed."""
+def _of_file(doc_id: str, path: str, indexed: bytes | None, max_bytes: int) -> tuple[Sequence[str], bool]:
+    """The file's lines, and whether the file has changed since it was indexed."""
     try:
         with open_regular(path, follow_symlinks=True) as stream:
             status = os.fstat(stream.fileno())
             lines, digest = format_of(path).lines(stream, max_bytes)
-        # A link in its place may lead anywhere: what it leads to is shown only if it is the very text that was indexed.
+        # A link in place of the file may lead anywhere. The text behind it is shown only if it is the one that was indexed.
         if digest != indexed and not (os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)):
             raise SourceError(f"{path} is reached by a symbolic link and is not what was indexed; ingest it again to read it")
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise SourceError(f"{path} is gone; ingest its folder to take {doc_id} out of the memory") from error
+        raise SourceError(f"{path} is gone; ingest its folder to remove {doc_id} from the memory") from error
     except (OSError, BadFileError) as error:
         raise SourceError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     return lines, digest != indexed
 
 
 def _asked(doc_id: str, place: re.Match[str] | None, total: int, changed: bool) -> tuple[int, int, int]:
-    """First line, first column and last line, all from 1. A last line beyond the end counts as the end."""
+    """First line, first column and last line, all counted from 1. A last line beyond the end of the text means its end."""
     if place is None:
         return 1, 1, total
     start, column = int(place["start"]), int(place["column"] or 1)

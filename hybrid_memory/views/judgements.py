@@ -1,7 +1,7 @@
-"""The files of an evaluation: queries as JSON lines of {"id", "text"}, judgements as TREC's qrels.
+"""Reads the files of an evaluation: queries as JSON lines of {"id", "text"}, and judgements in the qrels format of TREC.
 
-A line of qrels is query, document and grade (or query, 0, document, grade), with spaces between them, or tabs where an id
-holds spaces.
+A line of qrels has query, document and grade, or query, 0, document and grade. They are separated by spaces, or by tabs if an
+id contains spaces.
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..errors import SourceError
 
-MOST = 20.0  # the highest grade: a gain is 2^grade
+MOST = 20.0  # the highest grade; the gain is 2^grade, which grows quickly
 
 Grades = dict[str, float]  # doc_id -> how well it answers, > 0
 
@@ -28,34 +28,37 @@ def read_queries(path: str) -> dict[str, str]:
         except (ValueError, KeyError, TypeError, AttributeError):
             raise SourceError(f'{where}: a query is written {{"id": "q1", "text": "what was asked"}}') from None
         if empty or id in queries:
-            raise SourceError(f"{where}: query {id} {'has no words' if empty else 'is there twice'}")
+            raise SourceError(f"{where}: query {id} {'is empty' if empty else 'is there twice'}")
         queries[id] = text
     return queries
 
 
 def read_qrels(path: str) -> dict[str, Grades]:
-    """Query id -> the wanted documents, those with a grade above 0. Raises SourceError with the line that is not a judgement."""
+    """Query id -> its wanted documents, which are those with a grade above 0.
+
+    Raises SourceError with the line that is not a judgement.
+    """
     qrels: dict[str, Grades] = defaultdict(dict)
     for where, line in _lines(path):
         match line.split("\t") if "\t" in line else line.split():
             case [query, document, grade] | [query, _, document, grade]:
                 pass
             case columns:
-                form = "write query, document, grade or query, 0, document, grade, with tabs if an id holds spaces"
-                raise SourceError(f"{where}: columns: {len(columns)}; {form}")
+                form = "write query, document, grade or query, 0, document, grade, with tabs if an id contains spaces"
+                raise SourceError(f"{where}: there are {len(columns)} columns; {form}")
         try:
             number = float(grade)
         except ValueError:
             number = math.nan
         if not abs(number) <= MOST:
-            raise SourceError(f"{where}: {grade!r} is not a grade, a number up to {MOST:.0f}")
+            raise SourceError(f"{where}: {grade!r} is not a grade, which is a number up to {MOST:.0f}")
         if number > 0:
             qrels[query][document] = number
     return dict(qrels)
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """(file:number, line) of each line that is not blank."""
+    """(file:number, line) for each line that is not blank."""
     try:
         with open(path, encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
@@ -64,4 +67,4 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise SourceError(f"cannot read {path}: not UTF-8") from error
+        raise SourceError(f"cannot read {path}: it is not UTF-8") from error

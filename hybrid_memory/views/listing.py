@@ -1,4 +1,4 @@
-"""The documents of a store, newest date first, those without a date last. Reads no text."""
+"""The documents of a store. Those with the newest date come first, those without a date last. No text is read."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +8,9 @@ if TYPE_CHECKING:
 
 
 def documents(store: "HybridStore", *, filters: "Filters | None" = None, limit: int = 100) -> dict[str, Any]:
-    """The `total` number of documents that fulfil the filters, and the first `limit` of them.
+    """The first `limit` documents that pass the filters, and in `total` the number of all that pass them.
 
-    `size` is in bytes, `pending` counts chunks that wait for an embedding. Raises ValueError for a bad date in the filters.
+    `size` is in bytes. `pending` counts the chunks that have no embedding yet. Raises ValueError for a bad date in the filters.
     """
     if limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1")

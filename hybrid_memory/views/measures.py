@@ -1,4 +1,4 @@
-"""Measures of a ranking of documents against judgements."""
+"""Figures that say how well a ranking of documents agrees with judgements."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ Figures = dict[str, float]
 
 
 def ndcg(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
-    """Gains of the first k, each discounted by log2(rank + 1), over those of the best order there is.
+    """The gains of the first k documents, each divided by log2(rank + 1), relative to those of the best possible order.
 
     Normalised discounted cumulative gain: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques",
     2002; the gain 2^grade - 1 is that of Burges et al., "Learning to rank using gradient descent", 2005.
@@ -26,23 +26,26 @@ def _discounted(grades: Iterable[float]) -> float:
 
 
 def recall(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """The share of the wanted documents that is among the first k (Manning, Raghavan and Schütze, chapter 8)."""
+    """The share of the wanted documents that are among the first k (Manning, Raghavan and Schütze, chapter 8)."""
     return len(grades.keys() & set(ranking[:k])) / len(grades)
 
 
 def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
-    """1 / rank of the first wanted document, 0 beyond k: MRR in the mean (Voorhees, TREC-8, 1999), for k = 1 the hit rate."""
+    """1 / rank of the first wanted document, or 0 if the rank is greater than k.
+
+    The mean over queries is the MRR (Voorhees, TREC-8, 1999), and for k = 1 the hit rate.
+    """
     place = rank(ranking[:k], grades)
     return 1 / place if place else 0.0
 
 
 def rank(ranking: Sequence[str], grades: Grades) -> int | None:
-    """The rank of the first wanted document, from 1."""
+    """The rank of the first wanted document, counted from 1. None if there is none."""
     return next((place for place, document in enumerate(ranking, 1) if document in grades), None)
 
 
 def figures(rankings: Sequence[tuple[Sequence[str], Grades]]) -> Figures:
-    """The means of all measures over the queries, each a ranking and its judgements."""
+    """The mean of every measure over the queries. Each query is given by its ranking and its judgements."""
     measures: dict[str, Callable[[Sequence[str], Grades], float]] = {
         "ndcg@10": ndcg,
         "recall@5": lambda ranking, grades: recall(ranking, grades, 5),

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid_memory.documents import chunker, frontmatter
-from hybrid_memory.documents.chunker import MAX_HEADING, Chunk, chunk_text
+from hybrid_memory.documents.chunker import LONGEST_PATH, MAX_HEADING, Chunk, chunk_text
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 FRAGMENTS = [
@@ -135,10 +135,37 @@ def test_heading_longer_than_a_heading_can_be_is_cut_like_text():
     first, *others = chunk_text(f"# Up\n{line}\nbelow", 512, 50)
     assert first.text.startswith("# Up\n# word")
     assert all(len(chunk.text) <= 512 for chunk in others)
-    assert len(first.heading) <= MAX_HEADING
-    assert first.heading.endswith("word")
+    assert len(first.heading) <= LONGEST_PATH
+    assert first.heading.endswith("word…")
     assert others[-1].text.endswith("\nbelow")
     assert {chunk.heading for chunk in others} == {first.heading}
+
+
+@pytest.mark.parametrize(
+    ("headings", "path"),
+    [
+        (["a" * 140, "b" * 140], "a" * 140 + " > " + "b" * 140),
+        (["a" * 148, "b" * 149], "a" * 148 + " > " + "b" * 149),
+        (["a" * 149, "b" * 149], "a" * 147 + "… > " + "b" * 149),
+        (["Top", "a " * 200, "b " * 50, "c"], "a " * 96 + "a… > " + "b " * 49 + "b > c"),
+        (["Top", "a" * 296, "b"], "a" * 296 + " > b"),
+        (["Top", "a" * 299], "a" * 299),
+        (["Top", "a" * 301], "a" * 299 + "…"),
+        (["Top", "\u4e2d" * 400], "\u4e2d" * 299 + "…"),
+    ],
+)
+def test_heading_path_that_is_too_long_keeps_its_nearest_headings(headings, path):
+    text = "\n".join(f"{'#' * level} {heading}" for level, heading in enumerate(headings, 1))
+    [chunk] = chunk_text(f"{text}\ntext", 5000)
+    assert len(path) <= LONGEST_PATH
+    assert chunk.heading_path == path
+
+
+def test_many_sections_under_long_headings_stay_small():
+    above = "".join(f"{'#' * level} {'long ' * 190}\n" for level in range(1, 6))
+    chunks = chunk_text(above + "###### H\nword\n" * 20_000)
+    assert len(chunks) == 20_000 + 2
+    assert sum(len(chunk.heading_path) + len(chunk.heading) for chunk in chunks) < 20_002 * (LONGEST_PATH + 10)
 
 
 # Fences

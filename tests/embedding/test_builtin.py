@@ -41,7 +41,7 @@ def test_tokens_are_those_of_the_tokenizers_library(embedder: BuiltinEmbedder, t
         ("ΟΔΟΣ", ["ο", "##δ", "##ο", "##σ"]),  # no final sigma: characters are lower-cased one by one
     ],
 )
-def test_tokens(embedder: BuiltinEmbedder, text: str, tokens: list[str]) -> None:
+def test_tokens_are_those_of_wordpiece(embedder: BuiltinEmbedder, text: str, tokens: list[str]) -> None:
     assert embedder.tokenize(text) == tokens
 
 
@@ -73,7 +73,7 @@ def test_vectors_have_length_1_and_256_dimensions(embedder: BuiltinEmbedder) -> 
 
 
 def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder) -> None:
-    """Done again by plain arithmetic on the file's bytes."""
+    """The test repeats the calculation with the bytes of the file."""
     table = Table(DATA)
     names = [table.token(index) for index in range(len(table._strings))]
     sums = [0] * 256
@@ -170,7 +170,7 @@ def test_file_is_opened_once_and_only_when_needed(monkeypatch: pytest.MonkeyPatc
 def test_other_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.bin"
     other.write_bytes(b"no such thing" * 10)
-    with pytest.raises(ValueError, match=r"other\.bin is no table of token vectors"):
+    with pytest.raises(ValueError, match=r"other\.bin is not a table of token vectors"):
         BuiltinEmbedder(str(other)).dims()
 
 
@@ -194,7 +194,7 @@ def imported() -> set[str]:
     return set(ran.stdout.split())
 
 
-def test_needs_the_standard_library_alone(imported: set[str]) -> None:
+def test_only_the_standard_library_is_imported(imported: set[str]) -> None:
     assert {name.partition(".")[0] for name in imported} - {"builtin"} <= set(sys.stdlib_module_names)
 
 

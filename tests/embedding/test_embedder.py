@@ -1,4 +1,4 @@
-"""OllamaEmbedder against a server that answers as Ollama does, well and badly."""
+"""OllamaEmbedder against a server that answers as Ollama does, with all of Ollama's errors."""
 
 import logging
 import math
@@ -15,7 +15,7 @@ from hybrid_memory.errors import ConfigError
 from tests.fake_ollama import FakeOllama, vector
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: 0 is an address of this machine")
-HANG = 10.0  # seconds within which whatever is not supposed to hang has come back
+HANG = 10.0  # seconds: a call that takes longer hangs
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def sizes(ollama):
     return [len(body["input"]) for body in ollama.embed_requests]
 
 
-# What is asked and given
+# Requests and vectors
 
 
 def test_a_vector_has_the_dimensions_of_the_model_and_length_one():
@@ -61,7 +61,7 @@ def test_a_vector_has_the_dimensions_of_the_model_and_length_one():
     assert math.hypot(*v) == pytest.approx(1.0)
 
 
-def test_request_names_model_and_keeps_it_loaded_and_is_never_truncated_in_silence(ollama, embedder):
+def test_request_names_the_model_and_keeps_it_loaded_and_forbids_truncation(ollama, embedder):
     embedder.embed_batch(["one", "two"])
     assert ollama.embed_requests == [{"model": "all-minilm", "input": ["one", "two"], "truncate": False, "keep_alive": "30m"}]
 
@@ -77,7 +77,7 @@ def test_batch_keeps_order_and_blank_texts_are_not_sent(ollama, embedder):
     assert embedder.problem is None
 
 
-def test_nothing_to_embed_asks_nobody(ollama, embedder):
+def test_no_request_is_made_without_texts(ollama, embedder):
     assert embedder.embed_batch([]) == []
     assert embedder.embed_batch(["", " "]) == [[], []]
     assert embedder.embed("  ") == []
@@ -91,12 +91,12 @@ def test_equal_texts_are_sent_once(ollama, embedder):
     assert ollama.embed_requests[0]["input"] == ["same", "other"]
 
 
-def test_batches_are_of_32_texts(ollama, embedder):
+def test_a_request_has_32_texts_at_most(ollama, embedder):
     assert all(embedder.embed_batch([f"text {i}" for i in range(70)]))
     assert sizes(ollama) == [32, 32, 6]
 
 
-def test_batches_are_limited_in_size_too(ollama, embedder):
+def test_a_request_is_limited_in_bytes_too(ollama, embedder):
     ollama.context = 1_000_000
     assert all(embedder.embed_batch([f"{i} " + "é" * 20_000 for i in range(5)]))
     assert sizes(ollama) == [2, 2, 1]
@@ -136,7 +136,7 @@ def test_query_and_document_get_the_prompt_of_the_model(ollama):
     assert (embedder.provider, embedder.query_prompt) == ("ollama", "search_query: {text}")
 
 
-def test_capitals_are_lowered_for_nomic_only(ollama):
+def test_only_nomic_models_get_lower_case(ollama):
     OllamaEmbedder(ollama.url, "nomic-embed-text").embed_batch(["REPLACE Sump Pump"])
     OllamaEmbedder(ollama.url, "all-minilm").embed_batch(["REPLACE Sump Pump"])
     assert [body["input"] for body in ollama.embed_requests] == [
@@ -162,7 +162,7 @@ def test_a_prompt_without_text_is_refused():
 
 def test_a_repeated_query_makes_no_request(ollama, embedder):
     first = embedder.embed("again")
-    first[0] = 99.0  # the caller's own copy
+    first[0] = 99.0  # changes the caller's copy only
     embedder.embed("again")[0] = 99.0
     assert embedder.embed("again") == pytest.approx(vector("again", 32))
     assert len(ollama.requests) == 1
@@ -210,7 +210,7 @@ def test_dims_are_known_from_what_was_embedded(ollama, embedder):
     assert len(ollama.requests) == 1
 
 
-def test_dims_are_0_when_they_cannot_be_told(free_port):
+def test_dims_are_0_when_the_server_is_down(free_port):
     assert OllamaEmbedder(f"http://127.0.0.1:{free_port}").dims() == 0
 
 
@@ -238,7 +238,7 @@ def test_vectors_of_another_dimension_than_before_are_refused(ollama, embedder):
     assert "gave 48 dimensions instead of 32" in embedder.problem
 
 
-# Presence
+# Availability
 
 
 @pytest.mark.parametrize(
@@ -283,28 +283,28 @@ def test_unavailable_if_something_else_answers(ollama, embedder, page):
     assert embedder.problem
 
 
-# Rows of the table of replies
+# Errors of Ollama
 
 
 @pytest.mark.parametrize(
     ("model", "problem"),
     [("nope", "has no model nope; get it with `ollama pull nope`"), ("", "has no model")],
 )
-def test_a_missing_model_is_told_with_the_command_that_gets_it(ollama, model, problem):
+def test_a_missing_model_is_reported_with_the_command_that_gets_it(ollama, model, problem):
     embedder = OllamaEmbedder(ollama.url, model)
     assert embedder.embed_batch([f"text {i}" for i in range(100)]) == [[]] * 100
     assert problem in embedder.problem
     assert len(ollama.requests) == 1
 
 
-def test_an_old_server_is_told_to_be_upgraded(ollama, embedder):
+def test_an_upgrade_is_advised_if_the_server_is_old(ollama, embedder):
     ollama.old = True
     assert embedder.embed("a") == []
     assert "upgrade Ollama" in embedder.problem
-    assert "before 0.2.6" in embedder.problem
+    assert "older than 0.2.6" in embedder.problem
 
 
-def test_a_chat_model_is_told_to_be_none(ollama, embedder, waits):
+def test_a_chat_model_is_reported_as_not_an_embedding_model(ollama, embedder, waits):
     ollama.chat = True
     assert embedder.embed_batch(["a", "b"]) == [[], []]
     assert "all-minilm is not an embedding model; one is `ollama pull nomic-embed-text`" in embedder.problem
@@ -330,7 +330,7 @@ def test_a_dropped_connection_is_tried_again(ollama, embedder):
     assert len(embedder.embed("a")) == 32
 
 
-def test_a_text_that_crashes_the_runner_is_left_out_alone(ollama, embedder):
+def test_only_the_text_that_crashes_the_runner_is_left_out(ollama, embedder):
     ollama.crashing = "poison"
     texts = [f"text {i}" for i in range(50)]
     texts[17] = "poison"
@@ -341,7 +341,7 @@ def test_a_text_that_crashes_the_runner_is_left_out_alone(ollama, embedder):
     assert len(ollama.embedded) == len(set(ollama.embedded)) == 49
 
 
-def test_many_texts_that_crash_the_runner_are_each_left_out_alone(ollama, embedder):
+def test_only_the_many_texts_that_crash_the_runner_are_left_out(ollama, embedder):
     ollama.crashing = "poison"
     texts = [f"poison {i}" if i % 12 == 5 else f"text {i}" for i in range(120)]
     vectors = embedder.embed_batch(texts)
@@ -408,7 +408,7 @@ def test_whole_numbers_become_floats(ollama, embedder):
 
 
 @pytest.mark.parametrize("off", [-1, 1])
-def test_a_reply_with_a_wrong_count_is_not_believed(ollama, embedder, off):
+def test_a_reply_with_a_wrong_count_is_refused(ollama, embedder, off):
     ollama.count_off = off
     assert embedder.embed_batch(["a", "b", "c"]) == [[], [], []]
     assert "did not give a vector for each text" in embedder.problem
@@ -427,7 +427,7 @@ def test_a_server_that_always_fails_is_given_up_before_each_text_is_tried(ollama
     assert len(ollama.requests) < 30
 
 
-def test_an_unknown_refusal_leaves_out_the_text_alone(ollama, embedder, waits):
+def test_texts_that_are_refused_for_an_unknown_reason_are_left_out(ollama, embedder, waits):
     ollama.error = (400, "something new")
     assert embedder.embed_batch(["a", "b"]) == [[], []]
     assert "2 of 2 texts not embedded" in embedder.problem
@@ -449,11 +449,11 @@ def test_an_unknown_refusal_leaves_out_the_text_alone(ollama, embedder, waits):
 def test_every_wording_of_too_long_is_understood(ollama, embedder, waits, words):
     ollama.error = (400, words)
     assert embedder.embed("word " * 10) == []
-    assert len(ollama.embed_requests) > 3  # ever shorter ones
+    assert len(ollama.embed_requests) > 3  # each with a shorter text
     assert waits == []
 
 
-def test_an_over_long_text_is_cut_and_marked_and_its_neighbours_are_whole(ollama, embedder, waits):
+def test_an_over_long_text_is_cut_and_marked_and_the_others_are_not(ollama, embedder, waits):
     texts = [f"text {i}" for i in range(40)]
     texts[7] = "long " * 300
     texts[20] = "also long " * 120
@@ -485,7 +485,7 @@ def test_equal_over_long_texts_are_both_marked(ollama, embedder):
     assert embedder.truncated == {0, 2}
 
 
-def test_truncated_is_of_the_last_call(ollama, embedder):
+def test_truncated_describes_the_last_call(ollama, embedder):
     embedder.embed_batch(["word " * 150])
     embedder.embed_batch(["short"])
     assert embedder.truncated == set()
@@ -495,7 +495,7 @@ def test_an_over_long_query_is_cut(ollama, embedder):
     assert len(embedder.embed("word " * 1000)) == 32
 
 
-def test_the_prompt_of_an_over_long_text_stays(ollama):
+def test_the_prompt_of_an_over_long_text_is_not_cut(ollama):
     embedder = OllamaEmbedder(ollama.url, "all-minilm", document_prompt="title: none | text: {text} END")
     embedder.embed_batch(["word " * 500])
     assert ollama.embedded[0].startswith("title: none | text: word")
@@ -505,7 +505,7 @@ def test_the_prompt_of_an_over_long_text_stays(ollama):
 @pytest.mark.parametrize(
     "page", [(502, "<html><h1>Bad Gateway</h1></html>"), (500, "plain text error"), (503, ""), (502, '{"error": {}}')]
 )
-def test_an_error_page_of_a_proxy_does_no_harm(ollama, embedder, page):
+def test_an_error_page_of_a_proxy_is_reported(ollama, embedder, page):
     ollama.page = page
     assert embedder.embed_batch(["a", "b"]) == [[], []]
     assert f"answered {page[0]}" in embedder.problem
@@ -516,20 +516,20 @@ def test_an_error_page_of_a_proxy_does_no_harm(ollama, embedder, page):
     "page",
     ["<html>Welcome</html>", "Ollama is running", "[]", "null", "5", '{"embedding": [1.0]}', "[" * 100_000, '{"embed'],
 )
-def test_a_reply_that_is_none_does_no_harm(ollama, embedder, page):
+def test_a_200_without_the_expected_json_is_reported(ollama, embedder, page):
     ollama.page = (200, page)
     assert embedder.embed_batch(["a", "b"]) == [[], []]
     assert "answers, but not as Ollama does" in embedder.problem
 
 
 @pytest.mark.parametrize("page", ['{"embeddings": null}', '{"embeddings": {}}', '{"embeddings": []}'])
-def test_a_reply_without_vectors_does_no_harm(ollama, embedder, page):
+def test_a_reply_without_vectors_is_reported(ollama, embedder, page):
     ollama.page = (200, page)
     assert embedder.embed("a") == []
     assert "did not give a vector" in embedder.problem
 
 
-def test_a_redirect_is_told_and_not_followed(ollama, embedder):
+def test_a_redirect_is_reported_and_not_followed(ollama, embedder):
     with FakeOllama("all-minilm") as other:
         ollama.redirect = f"http://user:secret@127.0.0.1:{other.port}/api/embed?token=secret"
         assert embedder.embed("a") == []
@@ -547,7 +547,7 @@ def test_control_characters_of_a_server_do_not_reach_the_terminal(ollama, embedd
 
 
 @pytest.mark.parametrize(("status", "words"), [(403, "cloud is disabled"), (404, "no such page"), (405, "wrong")])
-def test_a_flat_refusal_stops_the_call(ollama, embedder, status, words):
+def test_a_refusal_that_concerns_every_text_stops_the_call(ollama, embedder, status, words):
     ollama.error = (status, words)
     assert embedder.embed_batch([f"{i}" for i in range(100)]) == [[]] * 100
     assert words in embedder.problem
@@ -568,7 +568,7 @@ def test_a_server_that_is_down_fails_the_whole_call_at_once(free_port, waits):
     )
 
 
-def test_a_server_that_is_down_is_not_worth_importing_requests(free_port):
+def test_requests_is_not_imported_for_a_server_that_is_down(free_port):
     code = (
         "import sys\n"
         "from hybrid_memory.embedder import OllamaEmbedder\n"
@@ -609,7 +609,7 @@ def test_a_query_keeps_its_budget_over_its_tries(ollama, waits):
     assert waits == []  # even the shortest wait would go beyond it
 
 
-def test_after_a_time_out_a_server_is_left_alone_for_a_while(ollama):
+def test_after_a_time_out_a_server_is_not_asked_for_a_while(ollama):
     ollama.drip = 0.2
     embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.2)
     embedder.embed("a")
@@ -640,7 +640,7 @@ def test_documents_wait_for_a_cold_model_that_a_query_does_not(ollama):
 
 
 def test_a_search_that_gave_up_lets_the_model_load(ollama):
-    """The request is left to itself, for a client that hangs up ends the loading."""
+    """The request goes on after the time-out, because Ollama stops loading the model when the client disconnects."""
     ollama.cold = 0.4
     embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=0.1)
     assert embedder.embed("a") == []
@@ -650,7 +650,7 @@ def test_a_search_that_gave_up_lets_the_model_load(ollama):
     assert (ollama.cold, ollama.loads) == (0.0, 1)
 
 
-def test_an_enormous_time_out_is_no_error(ollama):
+def test_an_enormous_time_out_is_not_an_error(ollama):
     embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=1e12, document_timeout=math.inf)
     assert len(embedder.embed("a")) == 32
     assert len(embedder.embed_batch(["a"])[0]) == 32
@@ -758,7 +758,7 @@ def test_ollama_host_is_read_as_ollama_reads_it(value, url):
     "url",
     ["ftp://127.0.0.1:9", "http://[", "http://a b", "http://" + "a" * 300, "http://\x00", "://", "http://127.0.0.1:0"],
 )
-def test_any_address_is_answered_with_a_problem(url):
+def test_an_address_that_cannot_be_asked_is_reported(url):
     embedder = OllamaEmbedder(url, query_timeout=3)
     assert embedder.embed("a") == []
     assert embedder.problem
@@ -778,7 +778,7 @@ def deaf():
 
 @LINUX  # elsewhere a full queue refuses
 @pytest.mark.parametrize("host", ["127.0.0.1", "0"])
-def test_a_server_that_does_not_take_connections_is_told_and_left_alone(deaf, monkeypatch, host):
+def test_a_server_that_does_not_take_connections_is_reported_and_not_asked_again(deaf, monkeypatch, host):
     monkeypatch.setattr("hybrid_memory.embedding.transport.CONNECT_TIMEOUT", 0.2)
     embedder = OllamaEmbedder(f"http://{host}:{deaf}", query_timeout=HANG)
     assert embedder.embed("a") == []
@@ -788,13 +788,13 @@ def test_a_server_that_does_not_take_connections_is_told_and_left_alone(deaf, mo
     assert time.monotonic() - started < 0.2
 
 
-def test_a_host_that_does_not_exist_is_told():
+def test_a_host_that_does_not_exist_is_reported():
     embedder = OllamaEmbedder("http://no-such-host.invalid", query_timeout=HANG)
     assert embedder.embed("a") == []
     assert "no-such-host.invalid" in embedder.problem
 
 
-def test_https_to_a_server_of_http_is_told(ollama):
+def test_https_to_a_server_of_http_is_reported(ollama):
     embedder = OllamaEmbedder(ollama.url.replace("http", "https"))
     assert embedder.embed("a") == []
     assert "https" in embedder.problem
@@ -806,14 +806,14 @@ def test_loopback_is_never_asked_through_a_proxy(ollama, monkeypatch, free_port)
     assert len(OllamaEmbedder(ollama.url, "all-minilm").embed("a")) == 32
 
 
-def test_a_proxy_that_is_down_is_told(monkeypatch, free_port):
+def test_a_proxy_that_is_down_is_reported(monkeypatch, free_port):
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port}")
     embedder = OllamaEmbedder("http://192.0.2.1:11434")
     assert embedder.embed("a") == []
     assert "proxy" in embedder.problem
 
 
-def test_the_key_is_sent_as_a_bearer_token_and_shown_to_nobody(ollama, monkeypatch, caplog, tmp_path):
+def test_the_key_is_sent_as_a_bearer_token_and_never_shown(ollama, monkeypatch, caplog, tmp_path):
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login someone password else\n")
     monkeypatch.setenv("NETRC", str(netrc))
@@ -827,20 +827,20 @@ def test_the_key_is_sent_as_a_bearer_token_and_shown_to_nobody(ollama, monkeypat
     assert "sesame" not in caplog.text
 
 
-def test_without_a_key_none_is_sent(ollama, embedder, monkeypatch):
+def test_no_authorization_is_sent_without_a_key(ollama, embedder, monkeypatch):
     monkeypatch.delenv("OLLAMA_API_KEY", raising=False)
     embedder.embed("a")
     assert "authorization" not in ollama.requests[0].headers
 
 
 @pytest.mark.parametrize("key", ["line\nbreak", "schlüssel", "tab\tkey"])
-def test_a_key_that_cannot_be_one_is_told_without_showing_it(ollama, embedder, monkeypatch, key):
+def test_a_key_with_impossible_characters_is_reported_and_not_shown(ollama, embedder, monkeypatch, key):
     monkeypatch.setenv("OLLAMA_API_KEY", key)
     assert embedder.embed("a") == []
     assert embedder.problem == "OLLAMA_API_KEY holds characters that cannot be part of a key"
 
 
-def test_a_refused_key_is_told(ollama, embedder):
+def test_a_refused_key_is_reported(ollama, embedder):
     ollama.error = (401, "unauthorized")
     assert embedder.embed("a") == []
     assert "refused the key; is OLLAMA_API_KEY right?" in embedder.problem
@@ -855,7 +855,7 @@ def test_a_password_in_the_url_is_used_and_not_shown(ollama):
     assert "secret" not in embedder.problem
 
 
-# Telling
+# Reports
 
 
 def test_a_problem_is_logged_and_forgotten_by_the_next_call(ollama, embedder, caplog):
@@ -868,7 +868,7 @@ def test_a_problem_is_logged_and_forgotten_by_the_next_call(ollama, embedder, ca
     assert embedder.problem is None
 
 
-def test_nothing_is_printed_where_nobody_configured_logging(ollama):
+def test_nothing_is_printed_if_logging_is_not_configured(ollama):
     ollama.chat = True
     code = (
         "import requests\n"

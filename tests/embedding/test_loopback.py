@@ -1,4 +1,4 @@
-"""The connection to a server on this machine; what its failures mean to a client is in test_embedder.py."""
+"""The connection to a server on this machine; test_embedder.py tests what its failures mean to a user."""
 
 import select
 import socket
@@ -22,7 +22,7 @@ def server():
 
 
 def get(session, url):
-    return session.request("GET", url, data=None, headers={}, timeout=TIMEOUT, allow_redirects=False)
+    return session.request("GET", url, data=None, headers={}, timeout=TIMEOUT, most=10**6)
 
 
 def test_one_connection_serves_many_requests(server):
@@ -58,11 +58,11 @@ def test_connection_that_the_server_has_closed_is_opened_anew():
         session = Session(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
         for _ in range(2):
             assert get(session, f"http://127.0.0.1:{port}/x").content == b"ok"
-            select.select([session._idle.sock], [], [], 10)  # until the news that it is closed has come
+            select.select([session._idle.sock], [], [], 10)  # until the end of the connection has arrived
         session.close()
 
 
-def test_reply_that_is_no_http_is_a_broken_connection():
+def test_reply_that_is_not_http_is_a_broken_connection():
     with hanging_up(b"+OK ready\r\n", connections=1) as port:
         session = Session(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
         with pytest.raises(ConnectionError):

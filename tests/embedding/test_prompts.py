@@ -44,7 +44,7 @@ def test_every_template_has_a_place_for_the_text():
 
 
 def test_a_template_without_a_place_for_the_text_is_refused():
-    with pytest.raises(ConfigError, match=r"'search: ' has no \{text\}"):
+    with pytest.raises(ConfigError, match=r"'search: ' does not contain \{text\}"):
         prompts.checked("search: ")
 
 

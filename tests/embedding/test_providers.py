@@ -1,8 +1,9 @@
-"""The remote APIs against servers that answer as they do, and `local` on whatever stands in for fastembed."""
+"""The embedders of remote APIs against servers that answer as those do, and `local` with a stand-in for fastembed."""
 
 import importlib.util
 import logging
 import math
+import shlex
 import socket
 import sys
 
@@ -51,7 +52,7 @@ def embedder(provider, api, waits):
     embedder.close()
 
 
-# All three
+# All providers
 
 
 def test_vectors_come_in_order_and_at_length_one(provider, api, embedder):
@@ -89,7 +90,7 @@ def test_configured_dims_are_asked_for_and_the_vectors_normalised(provider, api)
     assert 16 in asked.values()
 
 
-def test_a_missing_key_is_told_without_a_request(provider, monkeypatch):
+def test_a_missing_key_is_reported_without_a_request(provider, monkeypatch):
     monkeypatch.delenv(APIS[provider][3])
     embedder = APIS[provider][0]()
     assert embedder.embed_batch(["a", "b"]) == [[], []]
@@ -97,7 +98,7 @@ def test_a_missing_key_is_told_without_a_request(provider, monkeypatch):
     assert not embedder.is_available()
 
 
-def test_a_wrong_key_is_told_and_not_shown(provider, api, embedder, monkeypatch, caplog, waits):
+def test_a_wrong_key_is_reported_and_not_shown(provider, api, embedder, monkeypatch, caplog, waits):
     monkeypatch.setenv(APIS[provider][3], "wrong-key-123")
     with caplog.at_level(logging.DEBUG):
         assert embedder.embed_batch(["a", "b"]) == [[], []]
@@ -113,7 +114,7 @@ def test_a_rate_limit_is_waited_out_as_long_as_the_server_says(provider, api, em
 
 
 @pytest.mark.parametrize("header", [None, "Wed, 21 Oct 2026 07:28:00 GMT", "-1", "nan", ""])
-def test_a_rate_limit_without_seconds_is_waited_out_somehow(provider, api, embedder, waits, header):
+def test_a_rate_limit_without_seconds_is_waited_out_for_about_a_second(provider, api, embedder, waits, header):
     api.limited, api.retry_after = 1, header
     api.rate_words = "slow down"
     assert all(embedder.embed_batch(["a"]))
@@ -127,7 +128,7 @@ def test_a_rate_limit_that_lasts_too_long_ends_the_call(api, embedder, waits):
     assert (len(api.requests), waits) == (1, [])
     assert "answered 429" in embedder.problem
     assert embedder.embed_batch(["later"]) == [[]]
-    assert len(api.requests) == 1  # it was asked to be left alone
+    assert len(api.requests) == 1  # the server asked for an hour without requests
 
 
 def test_a_rate_limit_that_does_not_end_is_not_taken_for_a_bad_text(api, embedder, waits):
@@ -142,7 +143,7 @@ def test_a_query_does_not_wait_beyond_its_budget(api, embedder, waits):
     assert waits == []
 
 
-def test_available_if_a_text_can_be_embedded(api, embedder):
+def test_server_is_available_if_a_text_can_be_embedded(api, embedder):
     assert embedder.is_available()
     assert embedder.is_available()
     assert len(api.requests) == 2
@@ -151,7 +152,7 @@ def test_available_if_a_text_can_be_embedded(api, embedder):
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
-def test_a_page_of_html_does_no_harm(api, embedder, status, waits):
+def test_a_page_of_html_is_reported_without_its_text(api, embedder, status, waits):
     api.page = (status, "<!doctype html><title>error</title>")
     assert embedder.embed("a") == []
     assert f"answered {status}: a page of HTML" in embedder.problem
@@ -171,7 +172,7 @@ def test_a_page_of_html_does_no_harm(api, embedder, status, waits):
         '{"data": [{"index": [], "embedding": []}], "embeddings": [null]}',
     ],
 )
-def test_nonsense_does_no_harm(api, embedder, page):
+def test_a_200_without_the_expected_json_is_reported(api, embedder, page):
     api.page = (200, page)
     assert embedder.embed_batch(["a", "b"]) == [[], []]
     assert "answers, but not as" in embedder.problem
@@ -190,7 +191,7 @@ def test_nonsense_does_no_harm(api, embedder, page):
         ({"error": {"code": 5}}, 'answered 400: {"code": 5}'),
     ],
 )
-def test_errors_of_any_shape_are_told(api, embedder, body, told):
+def test_errors_of_any_shape_are_reported(api, embedder, body, told):
     api.error = (400, body)
     assert embedder.embed("a") == []
     assert embedder.problem.endswith(told)
@@ -209,7 +210,7 @@ def test_a_model_that_does_not_exist_ends_the_call(api, embedder):
     assert len(api.requests) == 1
 
 
-def test_a_server_that_is_down_is_told(provider):
+def test_a_server_that_is_down_is_reported(provider):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
@@ -224,10 +225,10 @@ def test_a_url_without_a_port_is_asked_at_that_of_its_scheme(provider):
     assert "https://127.0.0.1/v1" in embedder.problem
 
 
-# Each
+# One provider
 
 
-def test_openai_request():
+def test_openai_request_has_the_documented_form():
     with FakeOpenAI() as api:
         embedder = OpenAIEmbedder(api.url)
         embedder.embed("where?")
@@ -256,7 +257,7 @@ def test_openai_vectors_are_put_in_order_by_index():
         ([{"index": 1, "embedding": None}, {"index": 0, "embedding": [2.0]}], [1, 0]),
     ],
 )
-def test_openai_indexes_are_not_trusted(data, lengths):
+def test_openai_indexes_that_are_missing_or_wrong_are_handled(data, lengths):
     with FakeOpenAI() as api:
         api.reply = lambda request, connection: {"data": data}
         assert [len(v) for v in OpenAIEmbedder(api.url).embed_batch(["a", "b"])] == lengths
@@ -272,7 +273,7 @@ def test_openai_indexes_are_not_trusted(data, lengths):
         ("https://api.openai.com", "https://api.openai.com/v1"),
     ],
 )
-def test_openai_url_gets_its_version(given, base_url):
+def test_openai_url_without_a_path_gets_v1(given, base_url):
     assert OpenAIEmbedder(given).base_url == base_url
 
 
@@ -295,7 +296,7 @@ def test_openai_compatible_servers_get_batches_of_32():
     "words",
     ["This model does not support specifying dimensions.", 'Model "m" does not support matryoshka representation'],
 )
-def test_openai_dimensions_are_cut_here_if_the_server_will_not(words):
+def test_openai_vectors_are_cut_here_if_the_server_refuses_dimensions(words):
     with FakeOpenAI() as api:
         api.dims_refused = words
         embedder = OpenAIEmbedder(api.url, dims=16)
@@ -322,7 +323,7 @@ def test_openai_quota_is_not_waited_for(waits):
         (413, "<html>Request Entity Too Large</html>"),
     ],
 )
-def test_openai_compatible_wordings_of_too_long(status, body, waits):
+def test_openai_compatible_wordings_of_too_long_make_the_text_shorter(status, body, waits):
     with FakeOpenAI() as api:
         api.error = (status, body)
         assert OpenAIEmbedder(api.url, sleep=waits.append).embed("word " * 50) == []
@@ -330,7 +331,7 @@ def test_openai_compatible_wordings_of_too_long(status, body, waits):
         assert waits == []
 
 
-def test_openai_without_embeddings_switched_on(waits):
+def test_openai_compatible_server_without_embeddings_is_reported(waits):
     with FakeOpenAI() as api:
         words = "This server does not support embeddings. Start it with `--embeddings`"
         api.error = (501, {"error": {"message": words}})
@@ -340,7 +341,7 @@ def test_openai_without_embeddings_switched_on(waits):
         assert (len(api.requests), waits) == (1, [])
 
 
-def test_gemini_request():
+def test_gemini_request_has_the_documented_form():
     with FakeGemini() as api:
         embedder = GeminiEmbedder(api.url + "/v1beta", dims=16)
         embedder.embed("where?")
@@ -361,7 +362,7 @@ def test_gemini_request():
         }
 
 
-def test_gemini_2_is_told_the_task_in_the_text():
+def test_gemini_2_is_reported_the_task_in_the_text():
     with FakeGemini() as api:
         embedder = GeminiEmbedder(api.url + "/v1beta", "models/gemini-embedding-2")
         embedder.embed("where?")
@@ -376,7 +377,7 @@ def test_gemini_says_in_words_how_long_to_wait(waits):
         assert waits == [7.25]
 
 
-def test_voyage_request():
+def test_voyage_request_has_the_documented_form():
     with FakeVoyage() as api:
         embedder = VoyageEmbedder(api.url + "/v1", dims=16)
         embedder.embed("where?")
@@ -388,7 +389,7 @@ def test_voyage_request():
         ]
 
 
-def test_providers_of_the_same_interface():
+def test_all_providers_take_the_same_options():
     with FakeOllama():
         for kind, _, _, _ in APIS.values():
             embedder = kind(
@@ -406,14 +407,14 @@ def test_providers_of_the_same_interface():
         assert LocalEmbedder("m", 5, dims=3, query_prompt="q {text}").wanted_dims == 3
 
 
-# In this process
+# The provider local
 
 
 @pytest.mark.skipif(importlib.util.find_spec("fastembed") is not None, reason="fastembed is installed")
-def test_local_without_its_library_names_the_extra():
+def test_local_without_its_library_names_the_command_that_adds_it():
     embedder = LocalEmbedder()
     assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert "pip install 'hybrid-memory[local]'" in embedder.problem
+    assert f"add it with `{shlex.quote(sys.executable)} -m pip install 'fastembed>=0.4'`" in embedder.problem
     assert not embedder.is_available()
 
 
@@ -456,7 +457,7 @@ class TextEmbedding:
 
 @pytest.fixture
 def fastembed(tmp_path, monkeypatch):
-    """A package of that name whose model gives every text the same vector: the real one's own work is not tested."""
+    """A package with the name fastembed, whose model gives every text the same vector."""
     package = tmp_path / "site" / "fastembed"
     (package / "common").mkdir(parents=True)
     (package / "__init__.py").write_text(STAND_IN)
@@ -512,13 +513,13 @@ def test_local_model_from_a_folder(fastembed, tmp_path):
     assert (known["dim"], known["pooling"], known["model_file"]) == (2, "cls", "onnx/model.onnx")
 
 
-def test_local_model_that_is_not_known_is_told(fastembed):
+def test_local_model_that_is_not_known_is_reported(fastembed):
     embedder = LocalEmbedder("no/such-model")
     assert embedder.embed("a") == []
     assert "Model no/such-model is not supported" in embedder.problem
 
 
-def test_local_model_that_fails_does_no_harm(fastembed):
+def test_local_model_that_fails_is_reported(fastembed):
     embedder = LocalEmbedder()
     assert embedder.embed_batch(["fine", "explode"]) == [[], []]
     assert "out of memory" in embedder.problem

@@ -30,7 +30,7 @@ def fill(store: HybridStore, others: int) -> None:
         for number in range(others):
             text = f"A {('dog', 'cat')[number % 2]} named n{number} sleeps in the garden of house {number}."
             prepared = store.prepare(Document(f"d{number}", text, {}))
-            vectors = new_vectors(store.storage, store.embedder, prepared.texts)[0] if store.embedder else {}
+            vectors = new_vectors(store.storage, store.embedder, prepared.texts).vectors if store.embedder else {}
             store.storage.documents.put(prepared, vectors)
 
 
@@ -189,7 +189,7 @@ def test_an_empty_answer_names_the_nearest_miss(run: Run) -> None:
     assert run(*ask, "--quiet").stderr == ""
     assert len(answer(run(*ask[:-1], f"{surest}"))) == 1
     nothing = run("search", NONSENSE, "--provider", "none", "--min-confidence", "0.9")
-    assert "nothing found; other words may help" in nothing.stderr
+    assert "nothing found; try other words" in nothing.stderr
 
 
 @pytest.mark.parametrize("value", ["-0.1", "1.1", "nan", "much"])

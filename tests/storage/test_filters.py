@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, QueryError
@@ -18,6 +18,7 @@ from hybrid_memory.documents.document import Document, Prepared
 from hybrid_memory.indexing.embedding import accepts, new_vectors
 from hybrid_memory.storage.filters import Filters, has_tag, has_value
 from hybrid_memory.storage.sqlite import keyword
+from hybrid_memory.storage.sqlite.selection import WANTED, condition
 from hybrid_memory.storage.sqlite.vectors import blocks, index
 from tests.command import Run
 from tests.conftest import TopicEmbedder
@@ -35,7 +36,7 @@ def put(store: HybridStore, documents: dict[str, dict[str, Any]], collection: st
 
 def write(store: HybridStore, prepared: Prepared) -> None:
     assert store.embedder
-    vectors, _ = new_vectors(store.storage, store.embedder, prepared.texts)
+    vectors = new_vectors(store.storage, store.embedder, prepared.texts).vectors
     assert accepts(store.storage, store.embedder, vectors)
     store.storage.documents.put(prepared, vectors)
 
@@ -186,7 +187,7 @@ def test_collection_is_a_name_and_no_pattern(store: HybridStore) -> None:
 
 # Dates
 
-DATED = ["2026-01-05", "2026-01-31", "2026-02", "2026-02-31", "2026-03-08", "2026-03-15", "2027-01-01", "undated"]
+DATED = ["2026-01-05", "2026-01-31", "2026-02", "2026-02-28", "2026-03-08", "2026-03-15", "2027-01-01", "undated"]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ DATED = ["2026-01-05", "2026-01-31", "2026-02", "2026-02-31", "2026-03-08", "202
     [
         ("2026-01-31", None, DATED[1:7]),
         (None, "2026-01-31", DATED[:2]),
-        ("2026-02", "2026-02", ["2026-02", "2026-02-31"]),
+        ("2026-02", "2026-02", ["2026-02", "2026-02-28"]),
         (None, "2026-01", DATED[:2]),
         ("2026-02-10", None, DATED[2:7]),  # the month may have been meant
         (None, "2026-02-10", DATED[:3]),
@@ -222,12 +223,12 @@ def test_what_is_no_date_is_wrong_usage(run: Run, option: str, text: str) -> Non
     run("store", "--doc-id", "it", "--text", "server")
     done = run("search", "server", f"{option}={text}")
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{text!r} is no date: write 2026-01-05" in done.stderr
+    assert f"{text!r} is not a date: write 2026-01-05" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_dates_of_the_library_are_checked_too(store: HybridStore) -> None:
-    with pytest.raises(ValueError, match="is no date"):
+    with pytest.raises(ValueError, match="is not a date"):
         store.search("x", filters=Filters(until=""))
 
 
@@ -349,3 +350,51 @@ def test_a_search_waits_for_no_writer(store: HybridStore, db_path: str) -> None:
     writer.execute("rollback")
     writer.close()
     assert done.stdout == "['b']\n", done.stderr
+
+
+def test_a_thousand_tags_and_values_are_one_condition(store: HybridStore) -> None:
+    tags = [f"t{number}" for number in range(1001)]
+    put(store, {"all": {"tags": tags, "k": tags}, "none": {"tags": tags[1:], "k": tags}})
+    assert ids(store, Filters(tags=tags, where={"k": tags})) == ["all"]
+
+
+def test_a_glob_that_sqlite_does_not_take_is_named(store: HybridStore) -> None:
+    put(store, {"a": {}})
+    with pytest.raises(QueryError, match="the glob has 60,000 characters"):
+        store.search("server", filters=Filters(inside="*a" * 30_000))
+
+
+def test_filters_that_every_document_fulfils_make_no_table(store: HybridStore) -> None:
+    put(store, {"a": {"tags": "x"}, "b": {"tags": "x"}})
+    statements: list[str] = []
+    store.storage.connection.set_trace_callback(statements.append)
+    for filters in (Filters(), Filters(inside="*"), Filters(tags=["x"])):
+        assert ids(store, filters) == ["a", "b"]
+    assert [statement for statement in statements if "chosen" in statement] == []
+
+
+@given(st.sets(st.integers(0, 9)))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+def test_few_and_many_documents_are_chosen_alike(ten: HybridStore, wanted: set[int]) -> None:
+    glob = f"[{''.join(map(str, wanted)) or 'x'}]"
+    for mode in ("keyword", "vector", "hybrid"):
+        assert ids(ten, Filters(inside=glob), mode) == sorted(map(str, wanted))
+
+
+@pytest.fixture
+def ten(store: HybridStore) -> HybridStore:
+    put(store, {str(number): {} for number in range(10)})
+    return store
+
+
+def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> None:
+    """The text of a stored document lies on overflow pages, behind the columns that a filter asks about."""
+    for number in range(3):
+        store.store(f"{number}", "server " + "word " * 200_000, {"tags": "x" if number else "y"})
+    store.storage.connection.execute("pragma cache_size = 10")
+    where, values = condition(store.storage.connection, Filters(tags=["x"]))
+    columns = [row[1] for row in store.storage.connection.execute("pragma table_info(documents)")]
+    assert columns.index("metadata") < columns.index("content")
+    plan = [row[3] for row in store.storage.connection.execute(f"explain query plan {WANTED.format(condition=where)}", values)]
+    assert plan == ["SCAN d"]
+    assert ids(store, Filters(tags=["y"])) == ["0"]

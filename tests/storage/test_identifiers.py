@@ -84,3 +84,14 @@ def test_camel_case_is_found_by_its_words() -> None:
         store.store("it", "call getUserName here")
         store.store("other", "call setPassword here")
         assert [hit["doc_id"] for hit in store.search("user name", mode="keyword")] == ["it"]
+
+
+@pytest.mark.parametrize("name", ["m/A.md", "m/a.md", "A.md", "a.md", "A", "a", "./m/A.md"])
+def test_of_names_that_differ_in_capitals_the_same_comes_first(name: str) -> None:
+    with HybridStore(":memory:", {"provider": "none"}) as store:
+        for doc_id in ("m/A.md", "m/a.md"):
+            store.store(doc_id, f"the server {len(doc_id)} of {ord(doc_id[2])}")
+        found = [hit["doc_id"] for hit in store.search(name)]
+        assert found == sorted(
+            ["m/A.md", "m/a.md"], reverse="a" in name.removesuffix(".md").removeprefix("./m/").removeprefix("m/")
+        )

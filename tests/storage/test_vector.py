@@ -349,9 +349,9 @@ def test_a_search_sees_one_state_while_another_connection_writes(tmp_path: Path,
 def among(conn: sqlite3.Connection, slots: Iterable[int]) -> index.VectorIndex:
     """The index over the chunks that have these slots."""
     conn.execute("drop table if exists temp.picked")
-    conn.execute("create temp table picked (slot)")
-    conn.executemany("insert into temp.picked values (?)", [(slot,) for slot in slots])
-    return index.VectorIndex(conn, "temp.picked")
+    conn.execute("create temp table picked (id)")
+    conn.executemany("insert into temp.picked select id from chunks where slot = ?", [(slot,) for slot in slots])
+    return index.VectorIndex(conn, "in (select id from temp.picked)")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])

@@ -101,6 +101,44 @@ def test_no_control_character_of_a_text_reaches_a_terminal(run: Run, environ: di
     assert [mark for mark in FORBIDDEN if mark in seen] == []
 
 
+@pytest.mark.parametrize("columns", ["-3", "0", "1", "5", "6", "7", "8", "20", "1000000000000", "x"])
+def test_text_fits_no_terminal_that_is_too_narrow_but_ends(search: Run, run: Run, columns: str) -> None:
+    search()
+    options = ("--format", "text", "--explain", "--provider", "none")
+    shown = run("search", "gpu password", *options, env={"COLUMNS": columns}).stdout
+    assert "".join("The SSH [password] of the [GPU] server is hunter2.".split()) in "".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 120
+
+
+def test_a_bare_carriage_return_does_not_leave_the_quote(run: Run, tmp_path: Path) -> None:
+    record = {"type": "message", "message": {"role": "user", "content": "gpu one\rtwo\r\nthree\u2028four\x85five\x0bsix"}}
+    (tmp_path / "s.jsonl").write_text(json.dumps(record) + "\n")
+    run("ingest", "--path", str(tmp_path / "s.jsonl"), "--provider", "none")
+    shown = run("search", "gpu", "--format", "md", "--provider", "none").stdout
+    assert all(line.startswith((">", "**")) for line in shown.splitlines() if line)
+    assert "\n> two\n" in shown
+
+
+def test_paths_are_exact_in_a_pipe_and_harmless_on_a_terminal(run: Run, environ: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "a\033[31m\x9b b.md").write_text("gpu")
+    run("ingest", "--path", str(folder), "--provider", "none")
+    options = ("search", "gpu", "--format", "paths", "--provider", "none")
+    assert run(*options).stdout == f"{folder}/a\033[31m\x9b b.md\n"
+    assert in_terminal(environ, *options) == f"{folder}/a\ufffd[31m\ufffd b.md\r\n"
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_json_escapes_what_a_terminal_would_obey(run: Run, form: str) -> None:
+    text = "gpu \x9b2J \x7f \u2028 \u2029 \u202e \u200f é 東 🚀"
+    run("store", "--doc-id", "x\x9b", "--text", text, "--provider", "none")
+    shown = run("search", "gpu", "--format", form, "--provider", "none").stdout
+    assert "\\u009b2J \\u007f \\u2028 \\u2029 \\u202e \\u200f é 東 🚀" in shown
+    [hit] = [json.loads(shown)] if form == "jsonl" else json.loads(shown)
+    assert (hit["doc_id"], hit["text"]) == ("x\x9b", text)
+
+
 @pytest.mark.parametrize("form", ["text", "md"])
 def test_nor_does_one_of_a_file_name(run: Run, environ: dict[str, str], tmp_path: Path, form: str) -> None:
     folder = tmp_path / "memory"

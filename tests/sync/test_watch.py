@@ -1,6 +1,7 @@
 """`watch` as a process, with real files, signals and locks."""
 
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -190,5 +191,6 @@ def test_missing_package_is_named_with_the_command_that_installs_it(run: Run, fo
     )
     assert (done.returncode, done.stderr) == (
         1,
-        "hybrid-memory: `watch` needs a package more: `pip install 'hybrid-memory[watch]'`\n",
+        "hybrid-memory: `hybrid-memory watch` needs the Python package watchfiles, which this environment does not have; "
+        f"add it with `{shlex.quote(sys.executable)} -m pip install 'watchfiles>=0.21'`\n",
     )

@@ -1,3 +1,4 @@
+from contextlib import suppress
 from datetime import date
 
 import pytest
@@ -25,6 +26,14 @@ from hybrid_memory.text.dates import age, document_date, first_day, last_day
         ("2026-13-05.md", {}, None),
         ("2026-01-05123.md", {}, "2026-01"),
         ("readme.md", {}, None),
+        ("2026-02-30.md", {}, None),
+        ("2026-01-99.md", {}, None),
+        ("2025-02-29.md", {"date": "2025-03-01"}, "2025-03-01"),
+        ("2026-02-30/2026-01.md", {}, "2026-01"),
+        ("a.md", {"date": "2026-02-30"}, None),
+        ("a.md", {"date": "2026-01-32T10:00:00Z"}, None),
+        ("a.md", {"date": "9999-99-99"}, None),
+        ("a.md", {"date": "２０２６-01-05"}, None),
     ],
 )
 def test_date_comes_from_the_path_else_from_the_front_matter(
@@ -59,11 +68,28 @@ def test_days_that_a_filter_means(text: str, first: str, last: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "today", "2026", "2026-00", "2026-13", "2025-02-29", "2026-1-5", "2026-01-05T10:00", "100000d", "1.5y", "7D"],
+    [
+        "",
+        " ",
+        "today",
+        "2026",
+        "2026-00",
+        "2026-13",
+        "2025-02-29",
+        "2026-1-5",
+        "2026-01-05T10:00",
+        "100000d",
+        "1.5y",
+        "7D",
+        "9999-99-99",
+        "0000-01",
+        "2026-01-\ud800",
+        "٣d",
+    ],
 )
-def test_what_is_no_date_is_an_error_that_shows_some(text: str) -> None:
+def test_what_is_not_a_date_is_an_error_that_shows_some(text: str) -> None:
     for day in (first_day, last_day):
-        with pytest.raises(ValueError, match="is no date: write 2026-01-05, 2026-01, or an age such as 7d"):
+        with pytest.raises(ValueError, match="is not a date: write 2026-01-05, 2026-01, or an age such as 7d"):
             day(text, TODAY)
 
 
@@ -81,13 +107,41 @@ def test_what_is_no_date_is_an_error_that_shows_some(text: str) -> None:
         ("2027-01-01", "2026-03-01", 0),
         ("2027-01", "2026-03-01", 0),
         ("1900-01-01", "2000-01-01", 36_524),
+        ("9999-12", "9999-12-31", 0),
+        ("9999-12-01", "9999-12-31", 30),
+        ("9999-99-99", "2026-03-01", 0),
+        ("0000-00-00", "2026-03-01", 0),
+        ("10000-01-01", "2026-03-01", 0),
+        ("", "2026-03-01", 0),
     ],
 )
 def test_age_in_days(of_document: str, today: str, days: int) -> None:
     assert age(of_document, date.fromisoformat(today)) == days
 
 
-@given(st.dates(date(1900, 1, 1), date(2099, 12, 31)), st.dates())
+ANY_TEXT = st.text() | st.from_regex(r"[0-9]{4,5}-[0-9]{2}(-[0-9]{2})?", fullmatch=True)
+
+
+@given(st.dates(), st.dates())
 def test_age_of_a_day_is_the_days_since_then(day: date, today: date) -> None:
     assert age(day.isoformat(), today) == max((today - day).days, 0)
     assert 0 <= age(day.isoformat()[:7], today) <= age(day.isoformat(), today)
+
+
+@given(ANY_TEXT, st.dates())
+def test_no_stored_date_is_an_error(text: str, today: date) -> None:
+    assert age(text, today) >= 0
+    found = document_date(text, {"date": text})
+    assert found is None or date.fromisoformat(found if len(found) == 10 else found + "-01")
+
+
+@given(ANY_TEXT, st.dates())
+def test_a_filter_is_a_day_or_an_error(text: str, today: date) -> None:
+    with suppress(ValueError):
+        assert date.fromisoformat(first_day(text, today))
+        assert first_day(text, today) <= last_day(text, today)
+
+
+@given(st.dates(date(1900, 1, 1), date(2099, 12, 31)))
+def test_every_day_in_a_path_is_the_date_of_the_document(day: date) -> None:
+    assert document_date(f"memory/{day}.md", {}) == document_date("a.md", {"date": day}) == day.isoformat()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory.storage.stems import stems
 from hybrid_memory.text.characters import begins_grapheme
-from hybrid_memory.text.highlight import Highlighter, passage
+from hybrid_memory.text.highlight import Highlighter, Span, passage
 from hybrid_memory.text.query import Query
 
 TRICKY = "ab é e\u0301 x\u0323\u0302 \u200d 👩\u200d💻 👍🏽 🇩🇪🇫🇷 हिन्दी क्ष ภาษาไทยน้ำ 한국어 \u1112\u1161\u11ab 東京都 か\u3099 مُحَمَّد \r\n . _"
@@ -47,6 +47,50 @@ def test_passage_with_the_most_different_words_is_shown() -> None:
     shown = marked("gpu password", text, 60)
     assert "The [gpu] [password] is long." in shown
     assert shown.startswith("…") and shown.endswith("…")
+
+
+class CountingList(list):
+    """A list that counts how many of its items were looked at."""
+
+    looked_at = 0
+
+    def __getitem__(self, key):
+        found = super().__getitem__(key)
+        self.looked_at += len(found) if isinstance(key, slice) else 1
+        return found
+
+
+@pytest.mark.parametrize("width", [240, 80_000])
+def test_finding_the_passage_takes_linear_work(width: int) -> None:
+    text = "gpu password " * 4000
+    spans = CountingList(Highlighter(Query("gpu password"), [text], stems).spans(text))
+    passage(text, spans, width)
+    assert len(spans) == 8000
+    assert spans.looked_at <= 5 * len(spans)
+
+
+def test_each_different_word_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "the gpu of the gpu server " * 500
+    highlighter = Highlighter(Query("gpu"), [text], stems)
+    analysed: list[str] = []
+    in_word = highlighter._in_word
+    monkeypatch.setattr(highlighter, "_in_word", lambda word: analysed.append(word) or in_word(word))
+    assert [text[span.start : span.end] for span in highlighter.spans(text)] == ["gpu"] * 1000
+    assert sorted(analysed) == ["gpu", "of", "server", "the"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.sampled_from("abc")), max_size=12), st.integers(1, 40))
+def test_the_passage_has_the_most_different_words_and_then_the_most_words(steps: list[tuple[int, int, str]], width: int) -> None:
+    spans, at = [], 0
+    for gap, length, term in steps:
+        spans.append(Span(at + gap, at + gap + length, term))
+        at += gap + length
+    start, end = passage("x" * at, spans, width)
+    shown = [span for span in spans if start <= span.start and span.end <= end]
+    windows = [[other for other in spans if span.start <= other.start and other.end <= span.start + width] for span in spans]
+    ranks = [(len({span.term for span in window}), len(window)) for window in windows]
+    assert (len({span.term for span in shown}), len(shown)) >= max(ranks, default=(0, 0))
+    assert end - start <= width
 
 
 def test_passage_begins_and_ends_with_whole_words() -> None:

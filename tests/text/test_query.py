@@ -1,10 +1,13 @@
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hybrid_memory import HybridStore
 from hybrid_memory.text import analyzer
 from hybrid_memory.text.analyzer import searchable
-from hybrid_memory.text.query import MAX_FRAGMENTS, MAX_TOKENS, Query, Term
+from hybrid_memory.text.query import MAX_FRAGMENTS, MAX_QUERY, MAX_TOKENS, Query, Term
 from tests.text.test_analyzer import plain
 
 
@@ -101,6 +104,30 @@ def test_affordable_terms_have_a_bounded_number_of_tokens(text: str) -> None:
     query = Query(text)
     assert sum(len(term.tokens) for term in query.affordable_terms) <= MAX_TOKENS
     assert set(query.affordable_terms) <= set(query.terms)
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize(
+    "query",
+    ["\ufdfa" * 2000, "\ufdfa " * 1000, "\ufdfa" * 60_000, "\u0315\u0300" * 30_000, "㍿" * 60_000, "ß" * 60_000, "\u202e\u05d0" * 30_000, "👩\u200d" * 30_000, "\0" * 60_000, "\ud800" * 60_000, "%_\\" * 20_000, "ﷺ" * 1999 + "%"],
+    ids=lambda query: ascii(query[:3]),
+)  # fmt: skip
+def test_no_flood_of_characters_is_an_error(query: str, mode: str) -> None:
+    with HybridStore(":memory:", {"provider": "none"}) as store:
+        store.store("a", "plain text")
+        start = time.process_time()
+        assert store.search(query, mode=mode) == []
+        assert time.process_time() - start < 5
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(), min_size=1, max_size=8), st.integers(1, 3000))
+def test_a_query_expands_to_a_bounded_number_of_characters(unit: str, times: int) -> None:
+    query = Query(unit * times)
+    assert sum(len(token) for term in query.affordable_terms for token in term.tokens) <= 20 * MAX_QUERY
+    assert all(len(fragment) <= MAX_QUERY for side in query.fragments for fragment in side)
+    assert len(query.name) <= 18 * MAX_QUERY
+    assert query.is_identifier in (True, False)
 
 
 def test_a_blank_query_has_no_terms() -> None:

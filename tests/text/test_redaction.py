@@ -1,105 +1,192 @@
-"""Real kinds of secrets, none of them real; and what looks like one."""
+"""The kinds of secrets, and what looks like one, are in `secret_table.py`."""
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text.redaction import MASK, redact
+from hybrid_memory.text import named_secrets, service_keys
+from hybrid_memory.text.redaction import MASK, RULES, Rule, _found, redact
+from tests.text.secret_table import INNOCENT, SECRETS, filled
 
-HEX = "0123456789abcdef"
-WORD = "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gI3kM5"  # 36 characters
-PEM = f"-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk{WORD}\nQyNTUxOQ==\n-----END OPENSSH PRIVATE KEY-----"
-
-SECRETS = [  # a text around one secret, which stands between braces
-    "export it: {sk-proj-" + WORD + "}",
-    "{sk-ant-api03-" + WORD + "-" + WORD + "}",
-    "{sk-or-v1-" + HEX * 4 + "}",
-    "key={sk-" + HEX * 2 + "}",
-    "{sk_live_" + WORD + "}",
-    "{ghp_" + WORD + "}, and then",
-    "{github_pat_11" + WORD + "_" + WORD + "}",
-    "{glpat-" + WORD[:20] + "}",
-    "{xoxb-1234567890-" + WORD[:24] + "}",
-    "({AKIAIOSFODNN7EXAMPLE})",
-    "{AIza" + WORD[:35] + "}",
-    "{npm_" + WORD + "}",
-    "{hf_" + WORD[:34] + "}",
-    "{gsk_" + WORD + "}",
-    "{SG." + WORD[:22] + "." + WORD + "}",
-    "token {eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + WORD + "}",
-    "bot {123456789:AA" + WORD[:33] + "} is ours",
-    "Here:\n{" + PEM + "}\nDone.",
-    "{-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA" + WORD + "}",
-    "curl -H 'Authorization: Bearer {" + WORD + "}'",
-    "Authorization: Basic {dXNlcjpwYXNzd29yZA==}",
-    "postgres://app:{s3cr3t!}@db.example.com:5432/app",
-    "https://ann:{hunter2}@example.com/x",
-    "https://hooks.slack.com/services/{T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX}",
-    "DB_PASSWORD={correct-horse}",
-    "export OPENAI_API_KEY={abcdefgh}",
-    "AWS_SECRET_ACCESS_KEY={wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY}",
-    'HASS_TOKEN={"quoted value with spaces"}',
-    '{"apiKey": "{' + WORD[:12] + '}"}',
-    "password: {hunter22}",
-    "client_secret = '{q1w2e3r4}'",
-    "mysql --password={hunter22} -u root",
-    "tool --api-key {a1b2c3d4} run",
-]
-
-HARMLESS = [
-    "The SSH password of the GPU server is hunter2.",
-    "Password: required",
-    "token = tokenizer.next()",
-    "max_tokens=4096",
-    "token: str | None = None",
-    "API_KEY=$OPENAI_API_KEY",
-    "API_KEY=<your key here>",
-    'DB_PASSWORD="${DB_PASSWORD}"',
-    "PRIMARY_KEY=user_id",
-    "sk-learn-pipeline-transformer-v2",
-    "the task-0123456789abcdef is done",
-    "https://example.com:8080/a@b",
-    "ann@example.com wrote to http://localhost:11434/api/embed",
-    "git@github.com:owner/repository.git",
-    "Bearer authentication-and-authorization is explained there",
-    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
-    "123e4567-e89b-12d3-a456-426614174000",
-    "-----BEGIN PUBLIC KEY-----\nMIIBIjANBg\n-----END PUBLIC KEY-----",
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0 ann@box",
-    "at 12:30:45 on 2026-01-05",
-    "key: value, secret santa: Ann, the token economy",
-    "def f(password: str, api_key: str) -> None:",
-    "ghost_in_the_shell and xoxo",
-]
+PLAIN = [row.replace("⟦", "").replace("⟧", "") for row in SECRETS]
 
 
-@pytest.mark.parametrize("text", SECRETS, ids=lambda text: text[:24])
-def test_secret_is_masked_and_the_rest_stays(text: str) -> None:
-    start, end = (1, text.rindex("}", 0, -1)) if text.startswith('{"') else (text.index("{"), text.rindex("}"))
-    if text.startswith('{"'):
-        start = text.index("{", 1)
-    secret = text[start + 1 : end]
-    plain = text[:start] + secret + text[end + 1 :]
-    assert redact(plain).replace('"', "") == (text[:start] + MASK + text[end + 1 :]).replace('"', "")
+@pytest.mark.parametrize("row", SECRETS, ids=range(len(SECRETS)))
+def test_a_secret_is_masked_and_the_rest_stays(row: str) -> None:
+    expected = re.sub("⟦.*⟧", MASK, row, flags=re.DOTALL)
+    assert redact(re.sub("[⟦⟧]", "", row)) == expected
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+def test_the_table_has_hundreds_of_kinds() -> None:
+    assert len(set(SECRETS)) >= 450
+    assert all(row.count("⟦") == row.count("⟧") == 1 for row in SECRETS)
+    assert len(set(INNOCENT)) >= 70
+
+
+@pytest.mark.parametrize("text", INNOCENT)
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert redact(text) == text
 
 
-@given(st.text(max_size=300))
+def test_secrets_are_found_in_the_middle_of_a_text() -> None:
+    redacted = redact("\n\n".join(PLAIN))
+    secrets = [row[row.index("⟦") + 1 : row.index("⟧")] for row in SECRETS]
+    assert not [secret for secret in secrets if len(secret) > 8 and secret in redacted]
+    innocent = "\n\n".join(INNOCENT)
+    assert redact(innocent) == innocent
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("password: a1b2, token: {A20}, key: value", f"password: {MASK}, token: {MASK}, key: value"),
+        ("f(token=parse(x), password='hunter22')", f"f(token=parse(x), password='{MASK}')"),
+        ("token: password: hunter22", f"token: password: {MASK}"),
+        ("İİİ password: hunter22", f"İİİ password: {MASK}"),
+        ("sshpass -p hunter22 ssh -p 2222 x", f"sshpass -p {MASK} ssh -p 2222 x"),
+        ("docker login -u ann\ndocker run -p 8080:80 x", "docker login -u ann\ndocker run -p 8080:80 x"),
+        (
+            "-----BEGIN {P} KEY-----\nx\n-----BEGIN {P} KEY-----\ny\n-----END {P} KEY-----",
+            f"-----BEGIN {{P}} KEY-----\nx\n{MASK}",
+        ),
+    ],
+)
+def test_several_on_a_line(text: str, expected: str) -> None:
+    text, expected = (x.replace("{P}", "PRIVATE") for x in (filled(text), expected))
+    assert redact(text) == expected
+
+
+def test_long_secrets_are_masked_to_their_end() -> None:
+    for start in ("password: ", "API_KEY=", "token: ", "Authorization: Bearer ", "ghp_", "https://a:"):
+        assert "a1" not in redact(f"{start}{'a1' * 90}{'@b/' if '://' in start else ''} end")
+        assert redact(f"{start}{'a1' * 90}{'@b/' if '://' in start else ''} end").endswith(" end")
+    for start in ("password: ", "API_KEY=", "token: ", "Authorization: Bearer "):
+        assert redact(start + "a1" * 50_000) == start + MASK
+
+
+PIECES = [
+    "password",
+    "token",
+    "=",
+    ": ",
+    '"',
+    "'",
+    "\n",
+    " ",
+    "-----BEGIN PRIVATE KEY-----",
+    "://",
+    "a:",
+    "@",
+    "hunter22",
+    "key",
+    "<",
+    ">",
+    "-p",
+    "İ",
+]
+
+
+@given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from([*PIECES, *PLAIN[::7]]), max_size=8).map("".join)))
 def test_redaction_is_done_once_and_for_all(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
 
 
-def test_long_texts_take_linear_time() -> None:
-    for text in (
-        "key: " * 50_000,
-        "a-" * 100_000 + "token",
-        "://" * 50_000,
-        "-----BEGIN PRIVATE KEY-----" * 2000,
-        "A_" * 100_000 + "KEY",
-    ):
-        redact(text)
+@given(st.text(max_size=300))
+def test_the_lower_case_in_which_names_are_searched_has_the_same_length(text: str) -> None:
+    assert len(text.replace("İ", "i").lower()) == len(text)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_what_a_rule_matches_has_one_of_its_hints(rule: Rule) -> None:
+    matched = [text.lower() for text in PLAIN if list(_found(rule, text))]
+    assert matched
+    assert all(any(hint in text for hint in rule.hints) for text in matched)
+
+
+def test_no_prefix_of_a_service_is_listed_twice() -> None:
+    prefixes = [prefix for _, prefixes, _ in service_keys.SERVICES for prefix in prefixes.split()]
+    assert len(prefixes) == len(set(prefixes))
+
+
+SMALL = 100_000  # characters; twice as many must take about twice the time
+FLOODS = [" ", "\n", "a", "A", "1", "-", "_", "=", ":", "/", ".", ",", ";", "<", ">", "|", "&", "\\", '"', "'", "`", "a ", "a.", "a=", "A_", "://", "\n" + "a" * 64]  # fmt: skip
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+
+
+def cpu_seconds(run: Callable[[str], object], text: str) -> float:
+    took = []
+    for _ in range(3):
+        start = time.process_time()
+        run(text)
+        took.append(time.process_time() - start)
+        if took[-1] < 0.02:
+            break
+    return min(took)
+
+
+def repeated(unit: str, length: int) -> str:
+    return unit * (length // len(unit))
+
+
+def slow(run: Callable[[str], object], heads: Iterable[str]) -> list[str]:
+    """Inputs made of these beginnings for which twice the length takes far more than twice the time."""
+    found = []
+    inputs = [("", head) for head in heads] + [(head, flood) for head in heads for flood in FLOODS]
+    for head, unit in dict.fromkeys([*inputs, *(("", flood) for flood in FLOODS)]):
+        took = cpu_seconds(run, head + repeated(unit, SMALL))
+        if took >= 0.02 and cpu_seconds(run, head + repeated(unit, 2 * SMALL)) > 3 * took:
+            found.append(f"{head!r} + {unit!r} …: {took:.3f} s")
+    return found
+
+
+def beginnings(text: str, number: int) -> list[str]:
+    return [text[: len(text) * i // number] for i in range(1, number + 1) if len(text) * i // number]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_no_rule_takes_quadratic_time(rule: Rule) -> None:
+    pattern = compiled(rule.pattern)
+    samples = [text for text in PLAIN if pattern.search(text)][:1]
+    heads = [*rule.hints, *(head for text in samples for head in beginnings(text, 5))]
+    assert slow(lambda text: sum(1 for _ in pattern.finditer(text)), heads) == []
+
+
+def test_no_key_of_a_service_takes_quadratic_time() -> None:
+    for prefix, rest in service_keys._PATTERNS:
+        pattern = service_keys._pattern(prefix, rest)
+        for unit in (prefix, prefix + "a" * 20, prefix + "a" * 24 + ".", prefix + "1_"):
+            for text in (repeated(unit, SMALL), prefix + repeated(unit[len(prefix) :] or "a", SMALL)):
+                took = cpu_seconds(partial(pattern.sub, ""), text)
+                assert took < 0.1, (prefix, unit)
+
+
+def test_no_name_takes_quadratic_time() -> None:
+    heads = [
+        "password=",
+        "password: ",
+        '"token": "',
+        "token",
+        "API_KEY=",
+        "--token ",
+        "PASS",
+        "<td>key</td>",
+        'secret value="',
+        "key",
+    ]
+    assert slow(lambda text: list(named_secrets.named_secrets(text)), heads) == []
+
+
+@pytest.mark.parametrize("unit", ["key: ", "a-", "-----BEGIN PRIVATE KEY-----", "A_", "curl -u a:a ", "a", "password", " "])
+def test_two_million_characters_take_seconds(unit: str) -> None:
+    start = time.process_time()
+    redact(repeated(unit, 2_000_000))
+    assert time.process_time() - start < 20  # quadratic time would be many minutes

@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid_memory.text import width
 from hybrid_memory.text.characters import begins_grapheme
 from hybrid_memory.text.width import clipped, columns, wrapped
+
+ANY_TEXT = st.text(st.sampled_from("ab 東京é\u0301🚀ー한\u200d🏽🇩🇪\t\n\u200b\u2028") | st.characters(), max_size=80)
 
 
 @pytest.mark.parametrize(
@@ -27,22 +30,43 @@ def test_columns(text: str, expected: int) -> None:
         ("東京のサーバー", 7, ["東京の", "サーバ", "ー"]),  # half a character does not fit
         ("gpu 東京の", 8, ["gpu 東京", "の"]),
         ("xe\u0301e\u0301", 2, ["xe\u0301", "e\u0301"]),
+        ("👍🏽x", 2, ["👍", "🏽", "x"]),  # a grapheme that is wider than a line
+        ("gpu 東", -6, ["gp", "u", "東"]),
+        ("", 0, [""]),
     ],
 )
 def test_wrapped(text: str, room: int, expected: list[str]) -> None:
     assert wrapped(text, room) == expected
 
 
-@given(st.text(st.sampled_from("ab 東京é\u0301🚀ー한")), st.integers(2, 12))
-def test_every_line_fits_and_no_character_is_lost(text: str, room: int) -> None:
+@given(ANY_TEXT, st.integers(-9, 12))
+def test_wrapping_ends_in_lines_that_fit_and_loses_no_character(text: str, room: int) -> None:
     lines = wrapped(text, room)
-    assert all(columns(line) <= room for line in lines)
+    assert max(map(columns, lines)) <= max(room, 2)
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
-@given(st.text(st.sampled_from("ab 東京é\u0301🚀ー한")), st.integers(3, 12))
+@given(st.text(st.sampled_from("ab 東京é\u0301🚀ー한")), st.integers(2, 12))
+def test_no_line_begins_inside_a_grapheme(text: str, room: int) -> None:
+    word = "".join(text.split())
+    at = 0
+    for line in wrapped(word, room):
+        assert begins_grapheme(word, at)
+        at += len(line)
+
+
+@pytest.mark.parametrize("text", ["a", "東", "e\u0301", "\u200d", "a ", "\u0301 "])
+def test_wrapping_a_long_text_takes_linear_work(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    measured = width._width
+    monkeypatch.setattr(width, "_width", lambda character: looked_at.append(character) or measured(character))
+    wrapped(text * 4000, 20)
+    assert len(looked_at) <= 4 * len(text * 4000)
+
+
+@given(st.text(st.sampled_from("ab 東京é\u0301🚀ー한")), st.integers(-3, 12))
 def test_what_is_clipped_fits_and_says_so(text: str, room: int) -> None:
     shown = clipped(text, room)
-    assert columns(shown) <= room
+    assert columns(shown) <= max(room, 1)
     assert shown == text or (shown.endswith("…") and text.startswith(shown[:-1]))
     assert shown == text or begins_grapheme(text, len(shown) - 1)

@@ -47,7 +47,7 @@ def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) 
         ("delete from chunks where doc_id = 'mine'", "indexed", "1 rows of the keyword index have no chunk; `hybrid-memory reindex`"),
         ("delete from documents where doc_id = 'mine'", "documents", "the chunks of 'mine' have no document; `hybrid-memory delete"),
         ("update documents set chunk_count = 7 where doc_id = 'mine'", "documents", "'mine' has more or fewer chunks"),
-        ("update vector_blocks set live = zeroblob(length(live))", "vector index", "`hybrid-memory reindex` mends it"),
+        ("update vector_blocks set live = zeroblob(length(live))", "vector index", "`hybrid-memory reindex` repairs it"),
         (DAMAGE_OF_FTS, "keyword index", "malformed; `hybrid-memory reindex`"),
         ("update chunks set embedding = null, slot = null where id = 1", "embeddings", "3 of 4 chunks have an embedding; `hybrid-memory ingest"),
         ("update documents set chunking = 'old'", "sources", "2 documents of"),
@@ -73,7 +73,7 @@ def test_files_that_changed_or_are_gone_are_counted_with_the_command(filled: Hyb
     ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental`"
     assert texts == [
         f"1 documents of {tmp_path / 'memory'} are out of date; {ingest} reads them again",
-        f"1 documents of {tmp_path / 'memory'} have no file any more; {ingest} removes them",
+        f"1 documents of {tmp_path / 'memory'} no longer have a file; {ingest} removes them",
     ]
     Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
     assert problems(filled) == {}
@@ -138,7 +138,7 @@ def test_truncated_chunks_are_told_and_no_problem(filled: HybridStore) -> None:
 
 def test_file_that_others_may_read_is_a_problem(filled: HybridStore, db_path: str) -> None:
     os.chmod(db_path, 0o644)
-    assert problems(filled)["permissions"] == f"others may use {db_path} (mode 644); `chmod 600 {db_path}*`"
+    assert problems(filled)["permissions"] == f"other users can access {db_path} (mode 644); `chmod 600 {db_path}*`"
 
 
 def test_database_being_written_is_examined_all_the_same(filled: HybridStore, db_path: str) -> None:
@@ -154,7 +154,7 @@ def test_damaged_page_is_a_problem_and_no_crash(filled: HybridStore, db_path: st
     filled.store("long", "gpu server password " * 3000)
     filled.close()
     data = bytearray(Path(db_path).read_bytes())
-    for page in range(4, len(data) // 4096):
+    for page in range(len(data) // 8192, len(data) // 4096):
         data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
     Path(db_path).write_bytes(data)
     with HybridStore(db_path, {"provider": "none"}, create=False) as damaged:

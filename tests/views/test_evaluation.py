@@ -92,7 +92,7 @@ def test_line_that_is_no_query_is_named(write: Write, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"), [('{"id": "q", "text": "b"}', "is there twice"), ('{"id": "r", "text": " "}', "has no words")]
+    ("line", "problem"), [('{"id": "q", "text": "b"}', "is there twice"), ('{"id": "r", "text": " "}', "is empty")]
 )
 def test_query_that_cannot_be_asked_is_named(write: Write, line: str, problem: str) -> None:
     path = write(f'{{"id": "q", "text": "a"}}\n{line}')
@@ -116,8 +116,8 @@ def test_document_ids_hold_spaces_between_tabs(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("q my notes.md 1 2", "columns: 5; write query, document, grade"),
-        ("q\ta.md", "columns: 2"),
+        ("q my notes.md 1 2", "there are 5 columns; write query, document, grade"),
+        ("q\ta.md", "there are 2 columns"),
         ("q a.md good", "'good' is not a grade"),
         ("q a.md nan", "'nan' is not a grade"),
         ("q a.md 1e9", "'1e9' is not a grade"),
@@ -134,7 +134,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path, read: Callable[[str],
     with pytest.raises(SourceError, match=r"absent: No such file"):
         read(str(tmp_path / "absent"))
     (tmp_path / "latin1").write_bytes(b"\xe9 a 1\n")
-    with pytest.raises(SourceError, match=r"latin1: not UTF-8"):
+    with pytest.raises(SourceError, match=r"latin1: it is not UTF-8"):
         read(str(tmp_path / "latin1"))
 
 

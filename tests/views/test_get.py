@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -78,6 +79,49 @@ def test_lines_as_a_citation_or_a_terminal_writes_them(store: HybridStore, poem:
     assert (answer["text"], answer["next"]) == (text, None)
 
 
+def test_names_that_differ_only_in_case_are_two_documents(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": "small", "A.md": "capital"})
+    ingest(store, folder)
+    for name in ("memory/A.md", "A.md", "A", str(folder / "A.md"), "memory/A.md#L1"):
+        assert read(store, name)["text"] == "capital", name
+    assert read(store, "a")["text"] == "small"
+
+
+def test_a_path_that_was_indexed_wins_over_the_one_that_it_links_to(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": "file"})
+    ingest(store, folder)
+    linked = folder.parent / "linked"
+    linked.mkdir()
+    store.storage.connection.execute("update documents set doc_id = 'z', source_path = ?", (str(linked / "a.md"),))
+    (linked / "a.md").symlink_to(folder / "a.md")
+    ingest(store, folder)
+    assert read(store, str(folder / "a.md"))["doc_id"] == "memory/a.md"
+    assert read(store, str(linked / "a.md"))["doc_id"] == "z"
+
+
+def test_a_deleted_working_directory_hides_no_document(
+    store: HybridStore, poem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert read(store, "poem.md#L2")["text"] == read(store, f"{poem}:2")["text"] == "two"
+
+
+def test_blank_lines_take_no_more_memory_than_the_text(store: HybridStore) -> None:
+    count = 3_000_000
+    store.store("blank", "x")
+    store.storage.connection.execute("update documents set content = ?", ("\n" * count + "end",))
+    tracemalloc.start()
+    first = read(store, "blank", max_lines=10**9, max_chars=9)
+    last = read(store, f"blank#L{count}-L{count + 1}")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (first["text"], first["next"]) == ("\n" * 9, f"blank#L11-L{count + 1}")
+    assert (last["text"], last["total_lines"]) == ("\nend", count + 1)
+    assert peak < 6 * count  # a list of the lines takes 8 bytes for each, and the text 1
+
+
 def test_names_of_a_document(store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = notes({"people/ann.md": "ann", "ann.md": "another", "bob.md": "bob", "C# notes.md": "sharp"})
     ingest(store, folder)
@@ -99,7 +143,7 @@ def test_names_of_a_document(store: HybridStore, notes: Notes, monkeypatch: pyte
         ("memory/peom.md", "no document 'memory/peom.md' in this memory; did you mean memory/poem.md?"),
         ("POEM.md#L2", "no document 'POEM.md' in this memory; did you mean memory/poem.md?"),
         ("poem.txt", "did you mean memory/poem.md?"),
-        ("zebra", "no document 'zebra' in this memory; `hybrid-memory list` names those there are"),
+        ("zebra", "no document 'zebra' in this memory; `hybrid-memory list` names all documents"),
         ("oem.md", "no document 'oem.md'"),
         ("", "no document ''"),
         ("%", "no document '%'"),
@@ -200,7 +244,7 @@ def test_the_file_as_it_is_now_and_that_it_changed(store: HybridStore, poem: Pat
 
 def test_file_that_is_gone_is_named_with_the_way_out(store: HybridStore, poem: Path) -> None:
     poem.unlink()
-    with pytest.raises(SourceError, match=rf"{poem} is gone; ingest its folder to take memory/poem.md out"):
+    with pytest.raises(SourceError, match=rf"{poem} is gone; ingest its folder to remove memory/poem.md from the memory"):
         read(store, "poem.md")
     poem.parent.rmdir()
     poem.parent.write_text("a file")

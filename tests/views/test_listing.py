@@ -88,7 +88,7 @@ def test_filters_are_those_of_a_search(store: HybridStore, notes: Notes) -> None
         assert ([document["doc_id"] for document in answer["documents"]], answer["total"]) == (expected, len(expected)), filters
         assert {hit["doc_id"] for hit in store.search("gpu", filters=filters)} == set(expected)
     assert documents(store, filters=Filters(collection="memory"), limit=1)["total"] == 3
-    with pytest.raises(ValueError, match="'yesterday' is no date"):
+    with pytest.raises(ValueError, match="'yesterday' is not a date"):
         documents(store, filters=Filters(since="yesterday"))
 
 

@@ -20,7 +20,7 @@ DOCUMENT = "select source_path, content_hash, content, collection, date from doc
 LIST = """
 with waiting as (select doc_id, count(*) as pending from chunks where embedding is null and not unembeddable group by +doc_id)
 select   doc_id, collection, date, source_path as path, chunk_count as chunks, coalesce(pending, 0) as pending,
-         coalesce(file_size, length(cast(content as blob))) as size,
+         file_size as size,
          strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') as indexed_at
 from     documents d left join waiting using (doc_id)
 where    {condition}

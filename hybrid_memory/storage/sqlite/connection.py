@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ...errors import StoreError
 from . import schema
@@ -12,9 +12,10 @@ from . import schema
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
 
 SMALLEST = 512  # bytes of a database that is not empty
-WAYS_OUT = {  # SQLite's codes for what is not our fault
+DAMAGED = "; restore a copy, or remove it and ingest again"
+WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or the folder
     sqlite3.SQLITE_CANTOPEN: "; is it a file, and may you read it and write to its folder?",
-    sqlite3.SQLITE_CORRUPT: "; restore a copy, or remove it and ingest again",
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_CORRUPT_VTAB: "; `hybrid-memory reindex` makes the index anew",
     sqlite3.SQLITE_FULL: "; make room and run the command again",
     sqlite3.SQLITE_IOERR: "; its disk or file system fails",
@@ -22,6 +23,18 @@ WAYS_OUT = {  # SQLite's codes for what is not our fault
     sqlite3.SQLITE_PERM: "",
     sqlite3.SQLITE_READONLY: "",
 }
+
+BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter for an error message that quotes damaged bytes
+
+# How SQLite's messages begin where a table or a value is not what this program wrote; their code is that of any SQL error.
+SIGNS_OF_DAMAGE = (
+    "no such table",
+    "no such column",
+    "malformed",
+    "Could not decode",
+    "vtable constructor failed",
+    "database schema",
+)
 
 # One statement, because another process may create the tables between two.
 VERSION_AND_OWNER = """
@@ -42,22 +55,24 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
             raise StoreError(f"no database at {path}; `hybrid-memory ingest --path DIR` makes one")
     try:
         conn = _open(path)
-    except sqlite3.DatabaseError as error:
+    except BROKEN as error:
         raise failure(error, path, "cannot open") or error from error
     try:
         if _version(conn, path) < schema.VERSION:
             _upgrade(conn, path, create)
     except BaseException as error:
         conn.close()
-        if isinstance(error, sqlite3.DatabaseError):
+        if isinstance(error, BROKEN):
             raise failure(error, path, "cannot open") or error from error
         raise
     return conn
 
 
-def failure(error: sqlite3.DatabaseError, path: str, what: str = "cannot write") -> StoreError | None:
+def failure(error: Exception, path: str, what: str = "cannot write") -> StoreError | None:
     """What SQLite says about the file, its disk or its lock, in one line with the way out; None for a bug in this program."""
-    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    if isinstance(error, UnicodeDecodeError) or str(error).startswith(SIGNS_OF_DAMAGE):
+        return StoreError(f"{path} is damaged: {error}{DAMAGED}")
+    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # sqlite3 itself raises errors without a code
     code = kind & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreError(f"{path} is being written by another process; try again when that is done")
@@ -70,10 +85,18 @@ def _create_private(path: str) -> None:
     """Make an empty file that only its owner can read; SQLite gives -wal and -shm the same mode."""
     try:
         if not os.path.exists(path):
-            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            _make_private_folder(os.path.dirname(path))
             os.close(os.open(path, os.O_CREAT, 0o600))
     except OSError as error:
         raise StoreError(f"cannot create the database {path}: {error.strerror}") from error
+
+
+def _make_private_folder(path: str) -> None:
+    """Make a folder and those above it, for their owner only, whatever the umask."""
+    if path and not os.path.isdir(path):
+        _make_private_folder(os.path.dirname(path))
+        with suppress(FileExistsError):  # another process was first
+            os.mkdir(path, 0o700)
 
 
 def _open(path: str) -> sqlite3.Connection:
@@ -110,6 +133,8 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
     version, application, is_used = conn.execute(VERSION_AND_OWNER).fetchone()
     if application != schema.APPLICATION_ID and (version or is_used):
         raise StoreError(f"{path} is a SQLite database of another program; name another file with --db")
+    if version < 0 or (is_used and not version):
+        raise StoreError(f"{path} is damaged: it says schema version {version}{DAMAGED}")
     if version > schema.VERSION:
         raise StoreError(
             f"{path} was written by a newer hybrid-memory (schema {version}, this one knows {schema.VERSION}); upgrade this one"

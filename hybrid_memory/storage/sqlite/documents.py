@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ...documents.document import Prepared
@@ -45,6 +46,7 @@ AFTER = "select id from chunks where doc_id = ? and id > ?"
 CREATE_SPOOL = """
 create temp table spool (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
 """
+DROP_SPOOL = "drop table if exists temp.spool"
 SPOOL = """
 insert into temp.spool values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
 """
@@ -90,6 +92,9 @@ class Documents:
             self._conn.executemany(f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids])
         return len(ids)
 
+    def purge(self) -> None:
+        FTSIndex(self._conn).purge()
+
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         self._conn.execute(TOUCH, (mtime, size, doc_id))
 
@@ -108,6 +113,7 @@ class GrowingDocument:
         self._conn, self._doc_id = conn, doc_id
         self._kept, self._last = 0, 0  # how many chunks stay as they are, and the chunks.id of the last of them
         self._new = 0
+        self._conn.execute(DROP_SPOOL)  # one may be left where an ingest was interrupted
         self._conn.execute(CREATE_SPOOL)
 
     def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
@@ -125,7 +131,8 @@ class GrowingDocument:
                     self._new += 1
         finally:
             stored.close()
-            self._conn.execute("release spool")
+            if self._conn.in_transaction:  # a full disk has ended it
+                self._conn.execute("release spool")
         return self._kept + self._new
 
     def write(self, row: Mapping[str, Any]) -> int | None:
@@ -142,11 +149,14 @@ class GrowingDocument:
         return self._new
 
     def close(self) -> None:
-        self._conn.execute("drop table temp.spool")
+        with suppress(sqlite3.OperationalError):  # an interrupted statement may still be reading it
+            self._conn.execute(DROP_SPOOL)
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, "source_path": path_to_column(row["source_path"])}
+    """The row as the table holds it; a text without a file has its size beside it, so that a list need not read the text."""
+    size = row["file_size"] if row["content"] is None else len(row["content"].encode())
+    return {**row, "source_path": path_to_column(row["source_path"]), "file_size": size}
 
 
 def _stored(row: tuple[str, str | bytes | None, float, int, bytes, str]) -> StoredDocument:

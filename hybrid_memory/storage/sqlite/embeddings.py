@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class Leftovers:
         if self._identity is None:
             self._identity = self._embeddings.identity()
             if self._identity is not None:
+                self._drop()  # they may be left where an ingest was interrupted
                 self._conn.execute(LEFTOVERS)
                 self._conn.execute(COLLECT_LEFTOVERS)
 
@@ -125,6 +127,10 @@ class Leftovers:
 
     def close(self) -> None:
         if self._identity is not None:
-            self._conn.execute("drop trigger if exists temp.collect_leftovers")
-            self._conn.execute("drop table if exists temp.leftovers")
             self._identity = None
+            with suppress(sqlite3.OperationalError):  # an interrupted statement may still be reading it
+                self._drop()
+
+    def _drop(self) -> None:
+        self._conn.execute("drop trigger if exists temp.collect_leftovers")
+        self._conn.execute("drop table if exists temp.leftovers")

@@ -1,13 +1,16 @@
 """The SQLite engine: one connection, its transactions, and the parts of the store that work on it."""
 
+import json
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ...errors import StoreError
 from .chunks import Chunks
-from .connection import connect, failure, one_state, waiting
+from .connection import BROKEN, DAMAGED, connect, failure, one_state, waiting
 from .embeddings import Embeddings
 from .keyword import FTSIndex
 
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from .query_cache import QueryCache
     from .sources import Sources
     from .vectors.index import VectorIndex
+
+
+# What reading a damaged file can raise, in SQLite and in code that gets values which this program never wrote.
+UNEXPECTED = (sqlite3.DatabaseError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 
 class SQLiteStorage:
@@ -71,7 +78,7 @@ class SQLiteStorage:
 
         return QueryCache(self.connection, size)
 
-    def selection(self, filters: "Filters", today: "date | None" = None) -> "AbstractContextManager[str]":
+    def selection(self, filters: "Filters", today: "date | None" = None) -> "AbstractContextManager[str | None]":
         from .selection import selected
 
         return selected(self.connection, filters, today)
@@ -98,8 +105,21 @@ class SQLiteStorage:
     def guarded(self, what: str = "cannot read") -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
-            raise failure(error, self.path, what) or error from error
+        except UNEXPECTED as error:
+            told = failure(error, self.path, what) if isinstance(error, BROKEN) else None
+            if not told and (damage := self._damage(error)):
+                told = StoreError(f"{self.path} is damaged: {damage}{DAMAGED}")
+            raise told or error from error  # else it is a bug, or misuse by a programmer
+
+    def _damage(self, error: Exception) -> str | None:
+        """What is damaged, if reading a damaged file is why the error was raised."""
+        if isinstance(error, json.JSONDecodeError):
+            return str(error)
+        try:
+            line: str = self.connection.execute("pragma integrity_check(1)").fetchone()[0]
+        except sqlite3.DatabaseError as problem:
+            return str(problem)
+        return None if line == "ok" else line.replace("\n", " ")
 
     def waiting(self, seconds: float) -> "AbstractContextManager[None]":
         return waiting(self.connection, seconds)

@@ -31,7 +31,7 @@ order  by score desc, rowid
 limit  :limit
 """
 AMONG = "and +rowid in (select rowid from chunks_fts where chunks_fts match :among)"
-CHOSEN = "and +rowid in (select id from {})"
+CHOSEN = "and +rowid {}"
 
 ROW_COUNTS = """
 select (select count(*) from chunks_fts where chunks_fts match value)
@@ -40,6 +40,8 @@ order  by key
 """
 
 AVERAGES = "select block from chunks_fts_data where id = 1"  # fts5_index.c: the first varint is the number of rows
+
+OPTIMIZE = "insert into chunks_fts (chunks_fts) values ('optimize')"
 
 ANY_ROW = "select rowid from chunks_fts where chunks_fts match ? limit 1"
 
@@ -67,13 +69,14 @@ WRITTEN_SIDE = "select rowid as id, {count} as matches, length(content) as size 
 ORIGINAL_SIDE = "select id, {count} as matches, length(content) as size from chunks where true {rows}"
 LIKE = r"(content like ? escape '\')"
 
+DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
 CHUNKS = "select id, doc_id, chunk_id, heading, content from chunks where id in (select value from json_each(?))"
 
 _LIKE_SYNTAX = r"[\\%_]"  # compiled only when needed: few searches get that far
 
 
 class FTSIndex:
-    """The FTS5 index behind a database connection; never commits. `chosen` is a table of the chunks.id to search, None all.
+    """The FTS5 index behind a database connection; never commits. `chosen` is a condition on chunks.id, such as `in (...)`.
 
     An index remembers how many chunks have a term, so it is good for one state of the database only.
     """
@@ -115,7 +118,7 @@ class FTSIndex:
             return Ranked(self._rows_of({"expression": expression, "limit": limit}) if expression else [])
         wanted = query.affordable_terms
         hits = self._best(wanted, limit) if wanted else []
-        if named := self._named(query.name, wanted, limit):
+        if named := self._named(query, wanted, limit):
             top = hits[0][1] if hits else 0.0
             hits = [*((id, score + top) for id, score in named.items()), *(hit for hit in hits if hit[0] not in named)][:limit]
         return Ranked(hits or self._substring_search(query, limit), bool(named))
@@ -173,15 +176,20 @@ class FTSIndex:
             self._counts.update(zip(new, counts, strict=True))
         return [self._counts[expression] for expression in expressions]
 
-    def _named(self, name: str, wanted: Sequence[Term], limit: int) -> dict[int, float]:
-        """The BM25 of the first chunks of the documents that have this name."""
-        if not name:
+    def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
+        """The BM25 of the first chunks of the documents that have this name, those with the same capitals above the others."""
+        if not query.name:
             return {}
-        term = Term((name,))
+        term = Term((query.name,))
         if not self._conn.execute(ANY_ROW, (match_expression([term]),)).fetchone():
             return {}
         parameters = {"expression": match_expression([term, *wanted]), "among": match_expression([term]), "limit": limit}
-        return dict(self._conn.execute(self._search_among, parameters))
+        named = dict(self._conn.execute(self._search_among, parameters))
+        ids = self._conn.execute(DOC_IDS, (json.dumps(list(named)),))
+        same = {id for id, doc_id in ids if query.names(doc_id)}
+        top = max(named.values(), default=0.0) if len(same) < len(named) else 0.0
+        raised = {id: score + (top if id in same else 0.0) for id, score in named.items()}
+        return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
 
     def _substring_search(self, query: Query, limit: int) -> list[tuple[int, float]]:
         """The last tier: LIKE over every chunk, for what is not a word, such as 'ollam', '→' and '🎉'.
@@ -231,12 +239,17 @@ class FTSIndex:
         """Take chunks out of the index, by chunks.id."""
         self._conn.executemany("delete from chunks_fts where rowid = ?", ((id,) for id in ids))
 
+    def purge(self) -> None:
+        """Rewrite the index without the words of removed chunks, unless FTS5 erases them at once (from SQLite 3.42 on)."""
+        if not schema.ERASES_WORDS:
+            self._conn.execute(OPTIMIZE)
+
     def reindex(self) -> None:
         """Build the index anew from `chunks`, even if it is damaged."""
         schema.create_keyword_index(self._conn)
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_document(doc_id)
-        self._conn.execute("insert into chunks_fts (chunks_fts) values ('optimize')")
+        self._conn.execute(OPTIMIZE)
 
 
 def _values(metadata: Any) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ...errors import StoreError
 
-VERSION = 2
+VERSION = 3
+ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)  # FTS5's secure-delete; before, words of removed rows stay in old segments
 APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
 
 SCHEMA = """
@@ -14,22 +15,6 @@ create table meta (
     key   text primary key,
     value text not null
 ) without rowid;
-
-create table documents (
-    doc_id       text primary key,
-    source_path  text,                -- absolute; null for documents put in by `store`
-    file_mtime   real,
-    file_size    integer,
-    content_hash blob,                -- of the source's bytes
-    collection   text,
-    date         text,                -- YYYY-MM-DD
-    metadata     text not null default '{}',
-    content      text,                -- of documents that have no file
-    chunking     text not null,       -- how the text was cut; other settings make the document due again
-    chunk_count  integer not null,
-    indexed_at   real not null default (unixepoch('now'))
-) without rowid;
-create index documents_by_collection on documents (collection);
 
 create table chunks (
     id           integer primary key, -- chunks_fts.rowid; ascending within a document
@@ -66,6 +51,24 @@ create table query_embeddings (
 
 """
 
+DOCUMENTS = """
+create table documents (              -- with rowids: a look-up in a table without them reads whole rows, long texts included
+    doc_id       text primary key not null,
+    source_path  text,                -- absolute; null for documents put in by `store`
+    file_mtime   real,
+    file_size    integer,             -- bytes; also of texts without a file
+    content_hash blob,                -- of the source's bytes
+    collection   text,
+    date         text,                -- YYYY-MM-DD
+    metadata     text not null default '{}',
+    chunking     text not null,       -- how the text was cut; other settings make the document due again
+    chunk_count  integer not null,
+    indexed_at   real not null default (unixepoch('now')),
+    content      text                 -- of documents that have no file; last, as it may be long
+);
+create index documents_by_collection on documents (collection);
+"""
+
 FOLDERS = """
 create table folders (                -- what was ingested, and how; a refresh looks at these
     collection      text not null,    -- '' for a single file that has none
@@ -97,6 +100,11 @@ and    (f.path is null or instr(cast(d.source_path as blob), cast(f.path || '/' 
 """
 
 
+COLUMNS_OF_2 = """
+doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, chunking, chunk_count, indexed_at, content
+"""
+
+
 def _from_1(conn: sqlite3.Connection) -> None:
     conn.execute("alter table chunks add column unembeddable integer not null default 0")
     conn.execute("alter table folders rename to folders_1")
@@ -106,20 +114,36 @@ def _from_1(conn: sqlite3.Connection) -> None:
     conn.execute("drop table folders_1")
 
 
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1}  # from version n to n + 1
+def _from_2(conn: sqlite3.Connection) -> None:
+    # Version 2 also marked texts that the model had not been asked about. Those it was asked about are marked again.
+    conn.execute("update chunks set unembeddable = 0 where unembeddable")
+    conn.execute("alter table documents rename to documents_2")
+    conn.execute("drop index documents_by_collection")
+    _run(conn, DOCUMENTS)
+    conn.execute(f"insert into documents ({COLUMNS_OF_2}) select {COLUMNS_OF_2} from documents_2")
+    conn.execute("update documents set file_size = length(cast(content as blob)) where content is not null")
+    conn.execute("drop table documents_2")
+
+
+MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2}  # from version n to n + 1
 
 
 def create_tables(conn: sqlite3.Connection) -> None:
     """Make all tables and indexes of an empty database, inside a transaction."""
     conn.execute(f"pragma application_id = {APPLICATION_ID}")
+    _run(conn, SCHEMA + DOCUMENTS)
+    conn.execute(FOLDERS)
+    create_keyword_index(conn)
+
+
+def _run(conn: sqlite3.Connection, script: str) -> None:
+    """Run the statements of a script one by one, which, unlike executescript, leaves the transaction open."""
     statement = ""
-    for line in SCHEMA.splitlines(keepends=True):
+    for line in script.splitlines(keepends=True):
         statement += line
         if sqlite3.complete_statement(statement):
             conn.execute(statement)
             statement = ""
-    conn.execute(FOLDERS)
-    create_keyword_index(conn)
 
 
 def create_keyword_index(conn: sqlite3.Connection) -> None:
@@ -134,7 +158,7 @@ def create_keyword_index(conn: sqlite3.Connection) -> None:
         if "fts5" in str(error):
             raise StoreError("this Python's SQLite is built without FTS5; use a Python whose SQLite has it") from error
         raise
-    if sqlite3.sqlite_version_info >= (3, 42):
+    if ERASES_WORDS:
         conn.execute("insert into chunks_fts (chunks_fts, rank) values ('secure-delete', 1)")
 
 

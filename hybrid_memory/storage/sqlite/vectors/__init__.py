@@ -1,1 +1,1 @@
-"""Vector search in SQLite: bit planes propose, exact cosines decide."""
+"""Vector search in SQLite: bit planes give candidates, and exact cosines order these."""

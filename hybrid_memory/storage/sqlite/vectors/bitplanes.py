@@ -1,51 +1,56 @@
-"""Find the vectors most likely nearest to a query with bitwise operations on big integers. Pure; knows no storage.
+"""Find the vectors that are most likely nearest to a query, with bitwise operations on big integers. Reads no database.
 
-Dot products are what makes a vector search slow in Python. So all vectors are first put in the order of a rough dot
-product, and only a few hundred need the exact one. Each is cut to one bit for each dimension, and Python's int, which
-does `&` and `^` on thousands of bits at a time, serves as the vector unit.
+A vector search in Python is slow because of the dot products. Therefore all vectors are first ordered by a rough dot product,
+and the exact one is computed for only a few hundred of them. For the rough one, each vector is reduced to one bit for each
+dimension. Python's int does `&` and `^` on thousands of bits at a time, as the vector unit of a processor would.
 
-The code. A *block* has 8,192 *places* of one vector each. For dimension j it has one int, the *plane* of j, whose bit i
-tells whether component j of the vector at place i is above the center's; the center is the mean of some of the vectors.
+The code of a vector is the row of its bits. A *block* has 8,192 *places*, and each place has one vector. For each dimension j,
+the block has one int, the *plane* of j. Bit i of this plane tells whether component j of the vector at place i is greater than
+component j of the center. The center is the mean of some of the vectors.
 
     dimension      0     1     2               place     2  1  0
     place 0      0.9  -0.1   0.3               plane 0   0  0  1
     place 1     -0.2   0.5   0.4       ->      plane 1   1  1  0
     place 2     -0.7   0.2  -0.1               plane 2   0  1  1         (about the center 0, 0, 0)
 
-Signs keep angles: the more of them two vectors share, the smaller the angle between them (Charikar, "Similarity estimation
-techniques from rounding algorithms", 2002). Without the center, a component common to all vectors would give all of them
-the same signs.
+The signs tell the angle: the more signs two vectors share, the smaller the angle between them (Charikar, "Similarity
+estimation techniques from rounding algorithms", 2002). The center is subtracted because a component that is large in all
+vectors would otherwise give all of them the same sign.
 
-The score. Cutting one side to bits loses much less than cutting both (Gordo et al., "Asymmetric distances for binary
-embeddings", 2014). So dimension j has a weight, the query's component as an integer of -3..3, and
+The score of a place is a rough dot product. If only one of the two vectors is reduced to bits, much less is lost than if both
+are (Gordo et al., "Asymmetric distances for binary embeddings", 2014). Therefore each dimension j has a weight, which is
+component j of the query as an integer from -3 to 3, and
 
-    score of a place = sum of |weight j| over the dimensions j where its bit is the weight's sign
+    score of a place = sum of |weight j| over the dimensions j where its bit is the sign of weight j
 
-where 1 is the sign of positive weights. For negative ones the plane is flipped, and then it is all sums of planes.
+The sign of a positive weight is 1, that of a negative weight is 0. The planes of negative weights are inverted, so that the
+scores are sums of planes.
 
-The sums. Those of a block are taken at once, in *counters*: bit i of counter b is bit b of the score of place i. A full
-adder makes two planes of three: a ^ b ^ c, which counts as much as they do, and their majority, which counts twice. Adding
-768 planes up takes 384 adders and leaves one counter and 384 carries, those take 192 adders, and so on: five operations on
-1 KiB for each plane, in place of 8,192 additions. It is the carry-save adder tree by which Harley and Seal count the bits
-of long arrays (Warren, "Hacker's Delight", 2nd ed., section 5-1). A plane of weight 3 = 2 + 1 enters it at two levels.
+The sums of a whole block are computed at once, in *counters*: bit i of counter b is bit b of the score of place i. A full adder
+turns three planes a, b and c of the same value into two: a ^ b ^ c, which has that value, and their majority, which has twice
+that value. Adding 768 planes takes 384 adders and gives one counter and 384 carries. Adding these takes 192 adders, and so on.
+This makes five operations on 1 KiB for each plane, instead of 8,192 additions. It is the tree of carry-save adders with which
+Harley and Seal count the bits of long arrays (Warren, "Hacker's Delight", 2nd ed., section 5-1). A plane with the weight
+3 = 2 + 1 enters the tree at two levels.
 
-The best. The highest k scores are chosen on the counters, from the highest down (O'Neil and Quass, "Improved query
-performance with variant indexes", 1997). Of the places that tie so far, those with the counter's bit set beat the rest:
-when they are k or fewer, all are chosen, and the rest go on to compete for what is left of k; when they are more, they
-alone go on. Each step is an `&` and an `int.bit_count`. Center and weights are the same for all blocks, hence so is the
-scale of their scores, and k is chosen from all blocks together.
+The k places with the highest scores are found with the counters, beginning with the counter of the highest bit (O'Neil and
+Quass, "Improved query performance with variant indexes", 1997). Among the places that are equal so far, those where the
+counter's bit is set have the higher scores. If there are at most k of them, all are chosen, and the other places compete for
+the rest of k at the next counter. If there are more than k, only they compete there. Each step is one `&` and one
+`int.bit_count`. All blocks have the same center and the same weights. Their scores can therefore be compared, and the k places
+are chosen from all blocks together.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import add, gt, mul
 
-PLACES = 8192  # to a block: 1 KiB a plane. Longer ints are little faster, and a change rewrites the whole block
-WEIGHT_BITS = 2  # 3 make a scan a third longer to save one candidate in five; 1 takes many more
+PLACES = 8192  # in a block: a plane has 1 KiB. Longer ints are only a little faster, and a change rewrites the whole block
+WEIGHT_BITS = 2  # with 3, a scan takes a third longer and needs a fifth fewer candidates; with 1, it needs many more
 DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
 def mean(vectors: Iterable[Sequence[float]]) -> list[float]:
-    """By component; of one vector or more."""
+    """The mean of at least one vector, component by component."""
     rest = iter(vectors)
     total, n = list(next(rest)), 1
     for vector in rest:
@@ -54,17 +59,20 @@ def mean(vectors: Iterable[Sequence[float]]) -> list[float]:
 
 
 def code(vector: Sequence[float], center: Sequence[float]) -> bytes:
-    """A digit for each dimension: [0.9, -0.1, 0.0] about 0 -> b"100". In a sparse vector, what is zero stays 0."""
+    """A digit for each dimension: [0.9, -0.1, 0.0] with the center 0 -> b"100"."""
     return bytes(map(gt, vector, center)).translate(DIGITS)
 
 
 def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
-    """A block's planes, one after the other (b"" at first), with these codes at these places, in `width` bytes each."""
+    """The planes of a block with these codes put in at these places.
+
+    The planes follow each other, in `width` bytes each. The planes of an empty block are b"".
+    """
     dims = len(next(iter(codes.values())))
     old_width = len(planes) // dims
     first, last = min(codes), max(codes)
     blank = b"0" * dims
-    digits = b"".join(codes.get(place, blank) for place in range(last, first - 1, -1))  # the order in which int() reads
+    digits = b"".join(codes.get(place, blank) for place in range(last, first - 1, -1))  # int() reads the highest place first
     others = ~mask(codes)
     result = bytearray()
     for j in range(dims):
@@ -75,7 +83,7 @@ def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
 
 
 def differing(planes: bytes, others: bytes, width: int) -> int:
-    """The mask of the places that have another code in the others."""
+    """The mask of the places whose codes in `planes` and in `others` are different."""
     result = 0
     for start in range(0, len(planes), width):
         plane, other = planes[start : start + width], others[start : start + width]
@@ -84,10 +92,11 @@ def differing(planes: bytes, others: bytes, width: int) -> int:
 
 
 def weights(query: Sequence[float], center: Sequence[float]) -> dict[int, int]:
-    """By dimension, where not 0: the query in integers, less what it has of the center, along which all vectors are alike.
+    """The weights that are not 0, by dimension: the query as integers, without its share of the center.
 
-    That is all of the center for a query that is like the vectors. For one less like them, as questions are, subtracting
-    all would leave it pointing away from the center, and from every vector with it.
+    All vectors have the center in common, so it says nothing about their order. From a query that is like the vectors, the
+    whole center is subtracted. A question, for example, is less like them: if the whole center were subtracted, the rest
+    would point away from the center, and therefore away from every vector.
     """
     share = sum(map(mul, query, center)) / (sum(map(mul, center, center)) or 1.0)
     share = min(max(share, 0.0), 1.0)
@@ -98,9 +107,12 @@ def weights(query: Sequence[float], center: Sequence[float]) -> dict[int, int]:
 
 
 def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]:
-    """The scores of a block's places, lowest bits first. The same weights give every block as many counters."""
+    """The scores of the places of a block, as counters, the one of the lowest bit first.
+
+    With the same weights, every block has the same number of counters.
+    """
     ones = (1 << 8 * width) - 1
-    levels: list[list[int]] = [[] for _ in range(WEIGHT_BITS)]  # planes that count 1, planes that count 2
+    levels: list[list[int]] = [[] for _ in range(WEIGHT_BITS)]  # planes with the value 1, planes with the value 2
     entered = [[level for b, level in enumerate(levels) if weight >> b & 1] for weight in range(2**WEIGHT_BITS)]
     for j, weight in weights.items():
         plane = int.from_bytes(planes[j * width : (j + 1) * width], "little")
@@ -117,7 +129,7 @@ def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]
 
 
 def _add(planes: list[int]) -> tuple[int, list[int]]:
-    """By places: the lowest bit of the sum, and the planes that add up to half of what remains."""
+    """For each place, the lowest bit of the sum, and planes (the carries) whose sum is half of the rest."""
     total = planes.pop() if len(planes) % 2 else 0
     carries = []
     pairs = iter(planes)
@@ -129,9 +141,9 @@ def _add(planes: list[int]) -> tuple[int, list[int]]:
 
 
 def best(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> list[int]:
-    """The k places with the highest scores, and what ties with the last, as a mask for each block.
+    """The k places with the highest scores, and those whose score equals the last of these, as a mask for each block.
 
-    `blocks` are the counters of one block or more, `among` the masks of the places to choose from.
+    `blocks` has the counters of each of one or more blocks, `among` the masks of the places to choose from.
     """
     chosen = [0] * len(blocks)
     tied = list(among)
@@ -148,7 +160,7 @@ def best(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> list[
 
 
 def ranked(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> Iterator[list[int]]:
-    """All places by falling scores: the best k, as many again, then twice as many, and so on, as `best` gives them."""
+    """All places, the highest scores first: the best k, then k more, then twice as many, and so on, as `best` gives them."""
     seen = 0
     while any(among):
         chosen = best(blocks, among, k)

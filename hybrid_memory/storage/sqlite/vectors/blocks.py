@@ -1,8 +1,8 @@
-"""Keep embeddings and their bit planes in the database, in step with each other, inside the caller's transaction.
+"""Keep the embeddings in the database, and their bit planes consistent with them, inside the caller's transaction.
 
-An embedding is little-endian float32 of unit length in `chunks.embedding`. `chunks.slot` = 8,192 x block + place says where
-`vector_blocks` has its code (see bitplanes.py), and `live` has a bit for each place in use. All embeddings have the dimension
-of the first one, until the last one is dropped.
+`chunks.embedding` has the embedding: a vector of length 1, as little-endian float32. `chunks.slot`, which is 8,192 x block +
+place, tells where `vector_blocks` has its code (see bitplanes.py). `live` has a bit for each place that is in use. All
+embeddings have the dimension of the first one, until the last one is dropped.
 """
 
 import sqlite3
@@ -15,8 +15,8 @@ from . import bitplanes
 from .bitplanes import PLACES
 
 EVERY_PLACE = (1 << PLACES) - 1
-SAMPLE = 1024  # embeddings whose mean is the center; more would find no more
-SPARSE = PLACES // 4  # a block with so few live places is moved into another one that has room
+SAMPLE = 1024  # embeddings whose mean is the center; with more, searches do not find more
+SPARSE = PLACES // 4  # if a block has no more live places than this, they are moved into another block that has room
 
 LIVE = "select block, live from vector_blocks order by block"
 BLOCK = "select live, planes from vector_blocks where block = ?"
@@ -41,7 +41,7 @@ SAMPLED = """
 select embedding
 from   chunks
 where  id in (select id from chunks where embedding is not null order by id * 2654435761 % 4294967296 limit ?)
-"""  # from all over the store, and the same each time
+"""  # from all over the store, and the same ones each time
 UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
 ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
 
@@ -61,8 +61,8 @@ CLEAR_SLOTS = "update chunks set slot = null where slot between ? and ?"
 def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[float], bool]]) -> list[int]:
     """Give chunks their embeddings; a row is (chunks.id, embedding, whether the text was cut to fit the model).
 
-    Returns the ids refused, whose embedding is empty, zero or not finite: they are left without. ValueError, before
-    anything is written, for an embedding that has not the store's dimension.
+    Returns the ids of the chunks that get none because the given embedding is empty, zero or not finite. Raises ValueError,
+    before anything is written, for an embedding whose dimension is not that of the store.
     """
     size = len(read_center(conn)) // FLOAT_BYTES
     units: dict[int, tuple[bytes, bool]] = {}
@@ -87,7 +87,7 @@ def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[flo
 
 
 def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
-    """Take their embeddings and slots from chunks. To be called before their rows are deleted."""
+    """Remove the embeddings and slots of these chunks. Must be called before the rows of the chunks are deleted."""
     ids = as_json(chunk_ids)
     freed = by_block(slot for (slot,) in conn.execute(SLOTS, (ids,)))
     conn.execute(CLEAR, (ids,))
@@ -95,14 +95,14 @@ def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
     for block, live in touched:
         remaining = int.from_bytes(live, "little") & ~bitplanes.mask(freed[block])
         conn.execute(SET_LIVE, (remaining.to_bytes(len(live), "little"), block))
-    for block, _ in touched:  # only now: chunks move from one to another
+    for block, _ in touched:  # only when all masks are right, because chunks move from one block to another
         _compact(conn, block)
 
 
 def rebuild(conn: sqlite3.Connection) -> None:
-    """Make all blocks anew from the embeddings, about the mean of these. Chunks keep their slots.
+    """Build all blocks again from the embeddings, with the mean of these as the center. Chunks keep their slots.
 
-    Of embeddings of several dimensions the commonest remain; the others are dropped.
+    If there are embeddings of several dimensions, those of the most common one are kept and the others are dropped.
     """
     (size,) = conn.execute(COMMONEST_SIZE).fetchone() or (0,)
     conn.execute(CLEAR_OTHERS, (size,))
@@ -117,7 +117,7 @@ def rebuild(conn: sqlite3.Connection) -> None:
 
 
 def check(conn: sqlite3.Connection) -> list[str]:
-    """What does not agree between embeddings, slots and blocks, a line each. `rebuild` mends all but lengths."""
+    """A line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs them, except wrong lengths."""
     problems = [f"chunk {id} has an embedding or a slot, but not both" for (id,) in conn.execute(UNPAIRED)]
     problems += [f"chunk {id} has slot {slot}, but there is no such block" for id, slot in conn.execute(ASTRAY, (PLACES,))]
     common = read_center(conn)
@@ -132,7 +132,7 @@ def check(conn: sqlite3.Connection) -> list[str]:
         codes = {}
         for place, (id, data) in chunks.items():
             vector = decode_embedding(data) if len(data) == len(common) else []
-            if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # NaN is not, either
+            if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too
                 problems.append(f"chunk {id} has an embedding of another dimension, or of another length than 1")
             elif place < 8 * len(live):
                 codes[place] = bitplanes.code(vector, center)
@@ -144,13 +144,13 @@ def check(conn: sqlite3.Connection) -> list[str]:
 
 
 def read_center(conn: sqlite3.Connection) -> bytes:
-    """Encoded like an embedding, and the same for all blocks; empty while there are none."""
+    """The center, encoded like an embedding. It is the same for all blocks, and empty if there are none."""
     (center,) = conn.execute(CENTER).fetchone() or (b"",)
     return bytes(center)
 
 
 def read_planes(conn: sqlite3.Connection, block: int) -> bytes:
-    """Without the copy of the whole row that a select makes, in two thirds of its time."""
+    """The planes of a block. A select would take half as long again, because it copies the whole row."""
     with conn.blobopen("vector_blocks", "planes", block, readonly=True) as blob:
         return blob.read()
 
@@ -164,12 +164,15 @@ def by_block(slots: Iterable[int]) -> dict[int, list[int]]:
 
 
 def as_json(numbers: Iterable[int]) -> str:
-    """One parameter for any number of numbers."""
+    """The numbers as JSON, so that a statement can take any number of them as one parameter."""
     return str(list(numbers))
 
 
 def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
-    """In the roomiest block, the rest in new ones: the chunks of a document come to one block or two."""
+    """Put chunks into the block with the most free places, and the rest into new blocks.
+
+    This way the chunks of a document are in one or two blocks.
+    """
     counts = _counts(conn)
     roomiest = sorted(counts, key=lambda block: counts[block])[:1]
     for block in chain(roomiest, count(max(counts, default=-1) + 1)):
@@ -185,7 +188,7 @@ def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: byte
 
 
 def _write(conn: sqlite3.Connection, block: int, embeddings: dict[int, bytes], center: bytes) -> None:
-    """Code the embeddings at these places. The planes are as wide as the last place asks for, in powers of two."""
+    """Write the codes of the embeddings at these places. The width of the planes is a power of two that has room for the last."""
     live, planes = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
     width = max(len(live), 1 << (max(embeddings) // 8).bit_length())
     live = (int.from_bytes(live, "little") | bitplanes.mask(embeddings)).to_bytes(width, "little")
@@ -195,7 +198,7 @@ def _write(conn: sqlite3.Connection, block: int, embeddings: dict[int, bytes], c
 
 
 def _compact(conn: sqlite3.Connection, block: int) -> None:
-    """Move the last few of a block to the roomiest other, if it has room. Each fills a hole that a deletion left."""
+    """If a block has few live places, move its chunks to the block with the most free places, if there is room."""
     counts = _counts(conn)
     n = counts.pop(block)
     if n <= min(SPARSE, PLACES - min(counts.values(), default=PLACES)):
@@ -207,12 +210,12 @@ def _compact(conn: sqlite3.Connection, block: int) -> None:
 
 
 def _centerings(n: int) -> int:
-    """How often a store has been centered when it has grown to n: at 1, 4, 16, 64, 256 and 1,024."""
+    """How often the center of a store with n embeddings has been computed: at 1, 4, 16, 64, 256 and 1,024."""
     return (min(n, SAMPLE).bit_length() + 1) // 2
 
 
 def _counts(conn: sqlite3.Connection) -> dict[int, int]:
-    """Live places by block."""
+    """The number of live places of each block."""
     return {block: int.from_bytes(live, "little").bit_count() for block, live in conn.execute(LIVE)}
 
 

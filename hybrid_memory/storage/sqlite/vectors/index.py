@@ -1,4 +1,4 @@
-"""Find the chunks nearest to a query: bit planes propose, exact cosines decide. Reads what blocks.py keeps."""
+"""Find the chunks nearest to a query: bit planes give candidates, and exact cosines order these. Reads what blocks.py keeps."""
 
 import sqlite3
 import struct
@@ -13,14 +13,14 @@ from . import bitplanes
 from .bitplanes import PLACES
 from .blocks import LIVE, as_json, by_block, read_center, read_planes
 
-FIRST = 100  # candidates of a search, or twice its limit; then as many again, then twice as many, and so on
-DEPTH = 20  # a smaller limit is searched like this one: fewer results tell too little about the candidates to come
-NEWS = 0.03  # of the results: no more of them among the last candidates, and there were enough
-SAMPLE = 32  # embeddings: their mean cosine is within 0.02 of that of all
+FIRST = 100  # candidates in the first batch, or twice the limit if that is more
+DEPTH = 20  # a smaller limit is searched like this one: with fewer results, it is too early to tell whether more will come
+NEWS = 0.03  # the search ends with a batch that changed no greater share of the results
+SAMPLE = 32  # embeddings: their mean cosine differs from that of all by less than 0.02
 BATCH = 2048  # rows of an exact scan that are in memory at a time
-SLACK = 1e-5  # sums of float32 are off by less
+SLACK = 1e-5  # the error of a sum of float32 is smaller
 
-CHOSEN_SLOTS = "select slot from {} where slot is not null"
+CHOSEN_SLOTS = "select slot from chunks where slot is not null and +id {}"
 ALL = "select id, embedding, slot from chunks where embedding is not null"
 BY_ID = "select id, embedding from chunks where id in (select value from json_each(?)) and embedding is not null"
 NEXT_SLOTS = "select (select min(slot) from chunks where slot >= value) from json_each(?)"
@@ -49,7 +49,7 @@ def _rank(hit: Scored) -> tuple[float, int]:
 
 
 class VectorIndex:
-    """The embeddings behind a database connection. `chosen` is a table of the chunks to search, None all of them."""
+    """The embeddings in a database. `chosen` is a condition on chunks.id, such as `in (...)`."""
 
     def __init__(self, conn: sqlite3.Connection, chosen: str | None = None) -> None:
         self._conn = conn
@@ -58,7 +58,7 @@ class VectorIndex:
     def nearest(self, vector: Sequence[float], limit: int = 10, *, exact: bool = False) -> list[Scored]:
         """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones by id.
 
-        `exact` compares every embedding, with numpy if it is installed. Nothing is near an empty, zero or infinite vector.
+        `exact` compares every embedding, with numpy if it is installed. An empty, zero or infinite vector has no results.
         Raises ValueError for a vector that does not have the store's dimension.
         """
         with one_state(self._conn):
@@ -77,13 +77,13 @@ class VectorIndex:
         return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),)))) if query else {}
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
-        """The cosines of at most SAMPLE chunks from all over the store: how near the query is to any chunk."""
+        """The cosines of at most SAMPLE chunks from all over the store. They tell how near a query is to chunks in general."""
         (last,) = self._conn.execute("select max(slot) from chunks").fetchone()
         query = self._query(vector)
         if query is None:
             return {}
         strides = as_json(range(0, last + 1, last // SAMPLE + 1))
-        slots = [slot for (slot,) in self._conn.execute(NEXT_SLOTS, (strides,))]  # of those that are free, the next in use
+        slots = [slot for (slot,) in self._conn.execute(NEXT_SLOTS, (strides,))]  # for a free slot, the next one in use
         return dict(_hits(query, self._conn.execute(BY_SLOT, (as_json(slots),))))
 
     def _query(self, vector: Sequence[float]) -> UnitVector | None:
@@ -95,9 +95,9 @@ class VectorIndex:
         return unit(vector)
 
     def _propose(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
-        """Rescore candidates, batch by batch, for as long as they change the results.
+        """Compute the cosines of candidates, batch by batch, until a batch hardly changes the results.
 
-        Where the codes say little (tight clusters, few dimensions) this takes more batches and still finds the nearest.
+        If the codes tell vectors apart badly (dense clusters, few dimensions), this takes more batches but finds the same.
         """
         depth = max(limit, DEPTH)
         found: list[Scored] = []
@@ -110,7 +110,7 @@ class VectorIndex:
         return found
 
     def _candidates(self, query: UnitVector, n: int, slots: Collection[int] | None) -> Iterator[Collection[int]]:
-        """All slots in the order of the bit planes: the best n, then as many again, then twice as many, and so on."""
+        """All slots, ordered by the bit planes: the best n, then n more, then twice as many, and so on."""
         if slots is not None and len(slots) <= n:
             yield slots
             return
@@ -140,14 +140,14 @@ class VectorIndex:
 
 
 class VectorSearch(VectorIndex):
-    """Search by text: an embedder makes the query's vector."""
+    """Search by text; an embedder makes the vector of the query."""
 
     def __init__(self, conn: sqlite3.Connection, embedder: QueryEmbedder) -> None:
         super().__init__(conn)
         self._embedder = embedder
 
     def search(self, query: str, limit: int = 10, *, exact: bool = False) -> list[dict[str, Any]]:
-        """`nearest` for a text: doc_id, chunk_id, heading, text, score, source. Empty if the text could not be embedded."""
+        """The results of `nearest` for a text: doc_id, chunk_id, heading, text, score, source. Empty if it cannot be embedded."""
         vector = self._embedder.embed(query)
         results = []
         with one_state(self._conn):
@@ -159,7 +159,7 @@ class VectorSearch(VectorIndex):
 
 
 def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:
-    """The nearest `limit` rows and a few more, by numpy; all rows if numpy is not installed."""
+    """The nearest `limit` rows and a few more, chosen with numpy; all rows if numpy is not installed."""
     try:
         numpy = import_module("numpy")
     except ImportError:

@@ -1,0 +1,271 @@
+"""What a file says never ends a command, takes more than its share of time, or cannot be stored."""
+
+import importlib
+import io
+import itertools
+import json
+import os
+import pkgutil
+import re
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore, documents
+from hybrid_memory.documents import chunker, frontmatter, markdown, transcripts, wrappers
+from hybrid_memory.documents.document import Document, prepare
+from hybrid_memory.documents.files import FileBytes
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.sync.refresh import refresh
+
+# What can be stored
+
+
+def assert_storable(*values: Any) -> None:
+    for value in values:
+        json.dumps(value, ensure_ascii=False).encode()
+
+
+surrogates = st.text(st.sampled_from("\ud800\udfffab \n#"), max_size=8)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | surrogates,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(surrogates, inner, max_size=3),
+    max_leaves=6,
+)
+records = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["message", "user", "summary", "session_info", "ai-title"]) | json_values,
+        "summary": json_values,
+        "name": json_values,
+        "aiTitle": json_values,
+        "timestamp": json_values,
+        "message": json_values
+        | st.fixed_dictionaries(
+            {"content": json_values | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": json_values}))},
+            optional={"role": st.sampled_from(["user", "assistant"]), "timestamp": json_values},
+        ),
+    },
+)
+
+
+@settings(deadline=None)
+@given(st.lists(records | json_values, max_size=6))
+def test_any_records_of_a_transcript_give_strings_that_can_be_stored(found: list[Any]) -> None:
+    data = "\n".join(map(json.dumps, found)).encode()
+    transcript = transcripts.Transcript(io.BytesIO(data), len(data))
+    chunks = list(transcripts.chunks(transcript, 20, 5))
+    assert transcript.left_out == 0
+    assert_storable(chunks, transcript.title, transcript.date)
+
+
+@settings(deadline=None)
+@given(
+    st.binary(max_size=200) | surrogates.map(lambda text: f"---\n{text}: {text}\n---\n# {text}".encode("utf-8", "surrogatepass"))
+)
+def test_any_bytes_as_markdown_give_strings_that_can_be_stored(data: bytes) -> None:
+    reading = markdown.MarkdownReading(FileBytes(data, 1.0, len(data)))
+    assert_storable(list(reading.chunks(20, 5)), reading.metadata, reading.warnings, reading.date("d"))
+
+
+@given(st.dictionaries(surrogates, json_values), surrogates)
+def test_any_metadata_that_is_given_can_be_stored(metadata: dict[str, Any], title: str) -> None:
+    prepared = prepare(Document("d", "# One\n\ntext", {**metadata, "title": title}), 512, 50)
+    assert_storable(prepared.row, [chunk["heading_path"] for chunk in prepared.chunks])
+
+
+@pytest.mark.parametrize(
+    "title", [{"type": "summary", "summary": "a \ud800 title"}, {"type": "session_info", "name": "a \ud800 title"}]
+)
+def test_title_with_half_a_character_is_taken_in(store: HybridStore, tmp_path: Path, title: dict[str, str]) -> None:
+    path = tmp_path / "a.jsonl"
+    said = {"type": "user", "message": {"content": "the gpu"}}
+    path.write_text(f"{json.dumps(title)}\n{json.dumps(said)}\n")
+    os.utime(path, (1, 1))
+    report = Ingest(store).run([str(path)])
+    assert (report.files, report.errors) == (1, [])
+    assert store.search("gpu")[0]["metadata"] == {"title": "a ? title"}
+    path.write_text(f"{json.dumps(title)}\n{json.dumps(said)}\n{json.dumps(said)}\n")
+    os.utime(path, (2, 2))
+    assert refresh(store).files == 1
+
+
+# Front matter of any size
+
+
+def test_front_matter_that_is_too_long_keeps_the_keys_that_fit_and_says_so(store: HybridStore, tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    image, more = "x" * 100_000, "".join(f"key{number}: {'y' * 5000}\n" for number in range(20))
+    path.write_text(f"---\nimage: {image}\ntitle: GPU server\n{more}last: z\n---\nIt hums.\n")
+    report = Ingest(store).run([str(path)])
+    assert report.warnings == [{"path": str(path), "reason": "keys left out of the front matter because it is too long: 8"}]
+    [hit] = store.search("hums", mode="keyword")
+    assert list(hit["metadata"]) == ["title", *(f"key{number}" for number in range(13)), "last"]
+    assert (hit["text"], hit["heading_path"]) == ("It hums.", "GPU server")
+
+
+def test_front_matter_of_the_greatest_length_is_kept_whole() -> None:
+    value = "x" * (frontmatter.MAX_METADATA - len("a: b: y"))
+    assert frontmatter.parse(f"---\na: {value}\nb: y\n---\n") == ({"a": value, "b": "y"}, 4, 0)
+    assert frontmatter.parse(f"---\na: {value}y\nb: y\n---\n") == ({"a": value + "y"}, 4, 1)
+    assert frontmatter.parse(f"---\na: {value}yyyyy\nb: y\n---\n") == ({"b": "y"}, 4, 1)
+
+
+# Time
+
+# How each pattern is used: on a whole text, or at the beginning of a line or a value.
+PATTERNS = {
+    "HEADING_OR_FENCE": "finditer",
+    "NONSPACE": "search",
+    "LAST_BREAK": "match",
+    "WORD_START": "finditer",
+    "KEY": "match",
+    "BELOW": "match",
+    "ITEM": "match",
+    "QUOTED_SCALAR": "fullmatch",
+    "FLOW_ITEM": "match",
+    "BLOCK_SCALAR": "fullmatch",
+    "COMMENT": "split",
+    "COMMENT_AFTER_TAGS": "split",
+    "OPENING": "finditer",
+    "CLOSING": "finditer",
+    "BLOCK": "finditer",
+    "END_OF_BLOCK": "finditer",
+    "INTERRUPTED": "finditer",
+    "TIME": "match",
+}
+UNITS = [
+    *("x", " ", "\t", "\n", "#", "# ", "# h\n", "`", "```", "```\n", "- ```\n", "~ ", "1. ", "- ", "a: ", "a:", ": ", ":", '"', "'"),
+    *("''", '\\"', "\\", "[", "[[", "]", ", ", '",', "{", "|", " #", "#a ", "中", "\u0301", " \u200d", "<bash-a", "<bash-a>", "<bash-"),
+    *("</bash-a>", "</bash-", "<command-a-", ">", "(untrusted", ")", "):\n", "):\n```json\n", "\n```", "\n```\n", "[Request interrupted by user"),
+    *("[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
+]  # fmt: skip
+BEGINNINGS = ["", "---\n", '---\na: "', "---\na: [", "[", '"', "'", "# ", "```\n", "<bash-a>", "x (untrusted x):\n```json\n"]
+
+
+def patterns() -> dict[str, re.Pattern[str]]:
+    names = [module.name for module in pkgutil.iter_modules(documents.__path__)]
+    modules = [importlib.import_module(f"hybrid_memory.documents.{name}") for name in names]
+    return {name: value for module in modules for name, value in vars(module).items() if isinstance(value, re.Pattern)}
+
+
+def seconds(run: Callable[[str], Any], beginning: str, unit: str, length: int) -> float:
+    text = beginning + (unit * (length // len(unit) + 1))[:length] + "\n---\ntext )x\n"
+    begun = time.process_time()
+    run(text)
+    return time.process_time() - begun
+
+
+def assert_linear(run: Callable[[str], Any], beginning: str, unit: str, most: int) -> None:
+    """A text of `most` characters takes little time, or not much more than twice the time of half of it."""
+    for length in (most // 32, most):
+        took = seconds(run, beginning, unit, length)
+        if took > 0.3:
+            took, half = (min(seconds(run, beginning, unit, size) for _ in range(3)) for size in (length, length // 2))
+            assert took < 3 * half, f"{beginning!r} and {length} characters of {unit!r}: {took:.2f} s, half of them: {half:.2f} s"
+
+
+def test_every_pattern_is_tested() -> None:
+    assert set(patterns()) == set(PATTERNS)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_pattern_takes_linear_time(name: str) -> None:
+    use = getattr(patterns()[name], PATTERNS[name])
+
+    def run(text: str) -> None:
+        found = use(text.replace("\n", " ") if name == "KEY" else text)  # it is used on single lines
+        if PATTERNS[name] == "finditer":
+            deque(found, maxlen=0)
+
+    for beginning in BEGINNINGS:
+        for unit in UNITS:
+            assert_linear(run, beginning, unit, 16_000)
+
+
+@pytest.mark.parametrize(
+    ("run", "beginnings", "most"),
+    [
+        (frontmatter.parse, ["---\n", '---\na: "', "---\na: [", "---\ntags: [", "---\na: |\n  ", "---\na:\n  - "], 64_000),
+        (wrappers.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 256_000),
+        (chunker.chunk_text, [""], 64_000),
+    ],
+    ids=["front matter", "wrappers", "chunks"],
+)
+def test_text_of_one_kind_takes_linear_time(run: Callable[[str], Any], beginnings: list[str], most: int) -> None:
+    for beginning in beginnings:
+        for unit in UNITS:
+            assert_linear(run, beginning, unit, most)
+
+
+@pytest.mark.parametrize(
+    ("run", "beginning", "unit"),
+    [
+        (frontmatter.parse, "---\n", "a: [\n"),
+        (frontmatter.parse, "---\na: [", "',"),
+        (frontmatter.parse, "---\na:\n", "  - "),
+        (wrappers.without_wrappers, "", "<bash-a>"),
+        (wrappers.without_wrappers, "", "<bash-a "),
+        (wrappers.without_wrappers, "", "(untrusted"),
+        (wrappers.without_wrappers, "", "(untrusted x):\n```json\n"),
+        (chunker.chunk_text, "", "word\n"),
+        (chunker.chunk_text, "", " "),
+    ],
+)
+def test_two_million_characters_take_linear_time(run: Callable[[str], Any], beginning: str, unit: str) -> None:
+    assert_linear(run, beginning, unit, 2_000_000)
+
+
+def test_many_names_of_tags_take_linear_time() -> None:
+    names = ["".join(letters) for letters in itertools.product("abcdefghijklmnop", repeat=4)]
+
+    def run(text: str) -> None:
+        wrappers.without_wrappers("".join(f"<bash-{name}>" for name in names[: len(text)]))
+
+    assert_linear(run, "", "x", len(names))
+
+
+# The pattern that `without_wrappers` replaced because it took quadratic time.
+WRAPPER = re.compile(
+    rf"<({wrappers.NAME})\b[^>]*>.*?</\1>"
+    r"|^[^\n]*\(untrusted[^)\n]*\):\n```json\n.*?\n```$"
+    r"|^\[Request interrupted by user[^\]\n]*\]$"
+    r"|\A\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]*\] ?",
+    re.DOTALL | re.MULTILINE,
+)
+PARTS = [
+    *(
+        "<bash-a",
+        "<bash-a>",
+        "</bash-a>",
+        "<bash-b x=1>",
+        "</bash-b>",
+        "<ide_x_y>",
+        "</ide_x_y>",
+        "<command-name-x>",
+        "</command-name>",
+    ),
+    *(
+        "Info (untrusted metadata):\n```json\n{}\n```",
+        "(untrusted",
+        " metadata",
+        ")",
+        "):\n```json\n",
+        "\n```\n",
+        "\n```",
+        "```json",
+    ),
+    *("[Request interrupted by user", "]", "[Mon 2026-03-05 10:00 UTC]", " ", "<", ">", "x", "\n"),
+]
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
+def test_wrappers_go_as_the_pattern_that_was_slow_had_it(text: str) -> None:
+    assert wrappers.without_wrappers(text) == WRAPPER.sub("", text)

@@ -1,0 +1,238 @@
+"""Kinds of secrets, none of them real, and texts that only look like them.
+
+In a row, the secret stands between ⟦ and ⟧, and {A20} means 20 letters and digits, {H32} 32 hexadecimal digits, {B40} 40 letters
+of both cases. So nothing in this file looks like a secret to a scanner.
+"""
+
+import re
+from itertools import cycle, islice
+
+ALPHABETS = {"A": "q7Rt2mX9kLw4Zb1Vc8Ns5Hd3", "H": "3f9a0c7be1d52846", "B": "qRtmXkLwZbVcNsHdGjPfTyKu"}
+
+
+def filled(row: str) -> str:
+    """'ghp_{A4}' -> 'ghp_q7Rt'"""
+    return re.sub(r"\{([AHB])(\d+)\}", lambda m: "".join(islice(cycle(ALPHABETS[m[1]]), int(m[2]))), row)
+
+
+SERVICES = """
+    sk-proj-{A40} sk-ant-api03-{A36}-{A36} sk-or-v1-{H64} sk-{A48} sk-svcacct-{A40} gsk_{A52} pplx-{A48} xai-{A80} pa-{A43} csk-{A48}
+    sk_{H48} hf_{A34} r8_{A37} tvly-{A32} lsv2_pt_{H32}_{H10} pcsk_{A50} jina_{A40} fc-{H32}
+    sk_live_{A24} rk_live_{A24} sk_test_{A24} whsec_{A32} ghp_{A36} gho_{A36} ghs_{A36} ghu_{A36} ghr_{A36} github_pat_{A22}_{A59}
+    glpat-{A20} glrt-{A20} gldt-{A20} glptt-{H40} glsoat-{A20} xoxb-{H12}-{H12}-{A24} xoxp-{H12}-{H12}-{A24} xapp-1-{A10}-{H12}-{H64}
+    AIza{A35} ya29.{A60} GOCSPX-{A28} npm_{A36} pypi-{A90} rubygems_{H48} dckr_pat_{A27} dckr_oat_{A32} SG.{A22}.{A43} xkeysib-{H64}-{A16}
+    key-{H32} dop_v1_{H64} doo_v1_{H64} tskey-auth-{A12}-{A24} hvs.{A24} hvb.{A90} shpat_{H32} shpss_{H32} shpca_{H32} dapi{H32} dapi{H32}-2
+    ntn_{A46} secret_{A43} lin_api_{A40} lin_oauth_{H64} SK{H32} AC{H32} ATATT3{A100} ATBB{A32} pat{A14}.{H64} figd_{A40} glsa_{A32}_{H8}
+    glc_{A60} dp.pt.{A43} sntrys_{A60} sntryu_{H64} sgp_{H40} sbp_{H40} HRKU-{H36} NRAK-{A27} PMAK-{H24}-{H34} pscale_tkn_{A43} pul-{H40}
+    phx_{A43} pat-na1-{H32} nfp_{A40} CFPAT-{A43} EAA{A100} sl.{A130} ops_eyJ{A80} re_{A8}_{A24} oy2{H43}
+    eyJ{A20}.eyJ{A40}.{A43} pk.eyJ{A40}.{A22} M{A25}.{A6}.{A38} 1234567890:AA{A33} AKIA{U16} ASIA{U16} LTAI{A20}
+""".replace("{U16}", "QX7RT2MX9KLW4ZB1").split()  # fmt: skip
+
+CONSTANTS = """
+    DB_PASSWORD DB_PASS POSTGRES_PASSWORD SMTP_PASS MYSQL_ROOT_PASSWORD REDIS_PASSWORD STRIPE_KEY API_KEY OPENAI_API_KEY SECRET_KEY
+    SECRET_KEY_BASE ENCRYPTION_KEY MASTER_KEY JWT_SECRET CLIENT_SECRET TOKEN GITHUB_TOKEN GITHUB_PAT AWS_SECRET_ACCESS_KEY
+    TWILIO_AUTH_TOKEN PGPASSWORD CREDENTIALS SESSION_SECRET
+""".split()
+CONSTANT_FORMS = ["{}=⟦{A12}⟧", "export {}='⟦{A12}⟧'", "{}: ⟦{A12}⟧", '{} = "⟦{A12}⟧"', '"{}": "⟦{A12}⟧"']
+NAMES = """
+    password passwd passphrase dbPassword db_password clientSecret client_secret apiKey api_key api-key access_token accessToken
+    auth_token refreshToken SecretAccessKey secretKey encryptionKey privateKey signing_key AccountKey credentials
+""".split()
+NAME_FORMS = ["{}: ⟦{A12}⟧", "{} = '⟦{A12}⟧'", '"{}": "⟦{A12}⟧",', "**{}:** ⟦{A12}⟧", "?{}=⟦{A12}⟧&user=ann"]
+
+OTHERS = [
+    "POSTGRES_PASSWORD: ⟦hunter22x⟧",
+    "API_KEY = ⟦hunter22x⟧",
+    '{"CLIENT_SECRET": "⟦hunter22x⟧"}',
+    "TOKEN: ⟦hunter22x⟧",
+    '{"SecretAccessKey": "⟦{A40}⟧", "Version": 1}',
+    '{"Version": 1, "SessionToken": "⟦{A60}⟧"}',
+    "DB_PASS=⟦hunter⟧",
+    "export OPENAI_API_KEY=⟦abcdefgh⟧",
+    "DB_PASSWORD=⟦correct-horse⟧",
+    'HASS_TOKEN="⟦quoted value with spaces⟧"',
+    "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=⟦{A86}==⟧;EndpointSuffix=core.windows.net",
+    "Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=⟦{A43}=⟧",
+    "https://x.blob.core.windows.net/c?sv=2022-11-02&sp=r&sig=⟦{A40}%3D⟧",
+    "Server=db;User Id=sa;Password=⟦Zebra!42⟧;Encrypt=true",
+    "host=db user=ann password=⟦swordfish⟧ dbname=app",
+    "curl -u ann:⟦hunter22⟧ https://example.com",
+    "curl --user 'ann:⟦hunter22⟧' https://example.com",
+    "curl -s -X POST https://example.com -u ann:⟦s3cr3t/x⟧",
+    "sshpass -p ⟦hunter22⟧ ssh -p 2222 root@host",
+    "sshpass -p'⟦hunter22⟧' ssh root@host",
+    "docker login -u ann -p ⟦hunter22⟧ registry.example.com",
+    "helm registry login -u ann -p ⟦swordfish⟧ example.com",
+    "mysql -u root -p⟦hunter22⟧ app",
+    "mysqldump -uroot -p'⟦hunter22⟧' app > dump.sql",
+    "mysql --password=⟦hunter22⟧ -u root",
+    "mysql --password=⟦swordfish⟧ -u root",
+    "redis-cli -h host -a ⟦hunter22⟧ ping",
+    "mongosh -u ann -p ⟦hunter22⟧",
+    "ldapsearch -D cn=admin -w ⟦hunter22⟧",
+    "openssl rsa -in a.pem -passin pass:⟦swordfish⟧",
+    "tool --api-key ⟦a1b2c3d4⟧ run",
+    "tool --token ⟦{A20}⟧ run",
+    "PGPASSWORD=⟦hunter22⟧ psql -h host",
+    "machine example.com login ann password ⟦swordfish⟧",
+    "ALTER USER ann WITH PASSWORD '⟦swordfish⟧';",
+    "CREATE USER ann IDENTIFIED BY '⟦swordfish⟧';",
+    "//npm.example.org/:_authToken=⟦{A36}⟧",
+    "_auth=⟦{A24}==⟧",
+    "**Password:** ⟦x1⟧",
+    "**Password**: `⟦hunter22⟧`",
+    "- Password: ⟦hunter22⟧",
+    "Password:\n⟦hunter22⟧",
+    "| Password | ⟦hunter22⟧ |",
+    "<b>Password:</b> ⟦hunter22⟧",
+    "<tr><td>Password</td><td>⟦hunter22⟧</td></tr>",
+    "<password>⟦x⟧</password>",
+    "<db:password>⟦swordfish⟧</db:password>",
+    '<add key="Password" value="⟦hunter22⟧"/>',
+    "- name: DB_PASSWORD\n  value: ⟦hunter22⟧",
+    "config['password'] = '⟦hunter22⟧'",
+    r'"{\"password\": \"⟦hunter22⟧\"}"',
+    "dbPassword: ⟦hunter22⟧",
+    "password: ⟦correct-horse-battery⟧",
+    "password: ⟦correct-horse-battery-staple⟧ (rotates weekly)",
+    "Password: ⟦Zebra!crossing⟧",
+    "password: ⟦12345678⟧",
+    'password: "⟦hunter, 22 and so on⟧"',
+    'password = "⟦correct horse battery⟧"',
+    "{ user: 'ann', pass: '⟦swordfish⟧' }",
+    "client_secret = '⟦q1w2e3r4⟧'",
+    "x-api-key: ⟦{A32}⟧",
+    "PRIVATE-TOKEN: ⟦{A20}⟧",
+    "postgres://app:⟦s3cr3t!⟧@db.example.com:5432/app",
+    "postgres://app:⟦pa/ss1⟧@db/app",
+    "postgres://app:⟦p$ss⟧@db/app",
+    "postgres://app:⟦p%40ss⟧@db/app",
+    "postgres://app:⟦$ecret!22/x⟧@db/app",
+    "redis://:⟦hunter22⟧@cache:6379",
+    "mongodb+srv://ann:⟦hunter22⟧@cluster.example.net/x",
+    "https://ann:⟦hunter2⟧@example.com/x",
+    "https://⟦{A40}⟧@github.com/ann/x.git",
+    "https://hooks.slack.com/services/⟦T{A8}/B{A8}/{A24}⟧",
+    "https://discord.com/api/webhooks/⟦1234567890/{A60}⟧",
+    "curl -H 'Authorization: Bearer ⟦{A40}⟧'",
+    "curl -H 'Authorization: Bearer ⟦{B40}⟧'",
+    "Authorization: Bearer ⟦abcdefghijklmnopqrstuvwxyz⟧",
+    "use Bearer ⟦{B32}⟧ for it",
+    "https://x.webhook.office.com/⟦webhookb2/{H32}@{H32}/IncomingWebhook/{H32}⟧",
+    "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 2⟦\n{A64}\n{A64}⟧\nPrivate-MAC: x",
+    "Authorization: Basic ⟦{A16}==⟧",
+    "Authorization: token ⟦{A20}⟧",
+    '"Authorization": "⟦{A32}⟧"',
+    "Cookie: ⟦session={A32}; theme=dark⟧",
+    "ann:⟦$2y$10${A53}⟧",
+    "bot ⟦123456789:AA{A33}⟧ is ours",
+    "client ⟦{A3}8Q~{A34}⟧ is ours",
+    r'"quoted\n⟦ghp_{A36}⟧\n"',
+    "密钥是⟦ghp_{A36}⟧。",
+    "密钥STRIPE_KEY=⟦{A20}⟧",
+    "passwort=⟦hunter22⟧",
+    "password: ⟦TopSecretPassword1⟧",
+    "DB_PASSWORD=⟦supersecretpassword⟧",
+    "password: `⟦hunter22⟧`",
+    "mnemonic: ⟦" + " ".join(["legal", "winner", "thank", "year", "wave", "sausage", "worth", "useful", "legal", "winner", "thank", "yellow"]) + "⟧",
+    "⟦-----BEGIN {P} KEY-----\n{A64}\n{A64}\n{A20}==\n-----END {P} KEY-----⟧\nDone.",
+    "⟦-----BEGIN RSA {P} KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,{H32}\n\n{A64}\n-----END RSA {P} KEY-----⟧",
+    "⟦-----BEGIN PGP {P} KEY BLOCK-----\n\n{A64}\n={A4}\n-----END PGP {P} KEY BLOCK-----⟧ ok",
+    '{"private_key": "⟦-----BEGIN {P} KEY-----\\n{A64}\\n{A30}\\n-----END {P} KEY-----⟧\\n"}',
+    "⟦-----BEGIN OPENSSH {P} KEY-----\n{A70}\n{A70}⟧\n\nThis was cut off.",
+    "⟦-----BEGIN EC {P} KEY-----\n> {A64}\n> {A64}\n{A7}=⟧\nand so on",
+]  # fmt: skip
+
+ROWS = [
+    *[f"⟦{key}⟧" for key in SERVICES],
+    *[f"it is ⟦{key}⟧, and then" for key in SERVICES],
+    *[form.replace("{}", name) for name in CONSTANTS for form in CONSTANT_FORMS],
+    *[form.replace("{}", name) for name in NAMES for form in NAME_FORMS],
+    *OTHERS,
+]
+SECRETS = [filled(row.replace("{P}", "PRIVATE")) for row in ROWS]
+
+INNOCENT = [
+    "token = line.split()[0]",
+    "token = parse(line)",
+    "token = parse2(line, x2)",
+    "token = tokenizer.next()",
+    "max_token: 128000",
+    "max_tokens=4096",
+    "token: str | None = None",
+    "token limit: 128k, token: 12",
+    "the token count is 12",
+    "PWD=/home/x",
+    "OLDPWD=/var/lib/app1",
+    "docker://alpine@sha256:9fceb02d0ae598e95dc970b74767f19372d61af89fceb02d0ae598e95dc970b7",
+    "docker run -u 1000:1000 -p 8080:80 alpine",
+    "ssh -p 2222 ann@example.com",
+    "psql -p 5432 -U ann",
+    "mysql -p -u root",
+    "mkdir -p notes/2026",
+    "private_key: ~/.ssh/id_ed25519",
+    "private_key: /etc/ssl/key1.pem",
+    "API_KEY_FILE=/run/secrets/key1",
+    "key_path: certs/server1.pem",
+    "Password: required",
+    "Password: at least 8 characters",
+    "password: 8-64 characters",
+    "password: see 1Password",
+    "password: case-sensitive",
+    'password: "Enter your password"',
+    '{"type": "object", "password": "string", "token": "string"}',
+    "The SSH password of the GPU server is hunter2.",
+    "PASS: test_login2",
+    "| password | string | required |",
+    "API_KEY=$OPENAI_API_KEY",
+    "API_KEY=<your key here>",
+    "API_KEY=your-api-key-1",
+    'DB_PASSWORD="${DB_PASSWORD}"',
+    "password: [redacted]",
+    "password: ********",
+    "TOKEN=$(cat token1.txt)",
+    "--token <token1> --password $PASSWORD1",
+    "--password-stdin < file2",
+    "api_key = os.environ['API_KEY_1']",
+    "apiKey: process.env.OPENAI_API_KEY_2",
+    "secret: ${{ secrets.TOKEN_2 }}",
+    "password: '{{ vault_password_1 }}'",
+    "password=%s&user=%s",
+    "postgres://app:$DB_PASSWORD@db/app",
+    "postgres://app:${DB_PASSWORD}@db/app",
+    "postgres://app:<password>@db/app",
+    "https://example.com:8080/a@b",
+    "ann@example.com wrote to http://localhost:11434/api/embed",
+    "git@github.com:owner/repository.git",
+    "PRIMARY_KEY=user_id",
+    "PUBLIC_KEY=user2id",
+    "sk-learn-pipeline-transformer-v2",
+    "the task-0123456789abcdef is done",
+    "Bearer authentication-and-authorization is explained there",
+    "Authorization: required",
+    "Authorization: Bearer $TOKEN",
+    "Authorization: Bearer <token>",
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "123e4567-e89b-12d3-a456-426614174000",
+    "-----BEGIN PUBLIC KEY-----\nMIIBIjANBg\n-----END PUBLIC KEY-----",
+    "A key must begin with -----BEGIN PRIVATE KEY-----\nand the rest of this text stays.",
+    "It begins with `-----BEGIN OPENSSH PRIVATE KEY-----`; the token count is 12.",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0 ann@box",
+    "at 12:30:45 on 2026-01-05",
+    "key: value, secret santa: Ann, the token economy",
+    "def f(password: str, api_key: str) -> None:",
+    "ghost_in_the_shell and xoxo",
+    "memory/2026-01-05-token-rotation.md#L12-L30",
+    "src/hybrid_memory/text/analyzer_of_long_names_2.py",
+    "cookie: yes",
+    "NOPASSWD: ALL",
+    "primary_key: user2_id, sort_key: date2",
+    "<key>RunAtLoad1</key>",
+    "--session-key agent:ops:incident-42",
+    "password: `gateway.auth.password`",
+    "login(password=user_password, token=self.token2)",
+    "GROQ_API_KEY=gsk_...",
+    'botToken: "123456:ABC...",',
+    "| `qwen-api-key` | `coding-intl.example.com/v1` |",
+    "Authorization: Bearer YOUR_SHARED_SECRET",
+]
