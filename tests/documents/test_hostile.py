@@ -163,12 +163,11 @@ def seconds(run: Callable[[str], Any], beginning: str, unit: str, length: int) -
 
 
 def assert_linear(run: Callable[[str], Any], beginning: str, unit: str, most: int) -> None:
-    """A text of `most` characters takes little time, or not much more than twice the time of half of it."""
+    """A text of `most` characters takes little time, or about four times that of a quarter of it: quadratic time is 16 times."""
     for length in (most // 32, most):
-        took = seconds(run, beginning, unit, length)
-        if took > 0.3:
-            took, half = (min(seconds(run, beginning, unit, size) for _ in range(3)) for size in (length, length // 2))
-            assert took < 3 * half, f"{beginning!r} and {length} characters of {unit!r}: {took:.2f} s, half of them: {half:.2f} s"
+        if seconds(run, beginning, unit, length) > 0.2:
+            took, quarter = (min(seconds(run, beginning, unit, size) for _ in range(3)) for size in (length, length // 4))
+            assert took < 9 * quarter, f"{beginning!r} and {length} of {unit!r}: {took:.2f} s, a quarter: {quarter:.2f} s"
 
 
 def test_every_pattern_is_tested() -> None:
@@ -218,8 +217,8 @@ def test_text_of_one_kind_takes_linear_time(run: Callable[[str], Any], beginning
         (chunker.chunk_text, "", " "),
     ],
 )
-def test_two_million_characters_take_linear_time(run: Callable[[str], Any], beginning: str, unit: str) -> None:
-    assert_linear(run, beginning, unit, 2_000_000)
+def test_half_a_million_characters_take_linear_time(run: Callable[[str], Any], beginning: str, unit: str) -> None:
+    assert_linear(run, beginning, unit, 500_000)
 
 
 def test_many_names_of_tags_take_linear_time() -> None:
