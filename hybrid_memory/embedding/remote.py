@@ -7,8 +7,10 @@ import os
 import socket
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from http.cookiejar import DefaultCookiePolicy
 from ipaddress import IPv6Address, ip_address
+from threading import Thread
 from typing import Any
 
 import requests
@@ -19,7 +21,6 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from .loopback import Reply, Response, checked, limit
-from .transport import within
 
 LOOK_UP = 1.0  # seconds for finding a host's address: a name of this machine takes none, and the proxy can find the others
 GZIP = b"\x1f\x8b"  # how such a body begins (RFC 1952)
@@ -69,9 +70,17 @@ def is_local(host: str) -> bool:
     name = host.rstrip(".")
     if name.endswith(".localhost") or name in ("localhost", socket.gethostname().lower().rstrip(".")):  # RFC 6761
         return True
+    found: list[tuple[int, tuple[Any, ...]]] = []
+
+    def look_up() -> None:
+        with suppress(OSError, ValueError):
+            found.extend((family, address) for family, _, _, _, address in socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM))
+
+    thread = Thread(target=look_up, daemon=True)  # a look-up has no time-out of its own
+    thread.start()
+    thread.join(LOOK_UP)
     try:
-        found = within(LOOK_UP, lambda: socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM))
-        return any(_is_own(family, address) for family, _, _, _, address in found)
+        return any(_is_own(family, address) for family, address in found)
     except (OSError, ValueError):
         return False
 
