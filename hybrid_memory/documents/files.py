@@ -33,9 +33,8 @@ def open_in_place(path: str, flags: int) -> int:
     folder = os.open("/" if path.startswith("/") else ".", BY_FOLDERS)
     try:
         for name in names[:-1]:
-            below = os.open(name, BY_FOLDERS, dir_fd=folder)
-            os.close(folder)
-            folder = below
+            above, folder = folder, os.open(name, BY_FOLDERS, dir_fd=folder)
+            os.close(above)  # last: an interrupt in between must not make `finally` close it once more
         return os.open(names[-1], nofollow, dir_fd=folder)
     except OSError as error:
         if isinstance(error, NotADirectoryError) and os.path.realpath(path) != path:
