@@ -279,6 +279,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         tell(str(error) or "interrupted; what was written before is complete")
         return 130
+    except RuntimeError as error:  # Python 3.11 raises it for Ctrl-C while a class is made
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return 130
+        raise
 
 
 def entry_point() -> NoReturn:

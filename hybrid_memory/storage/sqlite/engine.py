@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 UNEXPECTED = (sqlite3.DatabaseError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 
+# SQLite's own check does not mind a value of another type than its column's.
+NO_TEXT = """
+select exists (select 1 from chunks where typeof(content) || typeof(heading) || typeof(heading_path) <> 'texttexttext')
+or     exists (select 1 from documents where typeof(doc_id) || typeof(metadata) || typeof(chunking) <> 'texttexttext')
+"""
+
+
 class SQLiteStorage:
     """Implements `protocol.Storage`. What few commands need is imported when it is first used."""
 
@@ -117,6 +124,8 @@ class SQLiteStorage:
             return str(error)
         try:
             line: str = self.connection.execute("pragma integrity_check(1)").fetchone()[0]
+            if line == "ok" and self.connection.execute(NO_TEXT).fetchone()[0]:
+                line = "it holds something else where a text should be"
         except sqlite3.DatabaseError as problem:
             return str(problem)
         return None if line == "ok" else line.replace("\n", " ")
