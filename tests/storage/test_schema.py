@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory import StoreError
+from hybrid_memory import HybridStore, StoreError
+from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.sqlite import connection, schema
 
 
@@ -194,3 +195,38 @@ def test_database_is_in_wal_mode(db_path: str) -> None:
 
 def test_every_version_but_the_first_has_a_migration() -> None:
     assert set(schema.MIGRATIONS) == set(range(1, schema.VERSION))
+
+
+@pytest.mark.parametrize("version", [-3, 0])
+def test_a_schema_version_that_nobody_wrote_is_damage(db_path: str, version: int) -> None:
+    conn = connection.connect(db_path, create=True)
+    conn.execute(f"pragma user_version = {version}")
+    conn.close()
+    with pytest.raises(StoreError, match=f"is damaged: it says schema version {version}; restore a copy"):
+        connection.connect(db_path, create=True)
+
+
+@pytest.mark.parametrize("version", range(1, schema.VERSION))
+def test_an_old_database_without_its_tables_is_damage_and_stays_as_it_is(db_path: str, version: int) -> None:
+    conn = connection.connect(db_path, create=True)
+    conn.execute("drop table chunks")
+    conn.execute("drop table folders")
+    conn.execute(f"pragma user_version = {version}")
+    conn.close()
+    with pytest.raises(StoreError, match="is damaged: no such table"):
+        connection.connect(db_path)
+    conn = sqlite3.connect(db_path)
+    assert conn.execute("pragma user_version").fetchone() == (version,)
+    conn.close()
+
+
+def test_tables_that_an_interrupted_command_left_do_not_stop_the_next(db_path: str) -> None:
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("a", "gpu", {"tags": "x"})
+        store.store("b", "gpu")
+        store.storage.connection.execute("create temp table chosen (id integer primary key)")
+        store.storage.connection.execute("create temp table spool (left_behind)")
+        assert [hit["doc_id"] for hit in store.search("gpu", filters=Filters(tags=["x"]))] == ["a"]
+        document = store.storage.documents.growing("c")
+        assert document.spool([]) == 0
+        document.close()
