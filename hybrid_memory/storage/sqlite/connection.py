@@ -29,6 +29,7 @@ BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter for an error 
 # How SQLite's messages begin where a table or a value is not what this program wrote; their code is that of any SQL error.
 SIGNS_OF_DAMAGE = (
     "no such table", "no such column", "malformed", "Could not decode", "vtable constructor failed", "unsupported file format",
+    "user-defined function raised exception",
 )  # fmt: skip
 
 # One statement, because another process may create the tables between two.
