@@ -658,3 +658,21 @@ def test_a_store_without_a_fingerprint_takes_over_the_models(db_path: str, ollam
         assert embed_pending(store.storage, store.embedder) == (1, [])
         assert store.stats()["embeddings"]["fingerprint"] == "first"
         assert store.stats()["embedded_count"] == 2
+
+
+def test_another_model_that_embeds_nothing_leaves_the_store_as_it_is(db_path: str, ollama: FakeOllama) -> None:
+    with ollama_store(db_path, ollama) as store:
+        store.store("a", "gpu server")
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("b", "a dog")
+    with ollama_store(db_path, ollama) as store:
+        ollama.digest = "another"
+        store.store("c", "a cat")
+        assert store.warnings == [identity.NOT_MIXED]
+        assert store.embedder
+        embedder, failing = store.embedder, iter([[[]]])
+        embed = embedder.embed_batch
+        embedder.embed_batch = lambda texts, **options: next(failing, None) or embed(texts, **options)  # type: ignore[method-assign]
+        assert embed_pending(store.storage, embedder) == (0, [identity.NOT_MIXED])
+        assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (1, 2)
+        assert embed_pending(store.storage, embedder) == (3, [identity.EMBEDDED_ANEW])

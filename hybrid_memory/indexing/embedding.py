@@ -98,10 +98,12 @@ def embed_pending(
     if not ready or not storage.embeddings.pending(before, 1, tried=not embedder.is_final):
         return Embedded(0, problems)
     fingerprint = embedder.fingerprint()
-    if _is_another(storage, fingerprint):
+    if is_another_model(storage, fingerprint):
         if seconds is not None:
             return Embedded(0, [NOT_MIXED])
-        switch_model(storage, embedder, always=True)
+        ready, problem = switch_model(storage, embedder, always=True)
+        if not ready:  # its vectors must not stand beside those of the first model
+            return Embedded(0, [problem or NOT_MIXED])
         problems.append(EMBEDDED_ANEW)
     size, deadline = BATCH if seconds is None else SMALL_BATCH, time.monotonic() + (seconds or 0)
     while batch := storage.embeddings.pending(before, size, tried=not embedder.is_final):
@@ -112,7 +114,9 @@ def embed_pending(
         made = new_vectors(storage, embedder, texts, left)
         problems += [made.problem] if made.problem and made.problem not in problems else []
         if not _fits(storage, embedder, made.vectors) and seconds is None and OTHER_DIMENSIONS not in problems:
-            switch_model(storage, embedder, always=True)
+            ready, problem = switch_model(storage, embedder, always=True)
+            if not ready:
+                return Embedded(count, [*problems, problem or MISFIT])
             problems.append(OTHER_DIMENSIONS)
             before = NEWEST
             continue
@@ -132,7 +136,7 @@ def embed_pending(
     return Embedded(count, problems)
 
 
-def _is_another(storage: Storage, fingerprint: str | None) -> bool:
+def is_another_model(storage: Storage, fingerprint: str | None) -> bool:
     """Whether the store's embeddings were made by another model of the same name."""
     theirs = (storage.embeddings.identity() or {}).get("fingerprint")
     return bool(theirs and fingerprint and theirs != fingerprint)

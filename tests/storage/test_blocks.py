@@ -1,7 +1,6 @@
 import json
 import random
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -19,13 +18,6 @@ insert into chunks (id, doc_id, chunk_id, heading, heading_path, content, start_
 values (?, ?, ?, '', '', '', 1, 1, x'00')
 """
 PLACES = 32  # in the tests that need many blocks
-
-
-@pytest.fixture
-def conn() -> Iterator[sqlite3.Connection]:
-    opened = connection.connect(":memory:", create=True)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

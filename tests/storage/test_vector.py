@@ -26,13 +26,6 @@ values (?, 'd', ?, 'Notes', 'Notes', 'text ' || ?, 1, 1, x'00')
 
 
 @pytest.fixture
-def conn() -> Iterator[sqlite3.Connection]:
-    opened = connection.connect(":memory:", create=True)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
 
