@@ -1,0 +1,56 @@
+// What the page asks the server. Every answer is JSON; what goes wrong is a Failure of one of four kinds.
+
+/** kind: "offline" (no answer), "token" (not let in), "query" (asked wrongly: `message` says how) or "server". */
+export class Failure extends Error {
+  /** @param {"offline" | "token" | "query" | "server"} kind @param {string} message @param {number} [status] */
+  constructor(kind, message, status = 0) {
+    super(message);
+    this.kind = kind;
+    this.status = status;
+  }
+}
+
+/** @param {string} q @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */
+export const search = (q, filters, limit, signal) => get("search", [["q", q], ["limit", limit], ["explain", "true"], ...filters], signal);
+
+/** @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */
+export const documents = (filters, limit, signal) => get("documents", [["limit", limit], ...filters], signal);
+
+/** @param {string} id @param {string} lines such as 12-30; from the beginning if empty @param {AbortSignal} [signal] */
+export const read = (id, lines, signal) => get(`documents/${encodeURIComponent(id)}`, lines ? [["lines", lines]] : [], signal);
+
+/** Passages of other documents that are like the one at these lines. @param {string} id @param {string} lines @param {AbortSignal} [signal] */
+export const similar = (id, lines, signal) => get(`documents/${encodeURIComponent(id)}/similar`, lines ? [["lines", lines]] : [], signal);
+
+/** @param {AbortSignal} [signal] */
+export const overview = (signal) => get("overview", [], signal);
+
+/** @param {AbortSignal} [signal] */
+export const doctor = (signal) => get("doctor", [], signal);
+
+/** Whether the server answers. */
+export const status = () => get("status", []);
+
+/** Exchange the token for a cookie. @param {string} token */
+export const signIn = (token) => ask("session", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }) });
+
+async function get(path, pairs, signal) {
+  const query = new URLSearchParams(pairs.map(([key, value]) => [key, String(value)])).toString();
+  const response = await ask(query ? `${path}?${query}` : path, { signal });
+  return response.json();
+}
+
+async function ask(path, options) {
+  let response;
+  try {
+    response = await fetch(`api/${path}`, { credentials: "same-origin", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Failure("offline", "No answer from the server.");
+  }
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => ({}));
+  const said = problem.detail || `${response.status} ${response.statusText}`;
+  if (response.status === 401) throw new Failure("token", said, 401);
+  throw new Failure(response.status < 500 ? "query" : "server", said, response.status);
+}

@@ -1,0 +1,90 @@
+// The page: what happens when its address changes, and when somebody types.
+
+import * as api from "./api.js";
+import { byId } from "./dom.js";
+import { showFilters } from "./filters.js";
+import { listen } from "./keys.js";
+import { warmUp } from "./markdown.js";
+import * as notice from "./notice.js";
+import * as reader from "./reader.js";
+import { links, markOpen } from "./results.js";
+import { ask } from "./search.js";
+import { go, onChange, state } from "./state.js";
+
+const PAUSE = 60; // ms without a key before a question is asked
+
+const input = byId("q");
+let typing = 0;
+let scrolled = 0; // where the results were when a document was opened
+
+await enter();
+onChange(changed);
+listen(back);
+if (!state().doc && matchMedia("(hover: hover)").matches) input.focus();
+(window.requestIdleCallback ?? setTimeout)(warmUp);
+
+input.addEventListener("input", (event) => {
+  clearTimeout(typing);
+  if (!event.isComposing) typing = setTimeout(typed, PAUSE);
+});
+input.addEventListener("compositionend", typed);
+input.form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(typing);
+  typed();
+});
+
+/** What is typed is one step back, however many keys it took. */
+function typed() {
+  const q = input.value.trim();
+  if (q !== state().q) go({ q, doc: "", lines: "" }, { replace: Boolean(state().q) && !state().doc });
+}
+
+/** A token in the address becomes a cookie, and is taken out of the address and of the history. */
+async function enter() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  try {
+    await api.signIn(token);
+  } catch (failure) {
+    notice.say(failure, () => ask());
+  }
+}
+
+function changed(now, before) {
+  if (input.value.trim() !== now.q) input.value = now.q;
+  document.title = [now.doc.split("/").at(-1), now.q].filter(Boolean).join(" – ") || "hybrid-memory";
+  showFilters(now.filters);
+  const another = !before || now.q !== before.q || String(now.filters) !== String(before.filters);
+  if (another) ask();
+  if (now.doc) show(now, before);
+  else if (before?.doc) hide(another);
+}
+
+function show({ doc, lines }, before) {
+  if (!before?.doc) scrolled = scrollY;
+  document.documentElement.dataset.reading = "";
+  markOpen(doc, lines);
+  reader.open(doc, lines);
+}
+
+/** The results are as they were, and what was opened has the focus. */
+function hide(another) {
+  const from = links().find((link) => link.hasAttribute("aria-current"));
+  delete document.documentElement.dataset.reading;
+  reader.shut();
+  markOpen("", "");
+  scrollTo(0, another ? 0 : scrolled);
+  if (document.activeElement !== input) (from ?? input).focus({ preventScroll: true });
+}
+
+/** Escape: from a document to the results, from these to the overview. */
+function back() {
+  if (state().doc) {
+    if (history.state?.inside) history.back();
+    else go({ doc: "", lines: "" });
+  } else if (state().q || state().filters.length) go({ q: "", filters: [] });
+  else return false;
+  return true;
+}

@@ -1,0 +1,67 @@
+// What stands beside a document: its passages, its links, and passages of other documents that are like the one that is read.
+
+import { h, show } from "./dom.js";
+import * as api from "./api.js";
+import { leaf, place } from "./results.js";
+import { excerpt } from "./marks.js";
+import { address } from "./state.js";
+
+const MOST = 40; // parts that are named
+const ABOVE = 10; // of them before the one that is read
+
+let outline = h("ol");
+let alike = h("section");
+
+/** @param {any} answer of a read */
+export function panel({ doc_id: doc, passages = [], links = [], linked_from: from = [] }, [start]) {
+  const parts = byHeading(passages);
+  const at = parts.findIndex((each) => each.last_line >= start);
+  const first = Math.max(0, Math.min(at - ABOVE, parts.length - MOST));
+  outline = h("ol", {}, parts.slice(first, first + MOST).map((each) => part(doc, each)));
+  alike = h("section", { class: "alike", "aria-label": "Similar passages" });
+  return h("aside", { class: "beside", "aria-label": "About this document" },
+    parts.length > 1 && h("section", {}, h("h2", {}, "In this document"), outline),
+    notes("Links to", links), notes("Linked from", from), alike);
+}
+
+/** Say which passage is the one that is read. @param {[number, number]} range */
+export function markPassage([start, end]) {
+  for (const link of outline.querySelectorAll("a")) {
+    const current = Number(link.dataset.start) <= end && Number(link.dataset.end) >= start;
+    if (current) link.setAttribute("aria-current", "location");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/** Fill in the similar passages; without any there is nothing to see. @param {string} doc @param {string} lines @param {AbortSignal} signal */
+export async function showSimilar(doc, lines, signal) {
+  const { results } = await api.similar(doc, lines, signal).catch(() => ({ results: [] }));
+  if (signal.aborted) return;
+  show(alike, results.length > 0 && h("h2", {}, "Similar passages"), results.length > 0 && h("ul", {}, results.slice(0, 5).map(similar)));
+}
+
+/** Passages one after the other below the same heading are one part, which leads to the first of them. */
+function byHeading(passages) {
+  const parts = [];
+  for (const each of passages) {
+    const before = parts.at(-1);
+    if (before && before.heading_path === each.heading_path) before.last_line = each.end_line;
+    else parts.push({ ...each, last_line: each.end_line });
+  }
+  return parts;
+}
+
+function part(doc, { heading_path: path, heading, start_line: start, end_line: end, last_line: last }) {
+  const parts = (path || heading || "").split(" > ");
+  return h("li", { class: `deep-${Math.min(3, parts.length)}` },
+    h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, "data-start": start, "data-end": last, dir: "auto" }, parts.at(-1) || `Lines ${start} to ${end}`));
+}
+
+function similar({ doc_id: doc, start_line: start, end_line: end, heading, text }) {
+  return h("li", {},
+    h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, dir: "auto" }, heading || leaf(doc)),
+    h("p", { dir: "auto" }, excerpt(text, [])), h("div", { class: "meta" }, place(doc)));
+}
+
+const notes = (title, all) => all.length > 0 && h("section", {}, h("h2", {}, title),
+  h("ul", {}, all.map(({ doc_id: doc, title: name }) => h("li", {}, h("a", { href: address({ doc, lines: "" }), "data-route": true, dir: "auto" }, name || doc)))));

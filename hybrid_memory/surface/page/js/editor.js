@@ -1,0 +1,35 @@
+// The link that opens a file in the user's editor, made from a template that this browser keeps.
+
+const KEY = "hybrid-memory.editor";
+export const EXAMPLES = ["vscode://file/{path}:{line}", "zed://file/{path}:{line}", "idea://open?file={path}&line={line}", "obsidian://open?path={path}", "txmt://open?url=file://{path}&line={line}"];
+
+/** @returns {string} */
+export function template() {
+  try {
+    return localStorage.getItem(KEY) ?? "";
+  } catch {
+    return ""; // the browser keeps nothing for this page
+  }
+}
+
+/** Keep a template; an empty one is forgotten. Gives what is wrong with it, else "". @param {string} text */
+export function keep(text) {
+  if (text && !text.includes("{path}")) return "The template needs {path}.";
+  if (text && !/^[a-z][a-z0-9+.-]*:/i.test(text)) return "The template begins with the editor's own kind of link, such as vscode:";
+  if (/^(javascript|data|vbscript|blob):/i.test(text)) return "That is no editor's link.";
+  try {
+    if (text) localStorage.setItem(KEY, text);
+    else localStorage.removeItem(KEY);
+  } catch {
+    return "This browser keeps nothing for this page.";
+  }
+  return "";
+}
+
+/** @param {string} path @param {number} line @returns {string | null} null without a template */
+export function editorLink(path, line) {
+  const text = template();
+  if (!text) return null;
+  const encoded = path.split("/").map(encodeURIComponent).join("/");
+  return text.replaceAll("{path}", encoded).replaceAll("{line}", String(line));
+}

@@ -1,0 +1,11 @@
+// Markdown to tokens, off the page's own thread: a note that is made to be slow to parse keeps nothing else waiting.
+
+import { lexer } from "../vendor/marked.js";
+
+addEventListener("message", ({ data: { id, text } }) => {
+  try {
+    postMessage({ id, tokens: lexer(text) });
+  } catch {
+    postMessage({ id, tokens: null }); // nested too deeply, for one
+  }
+});

@@ -1,0 +1,114 @@
+// The list of results, and the list of documents where there is no question but a filter.
+
+import { byId, h, show } from "./dom.js";
+import { address, state, withFilter } from "./state.js";
+import { excerpt, whole } from "./marks.js";
+import { confidenceBar, why } from "./score.js";
+
+const list = byId("results");
+
+/** @param {any} answer of a search @param {() => void} more asks for more of them */
+export function showResults(answer, more) {
+  const { results, hint } = answer;
+  if (results.length) {
+    replace(results.map(result), answer.complete ? null : more);
+  } else {
+    show(list, state().filters.length ? unfiltered() : nothing("Nothing found", commands(hint || "Try other words.")));
+  }
+}
+
+/** @param {any} answer of a list of documents @param {() => void} more */
+export function showDocuments(answer, more) {
+  if (answer.documents.length) replace(answer.documents.map(documentItem), answer.documents.length < answer.total ? more : null);
+  else show(list, unfiltered());
+}
+
+const unfiltered = () => nothing("Nothing found with these filters", h("a", { href: address({ filters: [] }), "data-route": true }, "Look everywhere"));
+
+/** A sentence of the program: what stands between backquotes is code. @param {string} text */
+export const commands = (text) =>
+  (text.charAt(0).toUpperCase() + text.slice(1)).split(/`([^`]+)`/).map((part, i) => (i % 2 ? h("code", {}, part) : part));
+
+/** What stands in place of results. @param {string} title @param {...any} children */
+export const nothing = (title, ...children) => h("div", { class: "nothing" }, h("h2", {}, title), h("p", {}, children));
+
+/** The links of the results, in order. @returns {HTMLAnchorElement[]} */
+export const links = () => [...list.querySelectorAll("a.open")];
+
+/** Say which result the reader shows. @param {string} doc @param {string} lines */
+export function markOpen(doc, lines) {
+  for (const link of links()) {
+    const there = new URLSearchParams(new URL(link.href).search);
+    const open = doc && there.get("doc") === doc && (there.get("lines") ?? "") === lines;
+    if (open) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/** Put the new results where the old ones are, in one step; what was opened or focused stays so. */
+function replace(items, more) {
+  const focused = list.contains(document.activeElement) && document.activeElement.closest("li")?.dataset.key;
+  const opened = new Set([...list.querySelectorAll("li:has(details[open])")].map((item) => item.dataset.key));
+  for (const item of items) if (opened.has(item.dataset.key)) item.querySelector("details").open = true;
+  show(list, h("ol", { role: "list" }, items), more && h("button", { type: "button", class: "more", onclick: more }, "More results"));
+  const again = focused && items.find((item) => item.dataset.key === focused);
+  if (again) again.querySelector("a.open").focus({ preventScroll: true });
+}
+
+function result(found) {
+  const { doc_id: doc, chunk_id: key, start_line: start, end_line: end } = found;
+  const href = address({ doc, lines: start ? `${start}-${end}` : "" });
+  return h("li", { "data-key": key },
+    h("article", {},
+      h("h2", { dir: "auto" }, h("a", { class: "open", href, "data-route": true }, heading(found) || leaf(doc))),
+      h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.explain?.terms ?? [])),
+      h("div", { class: "meta" }, confidenceBar(found.confidence), place(doc), facts(found), also(found.also)),
+      why(found)));
+}
+
+function documentItem(found) {
+  const { doc_id: doc } = found;
+  return h("li", { "data-key": doc },
+    h("article", {},
+      h("h2", { dir: "auto" }, h("a", { class: "open", href: address({ doc, lines: "" }), "data-route": true }, leaf(doc))),
+      h("div", { class: "meta" }, place(doc), facts(found), h("span", {}, `${found.chunks} ${found.chunks === 1 ? "passage" : "passages"}`),
+        found.pending ? h("span", {}, `${found.pending} not embedded yet`) : null)));
+}
+
+/** "A > B > C" with the last one strong; null if there is none. */
+function heading({ heading_path: path, heading: own, explain }) {
+  if (!path && !own) return null;
+  const parts = (path || own).split(" > ").map((part) => whole(part, explain?.terms ?? []));
+  return parts.flatMap((part, i) => (i < parts.length - 1 ? [h("span", { class: "crumb" }, part, " › ")] : part));
+}
+
+/** The document's id; each of its folders is a filter, and its name is one, too. @param {string} doc */
+export function place(doc) {
+  const parts = doc.split("/");
+  const steps = parts.map((part, i) => [part, parts.slice(0, i + 1).join("/")]);
+  return h("span", { class: "place", dir: "ltr" }, steps.flatMap(([part, path], i) => [i ? "/" : "", filterLink("in", path, part, `only in ${path}`)]));
+}
+
+/** Date, collection and tags as filters. */
+export function facts({ doc_id: doc, date, collection, metadata }) {
+  const tags = Array.isArray(metadata?.tags) ? metadata.tags.map(String) : [];
+  const known = collection && !`${doc}/`.startsWith(`${collection}/`); // the place says it already
+  return [
+    date && h("a", { href: onDay(date), "data-route": true, title: `only of ${date}` }, h("time", { datetime: date }, date)),
+    known && filterLink("collection", collection, collection, `only in the collection ${collection}`),
+    ...tags.slice(0, 8).map((tag) => filterLink("tag", tag, `#${tag}`, `only tagged ${tag}`)),
+  ];
+}
+
+const filterLink = (key, value, text, title) =>
+  h("a", { href: address({ doc: "", lines: "", filters: withFilter(key, value) }), "data-route": true, title, dir: "auto" }, text);
+
+function onDay(date) {
+  const filters = withFilter("since", date).filter(([key]) => key !== "until");
+  return address({ doc: "", lines: "", filters: [...filters, ["until", date]] });
+}
+
+const also = (others) => others?.length ? h("span", { title: others.map((each) => each.citation ?? each).join("\n") }, `and ${others.length} ${others.length === 1 ? "copy" : "copies"}`) : null;
+
+/** The name of a document without its folders and without .md. @param {string} doc */
+export const leaf = (doc) => doc.split("/").at(-1).replace(/(?<=.)\.md$/, "");

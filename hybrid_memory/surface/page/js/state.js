@@ -1,0 +1,74 @@
+// What the page shows, as the query string of its address: { q, doc, lines } and the filters. Nothing else is kept anywhere.
+
+/** Filters by their names in the address, and how each is said. `tag` may be given more than once. */
+export const FILTERS = { collection: "in collection", in: "in", tag: "tagged", since: "since", until: "until" };
+const KEYS = ["q", ...Object.keys(FILTERS), "doc", "lines"];
+
+/** @typedef {{q: string, doc: string, lines: string, filters: [string, string][]}} State */
+
+/** @type {State} */
+let current = parse(location.search);
+const listeners = [];
+
+/** @returns {State} */
+export const state = () => current;
+
+/** @param {(state: State, before: State | null) => void} listener called at once, then at every change */
+export function onChange(listener) {
+  listeners.push(listener);
+  listener(current, null);
+}
+
+/** @param {string} search @returns {State} */
+function parse(search) {
+  const given = new URLSearchParams(search);
+  const filters = [...given].filter(([key, value]) => key in FILTERS && value);
+  return { q: given.get("q") ?? "", doc: given.get("doc") ?? "", lines: given.get("lines") ?? "", filters };
+}
+
+/** The address of this state with some of it changed. @param {Partial<State>} changes */
+export function address(changes) {
+  const next = { ...current, ...changes };
+  const pairs = [["q", next.q], ...next.filters, ["doc", next.doc], ["lines", next.doc && next.lines]];
+  pairs.sort((a, b) => KEYS.indexOf(a[0]) - KEYS.indexOf(b[0]));
+  const query = new URLSearchParams(pairs.filter(([, value]) => value)).toString();
+  return query ? `?${query}` : "./";
+}
+
+/** Go to another state. With `replace`, Back does not lead to the present one. @param {Partial<State>} changes */
+export function go(changes, { replace = false } = {}) {
+  visit(address(changes), replace);
+}
+
+/** Go to an address of this page. @param {string} url */
+export function visit(url, replace = false) {
+  const there = new URL(url, location.href);
+  if (there.search === location.search) return;
+  history[replace ? "replaceState" : "pushState"](replace ? history.state : { inside: true }, "", there.pathname + there.search);
+  changed();
+}
+
+/** @param {string} key @param {string} value */
+export function withFilter(key, value) {
+  const others = current.filters.filter(([k, v]) => (key === "tag" ? k !== key || v !== value : k !== key));
+  return [...others, [key, value]];
+}
+
+/** @param {string} key @param {string} value */
+export const withoutFilter = (key, value) => current.filters.filter(([k, v]) => k !== key || v !== value);
+
+function changed() {
+  const before = current;
+  current = parse(location.search);
+  for (const listener of listeners) listener(current, before);
+}
+
+addEventListener("popstate", changed);
+
+// Links with data-route are addresses of this page; a click with a modifier opens them as any other link.
+addEventListener("click", (event) => {
+  const link = event.target instanceof Element && event.target.closest("a[data-route]");
+  if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  visit(link.getAttribute("href")); // of SVG, too, where `href` is no text
+});
