@@ -7,7 +7,7 @@
 files    Notes and transcripts with broken, huge or nested content are read and cut into chunks. Nothing but the errors for files
          that cannot be indexed may be raised, every chunk must be found in its lines, and sizes and times must stay in bounds.
 queries  Words, syntax and characters of every kind are searched. Each query is answered, or refused with a reason.
-databases  A database with changed bytes or pages is given to five commands. Each answers, or says in one line what is wrong.
+databases  A database with changed bytes or pages is given to some commands. Each answers, or says in one line what is wrong.
 
 Each case depends only on the seed and its number, so that `--only NUMBER` repeats one. The inputs of the first failures are kept
 in a folder that is named at the end. Exit 1 if anything failed.

@@ -17,6 +17,7 @@ COMMANDS = [
     ("get", "memory/2026-01-03.md#L3-L9"), ("get", "stored"), ("doctor",), ("ingest", "--path", "memory", "--incremental"),
     ("ingest", "--path", "memory"), ("delete", "--doc-id", "memory/2026-01-05.md"), ("delete", "--path", "memory"),
     ("store", "--doc-id", "new", "--text", "a new gpu text"), ("reindex",), ("reindex", "--embeddings"),
+    ("doctor", "--thorough"), ("rescue", "rescued.db"), ("eval", "--queries", "queries.jsonl", "--qrels", "qrels.tsv"),
 ]  # fmt: skip
 
 
@@ -38,12 +39,15 @@ def kept(case: Case) -> tuple[str, bytes]:
 def check(case: Case, folder: Path) -> None:
     data = damaged(random.Random(case.seed), original(folder))
     for command in case.commands:
-        for file in folder.glob("memory.db*"):
+        for file in (*folder.glob("memory.db*"), *folder.glob("rescued.db*")):
             file.unlink()
         (folder / "memory.db").write_bytes(data)
         done = run(folder, *command)  # an exception that no command catches comes out here
         assert done.returncode in (0, 1, 2), done
-        assert done.returncode == 0 or command == ("doctor",) or done.stderr.startswith("hybrid-memory: "), done
+        if (folder / "rescued.db").exists():
+            assert (folder / "memory.db").read_bytes() == data
+            assert run(folder, "search", "gpu", "--db", "rescued.db").returncode == 0
+        assert done.returncode == 0 or command[0] == "doctor" or done.stderr.startswith("hybrid-memory: "), done
 
 
 def run(folder: Path, *command: str):
@@ -56,6 +60,8 @@ def original(folder: Path) -> bytes:
     """A sound database of thirty notes and a stored text."""
     rng = random.Random(1)
     (folder / "config.json").write_text("{}")
+    (folder / "queries.jsonl").write_text('{"id": "q", "text": "gpu server"}\n')
+    (folder / "qrels.tsv").write_text("q\tmemory/2026-01-03.md\t1\n")
     (folder / "memory").mkdir()
     for day in range(1, 31):
         sections = (f"# {rng.choice(WORDS)} {number}\n\n{' '.join(rng.choices(WORDS, k=60))}" for number in range(6))

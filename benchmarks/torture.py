@@ -4,9 +4,10 @@
 # ///
 """Kill the command at random moments, and run many of it in parallel: `uv run benchmarks/torture.py`.
 
-kills    In each round, files change, and `ingest`, `store`, `delete` or `reindex` is killed with SIGKILL after a random part
-         (seeded) of the time that it takes. Then the integrity checks of SQLite, FTS5 and `doctor` must pass, and a search must
-         answer. The command is run again. Then nothing may be lost, and no text may have been embedded a second time.
+kills    In each round, files change, and `ingest`, `store`, `delete` or `reindex`, or an ingest by another model, is killed with
+         SIGKILL after a random part (seeded) of the time that it takes. Then the integrity checks of SQLite, FTS5 and `doctor`
+         must pass, a search must answer, every embedding must be of one model, and no text that had one may have lost it. The
+         command is run again. Then nothing may be lost, and no text may have been embedded a second time.
 load     A number of `search` processes run at all times, together with a loop of `ingest` with changing files and a loop of
          `store`. Every process must succeed, and every search must find something.
 waiting  Searches while another process holds the write lock all the time take turns with searches while none does.
@@ -29,8 +30,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Collection
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import sub
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +42,13 @@ sys.path.insert(0, str(ROOT))
 
 from hybrid_memory import HybridStore  # noqa: E402
 from hybrid_memory.documents.document import embedded_text  # noqa: E402
+from hybrid_memory.storage.vector import decode_embedding  # noqa: E402
+from hybrid_memory.text.digest import digest  # noqa: E402
 from hybrid_memory.views.doctor import examine  # noqa: E402
 
 DIMS = 32
 FILES = 120
-PROMPT = "search_document: "
+MODELS = "alpha", "beta"
 WHOLE = {"integrity", "keyword index", "tables", "indexed", "documents", "vector index"}
 WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit heron".split()
 HELD = 20  # number of searches while the write lock is held, and of those while it is not
@@ -54,7 +59,11 @@ select d.doc_id, d.source_path, d.file_size, d.content_hash, d.content, d.chunk_
 from   documents d left join chunks c using (doc_id)
 order  by d.doc_id, c.id
 """
-EMBEDDED = "select heading_path, content from chunks where embedding is not null"
+EMBEDDED = "select heading_path, content, embedding from chunks where embedding is not null"
+SPARE = """
+select heading_path, content from chunks
+where  content_hash in (select content_hash from spare_embeddings where model = ?)
+"""
 
 
 class Model(BaseHTTPRequestHandler):
@@ -62,15 +71,16 @@ class Model(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     wbufsize = -1
-    embedded: list[str] = []  # noqa: RUF012
+    embedded: list[tuple[str, str]] = []  # noqa: RUF012
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        Model.embedded += body["input"]
-        self.answer({"embeddings": [vector(text) for text in body["input"]]})
+        model = body["model"]
+        Model.embedded += [(model, text) for text in body["input"] if text != "probe"]
+        self.answer({"embeddings": [vector(model, text) for text in body["input"]]})
 
     def do_GET(self) -> None:
-        self.answer({"models": [{"name": "nomic-embed-text:latest"}]})
+        self.answer({"models": [{"name": f"{model}:latest", "digest": model} for model in MODELS]})
 
     def answer(self, value: Any) -> None:
         data = json.dumps(value).encode()
@@ -91,8 +101,8 @@ class Listener(ThreadingHTTPServer):
         pass  # clients are killed by this script
 
 
-def vector(text: str) -> list[float]:
-    components = [byte - 127.5 for byte in hashlib.blake2b(text.encode(), digest_size=DIMS).digest()]
+def vector(model: str, text: str) -> list[float]:
+    components = [byte - 127.5 for byte in hashlib.blake2b(f"{model} {text}".encode(), digest_size=DIMS).digest()]
     length = math.hypot(*components)
     return [component / length for component in components]
 
@@ -108,7 +118,7 @@ class Scene:
             "HYBRID_MEMORY_DB_PATH": self.db,
             "HYBRID_MEMORY_PROVIDER": "ollama",
             "HYBRID_MEMORY_OLLAMA_URL": url,
-            "HYBRID_MEMORY_DIMS": str(DIMS),
+            "HYBRID_MEMORY_MODEL": MODELS[0],
             "HYBRID_MEMORY_QUERY_TIMEOUT": "120",  # the stub shares the processors with all searches
         }
         self.change(FILES)
@@ -145,9 +155,25 @@ class Scene:
             store.search("gpu server")
             return [finding.text for finding in examine(store) if finding.check in WHOLE and not finding.ok]
 
-    def embedded(self) -> set[str]:
+    def another_model(self) -> None:
+        """Choose the other model from now on."""
+        self.environ["HYBRID_MEMORY_MODEL"] = MODELS[self.environ["HYBRID_MEMORY_MODEL"] == MODELS[0]]
+
+    def embedded(self) -> tuple[str, dict[str, list[float]]]:
+        """The model of the store, and the embedding of each text."""
         with self.open() as store:
-            return {embedded_text(*row) for row in store.storage.connection.execute(EMBEDDED)}
+            rows = store.storage.connection.execute(EMBEDDED)
+            found = {embedded_text(path, content): decode_embedding(data) for path, content, data in rows}
+            return (store.storage.embeddings.identity() or {"model": ""})["model"], found
+
+    def of_next_model(self) -> set[tuple[str, str]]:
+        """Model and text of the embeddings that do not answer yet."""
+        with self.open() as store:
+            following = store.storage.embeddings.spare.next_identity()
+            if following is None:
+                return set()
+            key = digest(json.dumps(following, sort_keys=True).encode())
+            return {(following["model"], embedded_text(*row)) for row in store.storage.connection.execute(SPARE, (key,))}
 
     def contents(self, db: str | None = None) -> list[Any]:
         with self.open(db) as store:
@@ -160,14 +186,18 @@ def kills(scene: Scene, rounds: int) -> list[str]:
     killed, wal, failures = Counter[str](), 0, []
     for number in range(rounds):
         doc_id, text = f"d{scene.chance.randrange(3)}", scene.words(400)
-        name = ("ingest", "incremental", "store", "delete", "reindex")[number % 5]
+        name = ("ingest", "incremental", "store", "delete", "reindex", "model", "embeddings")[number % 7]
         command = {
             "ingest": ingest, "incremental": (*ingest, "--incremental"), "reindex": ("reindex",),
             "store": ("store", "--doc-id", doc_id, "--text", text), "delete": ("delete", "--doc-id", doc_id),
+            "model": ("update",), "embeddings": ("reindex", "--embeddings"),
         }[name]  # fmt: skip
         scene.change(30)
         before = scene.run(*ingest, "--incremental") if number % 3 else None  # otherwise the killed command has more to do
         scene.change(20 if name in ("ingest", "incremental") else 0)
+        had = scene.embedded()[1].keys() if has_tables(scene.db) else set()
+        if name == "model":
+            scene.another_model()
         wait = scene.chance.uniform(0.2, 1.0) * longest.get(name, 0.8)
         process = scene.start(*command)
         try:
@@ -180,17 +210,18 @@ def kills(scene: Scene, rounds: int) -> list[str]:
         where = f"round {number}, {name}, {wait:.3f} s"
         if os.path.exists(scene.db + "-wal"):
             wal += os.path.getsize(scene.db + "-wal") > 0
-        committed = set()
+        committed: set[tuple[str, str]] = set()
         if has_tables(scene.db):
-            failures += [f"{where}: {line}" for line in scene.damage()]
-            committed = scene.embedded()
+            failures += [f"{where}: {line}" for line in [*scene.damage(), *incomplete(scene, had)]]
+            model, texts = scene.embedded()
+            committed = scene.of_next_model() | ({(model, text) for text in texts} if name != "embeddings" else set())
         Model.embedded.clear()
         started = time.perf_counter()
         status, _, error = scene.run(*command)
         longest[name] = time.perf_counter() - started
         if status or (before and before[0]):
             failures.append(f"{where}: exit {status} when run again: {error}")
-        asked = Counter(text.removeprefix(PROMPT) for text in Model.embedded)
+        asked = Counter(Model.embedded)
         twice = [text for text in asked if text in committed or asked[text] > 1]
         failures += [f"{where}: {len(twice)} texts embedded twice"] if twice else []
         if name == "store":
@@ -203,6 +234,15 @@ def kills(scene: Scene, rounds: int) -> list[str]:
     counts = ", ".join(f"{name} {count}" for name, count in sorted(killed.items()))
     print(f"kills    {sum(killed.values())} of {rounds} commands killed before their end ({counts}); {wal} left a -wal behind")
     return failures
+
+
+def incomplete(scene: Scene, had: Collection[str]) -> list[str]:
+    """Whether texts that had an embedding have none, or have one of another model than the store's."""
+    model, embedded = scene.embedded()
+    without = {embedded_text(row[7], row[8]) for row in scene.contents() if row[6] and row[10] is None}
+    problems = [f"{len(without & set(had))} texts lost their embedding"] if without & set(had) else []
+    wrong = [text for text, found in embedded.items() if max(map(abs, map(sub, found, vector(model, text)))) > 1e-6]
+    return problems + ([f"{len(wrong)} embeddings are not of {model}"] if wrong else [])
 
 
 def lost(scene: Scene, name: str) -> list[str]:

@@ -58,7 +58,7 @@ def run(arguments: list[str], database: str) -> str:
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR"))}
     settings = {"HYBRID_MEMORY_DB_PATH": database, "HYBRID_MEMORY_PROVIDER": "builtin"}  # the same on every machine
-    environ = kept | settings | {"COLUMNS": str(COLUMNS), "TERM": "xterm"}
+    environ = kept | settings | {"COLUMNS": str(COLUMNS), "TERM": "xterm", "FORCE_HYPERLINK": "0"}
     command = [sys.executable, "-m", "hybrid_memory", "--quiet", *arguments]
     ours, theirs = pty.openpty()
     process = subprocess.Popen(command, cwd=DOCS.parent, env=environ, stdin=subprocess.DEVNULL, stdout=theirs)

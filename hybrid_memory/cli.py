@@ -4,16 +4,18 @@ import sys
 
 try:
     import os
-    from collections.abc import Iterator, Sequence
-    from contextlib import contextmanager, suppress
+    from collections.abc import Sequence
+    from contextlib import suppress
     from typing import TYPE_CHECKING, Any, NoReturn
 
-    from .errors import ConfigError, HybridMemoryError, SourceError, UsageError
+    from .errors import HybridMemoryError, SourceError, UsageError
+    from .search.results import lean
     from .store import HybridStore
     from .surface import from_arguments, requests, streams
     from .surface.arguments import build_parser
     from .surface.hints import why_nothing
-    from .surface.printable import json_text, printable
+    from .surface.opening import open_store as _open
+    from .surface.printable import json_lines, json_text, printable
     from .surface.streams import output, tell
 except KeyboardInterrupt:  # Ctrl-C while the program starts
     sys.exit(130)
@@ -27,44 +29,59 @@ if TYPE_CHECKING:
 
 
 def run_store(args: "Namespace") -> int:
-    text = from_arguments.text(args)
+    metadata = dict(args.metadata)
+    is_file = args.file is not None and os.path.isfile(os.path.realpath(os.path.expanduser(args.file)))  # else a pipe, or -
+    text = "" if is_file else from_arguments.text(args)
     with _open(args, create=True) as store:
-        _print_with_warnings(args, requests.store_text(store, args.doc_id, text, dict(args.metadata)))
+        put, what = (requests.store_file, args.file) if is_file else (requests.store_text, text)
+        _print_with_warnings(args, put(store, args.doc_id, what, metadata))
     return 0
 
 
 def run_search(args: "Namespace") -> int:
-    query, request = from_arguments.query(args), from_arguments.request(args)
+    query, filters = from_arguments.query(args), from_arguments.filters(args)
     with _open(args) as store:
-        answer = requests.search(store, query, request, refresh=args.refresh)
-        _warn(args, *answer["warnings"])
-        if not answer["results"] and not answer["nearest_miss"]:
-            _warn(args, why_nothing(store, request))
+        request = from_arguments.request(args, filters, store.config)
+        answer = requests.search(store, query, request, refresh=store.config["refresh"])
+        advice = answer["warnings"][-1:] if answer["nearest_miss"] else []  # the last line tells of the nearest miss
+        tell(*answer["warnings"][: -1 if advice else None])
+        unanswered = answer["unanswered"]
+        _advise(args, *advice if advice or answer["results"] or unanswered else [why_nothing(store, request)])
     if args.explain:
         tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer["timings"].items()))
-    form = args.format or ("text" if sys.stdout.isatty() else "json")
-    if form == "json":
-        _print(args, answer["results"])
-    else:
-        from .surface.output import FORMATS
+    form = from_arguments.form(args)
+    results = answer["results"]
+    with output() as stream:
+        if form == "json" and not args.open:
+            print(json_lines(results if args.full else map(lean, results)), file=stream)
+        else:
+            from .surface.output import show
 
-        with output() as stream:
-            FORMATS[form](answer["results"], query, stream)
-    return 0
+            show(results, query, form, stream, full=args.full, opened=args.open)
+    return 1 if unanswered else 0
 
 
 def run_get(args: "Namespace") -> int:
     with _open(args) as store:
         answer = requests.get(store, args.target, max_lines=args.max_lines, max_chars=args.max_chars)
     if answer["changed"]:
-        _warn(args, f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
+        tell(f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
     _print(args, answer, lambda stream: print(printable(answer["text"]), file=stream))
     if answer["next"] and sys.stdout.isatty() and not args.json:
         from shlex import quote
 
         place = f"line {answer['end_line']} of {answer['total_lines']}"
-        _warn(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
+        _advise(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
     return 0
+
+
+def run_why(args: "Namespace") -> int:
+    from .surface.terminal import show_reason
+
+    with _open(args) as store:
+        answer = requests.why(store, args.note)
+    _print(args, answer, lambda stream: show_reason(answer, stream))
+    return 0 if answer["current"] else 1
 
 
 def run_list(args: "Namespace") -> int:
@@ -74,7 +91,7 @@ def run_list(args: "Namespace") -> int:
         answer = requests.list_documents(store, filters=from_arguments.filters(args), limit=args.limit)
     _print(args, answer, lambda stream: show_documents(answer["documents"], stream))
     if (shown := len(answer["documents"])) < answer["total"]:
-        _warn(args, f"{shown} of {answer['total']} documents; --limit {answer['total']} lists them all")
+        _advise(args, f"{shown} of {answer['total']} documents; --limit {answer['total']} lists them all")
     return 0
 
 
@@ -82,29 +99,20 @@ def run_ingest(args: "Namespace") -> int:
     from .surface.terminal import progress_line
     from .sync.ingest import Ingest
 
-    if not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # or an empty database would be made
+    options = from_arguments.ingest(args)
+    if args.path and not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # or a database would be made
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
-    with _open(args, create=True) as store, progress_line(args.quiet) as progress:
-        job = Ingest(
-            store,
-            patterns=args.pattern or ["*.md"],
-            exclude=args.exclude,
-            incremental=args.incremental,
-            everything=args.all,
-            follow_symlinks=args.follow_symlinks,
-            keep_missing=args.keep_missing,
-            progress=progress,
-        )
+    with _open(args, create=bool(args.path)) as store, progress_line(args.quiet) as progress:
+        job = Ingest(store, **options, sizes=from_arguments.sizes(args, store.config), progress=progress)
         try:
-            report = job.run(args.path, args.collection)
+            report = job.run(args.path, args.collection) if args.path else job.update()
         except KeyboardInterrupt as error:
-            again = "" if args.incremental else " with --incremental"
+            again = "" if options["incremental"] else " with --incremental"
             raise KeyboardInterrupt(f"interrupted after {job.reached()}; run it again{again} to go on") from error
-        for problem in report.errors:
-            tell(f"{problem['path']}: {problem['reason']}")
-        _warn(args, *report.problem_lines(), *report.embedding_problems)
+        tell(*report.error_lines(), *report.warning_lines())
+        _advise(args, *report.left_out(), *report.notes)
         if report.embedded:
-            _advise(args, store)
+            _advise_model(args, store)
     _print(args, report.as_dict())
     return 1 if report.errors else 0
 
@@ -117,16 +125,16 @@ def run_watch(args: "Namespace") -> int:
     told: set[str] = set()
 
     def tell_of(report: "Report") -> None:
-        _warn(args, *report.summary())
-        problems = [*report.problem_lines(), *report.embedding_problems]
-        _warn(args, *(problem for problem in problems if problem not in told))
+        _advise(args, *report.summary(), *report.notes)
+        problems = report.warning_lines()
+        tell(*(problem for problem in problems if problem not in told))
         told.clear()
         told.update(problems)  # a problem that goes on is told once
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), _open(args) as store:
         watch = Watch(store, args.path, tell_of)
-        _warn(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
+        _advise(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
         watch.run()
     return 0
 
@@ -144,29 +152,20 @@ def run_delete(args: "Namespace") -> int:
 
 
 def run_reindex(args: "Namespace") -> int:
-    from .progress import counted
     from .surface.terminal import progress_line
 
     with _open(args) as store, progress_line(args.quiet) as progress:
-        on_batch = counted("embeddings", store.storage.chunks.count(), progress)
-        try:
-            chunks = store.reindex(anew=args.embeddings, progress=on_batch)
-        except KeyboardInterrupt as error:
-            raise KeyboardInterrupt(
-                "interrupted; an ingest with --incremental embeds the chunks that have no embedding yet"
-            ) from error
-        answer: dict[str, Any] = {"status": "ok", "chunks": chunks}
-        _warn(args, *store.warnings)
-        if args.embeddings:
-            counts = store.stats()
-            answer |= {"embedded": counts["embedded_count"], "pending": counts["pending_count"]}
+        answer = requests.reindex(store, embeddings=args.embeddings, progress=progress)
+        tell(*answer.pop("warnings"))
     _print(args, answer)
-    return 0
+    return 0 if answer["status"] == "ok" else 1
 
 
 def run_stats(args: "Namespace") -> int:
     with _open(args) as store:
-        _print(args, requests.status(store))
+        from .surface.places import place
+
+        _print(args, requests.status(store) | place(args, store.path))
     return 0
 
 
@@ -175,10 +174,21 @@ def run_doctor(args: "Namespace") -> int:
     from .views.doctor import examine
 
     with _open(args) as store:
-        findings = examine(store)
+        findings = examine(store, thorough=args.thorough)
         _print(args, [finding._asdict() for finding in findings], lambda stream: show_findings(findings, stream))
-        _advise(args, store)
-    return 0 if all(finding.ok for finding in findings) else 1
+        if not all(finding.ok for finding in findings):
+            return 1
+        _advise_model(args, store)
+    return 0
+
+
+def run_rescue(args: "Namespace") -> int:
+    from .surface.terminal import progress_line
+
+    with progress_line(args.quiet) as progress:
+        answer = requests.rescue(from_arguments.settings(args), args.out, lambda message: _advise(args, message), progress)
+    _print_with_warnings(args, answer)
+    return 1 if answer["lost"] else 0
 
 
 def run_eval(args: "Namespace") -> int:
@@ -191,31 +201,32 @@ def run_eval(args: "Namespace") -> int:
         found = evaluation.evaluate(store, queries, qrels, args.modes, misses=args.misses, progress=progress)
     answer = {key: value for key, value in found._asdict().items() if args.misses or key != "misses"}
     _print(args, answer, lambda stream: show_evaluation(found, stream))
-    _warn(args, *found.notes())
+    tell(*found.notes())
     return 0
 
 
 def run_mcp(args: "Namespace") -> int:
-    try:
-        from .surface.mcp import build
-    except ModuleNotFoundError as error:
-        from .errors import missing_package
+    from .environment import needing
 
-        raise ConfigError(missing_package("`hybrid-memory mcp`", "mcp>=2")) from error
+    with needing("mcp"):
+        from .surface.mcp.server import build
     import signal
+    from functools import partial
 
-    from_arguments.settings(args)  # a wrong setting is reported now, not at the first call
+    from .surface.places import place
+
+    settings = from_arguments.settings(args)  # a wrong setting is reported now, not at the first call
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the handler of the SDK would wait for the next line of input
-    build(lambda: _open(args), lambda: _open(args, create=True)).run()
+    build(lambda: _open(args), lambda: _open(args, create=True), settings, partial(place, args)).run()
     return 0
 
 
-@contextmanager
-def _open(args: "Namespace", *, create: bool = False) -> Iterator[HybridStore]:
-    """The store. Whatever the storage engine raises while it is open becomes a StoreError."""
-    settings = from_arguments.settings(args)
-    with HybridStore(settings["db_path"], settings, create=create) as store, store.storage.guarded():
-        yield store
+def run_serve(args: "Namespace") -> int:
+    from .environment import needing
+
+    with needing("serve"):
+        from .surface.serve import serve
+    return serve(args)
 
 
 def _print(args: "Namespace", answer: Any, show: "Callable[[TextIO], None] | None" = None) -> None:
@@ -228,36 +239,25 @@ def _print(args: "Namespace", answer: Any, show: "Callable[[TextIO], None] | Non
 
 
 def _print_with_warnings(args: "Namespace", answer: dict[str, Any]) -> None:
-    _warn(args, *answer.pop("warnings"))
+    tell(*answer.pop("warnings"))
     _print(args, answer)
 
 
-def _warn(args: "Namespace", *messages: str) -> None:
+def _advise(args: "Namespace", *lines: str) -> None:
+    """Tell what is progress or advice, unless --quiet. What went wrong is told in any case."""
     if not args.quiet:
-        for message in messages:
-            tell(message)
+        tell(*lines)
 
 
-def _advise(args: "Namespace", store: HybridStore) -> None:
-    from .embedding.identity import advice
-
-    _warn(args, *filter(None, [advice(store.storage.embeddings.identity())]))
+def _advise_model(args: "Namespace", store: HybridStore) -> None:
+    _advise(args, *filter(None, [store.advice]))
 
 
-COMMANDS = {
-    "store": run_store,
-    "search": run_search,
-    "get": run_get,
-    "list": run_list,
-    "ingest": run_ingest,
-    "watch": run_watch,
-    "delete": run_delete,
-    "reindex": run_reindex,
-    "stats": run_stats,
-    "doctor": run_doctor,
-    "eval": run_eval,
-    "mcp": run_mcp,
-}
+RUNS = (
+    run_store, run_search, run_get, run_why, run_list, run_ingest, run_watch, run_delete, run_reindex, run_stats, run_doctor,
+    run_rescue, run_eval, run_mcp, run_serve,
+)  # fmt: skip
+COMMANDS = {run.__name__.removeprefix("run_"): run for run in RUNS} | {"update": run_ingest}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,7 +3,8 @@
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from reprlib import repr as short_repr
 from typing import Any
 
@@ -21,14 +22,21 @@ DEFAULTS: dict[str, Any] = {
     "keyword_weight": 0.3,
     "vector_weight": 0.7,
     "half_life_days": 0.0,  # the score of a dated document is halved with every so many days of age; 0: scores do not age
+    "refresh": False,  # read what has changed before each search
+    "limit": 10,
+    "min_score": 0.0,
+    "min_confidence": 0.0,
+    "per_doc": None,  # results of one document; null or 0: any number
     "cache_size": 256,  # query embeddings kept in memory
+    "old_embeddings_mb": 50.0,  # of texts that left are kept, for texts that come back; what is deleted is not
+    "old_embeddings_days": 30.0,
     "query_cache_size": 1000,  # query embeddings kept in the database
     "query_timeout": 10.0,  # seconds of wall time that a search waits for the embedding of its query
     "query_prompt": None,  # such as "search_query: {text}"; null: the prompt of the model, if it is known
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
 }
-OPTIONAL = {"base_url", "model", "dims", "query_prompt", "document_prompt"}  # these may be null
+OPTIONAL = {"base_url", "model", "dims", "query_prompt", "document_prompt", "per_doc"}  # these may be null
 PROVIDERS = ("auto", "ollama", "builtin", "openai", "gemini", "voyage", "local", "none")
 MINIMUM = {
     "dims": 1,
@@ -37,19 +45,28 @@ MINIMUM = {
     "keyword_weight": 0,
     "vector_weight": 0,
     "half_life_days": 0,
+    "limit": 1,
+    "min_score": 0,
+    "min_confidence": 0,
+    "per_doc": 0,
     "cache_size": 0,
+    "old_embeddings_mb": 0,
+    "old_embeddings_days": 0,
     "query_cache_size": 0,
     "query_timeout": 0,
     "max_file_bytes": 1,
 }
 MAXIMUM = 10**9  # of every number: larger ones do not fit into SQLite, into memory or into a timer
-TYPES: dict[str, type] = {key: str if value is None else type(value) for key, value in DEFAULTS.items()}
+MOST = {"min_score": 1, "min_confidence": 1}
+SEARCH = ("refresh", "limit", "min_score", "min_confidence", "per_doc")  # also options of `search`; the shipped file has none
+TYPES: dict[str, type] = {key: str if value is None else type(value) for key, value in DEFAULTS.items()} | {"per_doc": int}
+WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 ENVIRONMENT, COMMAND_LINE, LIBRARY = "the environment (HYBRID_MEMORY_*)", "the command line", "config"
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Settings(dict[str, Any]):
-    """Checked values of all keys. `chosen` has the keys that somebody set to another value than the one that is shipped."""
+    """Checked values of all keys. `chosen` has the keys that a file, a variable, an option or a program names."""
 
     chosen: frozenset[str] = frozenset()
 
@@ -58,23 +75,21 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
     """The defaults, overridden by named layers. A later layer overrides an earlier one. Every value is checked.
 
     If a layer names a provider but no model, the provider's default model is used. If it names a provider or a model but no
-    dims, the model decides the dims. A layer other than a config file that names a model or Ollama's URL also chooses Ollama;
-    a config file does not, because the one that is shipped names both. Raises ConfigError with the name of the layer.
+    dims, the model decides the dims. A layer that names a model or Ollama's URL, but no other provider, chooses Ollama. Raises
+    ConfigError with the name of the layer.
     """
     settings, origin = Settings(DEFAULTS), dict.fromkeys(DEFAULTS, "the defaults")
     for name, layer in layers:
-        by_person = name in (ENVIRONMENT, COMMAND_LINE, LIBRARY)
         if "provider" in layer and "model" not in layer:
             settings["model"] = settings["dims"] = None
-        elif by_person and settings["provider"] == "auto" and layer.keys() & {"ollama_url", "model"}:
-            settings["provider"] = "ollama"
         if "model" in layer:
             settings["dims"] = None
         for key, value in layer.items():
             settings[key] = _checked(name, key, value)
             origin[key] = name
-            if by_person or settings[key] != DEFAULTS[key]:
-                settings.chosen |= {key}
+        settings.chosen |= layer.keys()
+        if settings["provider"] == "auto" and layer.keys() & {"ollama_url", "model"}:
+            settings["provider"] = "ollama"
     _check_together(settings, origin)
     return settings
 
@@ -98,9 +113,10 @@ def _checked(source: str, key: str, value: Any) -> Any:
     kind: Any = TYPES[key]
     if value is None and key in OPTIONAL:
         return None
-    is_number = type(value) in (int, float) and kind is not str
-    if is_number and value == value and not MINIMUM[key] <= value <= MAXIMUM:  # a NaN is told below
-        raise _error(source, f"{key} in {source} must be at least {MINIMUM[key]} and at most {MAXIMUM:,}")
+    most = MOST.get(key, MAXIMUM)
+    is_number = type(value) in (int, float) and kind in (int, float)
+    if is_number and value == value and not MINIMUM[key] <= value <= most:  # a NaN is told below
+        raise _error(source, f"{key} in {source} must be at least {MINIMUM[key]} and at most {most:,}")
     if kind is float and is_number:
         value = float(value)
     if type(value) is not kind or value != value:
@@ -114,7 +130,7 @@ def _checked(source: str, key: str, value: Any) -> Any:
     return value
 
 
-_NAMES = {str: "a string", int: "a whole number", float: "a number"}
+_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _is_text(key: str, value: str) -> bool:
@@ -194,8 +210,8 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
         raw = environ.get(name)
         if raw:
             try:
-                values[key] = TYPES[key](raw)
-            except ValueError:
+                values[key] = WORDS[raw.lower()] if TYPES[key] is bool else TYPES[key](raw)
+            except (ValueError, KeyError):
                 raise ConfigError(f"{name}={short_repr(raw)} is not {_NAMES[TYPES[key]]}") from None
     return [(ENVIRONMENT, values)]
 
@@ -206,16 +222,21 @@ def _in_checkout() -> bool:
 
 def _standard_file(environ: Mapping[str, str]) -> str | None:
     """The config.json of the checkout, else of the user. The working directory may be anybody's, so it is not searched."""
-    if _in_checkout():
-        path = os.path.join(CHECKOUT, "config.json")
-    else:
-        path = os.path.join(_xdg(environ, "XDG_CONFIG_HOME", ".config"), "hybrid-memory", "config.json")
+    path = os.path.join(CHECKOUT, "config.json") if _in_checkout() else _users_file(environ)
     return path if os.path.exists(path) else None
 
 
 def _standard_database(environ: Mapping[str, str]) -> str:
     if _in_checkout():
         return os.path.join(CHECKOUT, DEFAULTS["db_path"])
+    return _users_database(environ)
+
+
+def _users_file(environ: Mapping[str, str]) -> str:
+    return os.path.join(_xdg(environ, "XDG_CONFIG_HOME", ".config"), "hybrid-memory", "config.json")
+
+
+def _users_database(environ: Mapping[str, str]) -> str:
     return os.path.join(_xdg(environ, "XDG_DATA_HOME", ".local/share"), "hybrid-memory", "hybrid_search.db")
 
 
@@ -223,3 +244,27 @@ def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
     """A folder as the XDG Base Directory Specification 0.8 says. If the variable is unset or relative, the fallback is used."""
     value = environ.get(variable, "")
     return value if os.path.isabs(value) else os.path.join(os.path.expanduser("~"), fallback)
+
+
+def origin_of_database(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str:
+    """What set the `db_path` that `load` gives: "--db", the name of the variable, the path of the config file, or "default"."""
+    if "db_path" in options:
+        return "--db"
+    if environ.get("HYBRID_MEMORY_DB_PATH"):
+        return "HYBRID_MEMORY_DB_PATH"
+    file = path or environ.get("HYBRID_MEMORY_CONFIG") or _standard_file(environ)
+    return os.path.abspath(os.path.expanduser(file)) if file and "db_path" in _read(file) else "default"
+
+
+def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The databases that exist of all that another environment, option or way of installing would use; no search of the disk."""
+    found = [environ.get("HYBRID_MEMORY_DB_PATH", ""), _users_database(environ)]
+    files = [environ.get("HYBRID_MEMORY_CONFIG", ""), _users_file(environ)]
+    for checkout in checkouts:
+        found.append(os.path.join(checkout, DEFAULTS["db_path"]))
+        files.append(os.path.join(checkout, "config.json"))
+    for file in filter(os.path.isfile, map(os.path.expanduser, files)):
+        with suppress(ConfigError):
+            found.append(str(_read(file).get("db_path", "")))
+    real = (os.path.realpath(os.path.expanduser(path)) for path in found if path and "\0" not in path)
+    return list(dict.fromkeys(filter(os.path.isfile, real)))

@@ -6,6 +6,7 @@
     ├── StoreError         the database: missing, not ours, locked, full, too new
     ├── SourceError        a file or folder that should be read
     ├── QueryError         a query that cannot be answered
+    │   └── NotFoundError  a document that is not in the store
     └── EmbedderError      the embedding server or model
 
 A wrong call by a programmer raises ValueError. Every other exception is a bug, and its traceback is shown.
@@ -36,15 +37,9 @@ class QueryError(HybridMemoryError):
     pass
 
 
-class EmbedderError(HybridMemoryError):
+class NotFoundError(QueryError):
     pass
 
 
-def missing_package(user: str, requirement: str) -> str:
-    """What to tell somebody whose environment lacks a Python package, with the command that adds it to this environment."""
-    import sys
-    from shlex import quote
-
-    install = f"{quote(sys.executable)} -m pip install {quote(requirement)}"
-    name = requirement.partition(">")[0]
-    return f"{user} needs the Python package {name}, which this environment does not have; add it with `{install}`"
+class EmbedderError(HybridMemoryError):
+    pass

@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import config as configuration
-from .search.hit import Answer, Request
+from . import log
+from .search.hit import Answer, Request, configured
 from .search.pipeline import Search
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable
@@ -15,9 +16,17 @@ from .text.query import Query
 if TYPE_CHECKING:
     from .documents.document import Document, Prepared
     from .embedding.protocol import Embedder, MinimalEmbedder
+    from .indexing.embedding import Embedded
     from .storage.protocol import Storage
 
 DEFAULT_DB = "hybrid_search.db"
+
+
+class NotGiven(int):
+    """A default that can be told from the same number given."""
+
+
+TEN = NotGiven(10)
 
 
 class HybridStore:
@@ -25,7 +34,8 @@ class HybridStore:
 
     `db_path` is a SQLite file, or ":memory:". `config` has the keys of config.json; neither that file nor the environment is
     read. `embedder` is anything with the methods of `hybrid_memory.embedder.MinimalEmbedder`; by default the one that the
-    config names. `warnings` collects what went wrong without stopping the work, a line each.
+    config names. `warnings` collects what went wrong without stopping the work, a line each. `on_wait` is called with a line
+    when another process keeps this one from writing for longer than a second.
 
     Raises ConfigError for a bad config, StoreError for a database that cannot be opened.
     """
@@ -37,6 +47,7 @@ class HybridStore:
         *,
         embedder: "MinimalEmbedder | None" = None,
         create: bool = True,
+        on_wait: Callable[[str], None] = log.warning,
     ) -> None:
         self.config = (
             config if isinstance(config, configuration.Settings) else configuration.merged((configuration.LIBRARY, config or {}))
@@ -47,7 +58,8 @@ class HybridStore:
         self.path = path if path == ":memory:" else os.path.abspath(path)
         self.warnings: list[str] = []
         self._given_embedder = embedder
-        self.storage: Storage = SQLiteStorage(self.path, create=create)
+        self._fitting: Embedder | None = None
+        self.storage: Storage = SQLiteStorage(self.path, create=create, on_wait=on_wait)
 
     def __enter__(self) -> "HybridStore":
         return self
@@ -58,12 +70,13 @@ class HybridStore:
     def close(self) -> None:
         """Close the database and the embedder's connections."""
         self.storage.close()
-        if embedder := self.__dict__.get("embedder"):
-            embedder.close()
+        for embedder in (self.__dict__.get("embedder"), self._fitting):
+            if embedder:
+                embedder.close()
 
     @cached_property
     def embedder(self) -> "Embedder | None":
-        """What makes the vectors; None with the provider "none"."""
+        """What makes the vectors of all texts from now on; None with the provider "none"."""
         if self._given_embedder is not None:
             from .embedding.protocol import complete
 
@@ -72,19 +85,64 @@ class HybridStore:
 
         return providers.make(self.config, self.storage.embeddings.identity())
 
+    @property
+    def fitting_embedder(self) -> "Embedder | None":
+        """What makes vectors that can be compared with the store's; None if it may not be asked."""
+        identity = self.storage.embeddings.identity()
+        if identity is None:
+            return self.embedder
+        from .embedding.identity import conflict
+
+        if self._fitting is None or conflict(identity, self._fitting):
+            from .embedding import providers
+
+            given = self.embedder if self._given_embedder is not None else None
+            self._fitting = (
+                given if given and not conflict(identity, given) else providers.fitting(self.config, identity) or given
+            )
+        return self._fitting
+
+    @property
+    def moves_up(self) -> bool:
+        """Whether the store has the built-in model's embeddings only because nobody chose a model."""
+        identity = self.storage.embeddings.identity() or {}
+        return self._given_embedder is None and self.config["provider"] == "auto" and identity.get("provider") == "builtin"
+
+    @property
+    def advice(self) -> str | None:
+        """A line that says what would make searches better; None if there is nothing to say."""
+        from .embedding.identity import BUILTIN_ADVICE
+
+        return BUILTIN_ADVICE if self.moves_up else None
+
+    def embed(
+        self,
+        on_total: "Callable[[int], Callable[[int], None]]" = lambda total: lambda count: None,
+        seconds: float | None = None,
+        *,
+        anew: bool = False,
+    ) -> "Embedded":
+        """Embed what has no embedding, or all by another model; see indexing/change_over.py."""
+        from .indexing.change_over import embed
+        from .indexing.embedding import Embedded
+
+        if self.embedder is None:
+            return Embedded(0, [])
+        return embed(self.storage, self.embedder, lambda: self.fitting_embedder, on_total=on_total, seconds=seconds, anew=anew)
+
     def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
         """Put in a document, in place of the one with this id. Gives the number of its chunks.
 
         `metadata` (JSON values) wins over the text's own front matter. Raises SourceError for the id of a file's document.
         """
         from .documents.document import Document
-        from .indexing.documents import put_text
+        from .indexing.documents import put_document
 
         if not doc_id:
             raise ValueError("doc_id is empty")
         prepared = self.prepare(Document(storable(doc_id), storable(text), metadata or {}))
         with self.storage.guarded("cannot write"):
-            self._warn(*put_text(self.storage, self.embedder, prepared))
+            self._warn(*put_document(self.storage, self.fitting_embedder, prepared))
         return len(prepared.chunks)
 
     def prepare(self, document: "Document") -> "Prepared":
@@ -93,24 +151,20 @@ class HybridStore:
 
         return prepare(document, self.config["chunk_size"], self.config["chunk_overlap"])
 
-    @property
-    def chunking(self) -> str:
-        """Everything that decides how a text is cut; a document cut otherwise is due again."""
-        from .documents.document import chunking
-
-        return chunking(self.config["chunk_size"], self.config["chunk_overlap"])
-
-    def search(self, query: str, limit: int = 10, mode: str = "hybrid", **options: Any) -> list[dict[str, Any]]:
+    def search(self, query: str, limit: int = TEN, mode: str = "hybrid", **options: Any) -> list[dict[str, Any]]:
         """The best `limit` results for the query, best first; scores are 0 to 1.
 
-        `options` are the other fields of `hybrid_memory.search.hit.Request`. Raises ValueError for one that no search can have,
-        EmbedderError in the mode "vector" if the query could not be embedded, QueryError for an expression that is not valid.
+        In the mode "vector" there are none if the query could not be embedded; `warnings` says why. `options` are the other
+        fields of `hybrid_memory.search.hit.Request`. The config's `limit`, `min_score`, `min_confidence` and `per_doc` hold where
+        a call does not give them. Raises ValueError for an option that no search can have, QueryError for an expression that is
+        not valid.
         """
-        return self.answer(query, Request(limit, mode, **options)).results
+        given = options if limit is TEN else options | {"limit": limit}
+        return self.answer(query, Request(mode=mode, **(configured(self.config) | given))).results
 
     def answer(self, query: str, request: Request) -> Answer:
         """`search`, with the warnings and timings of this search."""
-        search = Search(self.storage, self.config, lambda: self.embedder)
+        search = Search(self.storage, self.config, lambda: self.fitting_embedder)
         with self.storage.guarded():
             answer = search.answer(Query(query, fts_syntax=request.fts_syntax), request)
         self._warn(*answer.warnings)
@@ -124,28 +178,24 @@ class HybridStore:
         self._warn(deleted.warning)
         return deleted.chunks
 
-    def reindex(self, *, anew: bool = False, progress: Callable[[int], None] = lambda count: None) -> int:
-        """Build everything anew that derives from the chunks, then compact the file. Gives the number of chunks.
-
-        `anew`: the embeddings, too, as soon as the embedder has made a first vector. `progress` is called with the number of
-        chunks of each batch of these.
-        """
+    def reindex(self) -> int:
+        """Build everything anew that derives from the chunks, then compact the file. Gives the number of chunks."""
         with self.storage.transaction():
             self.storage.rebuild_indexes()
-        if anew and self.embedder:
-            from .indexing.embedding import embed_all
-
-            self._warn(*embed_all(self.storage, self.embedder, progress).problems)
         self.storage.compact()
         return self.storage.chunks.count()
 
     def stats(self) -> dict[str, Any]:
-        """Counts, the size of the store in bytes, and the identity of the embeddings (None before the first)."""
-        from .embedding.identity import advice
+        """Counts, the size of the store in bytes, and the identity of the embeddings (None before the first).
 
-        with self.storage.guarded():
+        `building` tells of embeddings by another model that are not complete: `model`, `done`, `of`; else it is None.
+        """
+        from .indexing.change_over import building
+
+        with self.storage.guarded(), self.storage.snapshot():
             identity, counts = self.storage.embeddings.identity(), self.storage.catalog.counts()
-        return counts | {"db_path": self.path, "embeddings": identity, "advice": advice(identity)}
+            found = {"db_path": self.path, "embeddings": identity, "building": building(self.storage), "advice": self.advice}
+        return counts | found
 
     def _warn(self, *messages: str | None) -> None:
         """Keep each warning once."""

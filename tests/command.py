@@ -46,7 +46,7 @@ def in_terminal(environ: Mapping[str, str], *args: str, env: Mapping[str, str] |
     reader = Thread(target=lambda: seen.extend(_blocks(master)))
     reader.start()
     with os.fdopen(slave, "w", encoding="utf-8", errors="backslashreplace") as terminal:
-        _main(args, {"COLUMNS": "80", **environ, **(env or {})}, Path.cwd(), terminal, terminal)
+        _main(args, {"COLUMNS": "80", "FORCE_HYPERLINK": "0", **environ, **(env or {})}, Path.cwd(), terminal, terminal)
     reader.join()
     os.close(master)
     return b"".join(seen).decode()

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from hybrid_memory import HybridStore
 from tests.command import NO_SERVER, Run, as_process, in_process
 from tests.fake_ollama import FakeOllama
 
-settings.register_profile("quick", max_examples=50)  # of each property; `--hypothesis-profile=default` tries 100
+# A machine that many share is slow, which says nothing of a property.
+settings.register_profile(
+    "quick", max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)  # of each property; `--hypothesis-profile=default` tries 100
 settings.load_profile("quick")
 
 TOPICS = {  # word -> axis; a text points where its words do

@@ -24,7 +24,7 @@ def test_store_then_search(run: Run, ollama: FakeOllama) -> None:
         "doc_id": "n",
         "chunks": 1,
     }
-    done = run("search", "gpu", *url)
+    done = run("search", "gpu", "--full", *url)
     [hit] = answer(done)
     assert (hit["doc_id"], hit["source"], hit["metadata"]) == ("n", "hybrid", {"a": "1", "b": "x=y", "c": "3"})
     assert done.stderr == ""
@@ -37,7 +37,38 @@ def test_without_a_server_everything_works_by_keyword_and_one_line_says_so(run: 
         assert len(done.stderr.splitlines()) == 1
         assert done.stderr.startswith("hybrid-memory: ")
         assert "ollama" in done.stderr.lower()
-        assert run(*args, "--quiet").stderr == ""
+        assert run(*args, "--quiet").stderr == done.stderr
+
+
+def test_quiet_ingest_tells_of_a_model_that_is_down_and_of_bad_files(run: Run, folder: Path) -> None:
+    (folder / "latin.md").write_bytes(b"caf\xe9")
+    done = run("ingest", "--path", str(folder), "--quiet")
+    report = answer(done)
+    assert (report["pending"], report["warnings_by"]) == (3, {"encoding": 1, "model": 1})
+    of_file, of_model = report["warnings"]
+    assert (of_file["path"], of_file["kind"]) == (str(folder / "latin.md"), "encoding")
+    assert (of_model["path"], of_model["kind"]) == (None, "model")
+    assert "ollama serve" in of_model["reason"]
+    latin, model = done.stderr.splitlines()
+    assert "latin.md: not UTF-8" in latin
+    assert of_model["reason"] in model
+
+
+@pytest.mark.parametrize("args", [("search", "nothing like it"), ("list", "--limit", "1"), ("doctor",)])
+def test_quiet_silences_advice(run: Run, folder: Path, args: tuple[str, ...]) -> None:
+    builtin = ("--provider", "auto")  # nobody has chosen a model
+    assert "built-in English model" in run("ingest", "--path", str(folder), *builtin).stderr
+    assert run("ingest", "--path", str(folder), "--quiet", *builtin).stderr == ""
+    if args[0] == "search":
+        args = (*args, "--min-confidence", "1")
+    assert run(*args, *builtin).stderr
+    assert run(*args, "--quiet", *builtin).stderr == ""
+
+
+@pytest.mark.parametrize("args", [("delete", "--doc-id", "none"), ("reindex", "--embeddings")])
+def test_quiet_keeps_what_went_wrong(run: Run, folder: Path, args: tuple[str, ...]) -> None:
+    run("ingest", "--path", str(folder))
+    assert len(run(*args, "--quiet").stderr.splitlines()) == 1
 
 
 def test_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it(run: Run, ollama: FakeOllama) -> None:
@@ -164,7 +195,7 @@ def test_get_tells_of_a_change_and_of_what_it_cannot_read(run: Run, folder: Path
     done = run("get", "memory/pi.md")
     assert (answer(done)["text"], answer(done)["changed"]) == ("new", True)
     assert "memory/pi.md changed since it was indexed" in done.stderr
-    assert run("get", "memory/pi.md", "--quiet").stderr == ""
+    assert run("get", "memory/pi.md", "--quiet").stderr == done.stderr
     for target in ("memory/pie.md", "../../etc/passwd", "memory/pi.md#L9"):
         done = run("get", target)
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
@@ -214,7 +245,8 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("store --text a", "required: --doc-id"),
         ("store --text a --doc-id=", "--doc-id: it is empty"),
         ("store --doc-id x --text a --metadata novalue", "'novalue' is not KEY=VALUE"),
-        ("ingest", "required: --path"),
+        ("ingest --pattern *.txt", "--pattern needs --path"),
+        ("ingest --incremental --keep-missing", "--keep-missing needs --path"),
         ("delete", "one of the arguments --doc-id --collection --path is required"),
         ("delete --doc-id x --path y", "not allowed with argument"),
         ("frobnicate", "invalid choice: 'frobnicate'"),
@@ -277,16 +309,37 @@ def test_fts_syntax_by_an_option_and_its_errors_with_their_place(run: Run, folde
 def test_vector_mode_exits_1_if_the_query_cannot_be_embedded(run: Run, ollama: FakeOllama) -> None:
     run("--ollama-url", ollama.url, "store", "--doc-id", "n", "--text", "gpu")
     ollama.stop()
-    done = run("--ollama-url", ollama.url, "search", "--mode", "vector", "gpu")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert ollama.url in done.stderr
+    for quiet in ([], ["--quiet"]):
+        done = run("--ollama-url", ollama.url, "search", "--mode", "vector", "gpu", *quiet)
+        assert (done.returncode, done.stdout) == (1, "[]\n")
+        assert ollama.url in done.stderr
+        assert len(done.stderr.splitlines()) == 1
 
 
-def test_vector_mode_with_nothing_embedded_is_an_empty_answer_with_the_reason(run: Run) -> None:
-    run("store", "--doc-id", "n", "--text", "gpu")
-    done = run("search", "--mode", "vector", "gpu")
+@pytest.mark.parametrize("provider", ["ollama", "none"])
+def test_vector_mode_with_nothing_embedded_exits_1_with_the_reason(run: Run, provider: str) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu", "--provider", provider)
+    done = run("search", "--mode", "vector", "gpu", "--provider", provider)
+    assert (done.returncode, done.stdout) == (1, "[]\n")
+    assert ("no search by meaning" if provider == "none" else "no chunk has an embedding yet; `") in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert run("search", "gpu", "--provider", provider).returncode == 0
+
+
+def test_vector_mode_does_not_claim_to_answer_by_keyword(run: Run, ollama: FakeOllama) -> None:
+    run("--ollama-url", ollama.url, "store", "--doc-id", "n", "--text", "gpu")
+    ollama.models = []
+    for other in (["--provider", "builtin"], ["--ollama-url", ollama.url, "--model", "other"]):
+        by_keyword, by_meaning = (run("search", "gpu", "--mode", mode, *other) for mode in ("hybrid", "vector"))
+        assert json.loads(by_keyword.stdout)[0]["source"] == "keyword"
+        assert "answering by keyword" not in by_meaning.stderr
+        assert (by_keyword.returncode, by_meaning.returncode, by_meaning.stdout) == (0, 1, "[]\n")
+
+
+def test_vector_mode_that_finds_nothing_near_is_an_empty_answer(run: Run) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu", "--provider", "builtin")
+    done = run("search", "--mode", "vector", "大熊猫", "--provider", "builtin")
     assert answer(done) == []
-    assert "no chunk has an embedding yet" in done.stderr
 
 
 def test_store_reads_a_file_or_standard_input(run: Run, process: Run, folder: Path) -> None:
@@ -345,8 +398,30 @@ def test_refresh_takes_in_what_changed_and_tells_what_it_could_not(run: Run, fol
     told = done.stderr.splitlines()
     assert len(told) == 4
     assert f"a.md: cannot ingest {tmp_path}/a.md: No such file" in told[0]
-    assert told[3] == "hybrid-memory: and 1 more; an ingest with --incremental names all"
-    assert run("search", "kettle", "--refresh", "--provider", "none", "--quiet").stderr == ""
+    assert told[3] == "hybrid-memory: and 1 more; `hybrid-memory update` names all"
+    assert run("search", "kettle", "--refresh", "--provider", "none", "--quiet").stderr == done.stderr
+
+
+def test_a_workspace_sets_the_options_of_search_once_and_a_command_overrides(run: Run, folder: Path, tmp_path: Path) -> None:
+    for number in range(12):
+        (folder / f"{number}.md").write_text(f"# One\n\ncedar {number}\n\n# Two\n\ncedar again {number}")
+    run("ingest", "--path", str(folder))
+
+    def found(*args: str, **values: object) -> list[str]:
+        (tmp_path / "config.json").write_text(json.dumps({"provider": "none", **values}))
+        return [hit["doc_id"] for hit in answer(run("search", "cedar wurzelbrunft", *args))]
+
+    assert (len(found()), len(found(limit=3)), len(found("--limit", "5", limit=3))) == (10, 3, 5)
+    assert len(found("--limit", "100", per_doc=1)) == 12
+    assert len(found("--limit", "100", "--per-doc", "0", per_doc=1)) == 24
+    assert (found(min_confidence=1.0), len(found("--min-confidence", "0", min_confidence=1.0))) == ([], 10)
+    assert len(found("--limit", "100", min_score=1.0)) < len(found("--limit", "100", "--min-score", "0", min_score=1.0))
+    assert answer(run("list", "--limit", "100"))["total"] == 14  # its limit is another one
+    (folder / "late.md").write_text("zebra cedar " * 3)
+    assert "memory/late.md" not in found("--limit", "100", "--no-refresh", refresh=True)
+    assert "memory/late.md" in found("--limit", "100", refresh=True)
+    (tmp_path / "config.json").write_text("{}")
+    assert len(answer(run("search", "cedar", env={"HYBRID_MEMORY_LIMIT": "2", "HYBRID_MEMORY_PER_DOC": "0"}))) == 2
 
 
 def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
@@ -365,12 +440,14 @@ def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
 def test_terminal_shows_results_for_eyes(run: Run, environ: dict[str, str], folder: Path) -> None:
     run("ingest", "--path", str(folder))
     seen = in_terminal(environ, "search", "gpu password")
-    assert "2026-01-05.md:1-5" in seen
+    assert "2026-01-05.md:1\033[0m" in seen
     assert "\033[1;33mpassword\033[0m" in seen
     plain = in_terminal(environ, "search", "gpu password", env={"NO_COLOR": "1"})
     assert "\033" not in plain
     assert "[password]" in plain
-    assert json.loads(in_terminal(environ, "search", "gpu", "--json", "--quiet"))[0]["doc_id"] == "memory/2026-01-05.md"
+    assert (
+        json.loads(in_terminal(environ, "search", "gpu", "--json", "--provider", "none"))[0]["doc_id"] == "memory/2026-01-05.md"
+    )
 
 
 def test_terminal_gets_the_text_itself_and_how_to_go_on(run: Run, environ: dict[str, str]) -> None:
@@ -388,7 +465,7 @@ def test_terminal_gets_a_table_of_the_documents(run: Run, environ: dict[str, str
         "DATE        CHUNKS  PENDING  BYTES  DOCUMENT",
         "2026-01-05       1        1     69  memory/2026-01-05.md",
         "                 1        1     47  memory/pi.md",
-        "                 5        5  2,000  x\ufffd[31m",
+        "                 4        4  2,000  x\ufffd[31m",
     ]
     assert json.loads(in_terminal(environ, "list", "--json"))["total"] == 3
 
@@ -468,7 +545,7 @@ def test_files_read_before_an_interrupt_are_in(environ: dict[str, str], run: Run
 
 def test_closed_pipe_ends_quietly(environ: dict[str, str], run: Run) -> None:
     run("store", "--doc-id", "x", "--text", "# h\n\ngpu word\n\n" * 400)
-    command = f"{sys.executable} -m hybrid_memory search gpu --limit 400 --quiet | head -c 10"
+    command = f"{sys.executable} -m hybrid_memory search gpu --limit 400 --provider none | head -c 10"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], env=environ, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -507,7 +584,7 @@ def test_standard_output_that_cannot_be_written_is_a_line_and_exits_1(
     environ: dict[str, str], run: Run, command: str, closed: str
 ) -> None:
     run("store", "--doc-id", "n", "--text", "gpu")
-    shell = f"{sys.executable} -m hybrid_memory {command} --quiet {closed}"
+    shell = f"{sys.executable} -m hybrid_memory {command} --provider none {closed}"
     done = subprocess.run(["bash", "-c", shell], env=environ, capture_output=True, text=True)
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
     assert done.stderr.startswith("hybrid-memory: cannot write to standard output: ")
@@ -584,7 +661,7 @@ def test_arguments_that_are_not_utf8_are_told_as_names_with_escapes(run: Run) ->
 
 def test_an_unknown_option_is_compared_with_those_of_its_command_only(run: Run) -> None:
     assert "did you mean" not in run("search", "x", "--maxfail").stderr
-    assert "did you mean" not in run("search", "x", "--fill").stderr
+    assert "did you mean" not in run("search", "x", "--folder").stderr
     assert "did you mean --file?" in run("store", "--fill", "x", "--doc-id", "x", "--text", "y").stderr
     assert "did you mean --chunk-size?" in run("search", "x", "--chunksize", "3").stderr
 
@@ -602,7 +679,7 @@ def test_what_the_engine_raises_is_a_line_and_exits_1(run: Run, monkeypatch: pyt
     assert "malformed" in done.stderr
 
 
-@pytest.mark.parametrize("at", ["build_parser", "from_arguments", "output", "HybridStore"])
+@pytest.mark.parametrize("at", ["build_parser", "from_arguments", "output", "_open"])
 def test_an_interrupt_at_any_moment_exits_130_without_a_traceback(environ: dict[str, str], run: Run, at: str) -> None:
     run("store", "--doc-id", "n", "--text", "gpu")
     code = f"""
@@ -612,7 +689,7 @@ class Interrupted:
     def __call__(self, *_, **__): raise KeyboardInterrupt
     __getattr__ = __call__
 cli.{at} = Interrupted()
-sys.argv[1:] = ["search", "gpu", "--quiet"]
+sys.argv[1:] = ["search", "gpu", "--provider", "none"]
 cli.entry_point()
 """
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)

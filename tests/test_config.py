@@ -46,6 +46,16 @@ def test_a_layer_that_names_a_model_without_dims_leaves_dims_to_the_model(home: 
     assert config.load(write(home / "d.json", {"model": "m", "dims": 12}), {}, {})["dims"] == 12
 
 
+@pytest.mark.parametrize(
+    ("word", "value"), [("true", True), ("1", True), ("YES", True), ("off", False), ("0", False), ("No", False)]
+)
+def test_a_switch_in_the_environment_is_a_word(home: Path, word: str, value: bool) -> None:
+    file = write(home / "c.json", {"refresh": not value})
+    assert config.load(file, {}, {"HYBRID_MEMORY_REFRESH": word})["refresh"] is value
+    with pytest.raises(ConfigError, match="HYBRID_MEMORY_REFRESH='maybe' is not true or false"):
+        config.load(file, {}, {"HYBRID_MEMORY_REFRESH": "maybe"})
+
+
 def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path) -> None:
     assert config.load(None, {}, {"OLLAMA_HOST": "gpu:1"})["ollama_url"] == "gpu:1"
     both = {"OLLAMA_HOST": "gpu:1", "HYBRID_MEMORY_OLLAMA_URL": "http://gpu:2"}
@@ -74,6 +84,9 @@ def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path
         ({"db_path": "\ud800"}, "db_path in .* has a character that cannot be used"),
         ({"db_path": "a\0b"}, "db_path in .* has a character that cannot be used"),
         ({"chunk_size": 1.5}, "chunk_size in .* is 1.5, not a whole number"),
+        ({"refresh": 1}, "refresh in .* is 1, not true or false"),
+        ({"min_score": 1.5}, "min_score in .* must be at least 0 and at most 1$"),
+        ({"per_doc": "2"}, "per_doc in .* is '2', not a whole number"),
         ({"provider": [[[[[1]]]]]}, "provider in .*, not a string"),
     ],
 )
@@ -85,13 +98,13 @@ def test_a_bad_config_file_is_named_with_what_is_wrong(home: Path, values: Any, 
     assert not isinstance(error.value, UsageError)
 
 
-NUMBERS = [key for key, kind in config.TYPES.items() if kind is not str]
+NUMBERS = [key for key, kind in config.TYPES.items() if kind in (int, float)]
 
 
 @pytest.mark.parametrize("key", NUMBERS)
 @pytest.mark.parametrize("value", ["1e400", "-1e400", "1" + "0" * 400, "-1" + "0" * 400, str(2**64 + 1), str(10**9 + 1)])
 def test_a_number_that_is_too_large_is_named_with_its_bounds(home: Path, key: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=f"{key} in .* must be at least [01] and at most 1,000,000,000"):
+    with pytest.raises(ConfigError, match=f"{key} in .* must be at least [01] and at most (1|1,000,000,000)$"):
         config.load(write(home / "c.json", f'{{"{key}": {value}}}'), {}, {})
     with pytest.raises(ConfigError, match=f"(?i){key}"):
         config.load(None, {}, {f"HYBRID_MEMORY_{key.upper()}": value})
@@ -183,7 +196,9 @@ def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -
     ("file", "environ", "options", "provider"),
     [
         ({}, {}, {}, "auto"),
-        ({"provider": "auto", "model": "m", "ollama_url": "http://gpu:1"}, {}, {}, "auto"),
+        ({"provider": "auto", "model": "m"}, {}, {}, "ollama"),
+        ({"ollama_url": "http://localhost:11434", "model": "nomic-embed-text", "dims": 768}, {}, {}, "ollama"),
+        ({"model": "m"}, {}, {"provider": "auto"}, "auto"),
         ({"provider": "ollama"}, {}, {}, "ollama"),
         ({}, {"HYBRID_MEMORY_MODEL": "m"}, {}, "ollama"),
         ({}, {"OLLAMA_HOST": "gpu"}, {}, "ollama"),
@@ -199,9 +214,17 @@ def test_to_name_a_model_or_a_server_is_to_choose_ollama(
     assert config.load(write(home / "c.json", file), options, environ)["provider"] == provider
 
 
-def test_chosen_is_what_somebody_set_to_something_else_than_is_shipped(home: Path) -> None:
-    file = write(home / "c.json", {"keyword_weight": 0.3, "chunk_size": 99})
-    assert config.load(file, {"vector_weight": 0.7}, {}).chosen & {"keyword_weight", "chunk_size", "vector_weight"} == {
-        "chunk_size",
+def test_chosen_is_what_somebody_names_even_if_it_is_the_default(home: Path) -> None:
+    file = write(home / "c.json", {"chunk_overlap": 50})
+    keys = {"chunk_overlap", "chunk_size", "cache_size"}
+    assert config.load(file, {"cache_size": 256}, {}).chosen & keys == {"chunk_overlap", "cache_size"}
+
+
+@pytest.mark.parametrize("key", ["keyword_weight", "vector_weight"])
+def test_a_weight_in_a_file_holds_even_if_it_equals_the_default(home: Path, key: str) -> None:
+    assert config.load(write(home / "c.json", {key: config.DEFAULTS[key]}), {}, {}).chosen & {
+        "keyword_weight",
         "vector_weight",
-    }
+    } == {key}
+    shipped = str(Path(__file__).parent.parent / "config.json")
+    assert not config.load(shipped, {}, {}).chosen & {"keyword_weight", "vector_weight"}

@@ -1,6 +1,7 @@
 """README, SKILL.md, the pages in docs/ and the help say what the program does."""
 
 import argparse
+import json
 import re
 import runpy
 import shlex
@@ -111,7 +112,7 @@ def test_every_command_parses(page: Path) -> None:
 
 def test_commands_are_found_in_blocks_in_prose_and_in_pipes() -> None:
     page = (
-        "Run `hybrid-memory search\n--limit 3 gpu` or `hybrid-memory ingest`.\n```bash\nuv run -q hybrid-memory store --doc-id a "
+        "Run `hybrid-memory search\n--limit 3 gpu` or `hybrid-memory update`.\n```bash\nuv run -q hybrid-memory store --doc-id a "
         '--text "# A\n\nB." && python -m hybrid_memory stats >x\n```\n```console\n$ hybrid-memory list --limit 1 | head\n'
         "hybrid-memory: a `hybrid-memory nothing --bad` in an answer\n```\n```text\n0 6 * * *  ~/bin/hybrid-memory get a#L1\n```\n"
     )
@@ -167,7 +168,7 @@ def test_every_provider_is_documented() -> None:
 
 
 def test_every_config_key_is_documented_with_its_default() -> None:
-    shown = {key: "null" if value is None else str(value) for key, value in config.DEFAULTS.items()}
+    shown = {key: str(value) if isinstance(value, str) else json.dumps(value) for key, value in config.DEFAULTS.items()}
     assert dict(CONFIG_KEY.findall(text(DOCS / "configuration.md"))) == shown
 
 
@@ -195,7 +196,8 @@ def test_architecture_draws_the_layers_that_are_checked() -> None:
 
 def test_pages_name_only_files_that_exist() -> None:
     for page in PAGES:
-        for name in re.findall(r"`((?:hybrid_memory|tests|benchmarks|docs|training)/[\w./-]+)`", text(page)):
+        scripts = re.findall(r"\b((?:benchmarks|training)/\w+\.py)\b", text(page))  # in commands, too
+        for name in scripts + re.findall(r"`((?:hybrid_memory|tests|benchmarks|docs|training)/[\w./-]+)`", text(page)):
             assert (ROOT / name).exists(), (page.name, name)
 
 

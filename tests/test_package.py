@@ -85,12 +85,27 @@ def test_readme_example_prints_what_the_readme_says(installed: Path, tmp_path: P
     assert (done.stdout, done.stderr) == (output, "")
 
 
+def test_the_wheel_has_every_file_of_the_page(installed: Path) -> None:
+    page = ROOT / "hybrid_memory/surface/page"
+    [there] = installed.parent.parent.glob("lib/python*/site-packages/hybrid_memory/surface/page")
+    wanted = {path.relative_to(page) for path in page.rglob("*") if path.is_file()}
+    assert wanted
+    assert {path.relative_to(there) for path in there.rglob("*") if path.is_file()} == wanted
+
+
 def test_types_are_seen_in_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "use.py").write_text(USE)
     command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", installed, "--config-file=", "use.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "Success: no issues found in 1 source file\n", done.stdout
     assert run(USE.replace("    store.search(1)", "    0"), tmp_path, installed).returncode == 0
+
+
+def test_installed_wheel_has_the_page_and_the_licence_of_what_it_uses(installed: Path, tmp_path: Path) -> None:
+    code = "import hybrid_memory.surface as s, pathlib as p; print(*sorted(f.name for f in p.Path(s.__file__).parent.rglob('page/**/*')))"
+    assert {"index.html", "app.js", "base.css", "marked.js", "marked.LICENSE.txt"} <= set(
+        run(code, tmp_path, installed).stdout.split()
+    )
 
 
 @pytest.mark.parametrize("logging", ["", "import logging", "import warnings; warnings.simplefilter('error')"])

@@ -40,7 +40,17 @@ def section(title: str) -> str:
 
 
 def run(workspace: Path, commands: str) -> list[Any]:
-    """The JSON answers of a shell's lines; a line that fails ends the test."""
+    """The JSON answers of a shell's lines."""
+    answers, rest = [], printed_by(workspace, commands).strip()
+    while rest:
+        answer, end = json.JSONDecoder().raw_decode(rest)
+        answers.append(answer)
+        rest = rest[end:].strip()
+    return answers
+
+
+def printed_by(workspace: Path, commands: str) -> str:
+    """What a shell's lines print; a line that fails ends the test."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "XDG_"))}
     settings = {"DB_PATH": str(workspace / "skill.db"), "CONFIG": str(workspace / "config.json"), "PROVIDER": "builtin"}
     (workspace / "config.json").write_text("{}")
@@ -50,12 +60,7 @@ def run(workspace: Path, commands: str) -> list[Any]:
         ["bash", "-euc", commands.replace(PREFIX, str(COMMAND))], cwd=workspace, env=environ, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    answers, rest = [], done.stdout.strip()
-    while rest:
-        answer, end = json.JSONDecoder().raw_decode(rest)
-        answers.append(answer)
-        rest = rest[end:].strip()
-    return answers
+    return done.stdout
 
 
 def printed(title: str) -> str:
@@ -73,6 +78,16 @@ def test_skill_is_valid_by_the_specification(tmp_path: Path) -> None:
     assert properties.metadata == {"requires-bin": "uv"}
 
 
+def test_skill_is_short_since_agents_pay_for_it() -> None:
+    assert len(SKILL.read_text()) <= 4000
+
+
+def test_the_other_memory_is_named_for_workspaces_that_have_it() -> None:
+    text = " ".join(SKILL.read_text().split())
+    assert text.count("memory_cli.py") == 1
+    assert "if `skills/tiered-memory` exists, ask that: `python3 skills/tiered-memory/scripts/memory_cli.py retrieve" in text
+
+
 def test_every_command_stands_in_the_order_of_work() -> None:
     titles = re.findall(r"^## (.*)", SKILL.read_text(), re.MULTILINE)
     assert titles[:3] == ["1. Search", "2. Get what is around it", "3. Store what is in no file"]
@@ -81,9 +96,13 @@ def test_every_command_stands_in_the_order_of_work() -> None:
 def test_search_then_get_then_store_as_printed(workspace: Path) -> None:
     reports = run(workspace, printed("Index a workspace for the first time"))
     assert [(report["files"], report["errors"]) for report in reports] == [(1, []), (3, []), (1, [])]
-    [hits] = run(workspace, printed("1. Search"))
-    assert "hunter2" in hits[0]["text"]
-    assert {"text", "citation", "score", "source", "heading", "date", "metadata"} <= set(hits[0])
+    search = printed("1. Search")
+    found = printed_by(workspace, search)
+    assert re.match(r"\*\*memory/2026-01-05\.md#L\d+-L\d+\*\*, confidence 0\.\d\d\n> #", found)
+    assert "> Its SSH password is hunter2.\n" in found
+    assert len(found) <= 4000
+    [hits] = run(workspace, search.replace(" --format md", ""))
+    assert {"text", "citation", "confidence", "score", "source", "heading", "date"} <= set(hits[0])
     [around] = run(workspace, printed("2. Get what is around it"))
     assert around["citation"].startswith("memory/2026-01-05.md#L1-")
     assert hits[0]["text"] in around["text"]
@@ -100,7 +119,6 @@ def test_lines_for_an_agents_own_files_run_as_printed(workspace: Path) -> None:
     run(workspace, printed("Index a workspace for the first time"))
     (workspace / "memory/2026-01-06.md").write_text("# Tuesday\n\nA new day.\n")
     commands = re.findall(rf"`({re.escape(PREFIX)} [^`]+)`", SKILL.read_text())
-    assert [command.split()[7] for command in commands] == ["search", "get", "ingest"]
+    assert [command.split()[7] for command in commands] == ["search", "get", "update"]
     for command in commands:
-        [answer] = run(workspace, command.replace("…", "GPU server").replace("CITATION", "memory/2026-01-05.md#L5-L7"))
-        assert answer
+        assert printed_by(workspace, command.replace("…", "GPU server").replace("CITATION", "memory/2026-01-05.md#L5-L7"))

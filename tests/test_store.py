@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory import ConfigError, EmbedderError, HybridStore, SourceError, StoreError
+from hybrid_memory import ConfigError, HybridStore, SourceError, StoreError
 from hybrid_memory.documents.document import Document
 from hybrid_memory.embedding import identity
 from hybrid_memory.indexing.deletion import delete_collection, delete_path
@@ -35,6 +35,19 @@ The password is hunter2.
 
 def rows(store: HybridStore, table: str) -> int:
     return int(store.storage.connection.execute(f"select count(*) from {table}").fetchone()[0])
+
+
+def test_config_holds_for_what_a_search_does_not_give(embedder: TopicEmbedder) -> None:
+    with HybridStore(":memory:", {"limit": 3, "per_doc": 2}, embedder=embedder) as store:
+        for name in "ab":
+            store.store(name, "".join(f"# Part {number}\n\nserver {name} {number}\n\n" for number in range(12)))
+        assert [len(store.search("server")), len(store.search("server", 10)), len(store.search("server", limit=1))] == [3, 4, 1]
+        assert len(store.search("server", 10, per_doc=None)) == 10
+        assert len(store.search("server", per_doc=1)) == 2
+    with HybridStore(":memory:", {"min_confidence": 1.0}, embedder=embedder) as store:
+        store.store("a", "cat")
+        assert store.search("server") == []
+        assert len(store.search("cat", min_confidence=0.0)) == 1
 
 
 def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -> None:
@@ -143,15 +156,15 @@ def test_query_that_cannot_be_embedded_is_answered_by_keyword(store: HybridStore
     embedder.problem = "the server is down"
     assert [hit["source"] for hit in store.search("password")] == ["keyword"]
     assert store.warnings == ["the server is down"]
-    with pytest.raises(EmbedderError, match="the server is down"):
-        store.search("password", mode="vector")
+    assert store.search("password", mode="vector") == []
+    assert store.warnings == ["the server is down"]
 
 
 def test_vector_mode_without_any_embedding_is_empty_and_says_why(store: HybridStore, embedder: TopicEmbedder) -> None:
     embedder.problem = "down"
     store.store("a", "gpu server")
     assert store.search("gpu", mode="vector") == []
-    assert "no chunk has an embedding yet" in store.warnings[-1]
+    assert store.warnings[-1] == "no chunk has an embedding yet; `hybrid-memory update` makes them"
     assert embedder.queries == []
 
 
@@ -209,7 +222,7 @@ def test_another_model_gets_no_vectors_into_the_store_until_it_is_embedded_anew(
         assert other.queries == []
         second.store("b", "puppy")
         assert second.stats()["pending_count"] == 1
-        assert embed_pending(second.storage, second.embedder).chunks == 2
+        assert second.embed().chunks == 2
         assert second.stats()["embeddings"]["model"] == "animals"
         assert second.search("gpu")[0]["source"] == "hybrid"
 
@@ -219,7 +232,8 @@ def test_a_model_that_does_not_answer_costs_no_embeddings(store: HybridStore, db
     other = TopicEmbedder()
     other.model, other.problem = "animals", "not pulled; run `ollama pull animals`"
     with HybridStore(db_path, embedder=other) as second:
-        assert embed_pending(second.storage, second.embedder) == (0, ["not pulled; run `ollama pull animals`"])
+        embedded = second.embed()
+        assert (embedded.chunks, embedded.problems, embedded.fits) == (0, ["not pulled; run `ollama pull animals`"], False)
         assert second.stats()["embedded_count"] == 1
 
 
@@ -231,7 +245,7 @@ def test_a_model_that_changes_its_dimension_is_noticed(store: HybridStore, embed
     store.store("b", "dog")
     assert store.warnings == [identity.MISFIT]
     assert store.stats()["pending_count"] == 1
-    store.reindex(anew=True)
+    assert store.embed().fits
     assert store.stats()["embeddings"]["dims"] == 4
     assert store.search("dog")[0]["source"] == "hybrid"
 
@@ -255,12 +269,12 @@ def test_reindex_rebuilds_what_derives_from_the_chunks(store: HybridStore) -> No
 
 def test_reindex_of_the_embeddings_asks_the_model_again(store: HybridStore, embedder: TopicEmbedder) -> None:
     store.store("a", NOTE)
-    store.reindex(anew=True)
-    assert len(embedder.documents) == 2 + 1 + 2  # a probe first: what is there is not given up for nothing
+    store.embed(anew=True)
+    assert len(embedder.documents) == 2 + 1 + 2  # a probe first
     embedder.problem = "down"
-    store.reindex(anew=True)
+    embedded = store.embed(anew=True)
+    assert (embedded.fits, embedded.problems) == (False, ["down"])
     assert store.stats()["embedded_count"] == 2
-    assert store.warnings == ["down"]
 
 
 def test_stats_counts(store: HybridStore, db_path: str) -> None:
@@ -351,7 +365,7 @@ def test_provider_none_is_keyword_search_without_a_word(db_path: str) -> None:
     with HybridStore(db_path, {"provider": "none"}) as store:
         store.store("a", "gpu server")
         assert store.search("gpu")[0]["source"] == "keyword"
-        assert embed_pending(store.storage, store.embedder).chunks == 0
+        assert store.embed().chunks == 0
         assert store.warnings == []
         assert store.search("gpu", mode="vector") == []
         assert store.warnings == ['the provider is "none": there is no search by meaning']
@@ -495,7 +509,7 @@ def test_another_model_tries_what_one_had_no_vector_for(db_path: str, embedder: 
         assert store.stats()["unembeddable_count"] == 1
     embedder.model = "another"
     with HybridStore(db_path, embedder=embedder) as store:
-        assert embed_pending(store.storage, store.embedder).chunks == 2
+        assert store.embed().chunks == 2
         assert store.stats()["unembeddable_count"] == 0
 
 
@@ -564,6 +578,7 @@ def test_marks_of_version_2_are_cleared(db_path: str) -> None:
     conn = sqlite3.connect(db_path, isolation_level=None)
     conn.execute("update chunks set unembeddable = 1, embedding = null, slot = null")
     conn.execute("delete from vector_blocks")
+    conn.execute("drop table spare_embeddings")
     conn.execute("pragma user_version = 2")
     conn.close()
     with HybridStore(db_path, embedder=EnglishOnly()) as store:
@@ -626,7 +641,7 @@ def test_a_model_that_gives_other_dimensions_embeds_the_whole_store_anew(
     with ollama_store(db_path, ollama) as store:
         assert refresh(store).embedding_problems == [identity.MISFIT]
         assert store.stats()["embedded_count"] == 1
-        assert Ingest(store, incremental=True).run([str(folder)]).embedding_problems == [identity.OTHER_DIMENSIONS]
+        assert Ingest(store, incremental=True).run([str(folder)]).embedding_problems == []
         assert (store.stats()["embedded_count"], store.stats()["embeddings"]["dims"]) == (2, ollama.dims)
         assert [finding.text for finding in examine(store) if not finding.ok] == []
 
@@ -642,7 +657,7 @@ def test_another_model_of_the_same_name_is_never_mixed_with_the_first(db_path: s
         (folder / "b.md").write_text("a dog")
         assert refresh(store).embedding_problems == [identity.NOT_MIXED]
         assert store.stats()["embedded_count"] == 1
-        assert Ingest(store, incremental=True).run([str(folder)]).embedding_problems == [identity.EMBEDDED_ANEW]
+        assert Ingest(store, incremental=True).run([str(folder)]).notes
         assert (store.stats()["embedded_count"], store.stats()["embeddings"]["fingerprint"]) == (2, "another")
 
 
@@ -655,7 +670,7 @@ def test_a_store_without_a_fingerprint_takes_over_the_models(db_path: str, ollam
         store.store("b", "a dog")
     ollama.digest = "first"
     with ollama_store(db_path, ollama) as store:
-        assert embed_pending(store.storage, store.embedder) == (1, [])
+        assert store.embed()[:3] == (1, [], True)
         assert store.stats()["embeddings"]["fingerprint"] == "first"
         assert store.stats()["embedded_count"] == 2
 
@@ -673,6 +688,6 @@ def test_another_model_that_embeds_nothing_leaves_the_store_as_it_is(db_path: st
         embedder, failing = store.embedder, iter([[[]]])
         embed = embedder.embed_batch
         embedder.embed_batch = lambda texts, **options: next(failing, None) or embed(texts, **options)  # type: ignore[method-assign]
-        assert embed_pending(store.storage, embedder) == (0, [identity.NOT_MIXED])
+        assert not store.embed().fits
         assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (1, 2)
-        assert embed_pending(store.storage, embedder) == (3, [identity.EMBEDDED_ANEW])
+        assert store.embed()[:3] == (3, [], True)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .chunker import Chunk
 
 # Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that stores chunk their files again.
-CHUNKER = 1
+CHUNKER = 2
 # The same for what a chunk has besides its text.
 CONTEXT = 1
 

@@ -17,7 +17,14 @@ BY_FOLDERS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH")
 
 
 class BadFileError(Exception):
-    """A file that cannot be indexed. It is reported, and the other files are not affected."""
+    """A file that cannot be indexed. It is reported, and the other files are not affected.
+
+    `kind` says why in a word: "size", "encoding", "changing" (while it is read) or "special" (not a regular file).
+    """
+
+    def __init__(self, reason: str, kind: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 def open_in_place(path: str, flags: int) -> int:
@@ -54,7 +61,7 @@ def open_regular(path: str, follow_symlinks: bool) -> BinaryIO:
     stream = open(path, "rb", opener=lambda path, flags: open_path(path, flags | NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise BadFileError("not a regular file any more")
+        raise BadFileError("not a regular file any more", "special")
     return stream
 
 
@@ -72,7 +79,7 @@ def read(path: str, max_bytes: int, follow_symlinks: bool) -> FileBytes:
         for _ in range(READS):
             before = os.fstat(stream.fileno())
             if before.st_size > max_bytes:
-                raise BadFileError(f"{before.st_size:,} bytes, over max_file_bytes ({max_bytes:,})")
+                raise BadFileError(f"{before.st_size:,} bytes, over max_file_bytes ({max_bytes:,})", "size")
             if 0 <= time.time() - before.st_mtime < TICK:
                 time.sleep(TICK)
             stream.seek(0)
@@ -81,7 +88,7 @@ def read(path: str, max_bytes: int, follow_symlinks: bool) -> FileBytes:
             if (before.st_mtime, before.st_size) == (after.st_mtime, after.st_size) and len(data) == after.st_size:
                 break
         else:
-            raise BadFileError("changed while it was read; the next ingest takes it")
+            raise BadFileError("changed while it was read; the next ingest takes it", "changing")
     if b"\0" in data[:SNIFF]:
-        raise BadFileError("binary: it has NUL bytes")
+        raise BadFileError("binary: it has NUL bytes", "encoding")
     return FileBytes(data, after.st_mtime, after.st_size)

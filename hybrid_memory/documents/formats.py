@@ -5,6 +5,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from .files import BadFileError
+
 if TYPE_CHECKING:
     from .chunker import Chunk
 
@@ -28,8 +30,8 @@ class Reading(Protocol):
         """JSON values by key."""
 
     @property
-    def warnings(self) -> list[str]:
-        """What the user should know about this file, one line for each warning."""
+    def warnings(self) -> list[tuple[str, str]]:
+        """What the user should know about this file: a line for each warning, and its kind in a word, such as "encoding"."""
 
     def date(self, doc_id: str) -> str | None:
         """The document's date, YYYY-MM-DD or YYYY-MM."""
@@ -61,8 +63,11 @@ class Format(Protocol):
         Raises OSError and BadFileError.
         """
 
-    def open(self, path: str, max_bytes: int, follow_symlinks: bool) -> Reading:
-        """Begin to read a file. Raises OSError, and BadFileError for one that cannot be indexed."""
+    def open(self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]) -> Reading:
+        """Begin to read a file. The given `metadata` takes precedence over the file's own.
+
+        Raises OSError, and BadFileError for a file that cannot be indexed.
+        """
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
         """The text of each line of the file, and the hash of its bytes. Raises BadFileError for a file that is too large."""
@@ -74,6 +79,17 @@ class Format(Protocol):
 def format_of(name: str) -> Format:
     """The format of the file with this name, path or document id, or of the files that a glob matches."""
     return _format(next((module for suffix, module in SUFFIXES.items() if name.endswith(suffix)), DEFAULT))
+
+
+def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str] | None:
+    """Why a file cannot be indexed, as the kind of files.py and a sentence; None if it can. Reads as much as that takes."""
+    try:
+        format_of(path).open(path, max_bytes, follow_symlinks, {}).close()
+    except BadFileError as error:
+        return error.kind, str(error)
+    except OSError as error:
+        return "unreadable", error.strerror or str(error)
+    return None
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..text.characters import storable, with_plain_newlines
@@ -42,7 +43,7 @@ def chunks(parsed: Parsed, chunk_size: int, overlap: int) -> "list[Chunk]":
     if parsed.skipped and not found:  # a note that is only front matter, such as a contact card: the front matter is its text
         card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
         found = [
-            chunk._replace(start_line=chunk.start_line + 1, end_line=chunk.end_line + 1)
+            replace(chunk, start_line=chunk.start_line + 1, end_line=chunk.end_line + 1)
             for chunk in chunks_after(card, 0, chunk_size, overlap, above)
         ]
     return found
@@ -51,21 +52,21 @@ def chunks(parsed: Parsed, chunk_size: int, overlap: int) -> "list[Chunk]":
 class MarkdownReading:
     """A markdown file that has been read; implements `formats.Reading`."""
 
-    def __init__(self, file: FileBytes) -> None:
+    def __init__(self, file: FileBytes, metadata: Mapping[str, Any]) -> None:
         self.mtime, self.size = file.mtime, file.size
         self.digest = digest(file.data)
-        self._data = file.data
+        self._data, self._given = file.data, metadata
         self._parsed: Parsed | None = None
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[tuple[str, str]]:
         warnings = []
         try:
             self._data.decode()
         except UnicodeDecodeError as error:
-            warnings.append(f"not UTF-8 at byte {error.start}: read with replacement characters")
+            warnings.append((f"not UTF-8 at byte {error.start}: read with replacement characters", "encoding"))
         if count := self._text.left_out:
-            warnings.append(f"keys left out of the front matter because it is too long: {count}")
+            warnings.append((f"keys left out of the front matter because it is too long: {count}", "front matter"))
         return warnings
 
     @property
@@ -85,7 +86,7 @@ class MarkdownReading:
 
     @property
     def _text(self) -> Parsed:
-        self._parsed = self._parsed or parse(self._data.decode(errors="replace"), {})
+        self._parsed = self._parsed or parse(self._data.decode(errors="replace"), self._given)
         return self._parsed
 
 
@@ -99,13 +100,13 @@ class Markdown:
         """A file that has changed is always due, because all of it is one text."""
         return True
 
-    def open(self, path: str, max_bytes: int, follow_symlinks: bool) -> MarkdownReading:
-        return MarkdownReading(read(path, max_bytes, follow_symlinks))
+    def open(self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]) -> MarkdownReading:
+        return MarkdownReading(read(path, max_bytes, follow_symlinks), metadata)
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
         data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
         if len(data) > max_bytes:
-            raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})")
+            raise BadFileError(f"it has become larger than max_file_bytes ({max_bytes:,})", "size")
         return Lines(data.decode(errors="replace")), digest(data)
 
     def joined(self, lines: Sequence[str]) -> str:

@@ -5,17 +5,18 @@ There are two forms, both with one JSON object on each line. OpenClaw and pi (do
 is a string or a list of blocks.
 
 Tool calls and their results, thinking, messages of sub-agents, and what a program put into a user's message are left out.
-Secrets are masked before the text is used for anything else.
+Secrets are masked before the text is used for anything else. White space is made plain: what was said has no lines in the file
+that a citation must match, and pasted text is full of it.
 """
 
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple
 
-from ..text.characters import storable
+from ..text.characters import storable, with_plain_space
 from ..text.dates import document_date
 from ..text.digest import hasher
 from ..text.redaction import redact
@@ -127,7 +128,7 @@ def _said(record: dict[str, Any]) -> tuple[str, str] | None:
     text = "\n\n".join(text.strip() for text in texts if isinstance(text, str))
     if role == "user":
         text = without_wrappers(text)
-    text = storable(text).strip()
+    text = with_plain_space(storable(text)).strip()
     return role.capitalize(), "" if text in SAYS_NOTHING else redact(text)
 
 
@@ -174,10 +175,10 @@ def _is_json(line: bytes) -> bool:
 class TranscriptReading:
     """A transcript that is being read; implements `formats.Reading`."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, metadata: Mapping[str, Any]) -> None:
         status = os.fstat(stream.fileno())
         self.mtime, self.size = status.st_mtime, status.st_size
-        self._stream = stream
+        self._stream, self._given = stream, metadata
         self._transcript = Transcript(stream, status.st_size)
 
     @property
@@ -185,20 +186,20 @@ class TranscriptReading:
         return self._transcript.digest
 
     @property
-    def metadata(self) -> dict[str, str]:
-        return {"title": self._transcript.title} if self._transcript.title else {}
+    def metadata(self) -> dict[str, Any]:
+        return ({"title": self._transcript.title} if self._transcript.title else {}) | dict(self._given)
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[tuple[str, str]]:
         count = self._transcript.left_out
-        return [f"lines left out because they are not JSON or too long: {count}"] if count else []
+        return [(f"lines left out because they are not JSON or too long: {count}", "lines")] if count else []
 
     def date(self, doc_id: str) -> str | None:
-        """The day in the path, or else that of the first message, or else the month in the path.
+        """The day in the path or the metadata, or else that of the first message, or else the month in the path.
 
         The month comes last because it may be digits of a UUID.
         """
-        of_path = document_date(doc_id, {})
+        of_path = document_date(doc_id, self._given)
         return of_path if of_path and _is_day(of_path) else self._transcript.date or of_path
 
     def chunks(self, chunk_size: int, overlap: int) -> Iterator[Chunk]:
@@ -222,8 +223,9 @@ class Transcripts:
             stream.seek(indexed_size)
             return sum(1 for _ in Transcript(stream, size - indexed_size)) >= NEW_MESSAGES
 
-    def open(self, path: str, max_bytes: int, follow_symlinks: bool) -> TranscriptReading:
-        return TranscriptReading(open_regular(path, follow_symlinks))  # any size is allowed, because only one line is in memory
+    def open(self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]) -> TranscriptReading:
+        stream = open_regular(path, follow_symlinks)  # any size is allowed, because only one line is in memory
+        return TranscriptReading(stream, metadata)
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[list[str], bytes]:
         """What was said in each line, with secrets masked, and "" for the other lines."""

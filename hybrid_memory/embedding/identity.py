@@ -1,7 +1,7 @@
 """Which model made the embeddings of a store, and whether an embedder may add to them.
 
 Vectors of two models cannot be compared, so all vectors of a store have one identity: provider, model, prompts and dimensions. If
-the embedder's identity differs, the store keeps its vectors and gets no others until an ingest or `reindex` changes the model.
+the embedder's identity differs, the store's own model answers until an ingest or `reindex` has made all vectors by the other one.
 """
 
 from collections.abc import Mapping
@@ -12,15 +12,13 @@ if TYPE_CHECKING:
 
 BUILTIN_ADVICE = (
     "embedded by the built-in English model; one that reads whole sentences finds more by meaning: "
-    "`ollama pull nomic-embed-text`, then `hybrid-memory reindex --embeddings --provider ollama`"
+    "after `ollama pull nomic-embed-text`, the next ingest embeds with that"
 )
 
-MISFIT = "the model's vectors do not fit the store's any more; `hybrid-memory reindex --embeddings` makes all anew"
-
-OTHER_DIMENSIONS = "the model now gives vectors of another dimension: all chunks are embedded anew"
-OTHER_MODEL = "another model has the name of the one that made the store's embeddings: "
-EMBEDDED_ANEW = OTHER_MODEL + "all chunks are embedded anew"
-NOT_MIXED = OTHER_MODEL + "nothing is embedded until the next `hybrid-memory ingest`, which embeds all chunks anew"
+MISFIT = "the model's vectors do not fit the store's any more; `hybrid-memory update` makes all anew"
+NOT_MIXED = (
+    "another model has the name of the one that made the store's embeddings; `hybrid-memory update` embeds all chunks by it"
+)
 
 
 def identity_of(embedder: "Embedder") -> dict[str, Any]:
@@ -33,20 +31,27 @@ def identity_of(embedder: "Embedder") -> dict[str, Any]:
     }
 
 
-def conflict(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:
-    """Why the embedder's vectors cannot be compared with the store's, in one line with the remedy; None if they can."""
+def conflict(theirs: "Mapping[str, object] | None", embedder: "Embedder", effect: str = "") -> str | None:
+    """Why the embedder's vectors cannot be compared with the store's, in one line with the remedy; None if they can.
+
+    `effect` is what comes of it, such as ": answering by keyword".
+    """
+    what = differing(theirs, embedder)
+    return what and f"the store's embeddings were made with {what}{effect}; `hybrid-memory update` embeds anew"
+
+
+def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:
+    """What the store's embeddings were made with, and not by this embedder: "model 'a', not 'b'"; None if nothing differs."""
     if theirs is None:
         return None
     ours, wanted_dims = identity_of(embedder), embedder.wanted_dims
-    if differing := [key for key in ours if ours[key] != theirs[key]]:
-        what = " and ".join(f"{key.replace('_', ' ')} {theirs[key]!r}, not {ours[key]!r}" for key in differing)
-    elif wanted_dims and wanted_dims != theirs["dims"]:
-        what = f"{theirs['dims']} dimensions, not {wanted_dims}"
-    else:
-        return None
-    return f"the store's embeddings were made with {what}: answering by keyword; `hybrid-memory ingest` embeds anew"
+    if unlike := [key for key in ours if ours[key] != theirs[key]]:
+        return " and ".join(f"{key.replace('_', ' ')} {theirs[key]!r}, not {ours[key]!r}" for key in unlike)
+    if wanted_dims and wanted_dims != theirs["dims"]:
+        return f"{theirs['dims']} dimensions, not {wanted_dims}"
+    return None
 
 
-def advice(identity: "Mapping[str, object] | None") -> str | None:
-    """A line that says what would make searches better; None if there is nothing to say."""
-    return BUILTIN_ADVICE if identity and identity["provider"] == "builtin" else None
+def name_of(identity: "Mapping[str, object]") -> str:
+    """What users call the model of an identity: "ollama nomic-embed-text"."""
+    return f"{identity['provider']} {identity['model']}".strip()

@@ -4,7 +4,7 @@ import json
 import os
 from typing import Any
 
-from ..errors import missing_package
+from ..environment import missing_package
 from .base import BaseEmbedder
 from .transport import LONG, STOP, Failure
 
@@ -44,7 +44,7 @@ class LocalEmbedder(BaseEmbedder):
             from fastembed import TextEmbedding
             from loguru import logger
         except ImportError as error:
-            raise Failure(STOP, missing_package("the provider local", "fastembed>=0.4")) from error
+            raise Failure(STOP, missing_package("the provider local", "local")) from error
         logger.disable("fastembed")  # every message that matters is an exception, too
         if folder := self.model if os.path.isdir(self.model) else None:
             _register(folder)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .identity import conflict
+
 if TYPE_CHECKING:
     from ..config import Settings
     from .protocol import Embedder
@@ -35,32 +37,49 @@ TABLE = {
 
 
 def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder | None":
-    """The embedder that the settings choose; None for the provider "none".
+    """The embedder that the settings choose for all texts from now on; None for the provider "none".
 
-    `identity` is the identity of the store's embeddings, or None if it has none. The provider "auto" keeps the provider of that
-    identity, and its model unless the settings name another one. If that provider is remote, "auto" gives None, because only a
-    user may choose a remote one. For a store without embeddings, "auto" takes Ollama if that answers and has the model, else the
-    built-in embedder.
+    `identity` is the identity of the store's embeddings, or None if it has none. The provider "auto" takes Ollama if that answers
+    and has the model, else the built-in embedder; but a store that has the embeddings of another one keeps that. If that is
+    remote, "auto" gives None, because only a user may choose a remote provider.
     """
-    provider, changes = settings["provider"], {}
-    if provider == "none":
+    name = settings["provider"]
+    if name == "none":
         return None
-    if provider == "auto" and identity:
-        provider = identity["provider"]
-        if provider not in TABLE or TABLE[provider].is_remote:
-            return None
-        if "model" not in settings.chosen:
-            changes = {"model": identity["model"], "dims": None}
-    if provider != "auto":
-        return _made(TABLE[provider], settings, changes)
-    ollama = _made(TABLE["ollama"], settings, changes)
-    return ollama if ollama.is_available() else _made(TABLE["builtin"], settings, changes)
+    if name != "auto":
+        return _made(TABLE[name], settings, {})
+    if identity and identity["provider"] != "builtin":
+        changes = {"model": identity["model"], "dims": None}
+        return _made(TABLE[identity["provider"]], settings, changes) if _is_allowed(settings, identity) else None
+    ollama = _made(TABLE["ollama"], settings, {})
+    return ollama if ollama.is_available() else _made(TABLE["builtin"], settings, {})
+
+
+def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
+    """The embedder that made the store's embeddings, whatever the settings choose for later; None if it may not be asked.
+
+    A query's text goes to a remote provider only if the settings name it.
+    """
+    if not _is_allowed(settings, identity):
+        return None
+    provider = TABLE[identity["provider"]]
+    if settings["provider"] == identity["provider"]:
+        chosen = _made(provider, settings, {})
+        if not conflict(identity, chosen):
+            return chosen
+    return _made(provider, settings, {key: identity[key] for key in ("model", "dims", "query_prompt", "document_prompt")})
+
+
+def _is_allowed(settings: "Settings", identity: Mapping[str, Any]) -> bool:
+    chosen, name = settings["provider"], identity["provider"]
+    return chosen != "none" and name in TABLE and (not TABLE[name].is_remote or chosen == name)
 
 
 def _made(provider: Provider, settings: "Settings", changes: Mapping[str, Any]) -> "Embedder":
-    values = {name: settings[name] for name in provider.options if settings[name] is not None}
+    values = {name: settings[name] for name in provider.options}
     values |= {name: value for name, value in changes.items() if name in provider.options}
-    if provider.url_key and settings[provider.url_key]:
+    if provider.url_key:
         values["base_url"] = settings[provider.url_key]
+    values = {name: value for name, value in values.items() if value is not None}
     made: Embedder = getattr(import_module(f"{__package__}.{provider.module}"), provider.embedder)(**values)
     return made

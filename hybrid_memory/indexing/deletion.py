@@ -27,7 +27,8 @@ def delete_document(storage: Storage, doc_id: str) -> Deleted:
     """Remove a document. Nothing happens if there is none of this id."""
     with storage.transaction():
         document = storage.documents.get(doc_id)
-        files = [source for source in storage.sources.all() if source.is_file]
+        path = document and document.path
+        files = [one for one in storage.sources.all(path=path) if path and one.is_file and one.has(doc_id, path)]
         return _delete(storage, [document] if document else [], files)
 
 
@@ -59,4 +60,5 @@ def _delete(storage: Storage, documents: Sequence[StoredDocument], forgotten: It
     chunks = storage.documents.remove(*(document.doc_id for document in documents))
     if documents:
         storage.documents.purge()
+        storage.embeddings.spare.drop_unused()
     return Deleted(len(documents), chunks, next(coming_back, None))

@@ -3,14 +3,16 @@
 These are plain classes, because defining a NamedTuple takes twenty times as long, and every search is a fresh process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datetime import date
 
+    from ..storage.document_rows import Neighbour
     from ..storage.filters import Filters
     from ..storage.rows import ChunkRow
+    from .packing import Budget
 
 MODES = ("hybrid", "keyword", "vector")
 
@@ -22,8 +24,9 @@ class Request:
     is an expression in FTS5's syntax, and keywords alone answer, because it is not a text to embed. `min_score` keeps back
     what scores less, `min_confidence` what is less sure. The scores of dated documents are halved by every `half_life_days` of
     age (None: the configured number; 0: never), counted from `today`. At most `per_doc` results are of one document.
-    `context` adds as many chunks before and after to the text of each result. With `explain` each result says what its score
-    is made of. Raises ValueError for a value that no search can have.
+    `context` adds as many chunks before and after to the text of each result. `budget` is how many characters all of them may
+    have. With either, results that stand side by side are joined, so that there may be fewer than `limit`. With `explain` each
+    result says what its score is made of. Raises ValueError for a value that no search can have.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class Request:
         context: int = 0,
         explain: bool = False,
         today: "date | None" = None,
+        budget: "Budget | None" = None,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
@@ -54,14 +58,19 @@ class Request:
         self.exact, self.fts_syntax, self.explain = exact, fts_syntax, explain
         self.min_score, self.min_confidence = min_score, min_confidence
         self.half_life_days, self.today = half_life_days, today
-        self.per_doc, self.context = per_doc, context
+        self.per_doc, self.context, self.budget = per_doc, context, budget
+
+
+def configured(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request that a config has."""
+    return {key: config[key] for key in ("limit", "min_score", "min_confidence")} | {"per_doc": config["per_doc"] or None}
 
 
 class Hit:
     """A chunk on its way from the legs to the answer. Each stage fills in or changes the fields that are its subject."""
 
     __slots__ = (
-        "also", "before_decay", "chunk_id", "confidence", "coverage", "decay", "doc_id", "document", "id",
+        "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id", "document", "id",
         "nearness", "neighbours", "others", "row", "scale", "score", "source", "terms", "text",
     )  # fmt: skip
 
@@ -84,6 +93,7 @@ class Hit:
         self.terms: Sequence[str] = ()  # words of the query that the chunk has
         # Results
         self.row: ChunkRow | None = None
+        self.chunks: Sequence[Neighbour] = ()  # itself and those around it, read if there is a context or a budget
         self.also: list[str] = []  # citations of the same text elsewhere
 
 
@@ -96,8 +106,10 @@ class Answer:
         warnings: list[str],
         timings: dict[str, float],
         nearest_miss: dict[str, Any] | None = None,
+        unanswered: str | None = None,
     ) -> None:
         self.results = results  # best first
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings = timings  # seconds, by part of the search
-        self.nearest_miss = nearest_miss  # the surest result, if `min_confidence` kept back all
+        self.nearest_miss = nearest_miss  # the surest result if `min_confidence` kept back all; the best if none fits a `budget`
+        self.unanswered = unanswered  # why the mode "vector" had no vector to search with; a warning, too

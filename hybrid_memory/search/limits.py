@@ -1,10 +1,12 @@
 """Which hits the user wants to see, and how many."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from .context import Context
 from .hit import Hit
+
+FIRST, SHARE = 10, 3  # results that people look at, and how many of them one document may have
 
 
 def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
@@ -21,6 +23,26 @@ def same_text_once(hits: Iterable[Hit], context: Context) -> list[Hit]:
         else:
             first[hit.text] = hit
     return list(first.values())
+
+
+def spread(hits: Iterable[Hit], context: Context) -> list[Hit]:
+    """At most SHARE hits of one document among the FIRST; its others come after these, unless there is nothing else.
+
+    With `per_doc` the user has said how many, and under a budget neighbours become one result: then scores alone decide, which
+    brings more evidence into as many characters.
+    """
+    ranked = list(hits)
+    if context.request.per_doc is not None or context.request.budget:
+        return ranked
+    first: list[Hit] = []
+    surplus: list[Hit] = []
+    of_document: Counter[str] = Counter()
+    for number, hit in enumerate(ranked):
+        if len(first) == FIRST:
+            return first + surplus + ranked[number:]
+        of_document[hit.doc_id] += 1
+        (first if of_document[hit.doc_id] <= SHARE else surplus).append(hit)
+    return first + surplus
 
 
 def confident_enough(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:

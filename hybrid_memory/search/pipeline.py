@@ -8,7 +8,8 @@ call to a server, also goes into SLOW_STAGES.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ..storage.rows import Scores
 from .age import aged
@@ -17,7 +18,7 @@ from .context import Context
 from .evidence import with_evidence
 from .hit import Answer, Hit, Request
 from .legs import Legs, estimated
-from .limits import confident_enough, limited, same_text_once, scoring_enough
+from .limits import confident_enough, limited, same_text_once, scoring_enough, spread
 from .merge import fused, order
 from .query_vector import query_vector
 from .results import load, result
@@ -51,6 +52,7 @@ STAGES: list[Stage] = [
     scoring_enough,
     aged,
     same_text_once,
+    spread,
     with_confidence,
     confident_enough,
     limited,
@@ -65,32 +67,53 @@ class Search:
         self._storage, self._settings, self._embedder = storage, settings, embedder
 
     def answer(self, query: "Query", request: Request) -> Answer:
-        """The best results. Raises EmbedderError in the mode "vector" if the query could not be embedded; in the mode "hybrid"
-        that is a warning, and keywords answer. Raises QueryError for an expression that is not valid.
+        """The best results. A query that could not be embedded is a warning: in the mode "hybrid" keywords answer, in the mode
+        "vector" there are no results. Raises QueryError for an expression that is not valid.
         """
+        while (answer := self._tried(query, request)) is None:
+            pass
+        return answer
+
+    def _tried(self, query: "Query", request: Request) -> Answer | None:
+        """The answer; None if the store has changed over to another model since the query was embedded."""
         started = time.perf_counter()
+        identity = self._storage.embeddings.identity()
         # First, because a slow server must not hold a snapshot of the database.
         vector, problem = query_vector(self._storage, self._settings, self._embedder, query, request.mode)
         timings = {"embedding": time.perf_counter() - started}
         with self._storage.snapshot(), self._selection(request, timings) as chosen:
+            if vector and self._storage.embeddings.identity() != identity:
+                return None
             index = self._storage.keyword(chosen)
             legs = self._legs(query, vector, request, index, chosen, timings)
             with _timed("merge", timings):
                 context = Context(query, request, self._half_life(request), legs, self._storage, index)
                 quick, slow = _split(STAGES)
                 hits = _through(quick, self._candidates(legs), context)
-                load(self._storage, hits, request.context)
+                is_packed = bool(request.context or request.budget)
+                load(self._storage, hits, request.context if is_packed else None)
                 missed = [] if hits else sorted(context.refused, key=lambda hit: -hit.confidence)[:1]
-                load(self._storage, missed, 0)
+                load(self._storage, missed)
         hits = _through(slow, hits, context)
-        results = [result(hit, legs, explain=request.explain) for hit in hits]
-        timings["total"] = time.perf_counter() - started
+        make = partial(result, legs=legs, explain=request.explain)
         warnings = [problem] if problem else []
+        if is_packed:
+            from .packing import packed
+
+            results = packed(hits, request, query, make)
+            if hits and not results:
+                missed = hits[:1]
+        else:
+            results = list(map(make, hits))
+        timings["total"] = time.perf_counter() - started
         if not missed:
-            return Answer(results, warnings, timings)
+            return Answer(results, warnings, timings, unanswered=problem if request.mode == "vector" and not vector else None)
         miss = result(missed[0], legs, explain=False)
-        least = f"nothing reaches confidence {request.min_confidence:g}"
-        warnings.append(f"{least}; the nearest is {miss['citation']} with {miss['confidence']:g}")
+        if hits:
+            warnings.append(f"the budget is too small for the best result, {miss['citation']}")
+        else:
+            least = f"nothing reaches confidence {request.min_confidence:g}"
+            warnings.append(f"{least}; the nearest is {miss['citation']} with {miss['confidence']:g}")
         return Answer(results, warnings, timings, miss)
 
     def _half_life(self, request: Request) -> float:
@@ -98,8 +121,8 @@ class Search:
         return configured if request.half_life_days is None else request.half_life_days
 
     @contextmanager
-    def _selection(self, request: Request, timings: dict[str, float]) -> Iterator[str | None]:
-        """The name of the selection that the filters leave, None without filters."""
+    def _selection(self, request: Request, timings: dict[str, float]) -> Iterator[Any]:
+        """The selection that the filters leave, None without filters."""
         if request.filters is None:
             yield None
             return
@@ -114,7 +137,7 @@ class Search:
         vector: list[float] | None,
         request: Request,
         index: "KeywordIndex",
-        chosen: str | None,
+        chosen: Any,
         timings: dict[str, float],
     ) -> Legs:
         """`vector` is None where keywords alone are to answer, [] where nothing can be near."""

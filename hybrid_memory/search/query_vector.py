@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..embedding.identity import MISFIT, conflict
-from ..errors import EmbedderError
+from ..config import PROVIDERS
+from ..embedding.identity import MISFIT, NOT_MIXED, conflict, name_of
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -23,8 +23,7 @@ def query_vector(
 ) -> tuple[list[float] | None, str | None]:
     """The vector, and what the user should be told if something is left out.
 
-    The vector is None where keywords alone are to answer, [] where the mode is "vector" and nothing can be near. Raises
-    EmbedderError in the mode "vector" if the model failed.
+    The vector is None where keywords alone are to answer, [] where the mode is "vector" and nothing can be near.
     """
     if mode == "keyword" or query.is_blank:
         return None, None
@@ -43,12 +42,10 @@ def _found(
         return [], None
     vector = _embedded(storage, settings, model, identity, query.text)
     if len(vector) == identity["dims"]:
-        return vector, _backlog(storage)
+        return vector, _backlog(storage) or _chosen_otherwise(settings, identity)
     problem = MISFIT if vector else model.problem
     if problem is None:  # the model works, and knows no word of this: nothing is near
         return [], None
-    if mode == "vector":
-        raise EmbedderError(problem)
     return [], problem
 
 
@@ -64,7 +61,19 @@ def _backlog(storage: "Storage") -> str | None:
     total = storage.chunks.count() if pending else 0
     if pending <= BACKLOG * total:
         return None
-    return f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone; `hybrid-memory ingest` makes them"
+    return f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone; `hybrid-memory update` makes them"
+
+
+def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
+    """What to tell the user where the settings choose another model than the one that answers."""
+    provider, model = settings["provider"], settings["model"]
+    of_store = identity["provider"], identity["model"]
+    if provider == "auto" or of_store[0] not in PROVIDERS:  # the latter is an embedder that a program has given
+        return None
+    if provider == of_store[0] and (provider == "builtin" or model is None or model.removesuffix(":latest") == of_store[1]):
+        return None
+    others = f"`hybrid-memory update` has made those of {provider} {model or ''}".rstrip()
+    return f"answering with the embeddings of {name_of(identity)} until {others}"
 
 
 def _why_none(
@@ -76,9 +85,16 @@ def _why_none(
         if not storage.embeddings.count_pending():
             return None  # nothing waits for an embedding
         once = " once Ollama is up (`ollama serve`)" if settings["provider"] == "ollama" else ""
-        return f"no chunk has an embedding yet: answering by keyword; `hybrid-memory ingest` makes them{once}"
+        return f"no chunk has an embedding yet{_instead(mode)}; `hybrid-memory update` makes them{once}"
     model = embedder()
     if model is None:
         name = identity["provider"]
-        return f"the store's embeddings are {name}'s: answering by keyword; name that provider with --provider {name}"
-    return conflict(identity, model)
+        return f"the store's embeddings are {name}'s{_instead(mode)}; name that provider with --provider {name}"
+    following = storage.embeddings.spare.next_identity()
+    if following and name_of(following) == name_of(identity) and following.get("fingerprint") != identity.get("fingerprint"):
+        return f"{NOT_MIXED}{_instead(mode)}"
+    return conflict(identity, model, _instead(mode))
+
+
+def _instead(mode: str) -> str:
+    return ": answering by keyword" if mode == "hybrid" else ""

@@ -10,19 +10,18 @@ if TYPE_CHECKING:
     from .hit import Hit
     from .legs import Legs
 
+LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
 
-def load(storage: "Storage", hits: "Sequence[Hit]", context: int) -> None:
-    """Read what the results will say of each hit, its text with `context` chunks on either side."""
+
+def load(storage: "Storage", hits: "Sequence[Hit]", context: int | None = None) -> None:
+    """Read what the results will say of each hit, and unless it is None the chunks of its text, `context` on either side."""
     rows = storage.chunks.rows([hit.id for hit in hits])
     places = storage.chunks.places([id for hit in hits for id in hit.others])
     for hit in hits:
         hit.row = rows[hit.id]
         hit.also = [citation(*places[id]) for id in hit.others]
-        if context:
-            from .surroundings import around
-
-            text, start, end = around(storage, hit.doc_id, hit.id, context)
-            hit.row = hit.row._replace(text=text, start_line=start, end_line=end)
+        if context is not None:
+            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, context)
 
 
 def result(hit: "Hit", legs: "Legs", *, explain: bool) -> dict[str, Any]:
@@ -49,6 +48,13 @@ def result(hit: "Hit", legs: "Legs", *, explain: bool) -> dict[str, Any]:
         "scores": {"keyword": _significant(legs.bm25, hit.id), "vector": _significant(legs.cosine, hit.id)},
     }
     return found | ({"explain": _rounded(legs.explanation(hit))} if explain else {})
+
+
+def lean(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What an agent needs of a result, since it pays for each character: LEAN, and `date` and `explain` where there are any."""
+    found = {key: result[key] for key in LEAN}
+    found["score"] = round(found["score"], 3)
+    return found | {key: result[key] for key in ("date", "explain") if result.get(key)}
 
 
 def _significant(scores: Mapping[int, float], id: int) -> float | None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 class Neighbour(NamedTuple):
     """A chunk among those around another one; `chunking` tells how its document was cut."""
 
+    id: int
     text: str
     start_line: int
     end_line: int

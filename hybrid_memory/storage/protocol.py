@@ -4,28 +4,33 @@ Nothing but this is used outside of an engine. Methods that write need an open `
 that read see one state of the store inside a `snapshot`. Raises StoreError for what is wrong with the file, disk or server.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
 from typing import Any, Protocol
 
 from ..documents.document import Prepared
 from ..text.query import Query
-from .document_rows import DocumentRow, Neighbour, Pending, SourceFile
+from .document_rows import DocumentRow, Neighbour, SourceFile
+from .embeddings import Embeddings, QueryCache
 from .filters import Filters
-from .rows import ChunkRow, Coverage, Identity, Ranked, Scores, Vectors
+from .rows import ChunkRow, Coverage, Ranked, Scores, Vectors
+from .salvage import Salvage
 from .source import Source, StoredDocument
 
 
 class GrowingDocument(Protocol):
     """A document that grows at its end: its first chunks stay as they are, only what comes after them is written.
 
-    First `spool`, outside of a transaction; then `write`, inside one; then `close`. Embeddings are not looked up: the new
-    chunks are pending.
+    First `spool`, outside of a transaction; then `write`, inside one; then `close`. New chunks get the spare embeddings of their
+    texts; the others are pending.
     """
 
     def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
         """Take the rows of all chunks of the document, and keep those that are new. Gives the number of all."""
+
+    def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
+        """The texts that were spooled, to be embedded, by content hash, so many at a time."""
 
     def write(self, row: Mapping[str, Any]) -> int | None:
         """Write what was spooled. Gives the number of new chunks; None if another process changed the document meanwhile."""
@@ -47,10 +52,12 @@ class Documents(Protocol):
         """The documents that came from this file or from below this folder."""
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        """Write a document with its chunks, in place of the one of the same id. Texts embedded before keep their embedding."""
+        """Write a document with its chunks, in place of the one of the same id. Texts embedded before keep their embedding;
+        those of texts that leave become spare ones.
+        """
 
-    def remove(self, *doc_ids: str) -> int:
-        """Remove documents. Gives the number of their chunks."""
+    def remove(self, *doc_ids: str, keep: bool = False) -> int:
+        """Remove documents. Gives the number of their chunks. `keep`: their embeddings become spare ones."""
 
     def purge(self) -> None:
         """Rewrite what still holds words of removed documents. Takes time in proportion to the store."""
@@ -74,61 +81,14 @@ class Sources(Protocol):
     def news(self, source: Source) -> Source | None:
         """What is to be remembered of an ingest of this source, with the patterns of earlier ingests; None if nothing is new."""
 
+    def sized(self, source: Source) -> Source:
+        """The source with the chunk sizes that an earlier ingest of it was given, if it has none."""
+
     def remember(self, source: Source) -> None:
         """Note how a source was ingested. Gives a folder its collection."""
 
     def forget(self, source: Source) -> None:
         """Forget a source."""
-
-
-class Leftovers(Protocol):
-    """Embeddings that left the store in this run, for texts that come back in the same run: swapped files, rotated logs."""
-
-    def collect(self) -> None:
-        """Begin to keep what leaves, inside a transaction."""
-
-    def wanted(self) -> list[tuple[int, bytes, bool]]:
-        """(chunks.id, embedding, whether the text was cut) of some chunks that lack an embedding that left."""
-
-    def close(self) -> None:
-        """Drop what was kept."""
-
-
-class Embeddings(Protocol):
-    """The embeddings of the chunks, which all have one identity."""
-
-    def identity(self) -> Identity | None:
-        """Who made the embeddings; None before the first."""
-
-    def set_identity(self, identity: Identity) -> None:
-        """Say who makes the embeddings from now on."""
-
-    def known(self, hashes: Iterable[bytes]) -> Vectors:
-        """The embeddings that the store has of these texts, by content hash."""
-
-    def pending(self, before: int, batch: int, *, tried: bool) -> list[Pending]:
-        """At most `batch` chunks without an embedding whose id is below `before`, the newest first.
-
-        `tried`: also chunks that were marked as unembeddable.
-        """
-
-    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        """Those of the batch that no other process has changed or embedded meanwhile."""
-
-    def count_pending(self) -> int:
-        """How many chunks wait for an embedding."""
-
-    def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
-        """Give chunks their embeddings: (chunks.id, embedding, whether the text was cut to fit the model)."""
-
-    def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
-        """Mark texts, by content hash, as ones that the model can never embed."""
-
-    def discard_all(self) -> None:
-        """Give up all embeddings, their identity and all marks."""
-
-    def leftovers(self) -> Leftovers:
-        """Keep the embeddings that leave the store in this run."""
 
 
 class KeywordIndex(Protocol):
@@ -150,15 +110,11 @@ class VectorIndex(Protocol):
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
         """The cosine of each of these chunks that has an embedding."""
 
+    def of(self, chunk_id: int) -> Sequence[float] | None:
+        """The embedding of a chunk."""
+
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
         """The cosines of a few chunks from all over the store."""
-
-
-class QueryCache(Protocol):
-    """The embeddings of earlier queries. Needs no transaction, and waits for no other writer."""
-
-    def vector(self, identity: Identity, query: str, embed: Callable[[str], list[float]]) -> list[float]:
-        """The embedding of a query: the one that is kept, else what `embed` gives, which is then kept if nobody else writes."""
 
 
 class Chunks(Protocol):
@@ -169,6 +125,9 @@ class Chunks(Protocol):
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         """Chunks with their documents, by id."""
+
+    def at(self, doc_id: str, start: int, end: int) -> list[int]:
+        """The ids of the document's chunks that have one of these lines, in the order of the document."""
 
     def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int]]:
         """Document id, first and last line of each chunk."""
@@ -201,6 +160,9 @@ class Catalog(Protocol):
     def document(self, doc_id: str) -> DocumentRow:
         """A document that exists."""
 
+    def entry(self, doc_id: str) -> dict[str, Any]:
+        """What `listing` gives of a document that exists."""
+
     def listing(self, filters: Filters | None, limit: int) -> tuple[int, list[dict[str, Any]]]:
         """How many documents fulfil the filters, and the first of them, newest date first. Raises ValueError for a bad date."""
 
@@ -209,6 +171,12 @@ class Catalog(Protocol):
 
     def source_files(self) -> list[SourceFile]:
         """The files of all documents that came from one."""
+
+    def outline(self, doc_id: str) -> dict[str, Any]:
+        """`metadata` of a document that exists, whether it `is_file`, and `passages`: place and headings of each chunk."""
+
+    def facets(self) -> dict[str, Any]:
+        """How many documents each collection, month and tag has, and the documents that were indexed last."""
 
     def counts(self) -> dict[str, int]:
         """The counts that `stats` gives, and the size of the store in bytes."""
@@ -235,8 +203,8 @@ class Checks(Protocol):
     def miscounted(self) -> list[str]:
         """The documents that have more or fewer chunks than they should have."""
 
-    def vectors(self) -> list[str]:
-        """What does not agree between embeddings and the vector index."""
+    def vectors(self, *, thorough: bool) -> list[str]:
+        """What does not agree between embeddings and the vector index. `thorough`: each embedding is read and compared."""
 
 
 class Storage(Protocol):
@@ -259,23 +227,26 @@ class Storage(Protocol):
     @property
     def checks(self) -> Checks: ...
 
-    def keyword(self, chosen: str | None = None) -> KeywordIndex:
+    def keyword(self, chosen: Any = None) -> KeywordIndex:
         """The keyword leg over the chunks of a selection, or all. To be used inside one `snapshot`."""
 
-    def vectors(self, chosen: str | None = None) -> VectorIndex:
+    def vectors(self, chosen: Any = None) -> VectorIndex:
         """The vector leg over the chunks of a selection, or all."""
 
     def query_cache(self, size: int) -> QueryCache:
         """The embeddings of the `size` queries used last."""
 
-    def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[str | None]:
-        """The chunks of the documents that fulfil the filters, under a name; None if all do. Raises ValueError for a bad date."""
+    def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[Any]:
+        """The chunks of the documents that fulfil the filters; None for none. Raises ValueError for a bad date."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """All or nothing is written. Waits for other writers, and raises StoreError if that takes too long."""
 
     def snapshot(self) -> AbstractContextManager[None]:
         """One state of the store for all that is read meanwhile, whoever writes. Waits for nobody."""
+
+    def state(self) -> int:
+        """A number that changes when another connection has changed the store."""
 
     def guarded(self, what: str = "cannot read") -> AbstractContextManager[None]:
         """Raises StoreError in place of the engine's own errors."""
@@ -288,6 +259,9 @@ class Storage(Protocol):
 
     def compact(self) -> None:
         """Give unused space back. Not inside a transaction."""
+
+    def salvage(self, path: str) -> Salvage:
+        """What can be read of the damaged store at a path, to be put into this one. Raises StoreError if that is nothing."""
 
     def close(self) -> None:
         """Close the store."""

@@ -1,7 +1,8 @@
 """A folder or file that was ingested, and how; and what the store remembers of the file of a document."""
 
 import os
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from ..documents.formats import format_of
 from ..errors import SourceError
@@ -29,11 +30,29 @@ class Source(NamedTuple):
     exclude: tuple[str, ...] = ()
     follow_symlinks: bool = False
     keep_missing: bool = False
+    chunk_size: int | None = None  # where the user named it for this source; else the settings say
+    chunk_overlap: int | None = None
+    own_id: str | None = None  # of the document of a single file, if it is not the file's name
+    metadata: tuple[tuple[str, str], ...] = ()  # of a single file: what wins over its front matter
+
+    def sizes(self, settings: Mapping[str, Any]) -> tuple[int, int]:
+        """How its texts are cut: chunk size and overlap, in characters."""
+        if self.chunk_size is None or self.chunk_overlap is None:
+            return settings["chunk_size"], settings["chunk_overlap"]
+        return self.chunk_size, self.chunk_overlap
 
     def doc_id(self, relative: str) -> str:
         """The id of the document whose file has this path relative to the folder."""
+        if self.own_id is not None:
+            return self.own_id
         name = storable_name(relative.replace(os.sep, "/"))
         return name if self.collection is None else f"{self.collection}/{name}"
+
+    def has(self, doc_id: str, path: str) -> bool:
+        """Whether the document that has this id, and came from this path, is one of this source."""
+        if not is_in(path, self.path) or (self.is_file and path != self.path):
+            return False
+        return doc_id == self.doc_id(os.path.basename(path) if self.is_file else path[len(os.path.join(self.path, "")) :])
 
     def command(self) -> str:
         """The command that ingests it again in the same way."""

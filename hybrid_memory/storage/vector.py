@@ -2,7 +2,8 @@
 
 import struct
 from collections.abc import Sequence
-from math import dist, hypot, inf
+from math import dist, frexp, fsum, hypot, inf, ldexp, sqrt
+from operator import mul
 
 FLOAT_BYTES = 4
 UNIT = 1e-7  # a length this near to 1 counts as 1: the difference may come from rounding to float32
@@ -36,8 +37,23 @@ def unit_cosine(a: UnitVector, b: UnitVector) -> float:
 
 
 def cosine_similarity(a: Sequence[float], b: Sequence[float]) -> float:
-    """[1, 0], [1, 1] -> 0.707; 0.0 if either vector is zero. Raises ValueError if they differ in length."""
+    """[1, 0], [1, 1] -> 0.707; 0.0 if either vector is zero. Raises ValueError if they differ in length.
+
+    Exactly 0 for orthogonal vectors, 1 for equal and -1 for opposite ones, which `unit_cosine` is only to some 1e-8.
+    """
     if len(a) != len(b):
         raise ValueError(f"no cosine between vectors of {len(a)} and {len(b)} dimensions")
-    unit_a, unit_b = unit(a), unit(b)
-    return unit_cosine(unit_a, unit_b) if unit_a and unit_b else 0.0
+    a, b = _scaled(a), _scaled(b)
+    if not a or not b:
+        return 0.0
+    lengths = sqrt(fsum(map(mul, a, a)) * fsum(map(mul, b, b)))
+    return max(-1.0, min(fsum(map(mul, a, b)) / lengths, 1.0))
+
+
+def _scaled(vector: Sequence[float]) -> list[float]:
+    """The vector times a power of two, which rounds nothing and keeps its square in range; [] for one without a direction."""
+    top = max(map(abs, vector), default=0.0)
+    if not 0 < top < inf or not hypot(*vector) > 0:
+        return []
+    shift = -frexp(top)[1]
+    return [ldexp(component, shift) for component in vector]

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from .. import __version__, config
 from ..search.hit import MODES
 from ..text.characters import storable_name
+from . import argument_types as types
 from .streams import output, tell
 
 EPILOG = """\
@@ -21,7 +22,7 @@ The answer is one JSON document on stdout. Everything else goes to stderr.
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
 
-MOST = 10**9  # a larger count means the same, and SQLite has no number above 2**63
+ALL = "read every transcript that has changed, even if little in it is new"
 
 SETTINGS = {  # option -> config key
     "db": "db_path",
@@ -57,8 +58,9 @@ class Parser(argparse.ArgumentParser):
             meant = get_close_matches(message.split()[2].partition("=")[0], flags, 1, cutoff=0.75)
             message += f"; did you mean {meant[0]}?" if meant else ""
             message += "; a query that begins with - is written --query=-x, or after --"
-        if message.startswith("argument --half-life"):
-            message += "; write --half-life=30, or put it after the query"
+        for flag, example in (("--half-life", 30), ("--open", 1)):
+            if message.startswith(f"argument {flag}"):
+                message += f"; write {flag}={example}, or put it after the query"
         tell(f"{message} (see {self.prog} --help)")
         sys.exit(2)
 
@@ -78,30 +80,28 @@ def build_parser() -> argparse.ArgumentParser:
         _add_global_options(sub, argparse.SUPPRESS)  # its defaults would replace the options that stand before the command
         return sub
 
-    store = command("store", "Put a text into the memory. It replaces the text with the same id.")
-    store.add_argument("--doc-id", type=_given, required=True, metavar="ID")
+    store = command("store", "Put a text or a file into the memory. It replaces the document with the same id.")
+    store.add_argument("--doc-id", type=types.given, required=True, metavar="ID")
     text = store.add_mutually_exclusive_group(required=True)
     text.add_argument("--text", metavar="TEXT")
-    text.add_argument("--file", metavar="PATH", help="read the text from a file; - is standard input")
-    store.add_argument("--metadata", nargs="+", action="extend", type=_key_value, default=[], metavar="KEY=VALUE")
+    text.add_argument("--file", metavar="PATH", help="a file, whose later changes are followed; - is standard input")
+    store.add_argument("--metadata", nargs="+", action="extend", type=types.key_value, default=[], metavar="KEY=VALUE")
 
     search = command("search", "Find the chunks that answer a query, best first.")
     search.add_argument("words", nargs="*", metavar="QUERY")
     search.add_argument("--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail")
-    search.add_argument("--limit", type=_positive, default=10, metavar="N", help="how many results (default: 10)")
+    search.add_argument("--limit", type=types.positive, metavar="N", help="how many results (default: 10)")
     search.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
-    search.add_argument("--context", type=_count, default=0, metavar="N", help="add N chunks before and N after each result")
-    search.add_argument("--per-doc", type=_positive, metavar="N", help="at most N results from one document")
+    search.add_argument("--context", type=types.count, default=0, metavar="N", help="add N chunks before and N after each result")
+    search.add_argument("--per-doc", type=types.count, metavar="N", help="at most N results from one document; 0: any number")
     _add_filters(search)
+    search.add_argument("--min-score", type=types.share, metavar="S", help="leave out results with a lower score (0 to 1)")
     search.add_argument(
-        "--min-score", type=_share, default=0.0, metavar="S", help="leave out results with a lower score (0 to 1)"
-    )
-    search.add_argument(
-        "--min-confidence", type=_share, default=0.0, metavar="C", help="leave out results with a lower confidence (0 to 1)"
+        "--min-confidence", type=types.share, metavar="C", help="leave out results with a lower confidence (0 to 1)"
     )
     search.add_argument(
         "--half-life",
-        type=_days,
+        type=types.days,
         nargs="?",
         const=30.0,
         metavar="DAYS",
@@ -112,25 +112,42 @@ def build_parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--fts-syntax", action="store_true", help="QUERY has the syntax of FTS5: prefix*, NEAR(a b, 5), a NOT b, heading: word"
     )
-    search.add_argument("--refresh", action="store_true", help="first read what has changed in the ingested folders")
+    refresh = argparse.BooleanOptionalAction
+    search.add_argument("--refresh", action=refresh, help="first read what has changed in the ingested folders")
     search.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
     search.add_argument("--json", action="store_const", dest="format", const="json", help="short for --format json")
+
+    search.add_argument(
+        "--budget", type=types.budget, metavar="N", help="print at most N characters; 1000t: tokens of 4 characters"
+    )
+    search.add_argument(
+        "--open", type=types.positive, nargs="?", const=1, metavar="N", help="open result N (default: 1) in $EDITOR"
+    )
+    search.add_argument("--full", action="store_true", help="print all that is known of each result as JSON")
 
     get = command("get", "Read an indexed document, or some of its lines, as its file is now.")
     get.add_argument(
         "target", metavar="TARGET", help="a citation (notes/a.md#L12-L30), the id of a document, the end of an id, or a path"
     )
-    get.add_argument("--max-lines", type=_positive, default=200, metavar="N", help="at most N lines (default: 200)")
-    get.add_argument("--max-chars", type=_positive, default=20_000, metavar="N", help="at most N characters (default: 20000)")
+    get.add_argument("--max-lines", type=types.positive, default=200, metavar="N", help="at most N lines (default: 200)")
+    get.add_argument(
+        "--max-chars", type=types.positive, default=20_000, metavar="N", help="at most N characters (default: 20000)"
+    )
     get.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+
+    why = command("why", "Tell whether a note is in the memory and current, else by which rule not. Exit status 1 if not.")
+    why.add_argument("note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id")
+    why.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
     listing = command("list", "List the documents, those with the newest date first.")
     _add_filters(listing)
-    listing.add_argument("--limit", type=_positive, default=100, metavar="N", help="how many documents (default: 100)")
+    listing.add_argument("--limit", type=types.positive, default=100, metavar="N", help="how many documents (default: 100)")
     listing.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
     ingest = command("ingest", "Make the memory a mirror of a folder of files.")
-    ingest.add_argument("--path", action="append", required=True, metavar="DIR", help="a folder or file; may be repeated")
+    ingest.add_argument(
+        "--path", action="append", default=[], metavar="DIR", help="a folder or file; may be repeated (default: as `update`)"
+    )
     ingest.add_argument(
         "--pattern", action="append", metavar="GLOB", help="names of the files to read; may be repeated (default: *.md)"
     )
@@ -144,9 +161,13 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="the beginning of all ids (default: the name of the folder; sessions for *.jsonl)",
     )
-    ingest.add_argument("--all", action="store_true", help="read every transcript that has changed, even if little in it is new")
+    ingest.add_argument("--all", action="store_true", help=ALL)
     ingest.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
     ingest.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
+
+    update = command("update", "Take in what has changed in everything that was ingested before, and embed what is pending.")
+    update.set_defaults(path=[])
+    update.add_argument("--all", action="store_true", help=ALL)
 
     watch = command("watch", "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped.")
     watch.add_argument(
@@ -170,7 +191,13 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = command(
         "doctor", "Check the memory, its files and the embedding server. Exit status 1 means that something should be repaired."
     )
+    doctor.add_argument(
+        "--thorough", action="store_true", help="also read the whole file: SQLite's and FTS5's own checks, every embedding"
+    )
     doctor.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+
+    rescued = command("rescue", "Write what can still be read of a damaged memory to a new file. The damaged one is not changed.")
+    rescued.add_argument("out", metavar="OUT", help="the new file")
 
     evaluation = command("eval", "Measure how well searches find the documents that your judgements name.")
     evaluation.add_argument(
@@ -182,13 +209,27 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="judgements, one per line: query, document, grade; or the four columns of TREC",
     )
-    evaluation.add_argument("--modes", type=_modes, metavar="MODES", default="keyword,vector,hybrid", help="default: %(default)s")
+    evaluation.add_argument(
+        "--modes", type=types.modes, metavar="MODES", default="keyword,vector,hybrid", help="default: %(default)s"
+    )
     evaluation.add_argument(
         "--misses", action="store_true", help="also show the queries that the last mode missed, and what it found"
     )
     evaluation.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
     command("mcp", "Serve the memory to an agent as MCP tools, over standard input and output.")
+    serve = command("serve", "Serve a page for people, an HTTP API for programs and MCP for agents, on this machine.")
+    serve.add_argument("--host", type=types.given, default="127.0.0.1", metavar="HOST", help="default: %(default)s")
+    serve.add_argument("--port", type=types.port, default=8377, metavar="PORT", help="0: any free one (default: %(default)s)")
+    serve.add_argument("--open", action="store_true", help="open the page in a browser")
+    serve.add_argument("--watch", action="store_true", help="keep the memory up to date while files change, as `watch` does")
+    serve.add_argument(
+        "--token",
+        nargs="?",
+        const="",
+        metavar="TOKEN",
+        help="answer only those who know this secret; without TOKEN, one is made and kept (default: on 127.0.0.1, answer all)",
+    )
     return parser
 
 
@@ -212,7 +253,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where",
         action="append",
-        type=_key_value,
+        type=types.key_value,
         default=[],
         metavar="KEY=VALUE",
         help="only documents with this metadata; may be repeated",
@@ -237,55 +278,4 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
     add("--overlap", type=int, metavar="N", help="how many characters a chunk repeats from the chunk before it")
     add("--keyword-weight", type=float, metavar="W", help="the share of BM25 in a hybrid score")
     add("--vector-weight", type=float, metavar="W", help="the share of the cosine in a hybrid score")
-    add("--quiet", action="store_true", help="show no warnings and no progress")
-
-
-def _given(text: str) -> str:
-    if not text:
-        raise argparse.ArgumentTypeError("it is empty")
-    return storable_name(text)
-
-
-def _count(text: str, least: int = 0) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{number} is less than {least}")
-    return min(number, MOST)
-
-
-def _positive(text: str) -> int:
-    return _count(text, 1)
-
-
-def _days(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 up")
-    return number
-
-
-def _share(text: str) -> float:
-    number = _days(text)
-    if number > 1:
-        raise argparse.ArgumentTypeError(f"{text} is more than 1")
-    return number
-
-
-def _modes(text: str) -> list[str]:
-    modes = text.split(",")
-    if unknown := [mode for mode in modes if mode not in MODES]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(MODES)}")
-    return modes
-
-
-def _key_value(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    return storable_name(key), storable_name(value)
+    add("--quiet", action="store_true", help="show no progress and no advice, only what goes wrong")

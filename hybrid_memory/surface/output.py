@@ -1,23 +1,27 @@
-"""Search results in formats other than JSON. To add a format, write a function and add a row to FORMATS."""
+"""The formats of search results, and what an answer costs in each. To add a format, write a function and add a row to FORMATS."""
 
 import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from io import StringIO
+from shlex import quote
 from typing import Any, TextIO
 
+from ..search.packing import Budget
+from ..search.results import lean
 from ..storage.stems import stems
 from ..text.highlight import Highlighter
 from ..text.query import Query
 from ..text.width import clipped, wrapped
-from .printable import harmless, json_text, printable
+from .passage import AFTER, BEFORE, shown
+from .printable import harmless, json_line, json_lines, printable
 from .terminal import Style
 
 _HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")  # the heading path of the result says the same
 _INDENT = " " * 7
 _NARROWEST, _WIDEST = 20, 113  # columns of a passage, however wide the terminal is
-_BEFORE, _AFTER = "\1", "\2"  # stand for the colour codes while lines are broken; `harmless` removes them from all texts
 
 Result = dict[str, Any]
 
@@ -29,12 +33,16 @@ def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
     highlighter = Highlighter(Query(query), bodies, stems)
     width = max(_NARROWEST, min(shutil.get_terminal_size().columns - len(_INDENT), _WIDEST))
     for result, body in zip(results, bodies, strict=True):
-        how = f"{result['source']}, confidence {result['confidence']:.2f}"
-        print(f"{result['score']:.3f}  {style.bold}{_place(result)}{style.off}  {style.dim}{how}{style.off}", file=stream)
+        place, lines = _place(result), f"lines {result['start_line']}-{result['end_line']}"
+        if result["path"]:
+            place = style.link(result["path"], place)
+        how = f"{lines}, {result['source']}, confidence {result['confidence']:.2f}"
+        print(f"{result['score']:.3f}  {style.bold}{place}{style.off}  {style.dim}{how}{style.off}", file=stream)
         if result["heading_path"]:
             print(f"{_INDENT}{style.dim}{clipped('# ' + harmless(result['heading_path']), width)}{style.off}", file=stream)
-        for line in wrapped(highlighter.snippet(body, _BEFORE, _AFTER, plain=harmless), width):
-            print(_INDENT + line.replace(_BEFORE, style.match or "[").replace(_AFTER, style.off or "]"), file=stream)
+        for line in shown(body, highlighter, width):
+            marked = line.replace(BEFORE, style.match or "[").replace(AFTER, style.off or "]")
+            print((_INDENT + marked).rstrip(), file=stream)
         for line in (line for note in _notes(result) for line in wrapped(harmless(note), width)):
             print(f"{_INDENT}{style.dim}{line}{style.off}", file=stream)
         print(file=stream)
@@ -57,25 +65,34 @@ def _leg(name: str, why: dict[str, Any]) -> str:
 
 
 def _place(result: Result) -> str:
-    """`path:lines`, which many terminals make clickable. The path is relative if that is shorter."""
+    """`path:line`, as editors and `get` take it, quoted for a shell. The path is relative if that is shorter."""
     path = result["path"] or result["doc_id"]
     with suppress(OSError, ValueError):  # the working directory may no longer exist, or be on another drive
         path = min(path, os.path.relpath(path), key=len) if result["path"] else path
-    return f"{harmless(path)}:{result['start_line']}-{result['end_line']}"
+    return quote(f"{harmless(path)}:{result['start_line']}")
+
+
+def json(results: Sequence[Result], query: str, stream: TextIO) -> None:
+    """A list, one result a line."""
+    print(json_lines(results), file=stream)
 
 
 def jsonl(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """One JSON object per line."""
     for result in results:
-        print(json_text(result), file=stream)
+        print(json_line(result), file=stream)
 
 
 def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """The texts as markdown quotes, each under its citation. This is for a prompt of a language model."""
+    """The texts as markdown quotes, each under its citation. This is for a prompt of a language model, so it is short.
+
+    Headings are named where the passage does not show its own, and the date where it is not in the citation.
+    """
     for result in results:
-        under = f" ({harmless(result['heading_path'])})" if result["heading_path"] else ""
+        under = "" if result["heading"] in result["text"] else f" ({harmless(result['heading_path'])})"
+        when = f", {result['date']}" if result["date"] and result["date"] not in result["citation"] else ""
         quoted = "\n".join(f"> {line}".rstrip() for line in printable(result["text"]).split("\n"))
-        print(f"**{harmless(result['citation'])}**{under}, score {result['score']:.3f}\n\n{quoted}\n", file=stream)
+        print(f"**{harmless(result['citation'])}**{under}{when}, confidence {result['confidence']:.2f}\n{quoted}\n", file=stream)
 
 
 def paths(results: Sequence[Result], query: str, stream: TextIO) -> None:
@@ -89,7 +106,41 @@ def paths(results: Sequence[Result], query: str, stream: TextIO) -> None:
 
 FORMATS: dict[str, Callable[[Sequence[Result], str, TextIO], None]] = {
     "text": text,
+    "json": json,
     "jsonl": jsonl,
     "md": markdown,
     "paths": paths,
 }
+
+
+def show(
+    results: Sequence[Result], query: str, form: str, stream: TextIO, *, full: bool = False, opened: int | None = None
+) -> None:
+    """Print the results; in JSON and without `full`, the lean ones. Then the result numbered `opened` is opened in the editor."""
+    is_lean = form in ("json", "jsonl") and not full
+    FORMATS[form](list(map(lean, results)) if is_lean else results, query, stream)
+    if opened:
+        from .editor import open_result
+
+        stream.flush()
+        open_result(results, opened)
+
+
+def budget(characters: int, form: str, query: str, *, is_terminal: bool = False, full: bool = False) -> Budget:
+    """A budget for everything that is printed in this form."""
+
+    def printed(results: Sequence[Result]) -> int:
+        paper = _Paper(is_terminal)
+        show(results, query, form, paper, full=full)
+        return len(paper.getvalue())
+
+    nothing = printed([])
+    return Budget(characters, lambda result: printed([result]) - nothing, nothing)
+
+
+class _Paper(StringIO):
+    """A stream to measure what is printed."""
+
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__()
+        self.isatty = lambda: is_terminal  # type: ignore[method-assign]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -25,3 +26,14 @@ def harmless(text: str) -> str:
 def json_text(value: Any, indent: int | None = None) -> str:
     r"""JSON with escapes such as \u009b for what a terminal would obey. To a program it means the same."""
     return json.dumps(value, indent=indent, ensure_ascii=False).translate(_ESCAPES)
+
+
+def json_line(value: Any) -> str:
+    """`json_text` with no space between the parts."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def json_lines(values: Iterable[Any]) -> str:
+    """A JSON list with each value on a line of its own: short, and still to be read with eyes and line by line."""
+    lines = ",\n".join(map(json_line, values))
+    return f"[\n{lines}\n]" if lines else "[]"

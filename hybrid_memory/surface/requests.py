@@ -3,13 +3,16 @@
 If something can go wrong without stopping the work, the answer has `warnings`, a list of lines.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..store import HybridStore
 
 if TYPE_CHECKING:
+    from ..config import Settings
     from ..indexing.deletion import Deleted
+    from ..progress import Progress
     from ..search.hit import Request
     from ..storage.filters import Filters
 
@@ -41,6 +44,27 @@ def get(store: HybridStore, target: str, *, max_lines: int = 200, max_chars: int
     return read(store, target, max_lines=max_lines, max_chars=max_chars)
 
 
+def document(store: HybridStore, doc_id: str, lines: str | None, *, max_lines: int, max_chars: int) -> Answer:
+    """The document with exactly this id, with its metadata and passages; see `outlined` in views/get.py."""
+    from ..views.get import outlined
+
+    return outlined(store, doc_id, lines, max_lines=max_lines, max_chars=max_chars)
+
+
+def similar(store: HybridStore, doc_id: str, lines: str | None, *, limit: int) -> Answer:
+    """Passages of other documents that are like one of this document; see views/similar.py."""
+    from ..views.similar import passages
+
+    return passages(store, doc_id, lines, limit=limit)
+
+
+def why(store: HybridStore, note: str) -> Answer:
+    """Whether a note is in the store, and what keeps it out; see views/why.py."""
+    from ..views.why import explain
+
+    return explain(store, note)
+
+
 def list_documents(store: HybridStore, *, filters: "Filters | None" = None, limit: int = 100) -> Answer:
     """The documents that pass the filters; see views/listing.py."""
     from ..views.listing import documents
@@ -54,6 +78,14 @@ def store_text(store: HybridStore, doc_id: str, text: str, metadata: Mapping[str
     return {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
 
 
+def store_file(store: HybridStore, doc_id: str, path: str, metadata: Mapping[str, str]) -> Answer:
+    """Put a file into the store, which from then on follows its changes. The answer is that of `store_text`."""
+    from ..sync.stored import store_file as put
+
+    chunks, warnings = put(store, doc_id, path, metadata)
+    return {"doc_id": doc_id, "chunks": chunks, "warnings": warnings}
+
+
 def delete_document(store: HybridStore, doc_id: str) -> Answer:
     """Remove a document. `chunks_deleted` is 0 if there was no such document."""
     from ..indexing import deletion
@@ -62,6 +94,19 @@ def delete_document(store: HybridStore, doc_id: str) -> Answer:
     deleted = deletion.delete_document(store.storage, storable(doc_id))
     missing = None if deleted.documents else f"there is no document {doc_id!r}; nothing was deleted"
     return {"doc_id": doc_id, "chunks_deleted": deleted.chunks, "warnings": _told(deleted.warning, missing)}
+
+
+def delete_text(store: HybridStore, doc_id: str) -> Answer:
+    """Remove a stored text. Raises QueryError if there is no such document, SourceError for one that came from a file."""
+    from ..errors import QueryError, SourceError
+    from ..text.characters import storable
+
+    document = store.storage.documents.get(storable(doc_id))
+    if document is None:
+        raise QueryError(f"there is no document {doc_id!r}; `hybrid-memory list` names all documents")
+    if document.path:
+        raise SourceError(f"{doc_id!r} is the document of {document.path}, not a stored text; it goes when its file is deleted")
+    return delete_document(store, doc_id)
 
 
 def delete_collection(store: HybridStore, collection: str) -> Answer:
@@ -81,9 +126,49 @@ def delete_path(store: HybridStore, path: str) -> Answer:
     return _deleted("path", real_path(path), deletion.delete_path(store.storage, path), known)
 
 
+def reindex(store: HybridStore, *, embeddings: bool, progress: "Callable[[Progress], None]") -> Answer:
+    """Build the indexes anew; with `embeddings`, these too, and then `status` says whether all of them were made.
+
+    Raises ConfigError if there is no model to make them.
+    """
+    from ..errors import ConfigError
+    from ..progress import counted
+
+    answer: Answer = {"status": "ok", "warnings": []}
+    if embeddings:
+        if store.embedder is None:
+            raise ConfigError("there is no model that could embed; name one with --provider")
+        try:
+            embedded = store.embed(lambda total: counted("embeddings", total, progress), anew=True)
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt("interrupted; the old embeddings answer, and `hybrid-memory update` goes on") from error
+        pending = store.storage.embeddings.count_pending()
+        status = "ok" if embedded.fits and not pending else "incomplete"
+        answer = {"status": status, "embedded": embedded.chunks, "pending": pending, "warnings": embedded.problems}
+    return answer | {"chunks": store.reindex()}
+
+
+def rescue(settings: "Settings", out: str, on_wait: Callable[[str], None], progress: "Callable[[Progress], None]") -> Answer:
+    """Write what can be read of the damaged store that the settings name to a new file; see sync/rescue.py."""
+    from shlex import quote
+
+    from ..sync.rescue import rescue
+
+    path = os.path.abspath(settings["db_path"])
+    answer, warnings = rescue(path, out, settings, on_wait=on_wait, progress=progress)
+    remove = f"rm -f {quote(path + '-wal')} {quote(path + '-shm')}"
+    return answer | {"warnings": [*warnings, f"to put it in place: `{remove} && mv {quote(answer['path'])} {quote(path)}`"]}
+
+
 def status(store: HybridStore) -> Answer:
     """The answer of the command `stats`."""
     return store.stats()
+
+
+def overview(store: HybridStore) -> Answer:
+    """`status`, and how many documents each collection, month and tag has."""
+    with store.storage.snapshot():
+        return {"status": status(store)} | store.storage.catalog.facets()
 
 
 def _deleted(key: str, name: str, deleted: "Deleted", known: list[str]) -> Answer:

@@ -38,10 +38,11 @@ def output() -> Iterator[TextIO]:
             raise HybridMemoryError(f"cannot write to standard output: {error.strerror or error}") from error
 
 
-def tell(message: str) -> None:
-    """Print a line on standard error."""
+def tell(*messages: str) -> None:
+    """Print each message as a line on standard error."""
     try:
-        print("hybrid-memory:", harmless(message).strip(), file=sys.stderr, flush=True)
+        for message in messages:
+            print("hybrid-memory:", harmless(message).strip(), file=sys.stderr, flush=True)
     except OSError:  # there is nobody to tell
         _discard(sys.stderr)
 

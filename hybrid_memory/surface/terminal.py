@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -15,13 +15,45 @@ if TYPE_CHECKING:
     from ..views.doctor import Finding
     from ..views.evaluation import Evaluation
 
+LINKING_TERMS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "wezterm", "contour")
+LINKING_PROGRAMS = ("iTerm.app", "vscode", "WezTerm", "ghostty", "zed")
+
 
 class Style:
     """ANSI codes. They are empty if the stream is not a terminal, and if NO_COLOR is set (https://no-color.org)."""
 
     def __init__(self, stream: TextIO) -> None:
-        on = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        is_able = stream.isatty() and os.environ.get("TERM") != "dumb"
+        on = is_able and not os.environ.get("NO_COLOR")
+        self._has_links = is_able and _knows_links(os.environ)
         self.bold, self.dim, self.match, self.off = ("\033[1m", "\033[2m", "\033[1;33m", "\033[0m") if on else ("",) * 4
+
+    def link(self, path: str, text: str) -> str:
+        """The text as a link to a file (OSC 8), where the terminal knows such links.
+
+        Every byte of the path but letters, digits and a few signs is escaped, so no name can end the link or begin another code.
+        """
+        if not self._has_links:
+            return text
+        from urllib.parse import quote
+
+        url = f"file://{quote(os.uname().nodename)}{quote(os.fsencode(path))}"
+        return f"\033]8;;{url}\033\\{text}\033]8;;\033\\"
+
+
+def _knows_links(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal is one that is known to show links. FORCE_HYPERLINK=1 or 0 says it for any other."""
+    if forced := environ.get("FORCE_HYPERLINK"):
+        return forced != "0"
+    if environ.get("TERM", "").startswith(("screen", "tmux")):  # they may pass nothing on to the terminal behind them
+        return False
+    vte = environ.get("VTE_VERSION", "")
+    return (
+        environ.get("TERM", "") in LINKING_TERMS
+        or environ.get("TERM_PROGRAM", "") in LINKING_PROGRAMS
+        or "WT_SESSION" in environ
+        or (vte.isdecimal() and int(vte) >= 5000)
+    )
 
 
 def show_evaluation(evaluation: "Evaluation", stream: TextIO) -> None:
@@ -43,6 +75,24 @@ def show_findings(findings: Sequence["Finding"], stream: TextIO) -> None:
     """A line for each finding of the doctor."""
     for finding in findings:
         print("ok     " if finding.ok else "PROBLEM", f"{finding.check}: {harmless(finding.text)}", file=stream)
+
+
+def show_reason(answer: dict[str, Any], stream: TextIO) -> None:
+    """What `why` answers, as one line."""
+    name = answer["doc_id"] if answer["in_memory"] else answer["path"]
+    if answer["in_memory"]:
+        facts = (
+            [f"{answer['chunks']:,} chunks", f"{answer['pending']:,} pending"]
+            if answer["pending"]
+            else [f"{answer['chunks']:,} chunks"]
+        )
+        facts += [f"dated {answer['date']}"] if answer["date"] else []
+        facts += [f"read {answer['indexed_at']}", f"from {answer['source'] or answer['path'] or '`store`'}"]
+        told = f"in{' and current' if answer['current'] else ', but not current'}: {', '.join(facts)}"
+    else:
+        told = f"not in: {answer['rule']}"
+    rest = [part for part in (answer["reason"], answer["way_out"]) if part]
+    print(harmless("; ".join([f"{name}: {told}", *rest])), file=stream)
 
 
 def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:

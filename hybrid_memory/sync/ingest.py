@@ -1,20 +1,21 @@
 """Make the store the mirror of folders: what is new or changed goes in, what vanished goes out, all else is left alone."""
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 from shlex import quote
 
-from ..documents.document import Prepared
+from ..documents.document import Prepared, chunking
 from ..documents.formats import format_of
-from ..indexing.embedding import embed_pending
+from ..documents.walk import Found
+from ..errors import SourceError
 from ..progress import Progress, counted
 from ..storage.source import Source
 from ..store import HybridStore
-from .plan import Listing, Rules, is_due, listed
+from .overlap import settled
+from .plan import Listing, Rules, is_due, is_recut, left_out, listed
 from .reading import Reader, Unchanged
+from .recut import Recut
 from .report import Report
-from .selection import selected
-from .walk import Found
+from .selection import remembered, selected
 from .writing import Writer
 
 
@@ -23,7 +24,8 @@ class Ingest:
 
     `patterns` match file names, `exclude` names or paths below the folder. With `incremental`, files whose time and size are
     as they were are not read again, unless other chunk settings make them due (`rechunk`). Documents of files that are gone
-    are removed, unless `keep_missing`. Files that grow are read once enough is new in them, or always with `everything`.
+    are removed, unless `keep_missing`. Files that grow are read once enough is new in them, or always with `everything`. `sizes`,
+    chunk size and overlap, also hold for later ingests of these paths; without them, those of an earlier ingest or the settings.
     `progress` is called after each file and each batch of embeddings.
     """
 
@@ -38,12 +40,13 @@ class Ingest:
         everything: bool = False,
         follow_symlinks: bool = False,
         keep_missing: bool = False,
+        sizes: tuple[int, int] | None = None,
         progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
         self.report = Report()
         self._store, self._progress = store, progress
-        self._like = Source("", None, False, tuple(patterns), tuple(exclude), follow_symlinks, keep_missing)
-        self._rules = Rules(incremental, everything, store.chunking if rechunk else None)
+        self._like = Source("", None, False, tuple(patterns), tuple(exclude), follow_symlinks, keep_missing, *(sizes or ()))
+        self._rules, self._rechunk = Rules(incremental, everything), rechunk
         self._reached: dict[str, Progress] = {}  # by stage
 
     def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
@@ -51,32 +54,55 @@ class Ingest:
 
         Raises SourceError, before anything is written, if that leaves none, or for a collection that another folder has.
         """
-        for listing in self.mirror(selected(paths, self._like, collection, self._store.storage.sources, self.report)):
-            if not (listing.found or listing.walk.unread or listing.ours()):
-                self.report.warning(listing.source.path, f"no file here matches {_either(listing.source)}")
+        listings = self.mirror(selected(paths, self._like, collection, self._store.storage.sources, self.report))
+        self._tell_of_others(listings)
+        for listing in listings:
+            if not (listing.found or listing.others or listing.walk.unread or listing.ours()):
+                self.report.warning(listing.source.path, f"no file here matches {_either(listing.source)}", "nothing matches")
+        self._embed()
+        return self.report
+
+    def update(self) -> Report:
+        """Ingest everything that was ingested before, each folder or file as it was.
+
+        What is gone is an error in the report, and the others go on. Raises SourceError if there is nothing to do it for.
+        """
+        storage = self._store.storage
+        if not (storage.sources.all() or storage.chunks.count()):
+            raise SourceError("nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to take in")
+        self._tell_of_others(self.mirror(remembered(storage.sources, self.report)))
         self._embed()
         return self.report
 
     def mirror(self, sources: Iterable[Source]) -> list[Listing]:
         """Everything but the embeddings."""
-        with closing(Writer(self._store.storage, self.report)) as writer:
-            listings = [listed(source, self._store.storage.documents, self.report) for source in sources]
-            total, done = sum(len(listing.found) for listing in listings), 0
-            for listing in listings:
-                self._take_in(listing, writer, done, total)
-                done += len(listing.found)
-            for listing in listings:  # last, because what moved from one source to another has its embeddings in the first
-                self._remove_vanished(listing, writer)
-            writer.bring_back()
+        writer = Writer(self._store.storage, self.report)
+        storage = self._store.storage
+        listings = [listed(storage.sources.sized(source), storage.documents, self.report) for source in sources]
+        listings = settled(listings, storage)
+        total, done = sum(len(listing.found) for listing in listings), 0
+        for listing in listings:
+            self._take_in(listing, writer, done, total)
+            done += len(listing.found)
+        for listing in listings:  # last, because what moved from one source to another has its embeddings in the first
+            self._remove_vanished(listing, writer)
+        if self.report.files or self.report.removed:
+            writer.settle(self._store.config["old_embeddings_mb"], self._store.config["old_embeddings_days"])
+        self.report.leave_out(left_out(listings))
         return listings
 
     def _take_in(self, listing: Listing, writer: Writer, before: int, total: int) -> None:
         """Read and write what is due."""
-        reader = Reader(self._store, listing.source, self._rules, self.report)
+        rules = self._rules
+        if self._rechunk:
+            rules = rules._replace(chunking=chunking(*listing.source.sizes(self._store.config)))
+        reader = Reader(self._store, listing.source, rules, self.report)
+        recut = Recut(self._store, writer, self.report)
         try:
             for number, file in enumerate(listing.found, before + 1):
-                self._take_in_file(listing, file, reader, writer)
+                self._take_in_file(listing, file, reader, writer, recut)
                 if number == before + len(listing.found):
+                    recut.flush(listing.source)
                     writer.flush(listing.source)
                 self._tell(Progress("files", number, total, self.report.chunks))
         except KeyboardInterrupt:
@@ -84,45 +110,52 @@ class Ingest:
             raise
         writer.remember(listing.source)
 
-    def _take_in_file(self, listing: Listing, file: Found, reader: Reader, writer: Writer) -> None:
+    def _take_in_file(self, listing: Listing, file: Found, reader: Reader, writer: Writer, recut: Recut) -> None:
         source = listing.source
         doc_id = source.doc_id(file.relative)
         known = listing.known.get(doc_id)
         if (known is None or known.path != file.path) and writer.is_taken(doc_id, file.path):
             return
-        if not is_due(file, known, self._rules, self.report, source.follow_symlinks):
+        if not is_due(file, known, reader.rules, self.report, source.follow_symlinks):
             return
         found: Prepared | Unchanged | None
         if format_of(file.path).grows:
-            found = reader.growing(doc_id, file, known, lambda document, row: writer.grown(source, document, row, file.path))
+            found = reader.growing(
+                doc_id, file, known, recut.spooled, lambda document, row: writer.grown(source, document, row, file.path)
+            )
         else:
             found = reader.whole(doc_id, file, known)
-        if found:
+        if isinstance(found, Prepared) and known and is_recut(known, found.row["content_hash"], found.row["chunking"]):
+            recut.add(source, found)
+        elif found:
             writer.add(source, found)
 
     def _remove_vanished(self, listing: Listing, writer: Writer) -> None:
         """Remove the documents of files that the walk did not find."""
-        source, ours = listing.source, listing.ours()
-        if source.is_file:
-            return
-        if not listing.found:
-            if ours:
+        source = listing.source
+        if not (source.is_file or listing.found or listing.others):
+            if ours := listing.ours():
                 drop = f"`hybrid-memory delete --path {quote(source.path)}` takes them out"
                 kept = f"the {len(ours)} documents from here were kept; {drop}"
-                self.report.error(source.path, f"no file here matches {_either(source)} any more; {kept}")
-            return
-        gone = listing.vanished()
-        if gone and not source.keep_missing:
+                self.report.error(source.path, f"no file here matches {_either(source)} any more; {kept}", "nothing matches")
+        elif gone := listing.leaving():
             writer.remove(gone)
 
+    def _tell_of_others(self, listings: Iterable[Listing]) -> None:
+        for listing in listings:
+            for source, count in listing.others:
+                of = source.path + (f" (collection {source.collection})" if source.collection else "")
+                self.report.warning(listing.source.path, f"{count} files are in the memory already, as documents of {of}")
+
     def _embed(self) -> None:
-        embeddings = self._store.storage.embeddings
-        pending = embeddings.count_pending()
-        on_batch = counted("embeddings", pending, self._tell, self.report.chunks)
-        if pending:
-            on_batch(0)
-        self.report.embedded_by(embed_pending(self._store.storage, self._store.embedder, on_batch))
-        self.report.pending = embeddings.count_pending()
+        def on_total(total: int) -> Callable[[int], None]:
+            on_batch = counted("embeddings", total, self._tell, self.report.chunks)
+            if total:
+                on_batch(0)
+            return on_batch
+
+        self.report.embedded_by(self._store.embed(on_total))
+        self.report.pending = self._store.storage.embeddings.count_pending()
 
     def _tell(self, progress: Progress) -> None:
         self._reached[progress.stage] = progress

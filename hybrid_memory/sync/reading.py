@@ -4,14 +4,14 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ..documents.document import Document, Prepared, assemble, chunk_row, document_row
+from ..documents.document import Document, Prepared, assemble, chunk_row, chunking, document_row
 from ..documents.formats import Reading, format_of
+from ..documents.walk import Found
 from ..storage.protocol import GrowingDocument
 from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
-from .plan import Rules
+from .plan import Rules, is_recut
 from .report import Report
-from .walk import Found
 
 
 class Unchanged(NamedTuple):
@@ -26,8 +26,9 @@ class Reader:
     """Reads the files of one source. What cannot be read is in the report."""
 
     def __init__(self, store: HybridStore, source: Source, rules: Rules, report: Report) -> None:
-        self._store, self._source, self._rules, self._report = store, source, rules, report
-        self._sizes = store.config["chunk_size"], store.config["chunk_overlap"]
+        self._store, self._source, self.rules, self._report = store, source, rules, report
+        self._sizes = source.sizes(store.config)
+        self._chunking = chunking(*self._sizes)
 
     def whole(self, doc_id: str, file: Found, known: StoredDocument | None) -> Prepared | Unchanged | None:
         """A file that fits into memory, as a document."""
@@ -35,7 +36,7 @@ class Reader:
             if self._is_unchanged(known, reading):
                 return Unchanged(doc_id, reading.mtime, reading.size)
             document = self._document(doc_id, file, reading)
-            prepared = assemble(document, reading.chunks(*self._sizes), reading.date(doc_id), self._store.chunking)
+            prepared = assemble(document, reading.chunks(*self._sizes), reading.date(doc_id), self._chunking)
             self._tell_warnings(file, reading)
             return prepared
         return None
@@ -45,24 +46,31 @@ class Reader:
         doc_id: str,
         file: Found,
         known: StoredDocument | None,
+        is_ready: Callable[[GrowingDocument], bool],
         write: Callable[[GrowingDocument, dict[str, Any]], None],
     ) -> Unchanged | None:
-        """A file that may be larger than memory: `write` is called with what is new, and with the document's row."""
+        """A file that may be larger than memory: `write` is called with what is new, and with the document's row.
+
+        Of a file that is as it was, and is only to be cut anew, nothing is written unless `is_ready`.
+        """
         growing = self._store.storage.documents.growing
         with self._report.reading(file.path), closing(self._open(file)) as reading, closing(growing(doc_id)) as document:
             count = document.spool(chunk_row(doc_id, chunk) for chunk in reading.chunks(*self._sizes))
             self._tell_warnings(file, reading)
             if self._is_unchanged(known, reading):
                 return Unchanged(doc_id, reading.mtime, reading.size)
-            row = document_row(self._document(doc_id, file, reading), reading.date(doc_id), self._store.chunking, count)
+            if known and is_recut(known, reading.digest, self._chunking) and not is_ready(document):
+                return None
+            row = document_row(self._document(doc_id, file, reading), reading.date(doc_id), self._chunking, count)
             write(document, row)
         return None
 
     def _open(self, file: Found) -> Reading:
-        return format_of(file.path).open(file.path, self._store.config["max_file_bytes"], self._source.follow_symlinks)
+        source, most = self._source, self._store.config["max_file_bytes"]
+        return format_of(file.path).open(file.path, most, source.follow_symlinks, dict(source.metadata))
 
     def _is_unchanged(self, known: StoredDocument | None, reading: Reading) -> bool:
-        return known is not None and self._rules.is_current(known) and known.content_hash == reading.digest
+        return known is not None and self.rules.is_current(known) and known.content_hash == reading.digest
 
     def _document(self, doc_id: str, file: Found, reading: Reading) -> Document:
         of_file = file.path, reading.mtime, reading.size, reading.digest
@@ -70,4 +78,4 @@ class Reader:
 
     def _tell_warnings(self, file: Found, reading: Reading) -> None:
         for warning in reading.warnings:
-            self._report.warning(file.path, warning)
+            self._report.warning(file.path, *warning)

@@ -1,16 +1,13 @@
 """Take in what changed since the last ingest, for a search that is about to begin: in little time, and without failing."""
 
-from collections.abc import Collection, Iterator
-from shlex import quote
+from collections.abc import Collection
 
-from ..embedding.identity import conflict
 from ..errors import SourceError, StoreError
 from ..indexing.embedding import embed_pending
-from ..storage.source import Source
 from ..store import HybridStore
 from .ingest import Ingest
 from .report import Report
-from .selection import resolve
+from .selection import remembered
 
 SHOWN = 3  # problems that are told one by one
 LOCK_TIMEOUT = 1.0  # seconds that a search waits for another writer
@@ -27,40 +24,27 @@ def refresh(store: HybridStore, *, embed_seconds: float = 2.0, paths: Collection
     with store.storage.waiting(LOCK_TIMEOUT):
         try:
             with store.storage.guarded():
-                job.mirror(_existing(store, paths, report))
-                if report.files and embed_seconds > 0 and model_fits(store):
-                    report.embedded_by(embed_pending(store.storage, store.embedder, seconds=embed_seconds))
+                job.mirror(remembered(store.storage.sources, report, paths))
+                if embed_seconds > 0:
+                    _embed(store, report, embed_seconds)
                 report.pending = store.storage.embeddings.count_pending()
         except (StoreError, SourceError) as error:
-            report.warning(store.path, f"changes since the last ingest are not in: {error}")
+            report.warning(store.path, f"changes since the last ingest are not in: {error}", "database")
     report.warnings, report.errors = report.errors + report.warnings, []
     return report
 
 
-def model_fits(store: HybridStore) -> bool:
-    """Whether the embedder may add to the store's embeddings; another model would make the store discard those it has."""
-    return store.embedder is not None and not conflict(store.storage.embeddings.identity(), store.embedder)
+def _embed(store: HybridStore, report: Report, seconds: float) -> None:
+    """Embed what is new, and go on with a change of model. Only an ingest begins one that the settings ask for."""
+    if store.storage.embeddings.spare.next_identity() or (report.files and store.moves_up):
+        report.embedded_by(store.embed(seconds=seconds))
+    elif report.files and (embedder := store.fitting_embedder):
+        report.embedded_by(embed_pending(store.storage, embedder, seconds=seconds))
 
 
 def problems(report: Report) -> list[str]:
     """The warnings of a refresh as lines: the first few, and how many more there are."""
     lines = report.problem_lines()
     if len(lines) > SHOWN:
-        lines[SHOWN:] = [f"and {len(lines) - SHOWN} more; an ingest with --incremental names all"]
+        lines[SHOWN:] = [f"and {len(lines) - SHOWN} more; `hybrid-memory update` names all"]
     return lines
-
-
-def _existing(store: HybridStore, paths: Collection[str], report: Report) -> Iterator[Source]:
-    for source in store.storage.sources.all():
-        if paths and source.path not in paths:
-            continue
-        try:
-            resolve(source.path)
-        except SourceError as error:
-            way_out = f"`hybrid-memory delete --path {quote(source.path)}`"
-            report.warning(source.path, f"{error}; if it is gone for good: {way_out}")
-            continue
-        if source.patterns is None:
-            report.warning(source.path, f"an older version did not note its patterns; once `{source.command()}`")
-            continue
-        yield source

@@ -1,11 +1,16 @@
 """What an ingest did."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from ..documents.files import BadFileError
+from ..documents.wanted import LINK
 from ..indexing.embedding import Embedded
+
+UNCHANGED = "unchanged"
+LITTLE_NEW = "little new"  # in a transcript that goes on
 
 
 class Report:
@@ -13,16 +18,26 @@ class Report:
 
     def __init__(self) -> None:
         self.files = self.chunks = 0  # written
-        self.skipped = 0  # files that are as they were
+        self.skipped = 0  # files that are as they were, and symbolic links
+        self.skipped_by: Counter[str] = Counter()  # the same by reason, and what the rules of wanted.py leave out
         self.removed = 0  # documents whose file is gone
         self.embedded = self.pending = 0  # chunks
-        self.errors: list[dict[str, str]] = []  # {"path", "reason"}
+        self.errors: list[dict[str, str]] = []  # {"path", "reason", "kind"}
         self.warnings: list[dict[str, str]] = []
         self.embedding_problems: list[str] = []
+        self.notes: list[str] = []  # what was done besides
 
     def as_dict(self) -> dict[str, Any]:
-        """What `ingest` prints."""
-        return {key: value for key, value in vars(self).items() if key != "embedding_problems"}
+        """What `ingest` prints. A warning about the embeddings is of no file, so its path is None."""
+        counts = {key: value for key, value in vars(self).items() if key not in ("embedding_problems", "notes")}
+        warnings: list[dict[str, Any]] = [*self.warnings]
+        warnings += [{"path": None, "reason": reason, "kind": "model"} for reason in self.embedding_problems]
+        return counts | {"warnings": warnings, "errors_by": _by_kind(self.errors), "warnings_by": _by_kind(warnings)}
+
+    def left_out(self) -> list[str]:
+        """What the rules left out, in a line; nothing if that is nothing."""
+        counts = [f"{count:,} {rule}" for rule, count in self.skipped_by.items() if rule not in (UNCHANGED, LITTLE_NEW)]
+        return [f"left out by rule: {', '.join(counts)}; `hybrid-memory doctor` names them"] if counts else []
 
     def summary(self) -> list[str]:
         """What was done, in a line; nothing if nothing was."""
@@ -33,18 +48,39 @@ class Report:
 
     def problem_lines(self) -> list[str]:
         """The warnings about files, a line each."""
-        return [f"{problem['path']}: {problem['reason']}" for problem in self.warnings]
+        return _lines(self.warnings)
+
+    def error_lines(self) -> list[str]:
+        """The errors, a line each."""
+        return _lines(self.errors)
+
+    def warning_lines(self) -> list[str]:
+        """All warnings, a line each."""
+        return self.problem_lines() + self.embedding_problems
 
     def embedded_by(self, embedded: Embedded) -> None:
         """Note what embedding did."""
         self.embedded = embedded.chunks
         self.embedding_problems += embedded.problems
+        self.notes += embedded.notes
 
-    def error(self, path: str, reason: str) -> None:
-        self.errors.append({"path": path, "reason": reason})
+    def skip(self, reason: str) -> None:
+        """Count a file that is not read."""
+        self.skipped += 1
+        self.skipped_by[reason] += 1
 
-    def warning(self, path: str, reason: str) -> None:
-        self.warnings.append({"path": path, "reason": reason})
+    def leave_out(self, by_rule: Counter[str]) -> None:
+        """Count what the rules leave out. Of that, only symbolic links have always counted as skipped."""
+        self.skipped += by_rule[LINK]
+        self.skipped_by += by_rule
+
+    def error(self, path: str, reason: str, kind: str = "source") -> None:
+        """Note a file or folder that is not in. Programs read the `kind`, a word such as "size"; people read the `reason`."""
+        self.errors.append({"path": path, "reason": reason, "kind": kind})
+
+    def warning(self, path: str, reason: str, kind: str = "source") -> None:
+        """Note what else the user should know about a file or folder."""
+        self.warnings.append({"path": path, "reason": reason, "kind": kind})
 
     @contextmanager
     def reading(self, path: str) -> Iterator[None]:
@@ -52,6 +88,16 @@ class Report:
         try:
             yield
         except FileNotFoundError:
-            self.warning(path, "vanished before it was read")
-        except (OSError, BadFileError) as error:
-            self.error(path, getattr(error, "strerror", None) or str(error))
+            self.warning(path, "vanished before it was read", "vanished")
+        except BadFileError as error:
+            self.error(path, str(error), error.kind)
+        except OSError as error:
+            self.error(path, error.strerror or str(error), "unreadable")
+
+
+def _lines(problems: list[dict[str, str]]) -> list[str]:
+    return [f"{problem['path']}: {problem['reason']}" for problem in problems]
+
+
+def _by_kind(problems: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    return dict(Counter(problem["kind"] for problem in problems))

@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from shlex import quote
 
 from ..documents.formats import format_of
 from ..errors import SourceError
@@ -26,9 +27,12 @@ def selected(paths: Sequence[str], like: Source, collection: str | None, known: 
         except SourceError as error:
             if len(paths) == 1:
                 raise
-            report.error(path, str(error))
+            report.error(path, str(error), "gone")
             continue
         for source in found:
+            if source.is_file:  # it may have been stored under an id of its own
+                stored = next(iter(known.all(source.collection or "", source.path)), source)
+                source = source._replace(own_id=stored.own_id, metadata=stored.metadata)
             sources[source] = None
             if not source.is_file and owners.setdefault(source.collection, source.path) != source.path:
                 raise SourceError(
@@ -39,6 +43,26 @@ def selected(paths: Sequence[str], like: Source, collection: str | None, known: 
     if not sources:
         raise SourceError("; ".join(error["reason"] for error in report.errors))
     return list(sources)
+
+
+def remembered(known: Sources, report: Report, paths: Collection[str] = ()) -> Iterator[Source]:
+    """Everything that was ingested before (or what was ingested of these paths), as it was.
+
+    What is gone is an error in the report, and what nobody noted the patterns of a warning, each with the way out.
+    """
+    for source in known.all():
+        if paths and source.path not in paths:
+            continue
+        try:
+            resolve(source.path)
+        except SourceError as error:
+            way_out = f"`hybrid-memory delete --path {quote(source.path)}`"
+            report.error(source.path, f"{error}; if it is gone for good: {way_out}", "gone")
+            continue
+        if source.patterns is None:
+            report.warning(source.path, f"an older version did not note its patterns; once `{source.command()}`")
+            continue
+        yield source
 
 
 def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]:

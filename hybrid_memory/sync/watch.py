@@ -7,15 +7,20 @@ sessions that have become quiet, chunks that wait for a server, folders that com
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from ..errors import SourceError, StoreError, missing_package
-from ..indexing.embedding import embed_pending
+from ..environment import missing_package
+from ..errors import SourceError, StoreError
 from ..storage.source import Source, real_path
 from ..store import HybridStore
-from .refresh import model_fits, refresh
+from .refresh import refresh
 from .report import Report
 
+if TYPE_CHECKING:
+    from threading import Event
+
 DEBOUNCE = 1500  # milliseconds without a further change until a change is taken in
+DEBOUNCE_STOPPED = 400  # where somebody may stop it: only then does it look whether that has happened
 LONGEST = 10_000  # milliseconds for which changes may put that off
 LOOK = 2000  # milliseconds between two looks for changes that come without an event
 ROUND = 60.0  # seconds between two rounds without any event
@@ -28,13 +33,15 @@ class Watch:
     Raises SourceError for a path that was never ingested, or if the package watchfiles is missing.
     """
 
-    def __init__(self, store: HybridStore, paths: Sequence[str], on_report: Callable[[Report], None]) -> None:
+    def __init__(
+        self, store: HybridStore, paths: Sequence[str], on_report: Callable[[Report], None], stop: "Event | None" = None
+    ) -> None:
         try:
             import watchfiles
         except ImportError as error:
-            raise SourceError(missing_package("`hybrid-memory watch`", "watchfiles>=0.21")) from error
+            raise SourceError(missing_package("`hybrid-memory watch`", "watch")) from error
         self._watch, self._usual = watchfiles.watch, watchfiles.DefaultFilter()
-        self._store, self._on_report = store, on_report
+        self._store, self._on_report, self._stop = store, on_report, stop
         self._only = {real_path(path) for path in paths}
         ingested = {source.path for source in self._sources()}
         if unknown := self._only - ingested:
@@ -47,8 +54,8 @@ class Watch:
         return sorted({source.path for source in self._sources()})
 
     def run(self) -> None:
-        """Until a KeyboardInterrupt."""
-        while True:
+        """Until a KeyboardInterrupt, or until `stop` is set."""
+        while not (self._stop and self._stop.is_set()):
             folders = self._folders()
             due = True  # for what happened while nobody watched
             seen, last = self._files(), 0.0
@@ -67,9 +74,10 @@ class Watch:
                 *folders,
                 watch_filter=lambda change, path: self._usual(change, path) and not path.startswith(self._store.path),
                 debounce=LONGEST,
-                step=DEBOUNCE,
+                step=DEBOUNCE_STOPPED if self._stop else DEBOUNCE,
                 rust_timeout=LOOK,
                 yield_on_timeout=True,
+                stop_event=self._stop,
             )
             yield "before"
             for number, changed in enumerate(changes):
@@ -83,11 +91,12 @@ class Watch:
         """Refresh the store. Gives False if the database could not be written, so that it is tried again."""
         report = refresh(self._store, embed_seconds=0.0, paths=self._only)
         try:
-            if report.pending and model_fits(self._store):
-                report.embedded_by(embed_pending(self._store.storage, self._store.embedder, seconds=EMBED_SECONDS))
-                report.pending -= report.embedded
+            embeddings = self._store.storage.embeddings
+            if report.pending or embeddings.spare.next_identity():
+                report.embedded_by(self._store.embed(seconds=EMBED_SECONDS))
+                report.pending = embeddings.count_pending()
         except StoreError as error:
-            report.warning(self._store.path, str(error))
+            report.warning(self._store.path, str(error), "database")
         self._on_report(report)
         return all(warning["path"] != self._store.path for warning in report.warnings)
 

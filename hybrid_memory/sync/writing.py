@@ -8,24 +8,23 @@ from ..documents.document import Prepared
 from ..storage.protocol import GrowingDocument, Storage
 from ..storage.source import Source
 from .reading import Unchanged
-from .report import Report
+from .report import UNCHANGED, Report
 
 GROUP = 64  # documents written in one transaction, so that another writer waits for milliseconds only
 
 
 class Writer:
-    """Writes documents, and keeps the embeddings that leave meanwhile for texts that come back; `close` drops them."""
+    """Writes documents."""
 
     def __init__(self, storage: Storage, report: Report) -> None:
         self._storage, self._report = storage, report
-        self._leftovers = storage.embeddings.leftovers()
         self._documents: list[Prepared] = []  # read, and not yet written
         self._unchanged: list[Unchanged] = []
 
     def add(self, source: Source, found: Prepared | Unchanged) -> None:
         """Write a document of the source, or the new time of its file, at the latest with the next `flush`."""
         if isinstance(found, Unchanged):
-            self._report.skipped += 1
+            self._report.skip(UNCHANGED)
             self._unchanged.append(found)
         else:
             self._documents.append(found)
@@ -50,20 +49,17 @@ class Writer:
     def remove(self, doc_ids: Sequence[str]) -> None:
         """Remove documents whose file is gone."""
         with self._storage.transaction():
-            self._leftovers.collect()
-            self._storage.documents.remove(*doc_ids)
+            self._storage.documents.remove(*doc_ids, keep=True)
             self._storage.documents.purge()
         self._report.removed += len(doc_ids)
 
-    def bring_back(self) -> None:
-        """Give texts that came back the embeddings that left."""
-        while self._leftovers.wanted():
+    def settle(self, megabytes: float, days: float) -> None:
+        """Give texts that came back the embeddings that left, and drop those that nobody has asked for so long."""
+        embeddings = self._storage.embeddings
+        if identity := embeddings.identity():
             with self._storage.transaction():
-                self._storage.embeddings.put(self._leftovers.wanted())
-
-    def close(self) -> None:
-        """Drop the embeddings that left."""
-        self._leftovers.close()
+                embeddings.restore()
+                embeddings.spare.trim(identity, megabytes, days)
 
     def is_taken(self, doc_id: str, path: str) -> bool:
         """Whether a document that did not come from `path` has this id; that is an error in the report."""
@@ -74,13 +70,12 @@ class Writer:
             told = f"of {owner.path}; give this one another with --collection NAME"
         else:
             told = f"that was put in by `store`; `hybrid-memory delete --doc-id {quote(doc_id)}` makes room for the file"
-        self._report.error(path, f"its id {doc_id!r} is that of the document {told}")
+        self._report.error(path, f"its id {doc_id!r} is that of the document {told}", "id taken")
         return True
 
     def _write(self, source: Source, put: Callable[[], None]) -> None:
         """`put` in a transaction, with everything that goes with it."""
         with self._storage.transaction():
-            self._leftovers.collect()
             self._storage.sources.check_claim(source)
             if news := self._storage.sources.news(source):
                 self._storage.sources.remember(news)
@@ -100,7 +95,7 @@ class Writer:
             return
         written = document.write(row)
         if written is None:
-            self._report.warning(path, "another process took it in meanwhile")
+            self._report.warning(path, "another process took it in meanwhile", "changing")
             return
         self._report.files += 1
         self._report.chunks += written

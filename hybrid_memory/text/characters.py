@@ -6,6 +6,7 @@ import unicodedata
 # Thai and Lao, Burmese, Khmer, kana, Chinese: scripts that put no spaces between words. For use inside [...].
 UNSPACED = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
+_NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
 _ZERO_WIDTH_JOINER = "\u200d"
 # These patterns are compiled when they are first needed, because many searches do not need them.
 _EXTENDS = (  # belongs to the character before it although it is not a mark in unicodedata: joiners, vowels, skin tones, jamo
@@ -30,6 +31,15 @@ def storable_name(name: str) -> str:
 def with_plain_newlines(text: str) -> str:
     """The text without a byte order mark, and with a line feed at the end of every line. The number of lines stays the same."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def with_plain_space(text: str) -> str:
+    """The text with plain newlines and spaces, none at the end of a line, and one blank line where there were several.
+
+    The beginnings of lines stay, as the indentation of code is part of it.
+    """
+    lines = with_plain_newlines(text).translate(_NO_BREAK_SPACES).split("\n")
+    return re.sub("\n{3,}", "\n\n", "\n".join(map(str.rstrip, lines)))
 
 
 def begins_grapheme(text: str, at: int) -> bool:

@@ -26,7 +26,9 @@ _ASSIGNED = re.compile(
       (?P<sign> [:=]{{1,2}}>? | \| | <t?d[td]?> | ,?["']?\s{{0,20}}["']?value["']?\s?[:=])
       (?:\s{{0,20}}+ (?:\*\*|__|{_MARKUP}|@?(?=["']))){{0,3}} \s{{0,20}}+
     | (?P<option>[ ]{{1,3}})                                   # --name value
-    )""",
+    )
+    (?! --[a-z] | [a-z_-]{{0,16}} (?P=name) [:=][\w-] | (?P=name) [ :=])  # of token=token=..., only the last one is judged
+    """,
     re.VERBOSE | re.ASCII,
 )
 

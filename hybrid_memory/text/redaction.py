@@ -23,7 +23,7 @@ class Rule(NamedTuple):
     name: str
     hints: tuple[str, ...]  # in lower case; a text that has none of them is not searched
     pattern: str  # ignores case; what its group `secret` matches is replaced
-    after: str = ""  # a pattern of the command that has to stand before the match on the same line
+    after: str = ""  # a pattern of the command that has to stand before the match on the same line, or before \\ at line ends
 
 
 # Parts of the patterns. $TOKEN, ${TOKEN}, <your key>, {key}, %s, [redacted], *** and your-key are not secrets.
@@ -45,7 +45,26 @@ RULES = [
             ))""",
     ),
     Rule("private key of PuTTY", ("private-lines",), rf"Private-Lines:[ ]\d+(?P<secret>{BASE64_LINES})"),
-    Rule("bot of Telegram", (":aa",), r"(?<![\w-])(?P<secret>[0-9]{8,10}:AA[\w-]{33})(?![\w-])"),
+    Rule(
+        "bot of Telegram",
+        (":",),
+        r"(?P<secret>[0-9](?:(?<![\w-].)|(?<=\bbot.))[0-9]{5,11}:"
+        r"(?-i:(?=[\w-]{0,45}[0-9])(?=[\w-]{0,45}[a-z])(?=[\w-]{0,45}[A-Z]))[\w-]{33,46})(?![\w-])",
+    ),
+    Rule(
+        "key of Azure",
+        ("accountkey=", "sharedaccesskey="),
+        r"(?:account|sharedaccess)key="
+        + NOT_PLACEHOLDER
+        + r"(?P<secret>(?:(?=[a-z/]{0,200}[0-9+=])|(?=[a-z/]{40}))[\w/+=%]{6,})",
+    ),
+    Rule("account of Twilio", ("ac",), r"(?P<secret>(?-i:\bAC[0-9a-f]{32}[\s\"',:;]{1,6}[0-9a-f]{32}))(?!\w)"),
+    Rule(
+        "token in a sentence",
+        ("token ", "key ", "secret "),
+        r"\b(?:auth|access|api|secret|refresh|signing)[ _-]?(?:token|key|secret)[ ]{1,3}(?:(?:is|was)[ ]{1,3})?[\"'`]?"
+        r"(?P<secret>(?=[a-f]{0,20}[0-9])[0-9a-f]{32,128})(?!\w)",
+    ),
     Rule("application of Azure", ("q~",), r"(?<![\w.~-])(?P<secret>[\w.~-]{3}[0-9]Q~[\w.~-]{31,34})(?![\w.~-])"),
     Rule(
         "hash of a password",
@@ -57,7 +76,7 @@ RULES = [
         ("://",),
         r"""://[^\s/:@"']{0,200}:(?![0-9]{1,5}/)"""
         + NOT_PLACEHOLDER
-        + r"""(?P<secret>[^\s/@"']{1,200}+|[^\s@"'()<>\[\]]{1,200}+)@(?=[\w\[$%{])""",
+        + r"""(?P<secret>[^\s/@"']{1,200}+|(?:[^\s@"'()<>\[\]:]|:(?!//)){1,200}+)@(?=[\w\[$%{])""",
     ),
     Rule("key in a URL", ("://",), r"://(?P<secret>(?=[\w-]{0,40}[0-9])[\w-]{20,200})@(?!sha[0-9])"),
     Rule(
@@ -111,7 +130,7 @@ RULES = [
     Rule(
         "option of curl",
         ("curl", "wget"),
-        r"""\s(?:-u|--(?:proxy-)?user)[ =]?["']?[^\s:"']{1,100}:""" + ARGUMENT,
+        r"""[\s"'](?:-[a-z]{0,6}u|--(?:proxy-)?user)(?:["'],)?[ =]?["']?[^\s:"']{1,100}["']?:["']?""" + ARGUMENT,
         after="curl|wget",
     ),
     Rule(
@@ -151,7 +170,7 @@ def _found(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
     """Start and end of each secret."""
     for found in _compiled(rule.pattern).finditer(text):
         before = text[max(found.start() - LONGEST_COMMAND, 0) : found.start() + 1]
-        if not rule.after or _compiled(rf"\b(?:{rule.after})\b").search(before.rpartition("\n")[2]):
+        if not rule.after or _compiled(rf"\b(?:{rule.after})\b").search(before.replace("\\\n", "  ").rpartition("\n")[2]):
             yield found.span("secret")
 
 

@@ -7,18 +7,22 @@ import os
 import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..documents.formats import format_of
-from ..embedding.identity import conflict, identity_of
+from ..documents.document import chunking
+from ..embedding.identity import differing, identity_of
 from ..errors import StoreError
 from ..storage.source import Source, is_in
+from .missing import NEW, REASONS, is_up_to_date, missing
 
 if TYPE_CHECKING:
-    from ..storage.document_rows import SourceFile
     from ..store import HybridStore
 
-RESTORE = "restore a copy, or remove the file and ingest again"
+RESCUE = "`hybrid-memory rescue OUT`"
+RESTORE = f"restore a copy, or {RESCUE} writes what can still be read to a new file"
+REINDEX = "`hybrid-memory reindex` repairs it"
+PASSING = {NEW, "changing"}  # what the next ingest takes in
 SHOWN = 3  # problems of one check that are shown; the others are only counted
 
 
@@ -30,16 +34,34 @@ class Finding(NamedTuple):
     text: str
 
 
-def examine(store: "HybridStore") -> list[Finding]:
-    """Run every check. This asks the embedding server whether it is available, but embeds nothing."""
+def examine(store: "HybridStore", *, thorough: bool = False) -> list[Finding]:
+    """Run every check, and with `thorough` also those that read the whole file.
+
+    This asks the embedding server whether it is available, but embeds nothing. An index is built again from the rest of the
+    file, so the file itself is checked before that is advised.
+    """
     findings: list[Finding] = []
-    for name, check in CHECKS.items():
+    for name, check in (THOROUGH if thorough else CHECKS).items():
         try:
             with store.storage.guarded():
                 findings += check(store)
         except StoreError as error:
-            findings.append(Finding(name, False, f"cannot be read: {error}; {RESTORE}"))
+            way_out = "" if RESCUE in str(error) else f"; {RESTORE}"
+            findings.append(Finding(name, False, f"cannot be read: {error}{way_out}"))
+    if any(REINDEX in finding.text for finding in findings) and _is_damaged(store, findings):
+        findings = [finding._replace(text=finding.text.replace(REINDEX, RESTORE)) for finding in findings]
     return findings
+
+
+def _is_damaged(store: "HybridStore", findings: Iterable[Finding]) -> bool:
+    """Whether more than an index is damaged."""
+    if any(RESTORE in finding.text or RESCUE in finding.text for finding in findings):
+        return True
+    try:
+        with store.storage.guarded():
+            return bool(store.storage.checks.integrity())
+    except StoreError:
+        return True
 
 
 def _engine(store: "HybridStore") -> list[Finding]:
@@ -47,36 +69,41 @@ def _engine(store: "HybridStore") -> list[Finding]:
     return [Finding("sqlite", not way_out, f"{name}; {way_out}" if way_out else name)]
 
 
-def _integrity(store: "HybridStore") -> list[Finding]:
-    return _findings("integrity", "the database is intact", store.storage.checks.integrity(), RESTORE)
+def _unread(store: "HybridStore") -> list[Finding]:
+    return [Finding("integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file")]
 
 
-def _keyword_index(store: "HybridStore") -> list[Finding]:
-    ok, text = store.storage.checks.keyword_index()
-    return [Finding("keyword index", ok, text if ok else f"{text}; `hybrid-memory reindex` builds it again")]
+def _integrity(store: "HybridStore") -> Iterator[Finding]:
+    checks = store.storage.checks
+    yield from _findings("integrity", "the database is intact", checks.integrity(), RESTORE)
+    ok, text = checks.keyword_index()
+    yield Finding("keyword index", ok, text if ok else f"{text}; {REINDEX}")
 
 
-def _tables(store: "HybridStore") -> Iterator[Finding]:
+def _tables(store: "HybridStore", *, thorough: bool = False) -> Iterator[Finding]:
     checks = store.storage.checks
     with store.storage.snapshot():
         missing, extra = checks.keyword_index_differences()
         indexes = [f"{missing} chunks are not in the keyword index"] if missing else []
         indexes += [f"{extra} rows of the keyword index have no chunk"] if extra else []
-        yield from _findings("indexed", "every chunk is in the keyword index", indexes, "`hybrid-memory reindex` repairs it")
+        yield from _findings("indexed", "every chunk is in the keyword index", indexes, REINDEX)
         documents = [f"the chunks of {doc_id!r} have no document" for doc_id in checks.without_document()]
         documents += [f"{doc_id!r} has more or fewer chunks than it should have" for doc_id in checks.miscounted()]
         way_out = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
         yield from _findings("documents", "documents and chunks agree", documents, way_out)
-        vectors = checks.vectors()
-        yield from _findings("vector index", "it agrees with the embeddings", vectors, "`hybrid-memory reindex` repairs it")
+        vectors = checks.vectors(thorough=thorough)
+        agrees = "it agrees with the embeddings" if thorough else "it has a place for every embedding"
+        yield from _findings("vector index", agrees, vectors, REINDEX)
 
 
 def _embedder(store: "HybridStore") -> list[Finding]:
     embedder = store.embedder
     if embedder is None:
         return [Finding("embedder", True, 'the provider is "none": searches use keywords only')]
-    if problem := conflict(store.storage.embeddings.identity(), embedder):
-        return [Finding("embedder", False, problem)]
+    if difference := differing(store.storage.embeddings.identity(), embedder):
+        return [
+            Finding("embedder", False, f"the store's embeddings were made with {difference}; `hybrid-memory update` changes that")
+        ]
     identity = identity_of(embedder)
     name = f"{identity['provider']} {identity['model']}"
     if not embedder.is_available():
@@ -88,9 +115,12 @@ def _embeddings(store: "HybridStore") -> Iterator[Finding]:
     counts = store.stats()
     embedded = f"{counts['embedded_count']} of {counts['chunk_count']} chunks have an embedding"
     if counts["pending_count"] and store.embedder:
-        yield Finding("embeddings", False, f"{embedded}; `hybrid-memory ingest --path DIR --incremental` embeds the others")
+        yield Finding("embeddings", False, f"{embedded}; `hybrid-memory update` embeds the others")
     else:
         yield Finding("embeddings", True, embedded)
+    if building := counts["building"]:
+        state = f"{building['model']} has embedded {building['done']} of {building['of']} chunks, and then answers"
+        yield Finding("change of model", False, f"{state}; `hybrid-memory update` goes on")
     if counts["unembeddable_count"]:
         unknown = f"{counts['unembeddable_count']} chunks are in a language that the model does not know"
         yield Finding("language", True, f"{unknown}; they are found by keyword")
@@ -111,7 +141,7 @@ def _sources(store: "HybridStore") -> Iterator[Finding]:
         except OSError:
             gone.setdefault(source, []).append(file.doc_id)
             continue
-        if file.chunking != store.chunking or not _is_up_to_date(file, status):
+        if file.chunking != chunking(*source.sizes(store.config)) or not is_up_to_date(file.path, file.mtime, file.size, status):
             changed.setdefault(source, []).append(file.doc_id)
     for source, ids in changed.items():
         again = f"`{source.command()}` reads them again"
@@ -119,15 +149,33 @@ def _sources(store: "HybridStore") -> Iterator[Finding]:
     for source, ids in gone.items():
         way_out = source.command() if os.path.isdir(source.path) else f"hybrid-memory delete --path {shlex.quote(source.path)}"
         yield Finding("sources", False, f"{len(ids)} documents of {source.path} no longer have a file; `{way_out}` removes them")
-    if not (changed or gone):
-        yield Finding("sources", True, "no file has changed since it was read")
+    new: dict[Source, list[str]] = {}
+    by_rule: dict[str, list[str]] = {}
+    is_refused = False  # something that an ingest would read, and cannot
+    for found in missing(store):
+        if found.rule in PASSING:
+            new.setdefault(found.source, []).append(os.path.basename(found.path))
+        else:
+            by_rule.setdefault(found.rule, []).append(os.path.basename(found.path))
+            is_refused = is_refused or found.rule not in REASONS
+    for source, names in new.items():
+        take_in = f"`{source.command()}` takes them in"
+        yield Finding("sources", False, f"{len(names)} files of {source.path} are not in yet: {_some(names)}; {take_in}")
+    unknown = [source for source in sources.values() if source.patterns is None]
+    for source in unknown:
+        once = f"once `{source.command()}`"
+        yield Finding(
+            "sources", False, f"an older version did not note the patterns of {source.path}, so it was not looked at; {once}"
+        )
+    if not (changed or gone or new or unknown):
+        yield Finding("sources", True, "every file that the rules take is in, and none has changed since it was read")
+    if by_rule:
+        rules = ", ".join(f"{len(names)} {rule} ({_some(names)})" for rule, names in by_rule.items())
+        yield Finding("left out", not is_refused, f"{rules}; `hybrid-memory why NOTE` tells the way out of each")
 
 
-def _is_up_to_date(file: "SourceFile", status: os.stat_result) -> bool:
-    """Whether the file has not changed since it was indexed, or has too little new text to be read again."""
-    if (status.st_mtime, status.st_size) == (file.mtime, file.size):
-        return True
-    return not format_of(file.path).is_due(file.path, file.size, status.st_mtime, status.st_size, follow_symlinks=True)
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
 def _permissions(store: "HybridStore") -> list[Finding]:
@@ -152,11 +200,15 @@ def _findings(check: str, ok: str, problems: Iterable[str], way_out: str) -> lis
 
 CHECKS: dict[str, "Callable[[HybridStore], Iterable[Finding]]"] = {
     "sqlite": _engine,
-    "integrity": _integrity,
-    "keyword index": _keyword_index,
+    "integrity": _unread,
     "tables": _tables,
     "embedder": _embedder,
     "embeddings": _embeddings,
     "sources": _sources,
     "permissions": _permissions,
+}
+THOROUGH: dict[str, "Callable[[HybridStore], Iterable[Finding]]"] = {
+    **CHECKS,
+    "integrity": _integrity,
+    "tables": partial(_tables, thorough=True),
 }

@@ -13,8 +13,8 @@ from ..progress import Progress
 from ..search.query_vector import query_vector
 from ..store import HybridStore
 from ..text.query import Query
-from .judgements import Grades
-from .measures import FIRST, Figures, figures, rank
+from .judgements import Grades, Lines, without_lines
+from .measures import BUDGETS, FIRST, Figures, evidence, figures, rank
 
 MODES = ("keyword", "vector", "hybrid")
 DEPTH = 100  # chunks that are ranked. Keyword and vector search find as many, and nearly always they are from ten documents
@@ -55,18 +55,26 @@ def evaluate(
 ) -> Evaluation:
     """Ask every query that has a wanted document, in each mode. The rank of a document is the rank of its best chunk.
 
+    Where the judgements cite lines, `e@1000` and `e@4000` are the shares of these lines in the first passages, of 1,000 and 4,000
+    characters.
+
     Times are in milliseconds, for a search for 100 chunks. They do not include the time that it takes to embed the query. With
     `misses`, the answer has the queries for which the last mode has no wanted document among the first ten.
 
     Raises SourceError if no document is wanted, EmbedderError if no mode can run.
     """
     documents = _by_name(store)
-    wanted = {id: {documents.get(name, name): grade for name, grade in qrels[id].items()} for id in queries if id in qrels}
+    judged = {id: without_lines(qrels[id]) for id in queries if id in qrels}
+    wanted = {id: {documents.get(name, name): grade for name, grade in grades.items()} for id, (grades, _) in judged.items()}
+    cited = {
+        id: {Lines(documents.get(name, name), first, last) for name, first, last in lines} for id, (_, lines) in judged.items()
+    }
     if not wanted:
         raise SourceError("none of the queries has a judgement above 0; their ids must be the same in both files")
     left_out: dict[str, str] = {}
     found: dict[str, dict[str, list[str]]] = {mode: {} for mode in modes}  # mode -> query id -> ranking
     times: dict[str, list[float]] = {mode: [] for mode in modes}
+    shares: dict[str, list[list[float]]] = {mode: [] for mode in modes}  # mode -> of each query with cited lines, by budget
     for number, id in enumerate(wanted, 1):
         text = queries[id]
         if found.keys() - {"keyword"} and (problem := _without_vector(store, text)):
@@ -76,11 +84,16 @@ def evaluate(
             raise EmbedderError(f"mode {' and '.join(left_out)} cannot run: {' '.join({*left_out.values()})}")
         for mode, rankings in found.items():
             started = time.perf_counter()
-            rankings[id] = _ranking(store, text, mode)
+            hits = _hits(store, text, mode)
             times[mode].append((time.perf_counter() - started) * 1e3)
+            rankings[id] = _documents(hits)
+            if lines := sorted(cited[id]):
+                shares[mode].append([evidence(hits, lines, budget) for budget in BUDGETS])
         progress(Progress("queries", number, len(wanted)))
     measured = {
-        mode: figures([(ranking, wanted[id]) for id, ranking in rankings.items()]) | _latency(times[mode])
+        mode: figures([(ranking, wanted[id]) for id, ranking in rankings.items()])
+        | _evidence(shares[mode])
+        | _latency(times[mode])
         for mode, rankings in found.items()
     }
     known = {*documents.values()}
@@ -115,14 +128,21 @@ def _without_vector(store: HybridStore, text: str) -> str | None:
 
     This embeds the query. The embedding is cached, so that the time of the model does not count as time of the search.
     """
-    try:
-        return query_vector(store.storage, store.config, lambda: store.embedder, Query(text), "vector")[1]
-    except EmbedderError as error:
-        return str(error)
+    return query_vector(store.storage, store.config, lambda: store.fitting_embedder, Query(text), "vector")[1]
 
 
-def _ranking(store: HybridStore, text: str, mode: str) -> list[str]:
-    return list(dict.fromkeys(hit["doc_id"] for hit in store.search(text, DEPTH, mode)))
+def _hits(store: HybridStore, text: str, mode: str) -> list[dict[str, Any]]:
+    """The results, best first, with none of the limits that the config may set for searches."""
+    return store.search(text, DEPTH, mode, min_score=0.0, min_confidence=0.0, per_doc=None)
+
+
+def _documents(hits: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(hit["doc_id"] for hit in hits))
+
+
+def _evidence(shares: Sequence[Sequence[float]]) -> Figures:
+    columns = zip(BUDGETS, zip(*shares, strict=True), strict=False)
+    return {f"e@{budget}": round(statistics.fmean(column), 4) for budget, column in columns}
 
 
 def _latency(times: list[float]) -> Figures:
@@ -147,7 +167,7 @@ def _misses(
         if rank(ranking[:FIRST], wanted[id]):
             continue
         ranks = {
-            leg: rank(found[leg][id] if leg in found else _ranking(store, queries[id], leg), wanted[id])
+            leg: rank(found[leg][id] if leg in found else _documents(_hits(store, queries[id], leg)), wanted[id])
             for leg in ("keyword", "vector")
             if leg != "vector" or with_vector
         }

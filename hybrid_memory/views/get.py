@@ -4,16 +4,18 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_of
-from ..errors import QueryError, SourceError
+from ..errors import NotFoundError, QueryError, SourceError
 from ..text.characters import storable_name
 from ..text.citation import citation
 from ..text.lines import Lines
 
 if TYPE_CHECKING:
+    from ..storage.document_rows import DocumentRow
     from ..storage.protocol import Catalog
     from ..store import HybridStore
 
@@ -35,11 +37,35 @@ def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: 
     was indexed. Raises QueryError if the target does not name exactly one document, or lines that it does not have. Raises
     SourceError if the file is gone or was replaced.
     """
+    with store.storage.snapshot():
+        doc_id, place = find(store.storage.catalog, target)
+        row = store.storage.catalog.document(doc_id)
+    return _passage(store, doc_id, row, place, max_lines, max_chars)
+
+
+def outlined(
+    store: "HybridStore", doc_id: str, lines: str | None, *, max_lines: int = 200, max_chars: int = 20_000
+) -> dict[str, Any]:
+    """What `read` gives of the document with exactly this id, with its metadata and the places of its passages.
+
+    `lines` are "12-30", "12", or "12C501-30"; `next_lines` are those that read on, or None. Raises as `read` does.
+    """
+    with store.storage.snapshot():
+        if store.storage.catalog.by_id(doc_id) is None:
+            raise NotFoundError(f"no document {doc_id!r} in this memory")
+        row, outline = store.storage.catalog.document(doc_id), store.storage.catalog.outline(doc_id)
+    place = LINES.fullmatch(f"{doc_id}#L{lines}") if lines else None
+    found = _passage(store, doc_id, row, place, max_lines, max_chars)
+    rest = found["next"] and found["next"].removeprefix(f"{doc_id}#L").replace("-L", "-")
+    return found | outline | {"next_lines": rest}
+
+
+def _passage(
+    store: "HybridStore", doc_id: str, row: "DocumentRow", place: re.Match[str] | None, max_lines: int, max_chars: int
+) -> dict[str, Any]:
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
-    with store.storage.snapshot():
-        doc_id, place = _find(store.storage.catalog, target)
-        path, content_hash, content, collection, date = store.storage.catalog.document(doc_id)
+    path, content_hash, content, collection, date = row
     lines: Sequence[str]
     if path:
         lines, changed = _of_file(doc_id, path, content_hash, store.config["max_file_bytes"])
@@ -72,7 +98,7 @@ def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: 
     }
 
 
-def _find(catalog: "Catalog", target: str) -> tuple[str, re.Match[str] | None]:
+def find(catalog: "Catalog", target: str) -> tuple[str, re.Match[str] | None]:
     """The id of the document, and the match of LINES that says which lines of it are asked for."""
     if doc_id := _exactly(catalog, target):
         return doc_id, None
@@ -103,7 +129,7 @@ def _by_tail(catalog: "Catalog", name: str) -> str:
         raise QueryError(f"{name!r} may be {', '.join(found[:NAMED])}{more}; give more of the id")
     close = _close(name, catalog.ids())
     way_out = f"did you mean {' or '.join(close)}?" if close else "`hybrid-memory list` names all documents"
-    raise QueryError(f"no document {name!r} in this memory; {way_out}")
+    raise NotFoundError(f"no document {name!r} in this memory; {way_out}")
 
 
 def _close(name: str, ids: list[str]) -> list[str]:
@@ -126,7 +152,8 @@ def _of_file(doc_id: str, path: str, indexed: bytes | None, max_bytes: int) -> t
         if digest != indexed and not (os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)):
             raise SourceError(f"{path} is reached by a symbolic link and is not what was indexed; ingest it again to read it")
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise SourceError(f"{path} is gone; ingest its folder to remove {doc_id} from the memory") from error
+        delete = f"`hybrid-memory delete --doc-id {quote(doc_id)}`"
+        raise SourceError(f"{path} is gone; {delete} removes it from the memory") from error
     except (OSError, BadFileError) as error:
         raise SourceError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     return lines, digest != indexed

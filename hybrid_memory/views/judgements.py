@@ -1,19 +1,31 @@
 """Reads the files of an evaluation: queries as JSON lines of {"id", "text"}, and judgements in the qrels format of TREC.
 
 A line of qrels has query, document and grade, or query, 0, document and grade. They are separated by spaces, or by tabs if an
-id contains spaces.
+id contains spaces. In place of a document there may be a citation, which says in which of its lines the answer stands.
 """
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..errors import SourceError
 
 MOST = 20.0  # the highest grade; the gain is 2^grade, which grows quickly
 
 Grades = dict[str, float]  # doc_id -> how well it answers, > 0
+
+_CITATION = re.compile(r"(.+)#L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?")
+
+
+class Lines(NamedTuple):
+    """Lines first..last of a document."""
+
+    document: str
+    first: int
+    last: int
 
 
 def read_queries(path: str) -> dict[str, str]:
@@ -55,6 +67,21 @@ def read_qrels(path: str) -> dict[str, Grades]:
         if number > 0:
             qrels[query][document] = number
     return dict(qrels)
+
+
+def without_lines(grades: Grades) -> tuple[Grades, list[Lines]]:
+    """The documents, each with the best grade of its lines, and the lines that were cited.
+
+    {"a.md#L3-L5": 2, "a.md#L9": 1, "b.md": 1} -> {"a.md": 2, "b.md": 1}, [("a.md", 3, 5), ("a.md", 9, 9)]
+    """
+    documents: Grades = {}
+    lines = []
+    for name, grade in grades.items():
+        if cited := _CITATION.fullmatch(name):
+            name = cited[1]
+            lines.append(Lines(name, int(cited[2]), int(cited[3] or cited[2])))
+        documents[name] = max(grade, documents.get(name, 0.0))
+    return documents, lines
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:

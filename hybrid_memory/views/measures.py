@@ -2,10 +2,12 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from .judgements import Grades
+from .judgements import Grades, Lines
 
+BUDGETS = (1000, 4000)  # characters of passages that are read, some 250 and 1,000 tokens
 FIRST = 10  # documents; a wanted document below them counts as missed
 
 Figures = dict[str, float]
@@ -42,6 +44,18 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> f
 def rank(ranking: Sequence[str], grades: Grades) -> int | None:
     """The rank of the first wanted document, counted from 1. None if there is none."""
     return next((place for place, document in enumerate(ranking, 1) if document in grades), None)
+
+
+def evidence(results: Sequence[Mapping[str, Any]], wanted: Sequence[Lines], characters: int) -> float:
+    """The share of the wanted lines that stand in the first results, as many as together have so many characters of text."""
+    found: set[Lines] = set()
+    for result in results:
+        characters -= len(result["text"])
+        if characters < 0:
+            break
+        of_document = [lines for lines in wanted if lines.document == result["doc_id"]]
+        found |= {lines for lines in of_document if lines.first <= result["end_line"] and lines.last >= result["start_line"]}
+    return len(found) / len(wanted)
 
 
 def figures(rankings: Sequence[tuple[Sequence[str], Grades]]) -> Figures:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from hybrid_memory.documents import transcripts as module
 from hybrid_memory.documents.transcripts import Message, Transcript, chunks
 from hybrid_memory.sync.ingest import Ingest, Report
 from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.text.characters import with_plain_space
 from hybrid_memory.views.doctor import examine
 from tests.conftest import TopicEmbedder
 from tests.sync.test_ingest import ids
@@ -264,7 +266,9 @@ def test_transcripts_go_into_sessions_and_notes_beside_them_do_not(store: Hybrid
     report = ingest(store, tmp_path / "logs", patterns=["*.md", "*.jsonl"])
     assert ids(store) == ["logs/a.md", "sessions/main/2026-03-01-talk.jsonl"]
     assert (report.files, report.embedded, report.pending) == (2, 2, 0)
-    assert report.warnings == [{"path": str(path), "reason": "lines left out because they are not JSON or too long: 1"}]
+    assert report.warnings == [
+        {"path": str(path), "reason": "lines left out because they are not JSON or too long: 1", "kind": "lines"}
+    ]
     [hit] = store.search("kettle", mode="keyword")
     assert hit["text"] == "User: the gpu\n\nAssistant: a kettle"
     assert (hit["heading"], hit["path"], hit["start_line"], hit["end_line"]) == ("GPU talk", str(path), 2, 4)
@@ -277,10 +281,9 @@ def test_transcripts_go_into_sessions_and_notes_beside_them_do_not(store: Hybrid
 
 
 def test_single_transcript_and_one_with_a_collection(store: HybridStore, session: Write) -> None:
-    path = session("a.jsonl", [pi("user", "gpu")])
-    ingest(store, path)
-    Ingest(store).run([str(path)], "talks")
-    assert ids(store) == ["sessions/a.jsonl", "talks/a.jsonl"]
+    ingest(store, session("a.jsonl", [pi("user", "gpu")]))
+    Ingest(store).run([str(session("b.jsonl", [pi("user", "printer")]))], "talks")
+    assert ids(store) == ["sessions/a.jsonl", "talks/b.jsonl"]
     assert store.search("gpu")[0]["date"] == "2026-03-05"
 
 
@@ -403,3 +406,17 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
     assert found > 4000
     unit = 1 if sys.platform == "darwin" else 1024
     assert grown * unit < path.stat().st_size / 2
+
+
+def test_white_space_of_what_was_said_is_plain_and_code_keeps_its_indentation() -> None:
+    said = "\ufeffThe\u00a0GPU\u202fserver  \r\n\r\n \t\r\n\n\nhums.\n\n```\n    if x:\t\n\n        y()\n```\n\n"
+    [message] = read(lines(pi("user", text(said))))[0]
+    assert message.text == "The GPU server\n\nhums.\n\n```\n    if x:\n\n        y()\n```"
+
+
+@given(st.text(st.sampled_from("a b\n\r\t\u00a0\u2028"), max_size=40))
+def test_plain_space_loses_no_word_and_is_plain_already(said: str) -> None:
+    plain = with_plain_space(said)
+    assert plain.split() == said.split()
+    assert with_plain_space(plain) == plain
+    assert not re.search("[ \\t\\r]\n|\n\n\n|\r|\u00a0", plain)

@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -17,9 +18,11 @@ from hybrid_memory import HybridStore, QueryError
 from hybrid_memory.documents.document import Document, Prepared
 from hybrid_memory.indexing.embedding import accepts, new_vectors
 from hybrid_memory.storage.filters import Filters, has_tag, has_value
-from hybrid_memory.storage.sqlite import keyword
+from hybrid_memory.storage.sqlite import keyword, selection
 from hybrid_memory.storage.sqlite.selection import WANTED, condition
 from hybrid_memory.storage.sqlite.vectors import blocks, index
+from hybrid_memory.views.doctor import examine
+from hybrid_memory.views.listing import documents
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 
@@ -58,6 +61,14 @@ def ids(store: HybridStore, filters: Filters, mode: str = "keyword") -> list[str
         ({"tags": "#ops #gpu"}, "ops", True),
         ({"tag": "ops"}, "ops", True),
         ({"tags": ["infra/gpu"]}, "infra", True),
+        ({"tags": [["gpu"]]}, "gpu", False),
+        ({"of": {"tags": ["gpu"]}}, "gpu", False),
+        ({"title": '"tags": ["gpu"]'}, "gpu", False),
+        ({"tags": ['a "gpu" b']}, "gpu", False),
+        ({"tags": ["a]", "gpu"], "x": "{"}, "gpu", True),
+        ({"tags": ["a, b"]}, "a, b", False),
+        ({"tags": ['"gpu"']}, "\\", False),
+        ({"tags": ["gpu", ""]}, "", False),
         ({"tags": ["infra/gpu"]}, "infra/gpu", True),
         ({"tags": ["infra/gpu"]}, "gpu", False),
         ({"tags": ["infra"]}, "infra/gpu", False),
@@ -107,6 +118,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["tags", "tag", "x"]), values), st.text())
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_no_metadata_makes_a_filter_fail(metadata: dict[str, Any], text: str) -> None:
     has_tag(json.dumps(metadata), text)
     has_value(json.dumps(metadata), "x", text)
@@ -398,3 +410,101 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
     plan = [row[3] for row in store.storage.connection.execute(f"explain query plan {WANTED.format(condition=where)}", values)]
     assert plan == ["SCAN d"]
     assert ids(store, Filters(tags=["y"])) == ["0"]
+
+
+# What is read, and how much
+
+
+def notes_of(store: HybridStore, count: int) -> None:
+    """Notes of which all, half and a few have a tag of that name."""
+    tags = [["all", "half" if number % 2 else "rest", "few" if number % 100 == 1 else "many"] for number in range(count)]
+    put(store, {f"{number % 2}/{number}": {"tags": own, "date": "2026-01-05"} for number, own in enumerate(tags)})
+
+
+LOOKED_AT = re.compile(r"json_each\('(\[.*?\])'\) cross join chunks on chunks.id = value cross join main.documents")
+BROADLY = [
+    Filters(inside="1/*"),
+    Filters(tags=["all"]),
+    Filters(tags=["half"]),
+    Filters(since="2025-01-01"),
+    Filters(until="2026-01"),
+]
+
+
+@pytest.mark.parametrize("filters", BROADLY, ids=str)
+def test_a_filter_that_leaves_much_looks_only_at_what_is_found(filters: Filters, store: HybridStore) -> None:
+    notes_of(store, 1500)
+    statements: list[str] = []
+    store.storage.connection.set_trace_callback(statements.append)
+    for mode in ("keyword", "vector"):
+        assert len(store.search("server", 10, mode, filters=filters, today=TODAY)) == 10
+    assert [statement for statement in statements if "temp.chosen" in statement] == []
+    statements.clear()
+    store.search("server", 10, "keyword", filters=filters, today=TODAY)
+    looked_at = [json.loads(ids) for statement in statements for ids in LOOKED_AT.findall(statement)]
+    assert 100 <= sum(map(len, looked_at)) <= 500
+
+
+def test_a_filter_that_leaves_little_lists_it(store: HybridStore) -> None:
+    notes_of(store, 1000)
+    statements: list[str] = []
+    store.storage.connection.set_trace_callback(statements.append)
+    assert len(ids(store, Filters(tags=["few"]))) == 10
+    assert len([statement for statement in statements if "insert into temp.chosen" in statement]) == 1
+
+
+@given(
+    st.lists(st.sampled_from(["all", "half", "few", "none"]), max_size=2), st.sampled_from(["server", "server 7", "7", "ver 1"])
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+def test_both_ways_find_the_same(many: HybridStore, tags: list[str], query: str) -> None:
+    filters = Filters(tags=tags)
+    for mode in ("keyword", "vector"):
+        broad, listed = (
+            [(hit["doc_id"], hit["score"]) for hit in found(many, query, mode, filters, limit)] for limit in (0.0, 1.1)
+        )
+        assert broad == listed
+
+
+def found(store: HybridStore, query: str, mode: str, filters: Filters, broad: float) -> list[dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "BROAD", broad)
+        return store.search(query, 10, mode, filters=filters, today=TODAY)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HybridStore]:
+    with HybridStore(tmp_path_factory.mktemp("many") / "m.db", embedder=TopicEmbedder()) as store:
+        notes_of(store, 600)
+        yield store
+
+
+def test_texts_of_documents_and_rows_of_chunks_are_not_read_to_count_or_list_them(store: HybridStore) -> None:
+    notes_of(store, 50)
+    read: set[tuple[str | None, str | None]] = set()
+    statements: list[str] = []
+
+    def note(action: int, table: str | None, column: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_READ:
+            read.add((table, column))
+        return sqlite3.SQLITE_OK
+
+    conn = store.storage.connection
+    conn.set_authorizer(note)
+    conn.set_trace_callback(statements.append)
+    store.stats()
+    documents(store, filters=Filters(tags=["half"]))
+    examine(store)
+    for mode in ("keyword", "vector", "hybrid"):
+        store.search("server", 10, mode, filters=Filters(tags=["few"]), context=2)
+        store.search("server", 10, mode, filters=Filters(tags=["half"]), context=2)
+    store.delete("1/7")
+    conn.set_authorizer(None)
+    conn.set_trace_callback(None)
+    assert ("documents", "metadata") in read
+    assert ("documents", "content") not in read
+    counting = [statement for statement in statements if "count(" in statement and "chunks" in statement]
+    plans = [row[3] for statement in counting for row in conn.execute(f"explain query plan {statement}")]
+    scans = [line for line in plans if line.split()[:2] == ["SCAN", "chunks"]]
+    assert scans
+    assert [line for line in scans if "INDEX" not in line] == []

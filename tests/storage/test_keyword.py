@@ -2,17 +2,17 @@ import random
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory import HybridStore
+from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
-from hybrid_memory.fts import FTSIndex
 from hybrid_memory.storage.sqlite.expression import folded_expression, match_expression
-from hybrid_memory.storage.sqlite.keyword import PROVEN, SEARCH
+from hybrid_memory.storage.sqlite.keyword import PROVEN, SEARCH, FTSIndex
 from hybrid_memory.text.query import MAX_TOKENS, Query
 
 Found = Callable[[str], list[str]]
@@ -396,3 +396,29 @@ def test_parts_of_a_long_query_come_before_its_phrases() -> None:
 )
 def test_expression_of_the_user_is_folded_and_its_syntax_left(expression: str, written: str) -> None:
     assert folded_expression(expression) == written
+
+
+def test_an_index_behind_a_bare_connection_makes_its_tables(tmp_path: Path) -> None:
+    conn = sqlite3.connect(tmp_path / "bare.db")
+    index = fts.FTSIndex(conn)
+    assert (index.search("gpu"), index.snippet("→"), index.reindex()) == ([], [], None)
+    conn.execute("insert into chunks_fts (doc_id, chunk_id, heading, content) values ('a', 'a-0', 'Host', 'gpu server')")
+    [hit] = fts.FTSIndex(conn).search("servers")
+    assert (hit["doc_id"], hit["chunk_id"], hit["heading"], hit["text"]) == ("a", "a-0", "Host", "gpu server")
+    conn.execute("delete from chunks_fts")
+    conn.commit()
+    conn.close()
+    with HybridStore(tmp_path / "bare.db", {"provider": "none"}) as store:
+        store.store("b", "a gpu")
+        assert [hit["doc_id"] for hit in fts.FTSIndex(store.storage.connection).search("gpu")] == ["b"]
+
+
+def test_an_index_that_was_dropped_is_made_again_and_can_be_filled(keyword_store: HybridStore) -> None:
+    keyword_store.store("a", "gpu server")
+    conn = keyword_store.storage.connection
+    before = fts.FTSIndex(conn).search("gpu")
+    conn.execute("drop table chunks_fts")
+    index = fts.FTSIndex(conn)
+    assert index.search("gpu") == []
+    index.reindex()
+    assert fts.FTSIndex(conn).search("gpu") == before != []

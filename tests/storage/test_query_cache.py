@@ -4,10 +4,9 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.indexing.embedding import embed_pending
 from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.storage.sqlite import query_cache as cache_module
-from hybrid_memory.storage.sqlite.query_cache import QueryCache
+from hybrid_memory.storage.sqlite.vectors import query_cache as cache_module
+from hybrid_memory.storage.sqlite.vectors.query_cache import QueryCache
 from tests.conftest import TopicEmbedder
 
 
@@ -43,7 +42,7 @@ def test_query_of_another_model_is_another_query(store: HybridStore, embedder: T
     other = TopicEmbedder()
     other.model = "animals"
     with HybridStore(db_path, embedder=other) as second:
-        embed_pending(second.storage, second.embedder)
+        second.embed()
         second.search("gpu")
         assert other.queries == ["gpu"]
 

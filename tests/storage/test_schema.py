@@ -10,6 +10,7 @@ import pytest
 from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.sqlite import connection, schema
+from hybrid_memory.storage.sqlite.upgrades.steps import STEPS
 
 
 def test_missing_database_is_named_and_not_made(db_path: str) -> None:
@@ -79,7 +80,7 @@ def test_truncated_database_is_named_and_left_alone(db_path: str, kept: float) -
     part = whole[: int(kept * len(whole)) if isinstance(kept, float) else kept]
     Path(db_path).write_bytes(part)
     for create in (False, True):
-        with pytest.raises(StoreError, match="cannot open .*memory.db: .*; restore a copy, or remove it"):
+        with pytest.raises(StoreError, match="cannot open .*memory.db: .*`hybrid-memory rescue OUT`"):
             connection.connect(db_path, create=create)
     assert Path(db_path).read_bytes() == part
     assert os.listdir(os.path.dirname(db_path)) == ["memory.db"]
@@ -194,7 +195,7 @@ def test_database_is_in_wal_mode(db_path: str) -> None:
 
 
 def test_every_version_but_the_first_has_a_migration() -> None:
-    assert set(schema.MIGRATIONS) == set(range(1, schema.VERSION))
+    assert set(STEPS) == set(range(1, schema.VERSION))
 
 
 @pytest.mark.parametrize("version", [-3, 0])

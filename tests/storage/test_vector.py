@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory.storage import vector as vectors
 from hybrid_memory.storage.sqlite import connection
+from hybrid_memory.storage.sqlite.selection import Selection
 from hybrid_memory.storage.sqlite.vectors import blocks, index
 from hybrid_memory.vector import VectorSearch, cosine_similarity, decode_embedding, encode_embedding
 from tests.conftest import TopicEmbedder
@@ -85,6 +86,18 @@ def test_decoding_part_of_a_float_is_an_error() -> None:
 )
 def test_cosine_similarity(a: list[float], b: list[float], cosine: float) -> None:
     assert cosine_similarity(a, b) == pytest.approx(cosine, abs=1e-12)
+
+
+components = st.floats(-1e6, 1e6, allow_subnormal=False)
+
+
+@given(st.lists(components, min_size=1, max_size=8).filter(lambda v: math.hypot(*v) > 1e-6))
+def test_cosine_of_equal_opposite_and_orthogonal_vectors_is_exact(vector: list[float]) -> None:
+    turned = [c for x, y in zip(vector[::2], vector[1::2], strict=False) for c in (-y, x)] + [0.0] * (len(vector) % 2)
+    assert cosine_similarity(vector, vector) == 1.0
+    assert cosine_similarity(vector, [-x for x in vector]) == -1.0
+    assert cosine_similarity(vector, [4 * x for x in vector]) == 1.0
+    assert cosine_similarity(vector, turned) == 0.0
 
 
 def test_cosine_of_different_lengths_is_an_error_that_tells_both() -> None:
@@ -340,11 +353,13 @@ def test_a_search_sees_one_state_while_another_connection_writes(tmp_path: Path,
 
 
 def among(conn: sqlite3.Connection, slots: Iterable[int]) -> index.VectorIndex:
-    """The index over the chunks that have these slots."""
+    """The index over the chunks that have these slots, each of a document of its own."""
+    conn.execute("update chunks set doc_id = 'd' || id")
+    conn.execute("insert or ignore into documents (doc_id, chunking, chunk_count) select doc_id, '', 1 from chunks")
     conn.execute("drop table if exists temp.picked")
-    conn.execute("create temp table picked (id)")
-    conn.executemany("insert into temp.picked select id from chunks where slot = ?", [(slot,) for slot in slots])
-    return index.VectorIndex(conn, "in (select id from temp.picked)")
+    conn.execute("create temp table picked (doc_id)")
+    conn.executemany("insert into temp.picked select doc_id from chunks where slot = ?", [(slot,) for slot in slots])
+    return index.VectorIndex(conn, Selection(conn, "d.doc_id in (select doc_id from temp.picked)", []))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])

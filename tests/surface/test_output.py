@@ -1,5 +1,7 @@
 import json
 import os
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -19,16 +21,33 @@ def search(run: Run, folder: Path) -> Run:
     return lambda *args: run("search", "gpu password", "--provider", "none", *args)
 
 
+def test_a_result_is_a_line_with_what_is_needed_to_cite_it_and_full_has_all(search: Run) -> None:
+    shown = search("--format", "json").stdout
+    lean, full = json.loads(shown), json.loads(search("--full").stdout)
+    for hit, all_of_it in zip(lean, full, strict=True):
+        needed = {"doc_id", "chunk_id", "heading", "text", "score", "source", "citation", "confidence"}
+        assert set(hit) == needed | ({"date"} if all_of_it["date"] else set())
+        assert hit == {key: round(all_of_it[key], 3) if key == "score" else all_of_it[key] for key in hit}
+        assert {"path", "start_line", "end_line", "metadata", "heading_path", "also", "scores", "collection"} <= set(all_of_it)
+    first, *lines, last = shown.splitlines()
+    assert (first, last) == ("[", "]")
+    assert [json.loads(line.removesuffix(",")) for line in lines] == lean
+    assert len(shown) < len(search("--full").stdout)
+    assert all("explain" in hit for hit in json.loads(search("--explain").stdout))
+    assert search("--in", "nowhere/").stdout == "[]\n"
+
+
 def test_json_is_one_document_and_jsonl_its_results_a_line_each(search: Run) -> None:
     results = json.loads(search("--format", "json").stdout)
     assert len(results) == 3
     assert results == json.loads(search("--json").stdout) == json.loads(search().stdout)
-    lines = search("--format", "jsonl").stdout.splitlines()
-    assert [json.loads(line) for line in lines] == results
+    for option in ([], ["--full"]):
+        lines = search("--format", "jsonl", *option).stdout.splitlines()
+        assert [json.loads(line) for line in lines] == json.loads(search(*option).stdout)
 
 
 def test_paths_are_the_files_best_first_each_once(search: Run, folder: Path) -> None:
-    results = json.loads(search("--json").stdout)
+    results = json.loads(search("--json", "--full").stdout)
     paths = search("--format", "paths").stdout.splitlines()
     assert paths == list(dict.fromkeys(result["path"] or result["doc_id"] for result in results))
     assert sorted(paths) == sorted([str(folder / "2026-01-05.md"), str(folder / "pi.md"), "kept"])
@@ -43,20 +62,20 @@ def test_paths_name_a_file_of_several_results_once(run: Run, folder: Path) -> No
 
 def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: Run) -> None:
     shown = search("--format", "md").stdout
-    assert "**memory/pi.md#L1-L8** (Raspberry Pi), score 0." in shown
+    assert "**memory/pi.md#L1-L8**, confidence 1.00\n> # Raspberry Pi\n" in shown
     quoted = "> # Raspberry Pi\n>\n> ```\n> gpu_mem = 16\n>     indented\n> ```\n>\n> Its password is the GPU server's.\n"
     assert quoted in shown
-    assert "**kept#L1-L1**, score" in shown
+    assert "**kept#L1-L1**, confidence" in shown
     for line in shown.splitlines():
         assert not line or line.startswith(("**", "> ")) or line == ">"
 
 
 def test_text_shows_place_score_and_the_passage_with_its_words_marked(search: Run) -> None:
     shown = search("--format", "text").stdout
-    assert "memory/2026-01-05.md:1-5  keyword, confidence 1.00\n" in shown
+    assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 1.00\n" in shown
     assert "\n       # GPU server > SSH\n" in shown
     assert "The SSH [password] of the [GPU] server is hunter2." in shown
-    assert "kept:1-1" in shown
+    assert "kept:1  lines 1-1," in shown
     assert "explain" not in shown
     assert "\033" not in shown
 
@@ -80,7 +99,7 @@ def test_context_is_shown_with_its_lines(run: Run) -> None:
     run("store", "--doc-id", "it", "--text", "# One\n\nfirst\n\n# Two\n\ngpu\n\n# Three\n\nlast", "--provider", "none")
     shown = run("search", "gpu", "--context", "1", "--format", "md", "--provider", "none").stdout
     assert shown.startswith(
-        "**it#L1-L11** (Two), score 1.000\n\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
+        "**it#L1-L11**, confidence 1.00\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
     )
 
 
@@ -163,3 +182,103 @@ def test_a_file_name_that_is_no_utf8_is_printed(run: Run, tmp_path: Path) -> Non
         done = run("search", "gpu", "--format", form, "--provider", "none")
         assert done.returncode == 0, done.stderr
         assert ".md" in done.stdout
+
+
+CODE = """# Deploy
+
+Run it on the host, with the gpu password that is kept in the vault of the team and nowhere else at all, please:
+
+```bash
+docker compose -f docker-compose.yml -f docker-compose.extra.yml -f docker-compose.gpu.yml up
+if true; then
+    echo   "gpu"
+fi
+```
+
+| gpu   | password |
+|-------|----------|
+| atlas | hunter2  |
+
+- one
+  - two, a gpu
+"""
+
+
+def test_text_keeps_code_tables_and_lists_and_wraps_prose(run: Run) -> None:
+    run("store", "--doc-id", "it", "--text", CODE.split("| gpu")[0], "--provider", "none")
+    run("store", "--doc-id", "table", "--text", "| gpu" + CODE.split("| gpu")[1], "--provider", "none")
+    options = ("--format", "text", "--provider", "none")
+    shown = run("search", "gpu", *options, env={"COLUMNS": "60"}).stdout
+    assert "       docker compose -f docker-compose.yml -f docker-compose.extra.yml -f docker-compose.[gpu].yml up\n" in shown
+    assert '           echo   "[gpu]"\n       fi\n       ```\n' in shown
+    assert "       | [gpu]   | password |\n       |-------|----------|\n       | atlas | hunter2  |\n" in shown
+    assert "       - one\n         - two, a [gpu]\n" in shown
+    prose = [line for line in shown.splitlines() if line.startswith("       ") and "docker" not in line]
+    assert max(map(len, prose)) <= 60
+
+
+def test_code_that_began_before_the_passage_is_code(run: Run) -> None:
+    text = f"make a gpu {'x' * 40} {'y' * 40}\n    make  b\n```\n\n1. Then\n\n```bash\nmake   c\n```\n\nThe end."
+    run("store", "--doc-id", "it", "--text", text, "--provider", "none")
+    shown = run("search", "gpu", "--format", "text", "--provider", "none", env={"COLUMNS": "60"}).stdout
+    assert f"make a [gpu] {'x' * 40} {'y' * 40}\n" in shown
+    assert "           make  b\n" in shown
+    assert "       make   c\n" in shown
+
+
+def test_the_place_can_be_pasted_into_get(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "my notes' $x.md").write_text("# One\n\nabc\n\n# Two\n\ngpu password\n")
+    run("ingest", "--path", str(folder), "--provider", "none")
+    shown = run("search", "gpu", "--format", "text", "--provider", "none").stdout
+    [place] = shlex.split(shown.splitlines()[0])[1:2]
+    assert place == "memory/my notes' $x.md:5"
+    assert run("get", place).stdout.count("# Two") == 1
+
+
+LINKED = re.compile(r"\033\]8;;(.*?)\033\\(.*?)\033\]8;;\033\\", re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("env", "is_linked"),
+    [
+        ({"TERM": "xterm-kitty"}, True),
+        ({"TERM": "xterm", "VTE_VERSION": "7006"}, True),
+        ({"TERM": "xterm", "VTE_VERSION": "4900"}, False),
+        ({"TERM": "xterm", "TERM_PROGRAM": "vscode"}, True),
+        ({"TERM": "xterm", "TERM_PROGRAM": "vscode", "NO_COLOR": "1"}, True),
+        ({"TERM": "xterm"}, False),
+        ({"TERM": "xterm", "FORCE_HYPERLINK": "1"}, True),
+        ({"TERM": "xterm-kitty", "FORCE_HYPERLINK": "0"}, False),
+        ({"TERM": "tmux-256color", "VTE_VERSION": "7006"}, False),
+        ({"TERM": "dumb", "FORCE_HYPERLINK": "1"}, False),
+    ],
+)
+def test_places_are_links_where_the_terminal_knows_them(
+    search: Run, environ: dict[str, str], folder: Path, env: dict[str, str], is_linked: bool
+) -> None:
+    search()
+    plain = {
+        key: value
+        for key, value in environ.items()
+        if key not in ("VTE_VERSION", "TERM_PROGRAM", "WT_SESSION", "FORCE_HYPERLINK")
+    }
+    seen = in_terminal(plain, "search", "hunter2", "--provider", "none", "--limit", "1", env={"FORCE_HYPERLINK": ""} | env)
+    found = LINKED.findall(seen)
+    assert [(url.partition("/memory/")[2], text.partition("memory/")[2]) for url, text in found] == (
+        [("2026-01-05.md", "2026-01-05.md:1")] if is_linked else []
+    )
+    assert all(url.startswith(f"file://{os.uname().nodename}/") for url, _ in found)
+    assert search("--format", "text").stdout.count("\033") == 0
+
+
+def test_no_name_of_a_file_breaks_out_of_its_link(run: Run, environ: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "a\033\\\033]0;title\007 \x9c;b\n%é.md").write_text("gpu")
+    run("ingest", "--path", str(folder), "--provider", "none")
+    seen = in_terminal(environ, "search", "gpu", "--provider", "none", env={"FORCE_HYPERLINK": "1", "NO_COLOR": "1"})
+    [(url, _)] = LINKED.findall(seen)
+    assert url.endswith("/memory/a%1B%5C%1B%5D0%3Btitle%07%20%C2%9C%3Bb%0A%25%C3%A9.md")
+    assert not set("\033\007\x9c") & set(LINKED.sub("", seen))

@@ -99,7 +99,7 @@ class Scene:
     def assert_whole(self) -> list[str]:
         """Gives the texts that have an embedding."""
         with self.open() as store:
-            assert [finding for finding in examine(store) if finding.check in WHOLE and not finding.ok] == []
+            assert [finding for finding in examine(store, thorough=True) if finding.check in WHOLE and not finding.ok] == []
             store.search("gpu server")
             rows = store.storage.connection.execute("select heading_path, content from chunks where embedding is not null")
             return [embedded_text(*row) for row in rows]
@@ -194,7 +194,7 @@ def test_database_at_its_limit_loses_nothing(tmp_path: Path, room: int) -> None:
         store.storage.connection.execute(f"pragma max_page_count = {pages + room}")
         with pytest.raises(StoreError, match="cannot write .*full"):
             Ingest(store).run([str(folder)])
-        assert [finding for finding in examine(store) if finding.check in WHOLE and not finding.ok] == []
+        assert [finding for finding in examine(store, thorough=True) if finding.check in WHOLE and not finding.ok] == []
         assert [hit["doc_id"] for hit in store.search("password", mode="keyword")] == ["first"]
         store.storage.connection.execute("pragma max_page_count = 1000000")
         assert Ingest(store, incremental=True).run([str(folder)]).pending == 0

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
 from hybrid_memory.documents import markdown
-from hybrid_memory.indexing.embedding import accepts
 from hybrid_memory.storage.sqlite.vectors import blocks
-from hybrid_memory.storage.vector import encode_embedding
 from hybrid_memory.sync import ingest as ingesting
 from hybrid_memory.sync.ingest import Ingest, Progress, Report
 from tests.conftest import TopicEmbedder
@@ -177,6 +175,8 @@ def test_bad_files_are_named_and_the_rest_goes_in(store: HybridStore, notes: Not
     assert [(Path(e["path"]).name, e["reason"]) for e in report.errors] == [("bin.md", "binary: it has NUL bytes")]
     assert [Path(w["path"]).name for w in report.warnings] == ["latin.md"]
     assert "not UTF-8 at byte 3" in report.warnings[0]["reason"]
+    counts = report.as_dict()
+    assert (counts["errors_by"], counts["warnings_by"]) == ({"encoding": 1}, {"encoding": 1})
     assert ids(store) == ["memory/good.md", "memory/latin.md"]
 
 
@@ -184,13 +184,24 @@ def test_too_large_a_file_is_an_error(db_path: str, notes: Notes, embedder: Topi
     with HybridStore(db_path, {"max_file_bytes": 10}, embedder=embedder) as store:
         report = ingest(store, notes({"big.md": "x" * 11, "small.md": "gpu"}))
         assert report.errors[0]["reason"] == "11 bytes, over max_file_bytes (10)"
+        assert report.as_dict()["errors_by"] == {"size": 1}
         assert ids(store) == ["memory/small.md"]
 
 
 def test_hidden_folders_and_node_modules_are_skipped_and_excluded_ones_too(store: HybridStore, notes: Notes) -> None:
     folder = notes({".git/a.md": "x", "node_modules/b.md": "x", "drafts/c.md": "x", "keep/d.md": "x", "e.tmp.md": "x"})
-    ingest(store, folder, exclude=["drafts", "*.tmp.md"])
+    report = ingest(store, folder, exclude=["drafts", "*.tmp.md"])
     assert ids(store) == ["memory/keep/d.md"]
+    assert (report.skipped, report.skipped_by) == (0, {"hidden": 1, "node_modules": 1, "excluded": 2})
+    assert report.left_out() == ["left out by rule: 1 hidden, 2 excluded, 1 node_modules; `hybrid-memory doctor` names them"]
+
+
+def test_what_one_of_two_listings_of_a_folder_takes_is_not_left_out_by_the_other(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": "gpu", "s.jsonl": "", "c.txt": "x", ".git/x": "x"})
+    report = ingest(store, folder, patterns=["*.md", "*.jsonl"])
+    assert (report.files, report.skipped_by) == (2, {"pattern": 1, "hidden": 1})
+    again = ingest(store, folder, patterns=["*.md", "*.jsonl"], incremental=True)
+    assert (again.skipped, again.skipped_by) == (2, {"unchanged": 2, "pattern": 1, "hidden": 1})
 
 
 def test_links_are_counted_and_not_followed(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
@@ -202,7 +213,7 @@ def test_links_are_counted_and_not_followed(store: HybridStore, notes: Notes, tm
     (folder / "dir").symlink_to(outside)
     report = ingest(store, folder)
     assert ids(store) == ["memory/a.md"]
-    assert report.skipped == 2
+    assert (report.skipped, report.skipped_by) == (2, {"symbolic link": 2})
 
 
 def test_followed_links_end_and_give_every_place_once(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
@@ -340,7 +351,7 @@ def test_folder_that_cannot_be_read_loses_no_documents(store: HybridStore, notes
 
     monkeypatch.setattr(os, "scandir", guarded)
     report = ingest(store, folder, incremental=True)
-    assert report.errors == [{"path": str(folder / "closed"), "reason": "Permission denied"}]
+    assert report.errors == [{"path": str(folder / "closed"), "reason": "Permission denied", "kind": "unreadable"}]
     assert report.removed == 1
     assert ids(store) == ["memory/a.md", "memory/closed/b.md", "memory/closed/deep/c.md"]
     (folder / "a.md").unlink()
@@ -477,29 +488,19 @@ def test_line_in_a_long_section_embeds_only_the_chunks_after_it(
     assert not any("Sentence 2.10 " in text for text in again)
 
 
-def test_embeddings_of_another_identity_are_not_brought_back(
-    store: HybridStore, notes: Notes, db_path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_embeddings_of_another_model_are_not_brought_back(store: HybridStore, notes: Notes, db_path: str) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog"})
     ingest(store, folder)
-    a, b = (folder / "a.md").read_text(), (folder / "b.md").read_text()
-    notes({"a.md": b + " x", "b.md": a})
+    notes({"a.md": "another text"})
+    ingest(store, folder)
     other = TopicEmbedder()
     other.model = "animals"
-    job = Ingest(store, incremental=True)
-    remove_vanished = job._remove_vanished
-
-    def switched_meanwhile(*args: Any) -> None:
-        remove_vanished(*args)
-        with HybridStore(db_path, embedder=other) as second, second.storage.transaction():
-            second.storage.embeddings.discard_all()
-            assert second.embedder
-            accepts(second.storage, second.embedder, {b"": (encode_embedding([1.0] * 8), False)})
-
-    monkeypatch.setattr(job, "_remove_vanished", switched_meanwhile)
-    monkeypatch.setattr(job, "_embed", lambda: None)
-    job.run([str(folder)])
-    assert store.stats()["embedded_count"] == 0
+    with HybridStore(db_path, embedder=other) as second:
+        second.embed()
+        other.documents.clear()
+        notes({"a.md": "gpu"})
+        ingest(second, folder)
+        assert other.documents == ["gpu"]
 
 
 # Files that change under us
@@ -581,7 +582,7 @@ def test_file_that_vanishes_before_it_is_read_is_a_warning(
     monkeypatch.setattr(markdown, "read", vanished)
     report = ingest(store, folder)
     assert report.errors == []
-    assert report.warnings == [{"path": str(folder / "a.md"), "reason": "vanished before it was read"}]
+    assert report.warnings == [{"path": str(folder / "a.md"), "reason": "vanished before it was read", "kind": "vanished"}]
     assert ids(store) == ["memory/b.md"]
 
 
@@ -600,7 +601,7 @@ def test_unreadable_file_is_an_error_and_its_document_stays(
 
     monkeypatch.setattr(os, "open", guarded)
     report = ingest(store, folder, incremental=True)
-    assert report.errors == [{"path": str(folder / "a.md"), "reason": "Permission denied"}]
+    assert report.errors == [{"path": str(folder / "a.md"), "reason": "Permission denied", "kind": "unreadable"}]
     assert (report.files, report.removed) == (1, 0)
     assert ids(store) == ["memory/a.md", "memory/b.md"]
 

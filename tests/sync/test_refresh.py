@@ -105,8 +105,8 @@ def test_what_is_gone_or_cannot_be_read_is_a_warning_and_keeps_its_documents(
     monkeypatch.setattr(os, "scandir", guarded)
     report = refresh(store)
     assert [line.partition(";")[0] for line in reasons(report)] == [
-        "closed: Permission denied",
         f"TOOLS.md: cannot ingest {tmp_path}/TOOLS.md: No such file or directory",
+        "closed: Permission denied",
         f"other: cannot ingest {tmp_path}/other: No such file or directory",
     ]
     assert f"`hybrid-memory delete --path {tmp_path}/other`" in report.warnings[2]["reason"]
@@ -185,7 +185,7 @@ def test_what_is_new_is_embedded_before_what_waited_longer(store: HybridStore, n
 def test_embeddings_come_in_small_batches_until_time_is_up(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
     Ingest(store).run([str(notes({"a.md": "gpu"}))])
     notes({f"{i}.md": f"note {i}" for i in range(50)})
-    clock = iter([0.0, 0.5, 1.0, 2.5])
+    clock = iter([0.0, 0.5, 1.0, 2.5, 2.5])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hybrid_memory.indexing.embedding.time.monotonic", lambda: next(clock))
         report = refresh(store, embed_seconds=2.0)

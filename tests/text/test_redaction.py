@@ -190,3 +190,16 @@ def test_no_name_takes_quadratic_time() -> None:
 @pytest.mark.parametrize("unit", ["key: ", "a-", "-----BEGIN PRIVATE KEY-----", "A_", "curl -u a:a ", "a", "password", " "])
 def test_all_rules_together_take_linear_time(unit: str) -> None:
     assert not grows_too_fast(redact, "", unit)
+
+
+TRIGGERS = [*(hint for rule in RULES for hint in rule.hints), *(prefix for prefix, _ in service_keys._PATTERNS)]
+NAMES = ["password", "pass", "pwd", "pw", "secret", "credentials", "token", "key", "pat", "_auth", "my_token", "TOKEN"]
+TRIGGERS += [name + sign for name in NAMES for sign in ("", "=", ":", ": ", " ")] + ["--token ", '"token": "', "a://"]
+
+
+def test_no_word_that_triggers_a_search_makes_it_much_slower_than_prose() -> None:
+    prose = repeated("The meeting was moved to Tuesday (room 12): Ann sends the notes, key points first.\n", LENGTH)
+    usual = min(cpu_seconds(redact, prose) for _ in range(3))
+    floods = {trigger: repeated(trigger, LENGTH) for trigger in dict.fromkeys(TRIGGERS)}
+    suspects = {trigger: flood for trigger, flood in floods.items() if cpu_seconds(redact, flood) > MOST_GROWTH * usual}
+    assert not [t for t, flood in suspects.items() if min(cpu_seconds(redact, flood) for _ in range(3)) > MOST_GROWTH * usual]

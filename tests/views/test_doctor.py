@@ -7,6 +7,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views.doctor import Finding, examine
+from tests.command import Run
 from tests.conftest import TopicEmbedder
 
 DAMAGE_OF_FTS = "update chunks_fts_data set block = zeroblob(length(block)) where id = (select max(id) from chunks_fts_data)"
@@ -22,13 +23,13 @@ def filled(store: HybridStore, tmp_path: Path) -> HybridStore:
     return store
 
 
-def problems(store: HybridStore) -> dict[str, str]:
-    return {finding.check: finding.text for finding in examine(store) if not finding.ok}
+def problems(store: HybridStore, *, thorough: bool = False) -> dict[str, str]:
+    return {finding.check: finding.text for finding in examine(store, thorough=thorough) if not finding.ok}
 
 
 def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) -> None:
     before = list(filled.storage.connection.iterdump())
-    findings = examine(filled)
+    findings = examine(filled, thorough=True)
     assert problems(filled) == {}
     assert [finding.check for finding in findings] == [
         "sqlite", "integrity", "keyword index", "indexed", "documents", "vector index",
@@ -49,21 +50,22 @@ def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) 
         ("update documents set chunk_count = 7 where doc_id = 'mine'", "documents", "'mine' has more or fewer chunks"),
         ("update vector_blocks set live = zeroblob(length(live))", "vector index", "`hybrid-memory reindex` repairs it"),
         (DAMAGE_OF_FTS, "keyword index", "malformed; `hybrid-memory reindex`"),
-        ("update chunks set embedding = null, slot = null where id = 1", "embeddings", "3 of 4 chunks have an embedding; `hybrid-memory ingest"),
+        ("update chunks set embedding = null, slot = null where id = 1", "embeddings", "3 of 4 chunks have an embedding; `hybrid-memory update`"),
         ("update documents set chunking = 'old'", "sources", "2 documents of"),
     ],
 )  # fmt: skip
 def test_damage_is_found_with_the_way_out(filled: HybridStore, damage: str, check: str, words: str) -> None:
     filled.storage.connection.execute(damage)
-    assert words in problems(filled)[check]
+    assert words in problems(filled, thorough=True)[check]
+    assert check == "keyword index" or words in problems(filled)[check]
 
 
 def test_reindex_mends_what_it_is_said_to_mend(filled: HybridStore) -> None:
     filled.storage.connection.execute("delete from chunks_fts where rowid = 1")
     filled.storage.connection.execute("update vector_blocks set planes = zeroblob(length(planes))")
-    assert set(problems(filled)) >= {"indexed", "vector index"}
+    assert set(problems(filled, thorough=True)) >= {"indexed", "vector index"}
     filled.reindex()
-    assert problems(filled) == {}
+    assert problems(filled, thorough=True) == {}
 
 
 def test_files_that_changed_or_are_gone_are_counted_with_the_command(filled: HybridStore, tmp_path: Path) -> None:
@@ -101,6 +103,34 @@ def test_command_ingests_as_it_was_ingested(
     assert f"`hybrid-memory ingest --path {folder} {exclude}--keep-missing --incremental` reads" in problems(store)["sources"]
 
 
+def test_file_that_was_never_read_is_a_problem_until_it_is_in(filled: HybridStore, tmp_path: Path) -> None:
+    (tmp_path / "memory/new.md").write_text("kettle")
+    ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` takes them in"
+    assert problems(filled) == {"sources": f"1 files of {tmp_path / 'memory'} are not in yet: new.md; {ingest}"}
+    Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
+    assert problems(filled) == {}
+
+
+def test_what_the_rules_leave_out_is_summed_up_and_no_problem(filled: HybridStore, tmp_path: Path) -> None:
+    for name in (".git/a.md", "node_modules/b.md", "1.txt", "2.txt", "3.txt", "4.txt"):
+        (tmp_path / "memory" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "memory" / name).write_text("x")
+    (tmp_path / "memory/link.md").symlink_to("a.md")
+    [found] = [finding for finding in examine(filled) if finding.check == "left out"]
+    rules = "1 hidden (.git), 4 pattern (1.txt, 2.txt, 3.txt, …), 1 node_modules (node_modules), 1 symbolic link (link.md)"
+    assert found == Finding("left out", True, f"{rules}; `hybrid-memory why NOTE` tells the way out of each")
+    assert problems(filled) == {}
+
+
+def test_file_that_an_ingest_refuses_is_a_problem_and_is_not_called_new(filled: HybridStore, tmp_path: Path) -> None:
+    (tmp_path / "memory/bin.md").write_bytes(b"\0")
+    (tmp_path / "memory/big.md").write_bytes(b"x" * 100)
+    filled.config["max_file_bytes"] = 99
+    assert problems(filled) == {
+        "left out": "1 size (big.md), 1 encoding (bin.md); `hybrid-memory why NOTE` tells the way out of each"
+    }
+
+
 def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(filled: HybridStore, tmp_path: Path) -> None:
     (tmp_path / "memory").rename(tmp_path / "moved")
     assert f"`hybrid-memory delete --path {tmp_path}/memory` removes them" in problems(filled)["sources"]
@@ -113,7 +143,7 @@ def test_what_the_builtin_model_cannot_embed_is_no_problem_and_what_it_can_is(tm
         assert problems(store) == {}
         store.storage.connection.execute("update chunks set embedding = null, slot = null")
         store.reindex()
-        assert "0 of 2 chunks have an embedding; `hybrid-memory ingest" in problems(store)["embeddings"]
+        assert "0 of 2 chunks have an embedding; `hybrid-memory update`" in problems(store)["embeddings"]
 
 
 def test_other_model_is_named(filled: HybridStore, db_path: str) -> None:
@@ -142,10 +172,9 @@ def test_file_that_others_may_read_is_a_problem(filled: HybridStore, db_path: st
 
 
 def test_database_being_written_is_examined_all_the_same(filled: HybridStore, db_path: str) -> None:
-    filled.storage.connection.execute("pragma busy_timeout = 0")
     with HybridStore(db_path, embedder=TopicEmbedder()) as other, other.storage.transaction():
         other.storage.documents.remove("mine")
-        findings = examine(filled)
+        findings = examine(filled, thorough=True)
     assert Finding("keyword index", True, "not checked: database is locked") in findings
     assert all(finding.ok for finding in findings)
 
@@ -158,6 +187,39 @@ def test_damaged_page_is_a_problem_and_no_crash(filled: HybridStore, db_path: st
         data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
     Path(db_path).write_bytes(data)
     with HybridStore(db_path, {"provider": "none"}, create=False) as damaged:
-        found = problems(damaged)
-    assert "restore a copy" in found["integrity"]
+        found = problems(damaged, thorough=True)
+    assert "or `hybrid-memory rescue OUT` writes what can still be read" in found["integrity"]
+    assert "reindex" not in str(found)
     assert Path(db_path).read_bytes() == bytes(data)
+
+
+def test_the_file_is_not_read_through_unless_a_thorough_look_is_asked_for(filled: HybridStore) -> None:
+    statements: list[str] = []
+    filled.storage.connection.set_trace_callback(statements.append)
+    examine(filled)
+    assert [text for text in statements if "integrity" in text] == []
+    assert Finding("integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file") in examine(filled)
+    examine(filled, thorough=True)
+    assert len([text for text in statements if "integrity" in text]) == 2
+
+
+def test_reindex_is_not_advised_where_more_than_an_index_is_damaged(filled: HybridStore, db_path: str) -> None:
+    filled.store("long", "gpu server password " * 3000)
+    filled.storage.connection.execute("delete from chunks_fts where rowid = 1")
+    assert "`hybrid-memory reindex` repairs it" in problems(filled)["indexed"]
+    [page] = filled.storage.connection.execute("select rootpage from sqlite_schema where name = 'query_embeddings'").fetchone()
+    filled.close()
+    data = bytearray(Path(db_path).read_bytes())
+    data[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
+    Path(db_path).write_bytes(data)
+    with HybridStore(db_path, {"provider": "none"}, create=False) as damaged:
+        found = problems(damaged)
+    assert "`hybrid-memory rescue OUT`" in found["indexed"]
+    assert "reindex" not in found["indexed"]
+
+
+def test_advice_about_models_is_not_given_where_something_is_wrong(run: Run, folder: Path, tmp_path: Path) -> None:
+    assert run("ingest", "--path", str(folder), "--provider", "auto").returncode == 0
+    assert "ollama pull" in run("doctor", "--provider", "auto").stderr
+    os.chmod(tmp_path / "cli.db", 0o644)
+    assert run("doctor", "--provider", "auto").stderr == ""

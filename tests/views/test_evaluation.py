@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hybrid_memory import EmbedderError, HybridStore, SourceError
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views.evaluation import evaluate
-from hybrid_memory.views.judgements import Grades, read_qrels, read_queries
-from hybrid_memory.views.measures import figures, ndcg, rank, recall, reciprocal_rank
+from hybrid_memory.views.judgements import Grades, Lines, read_qrels, read_queries, without_lines
+from hybrid_memory.views.measures import evidence, figures, ndcg, rank, recall, reciprocal_rank
 from tests.conftest import TopicEmbedder
 
 Notes = Callable[[dict[str, str | bytes]], Path]
@@ -233,3 +233,29 @@ def test_store_without_embeddings_is_measured_by_keyword(db_path: str) -> None:
 def test_no_judgement_for_any_query_is_an_error(filled: HybridStore) -> None:
     with pytest.raises(SourceError, match="none of the queries has a judgement"):
         evaluate(filled, QUERIES, {"other": {"memory/gpu.md": 1.0}})
+
+
+def test_lines_are_cut_off_from_documents() -> None:
+    grades = {"a.md#L3-L5": 2.0, "a.md#L9": 1.0, "b.md": 1.0, "c#L0": 1.0}
+    assert without_lines(grades) == ({"a.md": 2.0, "b.md": 1.0, "c#L0": 1.0}, [("a.md", 3, 5), ("a.md", 9, 9)])
+
+
+def test_evidence_by_hand() -> None:
+    """200 characters of a.md, lines 1 to 4, then 100 of b.md, lines 1 to 2."""
+    results = [
+        {"doc_id": "a", "text": "x" * 200, "start_line": 1, "end_line": 4},
+        {"doc_id": "b", "text": "y" * 100, "start_line": 1, "end_line": 2},
+    ]
+    wanted = [Lines("a", 4, 6), Lines("a", 5, 6), Lines("b", 2, 2), Lines("b", 3, 9)]
+    assert [evidence(results, wanted, budget) for budget in (199, 200, 299, 300)] == [0, 0.25, 0.25, 0.5]
+
+
+def test_an_evaluation_with_cited_lines_tells_how_much_of_them_is_read(store: HybridStore) -> None:
+    store.store("far", "# Dog\n\n" + "dog " * 500)
+    store.store("pets", "# Dog\n\nThe dog is called Rex.\n\n# Cat\n\nThe cat has no name.")
+    queries = {"q": "what is the dog called?", "whole": "cat"}
+    found = evaluate(store, queries, {"q": {"pets#L1-L3": 1.0, "pets#L5": 1.0}, "whole": {"pets": 1.0}}, ["keyword"])
+    assert (found.modes["keyword"]["e@1000"], found.unknown_documents) == (0.5, [])
+    assert found.modes["keyword"]["recall@10"] == 1.0
+    without = evaluate(store, queries, {"whole": {"pets": 1.0}}, ["keyword"])
+    assert "e@1000" not in without.modes["keyword"]

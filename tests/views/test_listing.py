@@ -8,7 +8,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.sqlite.catalog import LIST
+from hybrid_memory.storage.sqlite.catalog import BY_DATE, LIST
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views.listing import documents
 from tests.conftest import TopicEmbedder
@@ -53,7 +53,7 @@ def test_chunks_without_an_embedding_are_pending(store: HybridStore, embedder: T
 
 
 def test_listing_does_not_read_the_chunks(store: HybridStore) -> None:
-    statement = LIST.format(condition="true")
+    statement = LIST.format(condition="true", order=BY_DATE)
     plan = [row[3] for row in store.storage.connection.execute(f"explain query plan {statement}", (1,))]
     assert [step for step in plan if "chunks" in step and "chunks_pending" not in step] == []
 

@@ -1,9 +1,13 @@
 """What is read of documents: one of them, lists, counts."""
 
+import json
 import sqlite3
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..document_rows import DocumentRow, SourceFile
+from ..filters import tags_of
 from .schema import path_from_column, path_to_column
 from .selection import condition
 
@@ -24,9 +28,10 @@ select   doc_id, collection, date, source_path as path, chunk_count as chunks, c
          strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') as indexed_at
 from     documents d left join waiting using (doc_id)
 where    {condition}
-order by date desc nulls last, doc_id
+order by {order}
 limit    ?
 """
+BY_DATE, BY_INDEXING = "date desc nulls last, doc_id", "d.indexed_at desc, doc_id"
 TOTAL = "select count(*) from documents d where {condition}"
 NAMES = "select doc_id, collection, source_path is not null from documents"
 
@@ -44,6 +49,27 @@ select (select count(*) from documents)                       as doc_count,
        (select count(*) from chunks where embedding is null and unembeddable)     as unembeddable_count,
        (select count(*) from chunks where truncated)          as truncated_count
 """
+
+METADATA = "select metadata, source_path is not null from documents where doc_id = ?"
+PASSAGES = "select chunk_id, heading, heading_path, start_line, end_line from chunks where doc_id = ? order by id"
+
+COLLECTIONS = """
+select   collection as name, count(*) as documents, sum(chunk_count) as chunks
+from     documents
+group by collection
+order by documents desc, name
+"""
+MONTHS = """
+select   substr(date, 1, 7) as month, count(*) as documents
+from     documents
+where    date is not null
+group by month
+order by month desc
+"""
+UNDATED = "select count(*) from documents where date is null"
+WITH_TAGS = "select metadata from documents where instr(metadata, '\"tag')"
+MOST_TAGS = 200
+NEWEST = 10
 
 
 class Catalog:
@@ -70,13 +96,39 @@ class Catalog:
         path, *rest = self._conn.execute(DOCUMENT, (doc_id,)).fetchone()
         return DocumentRow(path_from_column(path), *rest)
 
+    def outline(self, doc_id: str) -> dict[str, Any]:
+        metadata, is_file = self._conn.execute(METADATA, (doc_id,)).fetchone()
+        return {"metadata": json.loads(metadata), "is_file": bool(is_file), "passages": self._dicts(PASSAGES, (doc_id,))}
+
+    def facets(self) -> dict[str, Any]:
+        tags = Counter(tag for (metadata,) in self._conn.execute(WITH_TAGS) for tag in {*tags_of(metadata)} if tag)
+        return {
+            "collections": self._dicts(COLLECTIONS),
+            "months": self._dicts(MONTHS),
+            "undated": self._conn.execute(UNDATED).fetchone()[0],
+            "tags": [
+                {"tag": tag, "documents": count} for tag, count in sorted(tags.items(), key=lambda item: (-item[1], item[0]))
+            ][:MOST_TAGS],
+            "newest": self._listed("true", (NEWEST,), BY_INDEXING),
+        }
+
+    def entry(self, doc_id: str) -> dict[str, Any]:
+        return self._listed("doc_id = ?", (doc_id, 1))[0]
+
     def listing(self, filters: "Filters | None", limit: int) -> tuple[int, list[dict[str, Any]]]:
         where, values = condition(self._conn, filters) if filters else ("true", [])
-        cursor = self._conn.execute(LIST.format(condition=where), (*values, limit))
-        names = [column[0] for column in cursor.description]
-        found = [dict(zip(names, row, strict=True)) for row in cursor]
+        found = self._listed(where, (*values, limit))
         (total,) = self._conn.execute(TOTAL.format(condition=where), values).fetchone()
-        return total, [document | {"path": path_from_column(document["path"])} for document in found]
+        return total, found
+
+    def _listed(self, where: str, values: Sequence[Any], order: str = BY_DATE) -> list[dict[str, Any]]:
+        found = self._dicts(LIST.format(condition=where, order=order), values)
+        return [document | {"path": path_from_column(document["path"])} for document in found]
+
+    def _dicts(self, statement: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        cursor = self._conn.execute(statement, values)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def names(self) -> list[tuple[str, str | None, bool]]:
         return [(doc_id, collection, bool(is_file)) for doc_id, collection, is_file in self._conn.execute(NAMES)]
@@ -86,7 +138,6 @@ class Catalog:
         return [SourceFile._make((row[0], str(path_from_column(row[1])), *row[2:6], path_from_column(row[6]))) for row in rows]
 
     def counts(self) -> dict[str, int]:
-        cursor = self._conn.execute(COUNTS)
-        counts = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
+        [counts] = self._dicts(COUNTS)
         pages, page_size = (self._conn.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size"))
         return counts | {"db_size_bytes": pages * page_size}

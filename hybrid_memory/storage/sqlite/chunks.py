@@ -22,12 +22,13 @@ where  c.id in (select value from json_each(?))
 PLACES = "select id, doc_id, start_line, end_line from chunks where id in (select value from json_each(?))"
 DATES = "select doc_id, date from documents where date is not null and doc_id in (select value from json_each(?))"
 AROUND = """
-select   c.content, c.start_line, c.end_line, d.chunking
+select   c.id, c.content, c.start_line, c.end_line, d.chunking
 from     chunks c join documents d using (doc_id)
 where    doc_id = :doc_id and id between :id - :count and :id + :count
 order by id
 """
 
+AT = "select id from chunks where doc_id = ? and end_line >= ? and start_line <= ? order by id"
 COUNT = "select count(*) from chunks"
 
 
@@ -48,6 +49,9 @@ class Chunks:
 
     def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int]]:
         return {id: place for id, *place in self._conn.execute(PLACES, (json.dumps(list(ids)),))}
+
+    def at(self, doc_id: str, start: int, end: int) -> list[int]:
+        return [id for (id,) in self._conn.execute(AT, (doc_id, start, end))]
 
     def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
         return dict(self._conn.execute(DATES, (json.dumps(list(doc_ids)),)))

@@ -3,23 +3,27 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from ... import log
 from ...errors import StoreError
 from . import schema
 
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
+SILENCE = 1.0  # seconds after which it says so
+
+PLAN = -1  # in place of a version: tables of the plan, see upgrades/plan.py
 
 SMALLEST = 512  # bytes of a database that is not empty
-DAMAGED = "; restore a copy, or remove it and ingest again"
+DAMAGED = "; restore a copy, or `hybrid-memory rescue OUT` writes what can still be read to a new file"
 WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or the folder
     sqlite3.SQLITE_CANTOPEN: "; is it a file, and may you read it and write to its folder?",
     sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_CORRUPT_VTAB: "; `hybrid-memory reindex` makes the index anew",
     sqlite3.SQLITE_FULL: "; make room and run the command again",
     sqlite3.SQLITE_IOERR: "; its disk or file system fails",
-    sqlite3.SQLITE_NOTADB: "; name another file with --db",
+    sqlite3.SQLITE_NOTADB: "; name another file with --db, or if it was one, `hybrid-memory rescue OUT` saves what can be read",
     sqlite3.SQLITE_PERM: "",
     sqlite3.SQLITE_READONLY: "",
 }
@@ -29,7 +33,7 @@ BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter for an error 
 # How SQLite's messages begin where a table or a value is not what this program wrote; their code is that of any SQL error.
 SIGNS_OF_DAMAGE = (
     "no such table", "no such column", "malformed", "Could not decode", "vtable constructor failed", "unsupported file format",
-    "user-defined function raised exception",
+    "user-defined function raised exception", "invalid fts5 file format",
 )  # fmt: skip
 
 # One statement, because another process may create the tables between two.
@@ -38,11 +42,14 @@ select user_version, application_id, exists (select 1 from sqlite_schema) from p
 """
 
 
-def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
+OnWait = Callable[[str], None]  # is told what a writer waits for
+
+
+def connect(path: str, *, create: bool = False, on_wait: OnWait = log.warning) -> sqlite3.Connection:
     """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600, WAL).
 
-    Opening an up-to-date database writes nothing. Raises StoreError for a file that is missing, damaged, from another program
-    or from a newer version; the file stays as it is.
+    Opening an up-to-date database writes nothing and waits for nobody. Raises StoreError for a file that is missing, damaged,
+    from another program or from a newer version; the file stays as it is.
     """
     if path != ":memory:":
         if create:
@@ -55,7 +62,7 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
         raise failure(error, path, "cannot open") or error from error
     try:
         if _version(conn, path) < schema.VERSION:
-            _upgrade(conn, path, create)
+            _upgrade(conn, path, create, on_wait)
     except BaseException as error:
         conn.close()
         if isinstance(error, BROKEN):
@@ -125,9 +132,14 @@ def _size(path: str) -> int:
 
 
 def _version(conn: sqlite3.Connection, path: str) -> int:
-    """The schema version, 0 for an empty file. Raises StoreError for a newer version and for another program's file."""
+    """The schema version, 0 for an empty file, PLAN for one with the plan's own tables.
+
+    Raises StoreError for a newer version and for another program's file.
+    """
     version, application, is_used = conn.execute(VERSION_AND_OWNER).fetchone()
     if application != schema.APPLICATION_ID and (version or is_used):
+        if not version and not application and _is_plans(conn):
+            return PLAN
         raise StoreError(f"{path} is a SQLite database of another program; name another file with --db")
     if version < 0 or (is_used and not version):
         raise StoreError(f"{path} is damaged: it says schema version {version}{DAMAGED}")
@@ -138,19 +150,32 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
     return int(version)
 
 
-def _upgrade(conn: sqlite3.Connection, path: str, create: bool) -> None:
+def _is_plans(conn: sqlite3.Connection) -> bool:
+    from .upgrades import plan
+
+    return plan.is_plans(conn)
+
+
+def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait) -> None:
     if not create and _version(conn, path) == 0:
         raise StoreError(f"the database {path} is empty; `hybrid-memory ingest --path DIR` fills it")
+    from .upgrades.steps import STEPS
+
     if 0 < _size(path) < SMALLEST:  # SQLite takes such a file for an empty database
         raise StoreError(f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}")
     _switch_to_wal(conn)
-    conn.execute("begin immediate")
+    write(conn, "begin immediate", path, on_wait)
     try:
         version = _version(conn, path)  # another process may have been first
         if version == 0:
             schema.create_tables(conn)
-        for step in range(version or schema.VERSION, schema.VERSION):
-            schema.MIGRATIONS[step](conn)
+        elif version == PLAN:
+            from .upgrades import plan
+
+            plan.convert(conn)
+        else:
+            for step in range(version, schema.VERSION):
+                STEPS[step](conn)
         conn.execute(f"pragma user_version = {schema.VERSION}")
         conn.execute("commit")
     except BaseException:
@@ -171,6 +196,27 @@ def _switch_to_wal(conn: sqlite3.Connection) -> None:
             time.sleep(0.01)
         else:
             return
+
+
+def write(conn: sqlite3.Connection, statement: str, path: str, on_wait: OnWait) -> None:
+    """Execute what needs the write lock at its very beginning: `begin immediate` or `vacuum`.
+
+    `on_wait` is called once if another process has the lock for more than SILENCE seconds.
+    """
+    (timeout,) = conn.execute("pragma busy_timeout").fetchone()
+    rest = timeout / 1000 - SILENCE
+    if rest <= 0:
+        conn.execute(statement)
+        return
+    try:
+        with waiting(conn, SILENCE):
+            conn.execute(statement)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        on_wait(f"waiting for another process that writes to {path}")
+        with waiting(conn, rest):
+            conn.execute(statement)
 
 
 @contextmanager

@@ -1,11 +1,11 @@
 """Write documents and chunks over all tables, whole or only what was added at the end. Every method needs a transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ...documents.document import Prepared
+from ...documents.document import Prepared, embedded_text
 from ..rows import Vectors
 from ..source import StoredDocument, is_in
 from .embeddings import Embeddings
@@ -26,6 +26,7 @@ values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end
 """
 
 CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
+HASHES_OF = "select id, content_hash from chunks where doc_id = ?"
 TOUCH = "update documents set file_mtime = ?, file_size = ? where doc_id = ?"
 
 STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunking from documents"
@@ -50,6 +51,7 @@ DROP_SPOOL = "drop table if exists temp.spool"
 SPOOL = """
 insert into temp.spool values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
 """
+SPOOLED = "select content_hash, heading_path, content from temp.spool order by rowid"
 MOVE = """
 insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
 select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash from temp.spool order by rowid
@@ -75,6 +77,8 @@ class Documents:
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         vectors = {**self._embeddings.known(prepared.texts), **(new_vectors or {})}
         doc_id = prepared.row["doc_id"]
+        before = self._conn.execute(HASHES_OF, (doc_id,)).fetchall()
+        self._embeddings.keep(id for id, content_hash in before if content_hash not in prepared.texts)
         self.remove(doc_id)
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
         self._conn.executemany(PUT_CHUNK, prepared.chunks)
@@ -84,8 +88,10 @@ class Documents:
         FTSIndex(self._conn).add_document(doc_id)
         blocks.put(self._conn, items)
 
-    def remove(self, *doc_ids: str) -> int:
+    def remove(self, *doc_ids: str, keep: bool = False) -> int:
         ids = [id for doc_id in doc_ids for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
+        if keep:
+            self._embeddings.keep(ids)
         blocks.drop(self._conn, ids)
         FTSIndex(self._conn).remove(ids)
         for table in ("chunks", "documents"):
@@ -99,7 +105,7 @@ class Documents:
         self._conn.execute(TOUCH, (mtime, size, doc_id))
 
     def growing(self, doc_id: str) -> "GrowingDocument":
-        return GrowingDocument(self._conn, doc_id)
+        return GrowingDocument(self._conn, self._embeddings, doc_id)
 
 
 class GrowingDocument:
@@ -109,8 +115,8 @@ class GrowingDocument:
     the write lock is held depends on the size of the document.
     """
 
-    def __init__(self, conn: sqlite3.Connection, doc_id: str) -> None:
-        self._conn, self._doc_id = conn, doc_id
+    def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings, doc_id: str) -> None:
+        self._conn, self._embeddings, self._doc_id = conn, embeddings, doc_id
         self._kept, self._last = 0, 0  # how many chunks stay as they are, and the chunks.id of the last of them
         self._new = 0
         self._conn.execute(DROP_SPOOL)  # one may be left where an ingest was interrupted
@@ -135,10 +141,16 @@ class GrowingDocument:
                 self._conn.execute("release spool")
         return self._kept + self._new
 
+    def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
+        rows = self._conn.execute(SPOOLED)
+        while some := rows.fetchmany(batch):
+            yield {content_hash: embedded_text(path, content) for content_hash, path, content in some}
+
     def write(self, row: Mapping[str, Any]) -> int | None:
         if self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone() != (self._kept, self._last or None):
             return None
         ids = [id for (id,) in self._conn.execute(AFTER, (self._doc_id, self._last))]
+        self._embeddings.keep(ids)
         index = FTSIndex(self._conn)
         blocks.drop(self._conn, ids)
         index.remove(ids)
@@ -146,6 +158,7 @@ class GrowingDocument:
         self._conn.execute(PUT_DOCUMENT, _columns(row))
         self._conn.execute(MOVE)
         index.add_document(self._doc_id, after=self._last)
+        self._embeddings.restore()
         return self._new
 
     def close(self) -> None:

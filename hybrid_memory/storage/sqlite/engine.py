@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ... import log
 from ...errors import StoreError
 from .chunks import Chunks
-from .connection import BROKEN, DAMAGED, connect, failure, one_state, waiting
+from .connection import BROKEN, DAMAGED, OnWait, connect, failure, one_state, waiting, write
 from .embeddings import Embeddings
 from .keyword import FTSIndex
 
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from .catalog import Catalog
     from .checks import Checks
     from .documents import Documents
-    from .query_cache import QueryCache
+    from .salvage.rows import Rows
+    from .selection import Selection
     from .sources import Sources
     from .vectors.index import VectorIndex
+    from .vectors.query_cache import QueryCache
 
 
 # What reading a damaged file can raise, in SQLite and in code that gets values which this program never wrote.
@@ -41,10 +44,14 @@ or     exists (select 1 from documents where typeof(doc_id) || typeof(metadata) 
 class SQLiteStorage:
     """Implements `protocol.Storage`. What few commands need is imported when it is first used."""
 
-    def __init__(self, path: str, *, create: bool = False) -> None:
-        """Raises StoreError for a file that cannot be opened; with `create`, a missing one is made."""
+    def __init__(self, path: str, *, create: bool = False, on_wait: OnWait = log.warning) -> None:
+        """Raises StoreError for a file that cannot be opened; with `create`, a missing one is made.
+
+        `on_wait` is called with a line when another process keeps this one from writing for longer than a second.
+        """
         self.path = path
-        self.connection = connect(path, create=create)
+        self.connection = connect(path, create=create, on_wait=on_wait)
+        self._on_wait = on_wait
         self.chunks = Chunks(self.connection)
         self.embeddings = Embeddings(self.connection)
 
@@ -72,20 +79,20 @@ class SQLiteStorage:
 
         return Checks(self.connection)
 
-    def keyword(self, chosen: str | None = None) -> FTSIndex:
+    def keyword(self, chosen: "Selection | None" = None) -> FTSIndex:
         return FTSIndex(self.connection, chosen)
 
-    def vectors(self, chosen: str | None = None) -> "VectorIndex":
+    def vectors(self, chosen: "Selection | None" = None) -> "VectorIndex":
         from .vectors.index import VectorIndex
 
         return VectorIndex(self.connection, chosen)
 
     def query_cache(self, size: int) -> "QueryCache":
-        from .query_cache import QueryCache
+        from .vectors.query_cache import QueryCache
 
         return QueryCache(self.connection, size)
 
-    def selection(self, filters: "Filters", today: "date | None" = None) -> "AbstractContextManager[str | None]":
+    def selection(self, filters: "Filters", today: "date | None" = None) -> "AbstractContextManager[Selection | None]":
         from .selection import selected
 
         return selected(self.connection, filters, today)
@@ -93,7 +100,7 @@ class SQLiteStorage:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with self.guarded("cannot write"):
-            self.connection.execute("begin immediate")
+            write(self.connection, "begin immediate", self.path, self._on_wait)
         try:
             with self.guarded("cannot write"):
                 yield
@@ -108,13 +115,17 @@ class SQLiteStorage:
         with self.guarded(), one_state(self.connection):
             yield
 
+    def state(self) -> int:
+        return int(self.connection.execute("pragma data_version").fetchone()[0])
+
     @contextmanager
     def guarded(self, what: str = "cannot read") -> Iterator[None]:
         try:
             yield
         except UNEXPECTED as error:
             told = failure(error, self.path, what) if isinstance(error, BROKEN) else None
-            if not told and (damage := self._damage(error)):
+            is_index = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB  # or what it is read from
+            if (is_index or not told) and (damage := self._damage(error)):
                 told = StoreError(f"{self.path} is damaged: {damage}{DAMAGED}")
             raise told or error from error  # else it is a bug, or misuse by a programmer
 
@@ -141,8 +152,13 @@ class SQLiteStorage:
 
     def compact(self) -> None:
         with self.guarded("cannot write"):
-            self.connection.execute("vacuum")
+            write(self.connection, "vacuum", self.path, self._on_wait)
             self.connection.execute("pragma wal_checkpoint(truncate)")
+
+    def salvage(self, path: str) -> "Rows":
+        from .salvage.rows import Rows
+
+        return Rows(path, self.connection)
 
     def close(self) -> None:
         self.connection.close()

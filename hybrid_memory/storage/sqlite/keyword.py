@@ -5,8 +5,8 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
-from math import log
-from typing import Any
+from math import ceil, log
+from typing import TYPE_CHECKING, Any
 
 from ...text import analyzer
 from ...text.query import Query, Term
@@ -15,9 +15,13 @@ from . import schema
 from .coverage import coverage
 from .expression import checked_expression, match_expression
 
+if TYPE_CHECKING:
+    from .selection import Selection
+
 HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT = 2.0, 1.0, 0.25
 K1 = 1.2  # of FTS5's bm25: a term adds less than its idf x (K1 + 1), however often it occurs and whatever the weights
 FIRST_ROWS = 4000  # scored at first: at 100,000 chunks the fastest of 1,000 to 8,000
+SURPLUS = 1.25  # so many times as many as needed are looked at, because the share of a selection is an estimate
 PROVEN = 10  # ranks that are exact; with 10, 99.9 % of the best 100 are right at 100,000 chunks, and 100 take a quarter longer
 
 BM25 = f"-bm25(chunks_fts, 0, 0, {HEADING_WEIGHT}, {CONTENT_WEIGHT}, {CONTEXT_WEIGHT})"
@@ -70,23 +74,29 @@ ORIGINAL_SIDE = "select id, {count} as matches, length(content) as size from chu
 LIKE = r"(content like ? escape '\')"
 
 DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
-CHUNKS = "select id, doc_id, chunk_id, heading, content from chunks where id in (select value from json_each(?))"
+CHUNKS = """
+select value, coalesce(c.doc_id, f.doc_id), coalesce(c.chunk_id, f.chunk_id), coalesce(c.heading, f.heading),
+       coalesce(c.content, f.content)
+from   json_each(?) left join chunks c on c.id = value left join chunks_fts f on f.rowid = value
+"""  # a row that somebody put into chunks_fts alone is shown as it is written there
 
 _LIKE_SYNTAX = r"[\\%_]"  # compiled only when needed: few searches get that far
 
 
 class FTSIndex:
-    """The FTS5 index behind a database connection; never commits. `chosen` is a condition on chunks.id, such as `in (...)`.
+    """The FTS5 index behind a database connection, or the chunks of it that are chosen; never commits.
 
     An index remembers how many chunks have a term, so it is good for one state of the database only.
     """
 
-    def __init__(self, conn: sqlite3.Connection, chosen: str | None = None) -> None:
+    def __init__(self, conn: sqlite3.Connection, chosen: "Selection | None" = None) -> None:
         self._conn = conn
-        self._rows = CHOSEN.format(chosen) if chosen else ""
-        self._search = SEARCH.format(rows=self._rows)
-        self._search_among = SEARCH.format(rows=f"{AMONG} {self._rows}")
+        self._chosen = chosen
         self._counts: dict[str, int] = {}
+
+    @property
+    def _rows(self) -> str:
+        return CHOSEN.format(self._chosen.listed) if self._chosen else ""
 
     def search(self, query: str, limit: int = 10, *, fts_syntax: bool = False) -> list[dict[str, Any]]:
         """Chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0), source."""
@@ -130,10 +140,27 @@ class FTSIndex:
         return coverage(self._conn, query, ids, counts, self.size())
 
     def _rows_of(self, parameters: Mapping[str, Any]) -> list[tuple[int, float]]:
-        return self._conn.execute(self._search, parameters).fetchall()
+        return self._conn.execute(SEARCH.format(rows=self._rows), parameters).fetchall()
 
     def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
-        """The best chunks that match any term. The first PROVEN ranks are exact, the others nearly always.
+        """The best chunks that match any term and are chosen. The first PROVEN ranks are exact, the others nearly always.
+
+        Where much is chosen, the best of all chunks are searched for, and those of them that are chosen are taken.
+        """
+        if self._chosen and self._chosen.is_broad:
+            more = SURPLUS / self._chosen.share
+            depth, proven = ceil(more * limit), ceil(more * PROVEN)
+            hits = self._best_of(wanted, depth, proven)
+            among = self._chosen.among(id for id, _ in hits)
+            ranks = [rank for rank, (id, _) in enumerate(hits) if id in among][:limit]
+            if len(hits) < depth or (len(ranks) == limit and ranks[:PROVEN][-1] < proven):
+                return [hits[rank] for rank in ranks]
+        elif self._chosen:  # of few rows, those of all terms are scored at once
+            return self._rows_of({"expression": match_expression(wanted), "limit": limit})
+        return self._best_of(wanted, limit, PROVEN, self._rows)
+
+    def _best_of(self, wanted: Sequence[Term], limit: int, proven: int, rows: str = "") -> list[tuple[int, float]]:
+        """The best chunks that match any term, under a condition on rows. So many of the first ranks are exact.
 
         Most of the time of a plain search goes into scoring the rows of common words, few of which are among the best. So the
         rarest terms choose the rows, and all terms score them. A row with none of the rarest terms scores less than the sum of
@@ -142,20 +169,21 @@ class FTSIndex:
         """
         expression = match_expression(wanted)
         if self.size() <= FIRST_ROWS:
-            return self._rows_of({"expression": expression, "limit": limit})
+            return self._conn.execute(SEARCH.format(rows=rows), {"expression": expression, "limit": limit}).fetchall()
         expressions = [match_expression([term]) for term in wanted]
         counts = self.frequencies(expressions)
-        rows = max(self.size(), *counts)
+        size = max(self.size(), *counts)
         rarest = sorted((count, expression) for count, expression in zip(counts, expressions, strict=True) if count)
-        bounds = [(K1 + 1) * max(log((rows - count + 0.5) / (count + 0.5)), 1e-6) for count, _ in rarest]
+        bounds = [(K1 + 1) * max(log((size - count + 0.5) / (count + 0.5)), 1e-6) for count, _ in rarest]
         totals = accumulate(count for count, _ in rarest)
         needed = 1 + next((i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1)
-        proven = min(PROVEN, limit)
+        proven = min(proven, limit)
+        search = SEARCH.format(rows=f"{AMONG} {rows}")
         chosen = 0
         hits: list[tuple[int, float]] = []
         while chosen < needed:
             among = _any(rarest[chosen:needed]) + (f" NOT {_any(rarest[:chosen])}" if chosen else "")
-            hits += self._conn.execute(self._search_among, {"expression": expression, "among": among, "limit": limit})
+            hits += self._conn.execute(search, {"expression": expression, "among": among, "limit": limit})
             hits = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
             chosen, needed = needed, _needed(bounds, hits[proven - 1][1] if len(hits) >= limit else 0.0)
         return hits
@@ -184,7 +212,7 @@ class FTSIndex:
         if not self._conn.execute(ANY_ROW, (match_expression([term]),)).fetchone():
             return {}
         parameters = {"expression": match_expression([term, *wanted]), "among": match_expression([term]), "limit": limit}
-        named = dict(self._conn.execute(self._search_among, parameters))
+        named = dict(self._conn.execute(SEARCH.format(rows=f"{AMONG} {self._rows}"), parameters))
         ids = self._conn.execute(DOC_IDS, (json.dumps(list(named)),))
         same = {id for id, doc_id in ids if query.names(doc_id)}
         top = max(named.values(), default=0.0) if len(same) < len(named) else 0.0

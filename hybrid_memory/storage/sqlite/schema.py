@@ -1,12 +1,11 @@
-"""Every table and index of the database, how columns hold paths, and the migrations from older versions."""
+"""Every table and index of the database, and how columns hold paths. Older databases are brought here by upgrades/."""
 
 import os
 import sqlite3
-from collections.abc import Callable
 
 from ...errors import StoreError
 
-VERSION = 3
+VERSION = 4
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)  # FTS5's secure-delete; before, words of removed rows stay in old segments
 APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
 
@@ -35,6 +34,7 @@ create table chunks (
 );
 create index chunks_by_content on chunks (content_hash);
 create index chunks_pending on chunks (id) where embedding is null;
+create index chunks_truncated on chunks (id) where truncated;
 
 create table vector_blocks (
     block  integer primary key,
@@ -54,7 +54,7 @@ create table query_embeddings (
 DOCUMENTS = """
 create table documents (              -- with rowids: a look-up in a table without them reads whole rows, long texts included
     doc_id       text primary key not null,
-    source_path  text,                -- absolute; null for documents put in by `store`
+    source_path  text,                -- absolute; null for texts that have no file
     file_mtime   real,
     file_size    integer,             -- bytes; also of texts without a file
     content_hash blob,                -- of the source's bytes
@@ -78,8 +78,23 @@ create table folders (                -- what was ingested, and how; a refresh l
     exclude         text not null default '[]',
     follow_symlinks integer not null default 0,
     keep_missing    integer not null default 0,
+    chunk_size      integer,          -- where the user named it for this source; null: what the settings say
+    chunk_overlap   integer,
+    doc_id          text,             -- of a single file whose document has an id of its own, not the file's name
+    metadata        text not null default '{}', -- JSON; of a single file: what wins over its front matter
     primary key (collection, path)
 ) without rowid
+"""
+
+SPARE_EMBEDDINGS = """
+create table spare_embeddings (       -- of texts that left, and of the model that the store is changing over to
+    model        blob not null,       -- hash of an identity
+    content_hash blob not null,
+    embedding    blob not null,
+    truncated    integer not null,
+    kept_at      real not null default (unixepoch('now')),
+    primary key (model, content_hash)
+)
 """
 
 KEYWORD_INDEX = """
@@ -89,54 +104,27 @@ create virtual table chunks_fts using fts5(
 )
 """
 
-# Version 1 noted folders without how they were ingested, and single files not at all: those are the documents from elsewhere.
-FOLDERS_OF_1 = "insert into folders (collection, path, is_file) select collection, path, 0 from folders_1"
-FILES_OF_1 = """
-insert into folders (collection, path, is_file, patterns)
-select coalesce(d.collection, ''), d.source_path, 1, '[]'
-from   documents d left join folders_1 f using (collection)
-where  d.source_path is not null
-and    (f.path is null or instr(cast(d.source_path as blob), cast(f.path || '/' as blob)) <> 1)
-"""
-
-
-COLUMNS_OF_2 = """
-doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, chunking, chunk_count, indexed_at, content
-"""
-
-
-def _from_1(conn: sqlite3.Connection) -> None:
-    conn.execute("alter table chunks add column unembeddable integer not null default 0")
-    conn.execute("alter table folders rename to folders_1")
-    conn.execute(FOLDERS)
-    conn.execute(FOLDERS_OF_1)
-    conn.execute(FILES_OF_1)
-    conn.execute("drop table folders_1")
-
-
-def _from_2(conn: sqlite3.Connection) -> None:
-    # Version 2 also marked texts that the model had not been asked about. Those it was asked about are marked again.
-    conn.execute("update chunks set unembeddable = 0 where unembeddable")
-    conn.execute("alter table documents rename to documents_2")
-    conn.execute("drop index documents_by_collection")
-    _run(conn, DOCUMENTS)
-    conn.execute(f"insert into documents ({COLUMNS_OF_2}) select {COLUMNS_OF_2} from documents_2")
-    conn.execute("update documents set file_size = length(cast(content as blob)) where content is not null")
-    conn.execute("drop table documents_2")
-
-
-MIGRATIONS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2}  # from version n to n + 1
-
 
 def create_tables(conn: sqlite3.Connection) -> None:
     """Make all tables and indexes of an empty database, inside a transaction."""
     conn.execute(f"pragma application_id = {APPLICATION_ID}")
-    _run(conn, SCHEMA + DOCUMENTS)
+    run(conn, SCHEMA + DOCUMENTS)
     conn.execute(FOLDERS)
+    conn.execute(SPARE_EMBEDDINGS)
     create_keyword_index(conn)
 
 
-def _run(conn: sqlite3.Connection, script: str) -> None:
+def complete(conn: sqlite3.Connection) -> None:
+    """Make what is missing of all tables: all of them, or the keyword index beside tables that are there. Never commits."""
+    tables = {name for (name,) in conn.execute("select name from sqlite_schema where type = 'table'")}
+    if not tables:
+        create_tables(conn)
+        conn.execute(f"pragma user_version = {VERSION}")
+    elif "chunks_fts" not in tables:
+        create_keyword_index(conn)
+
+
+def run(conn: sqlite3.Connection, script: str) -> None:
     """Run the statements of a script one by one, which, unlike executescript, leaves the transaction open."""
     statement = ""
     for line in script.splitlines(keepends=True):

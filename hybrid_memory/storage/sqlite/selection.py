@@ -1,59 +1,106 @@
-"""Filters as a condition on documents, and the chunks of the documents that fulfil it as a condition on their ids."""
+"""Filters as a condition on documents, and the chunks of the documents that fulfil it."""
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
+from functools import cached_property, lru_cache
 
 from ...errors import QueryError
 from ...text import dates
 from ...text.characters import storable
-from ..filters import Filters, has_tag, has_value
+from ..filters import Filters, have_tags, have_values, plain_tags
 
 LONGEST_GLOB = 10_000  # characters; SQLite takes 50,000 bytes
+EVERYTHING = "true"
 
-IDS = "select doc_id from documents"
-WANTED = "select d.doc_id from documents d where {condition}"
+# Spares most documents a call of Python. LIKE ignores case in ASCII; "ß" and a few others are ASCII when case is ignored.
+MAY_HAVE = "(d.metadata like ? or length(d.metadata) <> length(cast(d.metadata as blob)))"
+
+SAMPLE = 64  # chunks that tell which share is chosen
+BROAD = 0.15  # of all chunks: from there on it is faster to look at those that a search finds than to list those that are chosen
+
+SAMPLED = """
+select (select id from chunks where id >= low + value * 40503 % 65536 * (high - low) / 65536 order by id limit 1)
+from   json_each(:numbers), (select (select min(id) from chunks) as low, (select max(id) from chunks) as high)
+"""
+AMONG = "select chunks.id from json_each(?) cross join chunks on chunks.id = value {join}"
+JOIN = "cross join main.documents d on d.doc_id = chunks.doc_id where {condition}"
 
 # A table with a primary key serves as the index for "in", which a search asks about every row that matches.
 DROP = "drop table if exists temp.chosen"
 CREATE = "create temp table chosen (id integer primary key)"
+WANTED = "select d.doc_id from documents d where {condition}"
 FILL = """
 insert into temp.chosen select c.id from json_each(?) cross join main.chunks c on c.doc_id = value
 """
 CHOSEN = "in (select id from temp.chosen)"
 
 
-@contextmanager
-def selected(conn: sqlite3.Connection, filters: Filters, today: date | None) -> Iterator[str | None]:
-    """The right side of a condition on chunks.id, such as `in (...)`, for as long as it is open; None if all are wanted.
+class Selection:
+    """The chunks of the documents that fulfil a condition. Documents are chosen by metadata; no text is read for that."""
 
-    Documents are chosen by their metadata; their texts, which may be long, are not read. Where most are wanted, the others
-    are listed. Raises ValueError for a date that is not one.
-    """
+    def __init__(self, conn: sqlite3.Connection, where: str, parameters: Sequence[str]) -> None:
+        self._conn, self._where, self._parameters = conn, where, parameters
+        self._is_listed = False
+        self._known: dict[int, bool] = {}  # chunks that were looked at
+
+    @cached_property
+    def share(self) -> float:
+        """About which share of all chunks is chosen."""
+        rows = self._conn.execute(SAMPLED, {"numbers": json.dumps(list(range(SAMPLE)))})
+        ids = {id for (id,) in rows if id is not None}
+        return len(self.among(ids)) / max(len(ids), 1)
+
+    @property
+    def is_broad(self) -> bool:
+        return self.share > BROAD
+
+    @property
+    def join(self) -> tuple[str, Sequence[str]]:
+        """What leaves the chosen ones of chunks, at the end of a statement, and its parameters."""
+        return JOIN.format(condition=self._where), self._parameters
+
+    def among(self, ids: Iterable[int]) -> set[int]:
+        """Those of these chunks that are chosen."""
+        wanted = set(ids)
+        new = wanted.difference(self._known)
+        join, parameters = self.join
+        rows = self._conn.execute(AMONG.format(join=join), (json.dumps(list(new)), *parameters))
+        self._known.update(dict.fromkeys(new, False))
+        self._known.update((id, True) for (id,) in rows)
+        return {id for id in wanted if self._known[id]}
+
+    @property
+    def listed(self) -> str:
+        """The right side of a condition on chunks.id: all that are chosen, in the table temp.chosen from then on."""
+        if not self._is_listed:
+            self._conn.execute(DROP)  # one may be left where a search was interrupted
+            self._conn.execute(CREATE)
+            wanted = self._conn.execute(WANTED.format(condition=self._where), self._parameters)
+            self._conn.execute(FILL, (json.dumps([doc_id for (doc_id,) in wanted]),))
+            self._is_listed = True
+        return CHOSEN
+
+    def close(self) -> None:
+        if self._is_listed:
+            with suppress(sqlite3.OperationalError):  # an interrupted statement may still be reading it
+                self._conn.execute(DROP)
+
+
+@contextmanager
+def selected(conn: sqlite3.Connection, filters: Filters, today: date | None) -> Iterator[Selection | None]:
+    """What the filters leave, for as long as it is open; None if that is everything. Raises ValueError for a bad date."""
     where, parameters = condition(conn, filters, today)
     if where == EVERYTHING:
         yield None
         return
-    every = [doc_id for (doc_id,) in conn.execute(IDS)]
-    wanted = [doc_id for (doc_id,) in conn.execute(WANTED.format(condition=where), parameters)]
-    if len(wanted) == len(every):
-        yield None
-        return
-    most = 2 * len(wanted) > len(every)
-    listed = list(set(every).difference(wanted)) if most else wanted
-    conn.execute(DROP)  # one may be left where a search was interrupted
-    conn.execute(CREATE)
-    conn.execute(FILL, (json.dumps(listed),))
+    selection = Selection(conn, where, parameters)
     try:
-        yield f"not {CHOSEN}" if most else CHOSEN
+        yield selection
     finally:
-        with suppress(sqlite3.OperationalError):  # an interrupted statement may still be reading it
-            conn.execute(DROP)
-
-
-EVERYTHING = "true"
+        selection.close()
 
 
 def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = None) -> tuple[str, list[str]]:
@@ -66,21 +113,34 @@ def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = N
         raise QueryError(f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood")
     today = today or date.today()
     inside, since, until = filters.inside, filters.since, filters.until
-    below = inside and f"{inside.rstrip('/')}/*"
+    globs = [] if inside in (None, "*") else [inside]
+    if inside and not inside.endswith("*"):
+        globs.append(f"{inside.rstrip('/')}/*")
     values = [
         (key, value) for key, of_key in filters.where.items() for value in ([of_key] if isinstance(of_key, str) else of_key)
     ]
     conditions: list[tuple[str, Sequence[str | None]]] = [
         ("d.collection = ?", [filters.collection]),
-        ("(d.doc_id glob ? or d.doc_id glob ?)", [inside, below]),
+        (f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", globs or [None]),
         ("d.date >= substr(?, 1, length(d.date))", [None if since is None else dates.first_day(since, today)]),
         ("d.date <= substr(?, 1, length(d.date))", [None if until is None else dates.last_day(until, today)]),
-        ("has_tags(d.metadata, ?)", [json.dumps(list(filters.tags)) if filters.tags else None]),
+        *((MAY_HAVE, [_pattern(text)]) for text in (*filters.tags[:1], *(value for _, value in values[:1]))),
+        ("has_tags(d.metadata, ?)", [json.dumps(plain_tags(filters.tags)) if filters.tags else None]),
         ("has_values(d.metadata, ?)", [json.dumps(values) if values else None]),
     ]
     used = [(sql, values) for sql, values in conditions if None not in values]
     parameters = [storable(str(value)) for _, values in used for value in values]
     return " and ".join(sql for sql, _ in used) or EVERYTHING, parameters
+
+
+def _pattern(text: str) -> str | None:
+    """What metadata in ASCII that has this text is like; None if JSON may write it otherwise."""
+    text = text.strip().lstrip("#")
+    is_plain = text.isascii() and text.isprintable() and len(text) < LONGEST_GLOB and not set(text) & set('%_"\\')
+    return f"%{text}%" if is_plain else None
+
+
+_parsed = lru_cache(maxsize=2)(json.loads)
 
 
 def _add_functions(conn: sqlite3.Connection) -> None:
@@ -93,8 +153,8 @@ def _add_functions(conn: sqlite3.Connection) -> None:
 
 
 def _has_tags(metadata: str, tags: str) -> bool:
-    return all(has_tag(metadata, tag) for tag in json.loads(tags))
+    return have_tags(metadata, _parsed(tags))
 
 
 def _has_values(metadata: str, values: str) -> bool:
-    return all(has_value(metadata, key, value) for key, value in json.loads(values))
+    return have_values(metadata, _parsed(values))

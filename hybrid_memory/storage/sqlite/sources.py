@@ -15,15 +15,16 @@ and    exists (select 1 from documents where collection = :collection)
 """
 
 SOURCES = """
-select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing
+select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata
 from   folders
 where  collection = coalesce(:collection, collection) and path = coalesce(:path, path)
 order  by collection, path
 """
 
 REMEMBER = """
-insert or replace into folders (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing)
-values (?, ?, ?, ?, ?, ?, ?)
+insert or replace into folders
+       (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 FORGET = "delete from folders where collection = ? and path = ?"
@@ -41,9 +42,11 @@ class Sources:
         return [
             Source(
                 str(path_from_column(path)), collection or None, bool(is_file), patterns and tuple(json.loads(patterns)),
-                tuple(json.loads(exclude)), bool(follow_symlinks), bool(keep_missing),
+                tuple(json.loads(exclude)), bool(follow_symlinks), bool(keep_missing), size,
+                overlap, own_id, tuple(json.loads(metadata).items()),
             )
-            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing in rows
+            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap, own_id, metadata
+            in rows
         ]  # fmt: skip
 
     def check_claim(self, source: Source) -> None:
@@ -57,17 +60,28 @@ class Sources:
             )
 
     def news(self, source: Source) -> Source | None:
-        known = next(iter(self.all(source.collection or "", source.path)), None)
+        known = self._known(source)
         if known and known.patterns:
             source = source._replace(patterns=tuple(dict.fromkeys((*known.patterns, *(source.patterns or ())))))
+        source = self.sized(source)
         return None if source == known else source
+
+    def sized(self, source: Source) -> Source:
+        known = self._known(source)
+        if known is None or source.chunk_size is not None:
+            return source
+        return source._replace(chunk_size=known.chunk_size, chunk_overlap=known.chunk_overlap)
+
+    def _known(self, source: Source) -> Source | None:
+        return next(iter(self.all(source.collection or "", source.path)), None)
 
     def remember(self, source: Source) -> None:
         if not source.is_file:
             self._conn.execute(FORGET_OTHERS, (source.collection, path_to_column(source.path)))
         patterns, exclude = json.dumps(source.patterns), json.dumps(source.exclude)
         row = (source.is_file, patterns, exclude, source.follow_symlinks, source.keep_missing)
-        self._conn.execute(REMEMBER, (source.collection or "", path_to_column(source.path), *row))
+        own = source.chunk_size, source.chunk_overlap, source.own_id, json.dumps(dict(source.metadata))
+        self._conn.execute(REMEMBER, (source.collection or "", path_to_column(source.path), *row, *own))
 
     def forget(self, source: Source) -> None:
         self._conn.execute(FORGET, (source.collection or "", path_to_column(source.path)))

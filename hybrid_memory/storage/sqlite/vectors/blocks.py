@@ -20,7 +20,7 @@ SPARSE = PLACES // 4  # if a block has no more live places than this, they are m
 
 LIVE = "select block, live from vector_blocks order by block"
 BLOCK = "select live, planes from vector_blocks where block = ?"
-BLOCKS = "select block, live, center, planes from vector_blocks"
+BLOCKS = "select block, live, center, length(planes) from vector_blocks"
 CENTER = "select center from vector_blocks limit 1"
 SET_LIVE = "update vector_blocks set live = ? where block = ?"
 SET_BLOCK = """
@@ -42,6 +42,14 @@ select embedding
 from   chunks
 where  id in (select id from chunks where embedding is not null order by id * 2654435761 % 4294967296 limit ?)
 """  # from all over the store, and the same ones each time
+SLOTS_IN_BLOCK = "select slot from chunks where slot between ? and ?"
+COUNT_UNPAIRED = """
+select abs(pairless) from (
+    select count(*) - (select count(*) from chunks where embedding is null) - (select count(slot) from chunks) as pairless
+    from   chunks
+)
+where  pairless <> 0
+"""
 UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
 ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
 
@@ -116,30 +124,44 @@ def rebuild(conn: sqlite3.Connection) -> None:
             _place(conn, rows, center)
 
 
-def check(conn: sqlite3.Connection) -> list[str]:
-    """A line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs them, except wrong lengths."""
-    problems = [f"chunk {id} has an embedding or a slot, but not both" for (id,) in conn.execute(UNPAIRED)]
-    problems += [f"chunk {id} has slot {slot}, but there is no such block" for id, slot in conn.execute(ASTRAY, (PLACES,))]
+def check(conn: sqlite3.Connection, *, thorough: bool = True) -> list[str]:
+    """A line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs them, except wrong lengths.
+
+    Embeddings, which are most of the database, are read only by a thorough check.
+    """
+    problems = [f"chunk {id} has slot {slot}, but there is no such block" for id, slot in conn.execute(ASTRAY, (PLACES,))]
+    if thorough:
+        problems += [f"chunk {id} has an embedding or a slot, but not both" for (id,) in conn.execute(UNPAIRED)]
+    else:
+        problems += [f"{count} chunks have an embedding or a slot, but not both" for (count,) in conn.execute(COUNT_UNPAIRED)]
     common = read_center(conn)
     center = decode_embedding(common)
-    for block, live, own, planes in conn.execute(BLOCKS):
-        chunks = {slot % PLACES: (id, data or b"") for id, data, slot in _chunks_in(conn, block)}
-        if own != common or len(planes) != len(center) * len(live):
+    for block, live, own, size in conn.execute(BLOCKS):
+        if own != common or size != len(center) * len(live):
             problems.append(f"block {block} has another center or size than it should have")
             continue
-        if int.from_bytes(live, "little") != bitplanes.mask(chunks):
+        in_use = bitplanes.mask(slot % PLACES for (slot,) in conn.execute(SLOTS_IN_BLOCK, _slots(block)))
+        if int.from_bytes(live, "little") != in_use:
             problems.append(f"block {block} has other live places than its chunks have slots")
-        codes = {}
-        for place, (id, data) in chunks.items():
-            vector = decode_embedding(data) if len(data) == len(common) else []
-            if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too
-                problems.append(f"chunk {id} has an embedding of another dimension, or of another length than 1")
-            elif place < 8 * len(live):
-                codes[place] = bitplanes.code(vector, center)
-        if codes:
-            expected = bitplanes.insert(planes, codes, len(live))
-            wrong = list(bitplanes.places(bitplanes.differing(planes, expected, len(live))))
-            problems += [f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong]
+        if thorough:
+            problems += _check_codes(conn, block, len(live), common)
+    return problems
+
+
+def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
+    """The embeddings of a block that are not what they should be, and those that have another code."""
+    chunks = {slot % PLACES: (id, data or b"") for id, data, slot in _chunks_in(conn, block)}
+    center, problems, codes = decode_embedding(common), [], {}
+    for place, (id, data) in chunks.items():
+        vector = decode_embedding(data) if len(data) == len(common) else []
+        if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too
+            problems.append(f"chunk {id} has an embedding of another dimension, or of another length than 1")
+        elif place < 8 * width:
+            codes[place] = bitplanes.code(vector, center)
+    if codes:
+        planes = read_planes(conn, block)
+        wrong = bitplanes.places(bitplanes.differing(planes, bitplanes.insert(planes, codes, width), width))
+        problems += [f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong]
     return problems
 
 

@@ -5,13 +5,17 @@ import struct
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from importlib import import_module
-from typing import Any, Protocol
+from math import ceil
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...vector import FLOAT_BYTES, UnitVector, decode_embedding, unit, unit_cosine
 from ..connection import one_state
 from . import bitplanes
 from .bitplanes import PLACES
 from .blocks import LIVE, as_json, by_block, read_center, read_planes
+
+if TYPE_CHECKING:
+    from ..selection import Selection
 
 FIRST = 100  # candidates in the first batch, or twice the limit if that is more
 DEPTH = 20  # a smaller limit is searched like this one: with fewer results, it is too early to tell whether more will come
@@ -20,7 +24,7 @@ SAMPLE = 32  # embeddings: their mean cosine differs from that of all by less th
 BATCH = 2048  # rows of an exact scan that are in memory at a time
 SLACK = 1e-5  # the error of a sum of float32 is smaller
 
-CHOSEN_SLOTS = "select slot from chunks where slot is not null and +id {}"
+CHOSEN_SLOTS = "select slot from chunks where slot is not null and id {}"
 ALL = "select id, embedding, slot from chunks where embedding is not null"
 BY_ID = "select id, embedding from chunks where id in (select value from json_each(?)) and embedding is not null"
 NEXT_SLOTS = "select (select min(slot) from chunks where slot >= value) from json_each(?)"
@@ -49,9 +53,9 @@ def _rank(hit: Scored) -> tuple[float, int]:
 
 
 class VectorIndex:
-    """The embeddings in a database. `chosen` is a condition on chunks.id, such as `in (...)`."""
+    """The embeddings in a database, or those of the chunks that are chosen."""
 
-    def __init__(self, conn: sqlite3.Connection, chosen: str | None = None) -> None:
+    def __init__(self, conn: sqlite3.Connection, chosen: "Selection | None" = None) -> None:
         self._conn = conn
         self._chosen = chosen
 
@@ -66,15 +70,20 @@ class VectorIndex:
             if query is None or limit < 1:
                 return []
             slots = None
-            if self._chosen:
-                slots = [slot for (slot,) in self._conn.execute(CHOSEN_SLOTS.format(self._chosen))]
-            found = self._scan(query, limit, slots) if exact else self._propose(query, limit, slots)
+            if self._chosen and (exact or not self._chosen.is_broad):
+                slots = [slot for (slot,) in self._conn.execute(CHOSEN_SLOTS.format(self._chosen.listed))]
+            found = self._scan(query, limit, slots) if exact else self._best(query, limit, slots)
             return [(id, cosine) for id, cosine in found[:limit] if cosine > 0]
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
         """The cosine of each of these chunks that has an embedding. Raises ValueError as `nearest` does."""
         query = self._query(vector)
         return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),)))) if query else {}
+
+    def of(self, chunk_id: int) -> Sequence[float] | None:
+        """The embedding of a chunk, or None."""
+        row = self._conn.execute(BY_ID, (as_json([chunk_id]),)).fetchone()
+        return row and decode_embedding(row[1])
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
         """The cosines of at most SAMPLE chunks from all over the store. They tell how near a query is to chunks in general."""
@@ -94,15 +103,28 @@ class VectorIndex:
             raise ValueError(f"the query has {len(vector)} dimensions, the store's embeddings have {dims}")
         return unit(vector)
 
-    def _propose(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
+    def _best(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
+        unlisted = self._chosen if slots is None else None
+        if unlisted and unlisted.share == 1:  # as far as a sample tells; often it is enough to look at the results
+            found = self._propose(query, limit, None, None)
+            if len(unlisted.among(id for id, _ in found)) == len(found):
+                return found
+        return self._propose(query, limit, slots, unlisted)
+
+    def _propose(
+        self, query: UnitVector, limit: int, slots: Collection[int] | None, unlisted: "Selection | None"
+    ) -> list[Scored]:
         """Compute the cosines of candidates, batch by batch, until a batch hardly changes the results.
 
         If the codes tell vectors apart badly (dense clusters, few dimensions), this takes more batches but finds the same.
+        Candidates are the chunks at these slots, or those of all that are in the unlisted selection.
         """
         depth = max(limit, DEPTH)
         found: list[Scored] = []
-        for candidates in self._candidates(query, max(FIRST, 2 * limit), slots):
-            hits = _hits(query, self._conn.execute(BY_SLOT, (as_json(candidates),)))
+        first = max(FIRST, 2 * limit)
+        for candidates in self._candidates(query, ceil(first / unlisted.share) if unlisted else first, slots):
+            join, parameters = unlisted.join if unlisted else ("", [])
+            hits = _hits(query, self._conn.execute(f"{BY_SLOT} {join}", (as_json(candidates), *parameters)))
             bar = max(found[-1][1], 0.0) if len(found) == depth else 0.0
             found = nsmallest(depth, found + hits, key=_rank)
             if sum(cosine > bar for _, cosine in hits) <= NEWS * depth:

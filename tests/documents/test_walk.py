@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory.documents.files import open_regular
-from hybrid_memory.sync.walk import Walk
+from hybrid_memory.documents.walk import Walk
 
 
 def tree(top: Path, *names: str) -> str:
@@ -75,7 +75,8 @@ def test_only_regular_files_are_files(tmp_path: Path) -> None:
     (tmp_path / "null.md").symlink_to("/dev/zero")
     walk = Walk(top, ["*.md"], follow_symlinks=True)
     assert [file.relative for file in walk] == ["a.md"]
-    assert (walk.links_skipped, walk.unread) == (2, [])
+    links = dict.fromkeys((f"{top}/null.md", f"{top}/pipe-link.md"), "symbolic link")
+    assert (walk.left_out, walk.unread) == (links | {f"{top}/pipe.md": "special"}, [])
 
 
 def test_links_are_counted_and_loops_of_them_do_no_harm(tmp_path: Path) -> None:
@@ -87,7 +88,8 @@ def test_links_are_counted_and_loops_of_them_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "picture.png").symlink_to("a.md")  # no pattern matches it
     walk = Walk(top, ["*.md"])
     assert [file.relative for file in walk] == ["a.md", "d/b.md"]
-    assert (walk.links_skipped, walk.unread) == (4, [])
+    links = dict.fromkeys((f"{top}/{name}" for name in ("self.md", "up", "d/other", "gone.md")), "symbolic link")
+    assert (walk.left_out, walk.unread) == (links | {f"{top}/picture.png": "pattern"}, [])
 
 
 def test_what_is_there_itself_is_not_taken_by_a_link_to_it(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_what_is_there_itself_is_not_taken_by_a_link_to_it(tmp_path: Path) -> No
     (tmp_path / "top/first.md").symlink_to("z.md")
     walk = Walk(top, ["*.md"], follow_symlinks=True)
     assert [file.relative for file in walk] == ["z.md", "real/a.md"]
-    assert walk.links_skipped == 2
+    assert list(walk.left_out.values()) == ["symbolic link"] * 2
 
 
 def test_followed_links_give_every_place_once(tmp_path: Path) -> None:

@@ -1,17 +1,14 @@
 """List the files below a folder that an ingest should read, with their times and sizes. No file is opened."""
 
 import os
-import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from fnmatch import translate
 from functools import partial
 from typing import NamedTuple
 
-from ..documents.files import open_in_place
-
-SKIPPED_FOLDERS = {"node_modules"}  # hidden folders are skipped as well
+from .files import open_in_place
+from .wanted import LINK, SPECIAL, Wanted
 
 
 class Found(NamedTuple):
@@ -26,18 +23,16 @@ class Found(NamedTuple):
 class Walk:
     """The regular files below `top` whose name matches one of `patterns`, in order of name, folder by folder.
 
-    `exclude` has globs for names or for paths relative to `top`; a folder that matches is not entered. Symbolic links are
-    counted in `links_skipped`. With `follow_symlinks` they are followed after everything else, and no place is visited twice.
-    What could not be listed is in `unread`, as (path, reason). Files that vanish meanwhile, FIFOs and devices are left out.
+    `exclude` has globs for names or for paths relative to `top`. What is not wanted is in `left_out`, as path -> rule of
+    wanted.py; of a folder that is not entered, only the folder. Symbolic links are left out, too. With `follow_symlinks` they
+    are followed after everything else, and no place is visited twice. What could not be listed is in `unread`, as (path, reason).
     """
 
     def __init__(self, top: str, patterns: Sequence[str], exclude: Sequence[str] = (), follow_symlinks: bool = False) -> None:
         self.top, self.follow_symlinks = top, follow_symlinks
-        self.links_skipped = 0
+        self.left_out: dict[str, str] = {}
         self.unread: list[tuple[str, str]] = []
-        self._patterns = _any_of(pattern.removeprefix("**/") for pattern in patterns)
-        self._exclude = _any_of(pattern.rstrip("/") for pattern in exclude) if exclude else None
-        self._above = os.path.join(top, "")
+        self.wanted = Wanted(top, patterns, exclude)
         self._visited: set[str] = set()
         self._links: list[str] = []
 
@@ -45,12 +40,12 @@ class Walk:
         if self._is_new(self.top):
             yield from self._below(self.top)
         if not self.follow_symlinks:
-            self.links_skipped = len(self._links)
+            self.left_out.update(dict.fromkeys(self._links, LINK))
             return
         for link in self._links:  # grows meanwhile; links come last, so that real files keep their own path
             is_folder = os.path.isdir(link)
             if not (is_folder or os.path.isfile(link)) or not self._is_new(link):
-                self.links_skipped += 1
+                self.left_out[link] = LINK
             elif is_folder:
                 yield from self._below(link)
             else:
@@ -87,14 +82,19 @@ class Walk:
         above = os.path.join(folder, "")
         for entry in entries:
             path = above + entry.name
-            if entry.is_symlink():
-                if self._is_wanted(entry.name, path, _leads_to_folder(entry)):
-                    self._links.append(path)
-            elif entry.is_dir(follow_symlinks=False):
-                if self._is_wanted(entry.name, path, True) and self._is_new(path):
+            is_link = entry.is_symlink()
+            is_folder = _leads_to_folder(entry) if is_link else entry.is_dir(follow_symlinks=False)
+            if rule := self.wanted.refusal(entry.name, path, is_folder):
+                self.left_out[path] = rule
+            elif is_link:
+                self._links.append(path)
+            elif not is_folder and not entry.is_file(follow_symlinks=False):
+                self.left_out[path] = SPECIAL
+            elif self._is_new(path):
+                if is_folder:
                     subfolders.append(path)
-            elif entry.is_file(follow_symlinks=False) and self._is_wanted(entry.name, path, False) and self._is_new(path):
-                yield from self._found(path, partial(entry.stat, follow_symlinks=False))
+                else:
+                    yield from self._found(path, partial(entry.stat, follow_symlinks=False))
         folders += reversed(subfolders)
 
     def file(self, path: str) -> Iterator[Found]:
@@ -110,18 +110,7 @@ class Walk:
             self._cannot_list(path, error)
             return
         if stat.S_ISREG(status.st_mode):
-            yield Found(self.relative(path), path, status.st_mtime, status.st_size)
-
-    def _is_wanted(self, name: str, path: str, is_folder: bool) -> bool:
-        if is_folder:
-            if name.startswith(".") or name in SKIPPED_FOLDERS:
-                return False
-        elif not self.matches(name):
-            return False
-        if self._exclude is None:
-            return True
-        relative = self.relative(path)
-        return not any(self._exclude.match(candidate) for candidate in (name, relative, "/" + relative))
+            yield Found(self.wanted.relative(path), path, status.st_mtime, status.st_size)
 
     def _is_new(self, path: str) -> bool:
         """Whether this place has not been visited by another path."""
@@ -134,18 +123,6 @@ class Walk:
 
     def _cannot_list(self, path: str, error: OSError) -> None:
         self.unread.append((path, error.strerror or str(error)))
-
-    def matches(self, name: str) -> bool:
-        """Whether a file name matches one of the patterns."""
-        return self._patterns.match(name) is not None
-
-    def relative(self, path: str) -> str:
-        """A path below `top`, relative to it."""
-        return path[len(self._above) :]
-
-
-def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, globs)))
 
 
 def _leads_to_folder(link: "os.DirEntry[str]") -> bool:

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...text.digest import digest
-from ..vector import decode_embedding, encode_embedding
-from .connection import waiting
+from ....text.digest import digest
+from ...vector import decode_embedding, encode_embedding
+from ..connection import waiting
 
 if TYPE_CHECKING:
-    from ..rows import Identity
+    from ...rows import Identity
 
 FRESH = 86_400.0  # seconds in which a further use is not noted, so that a read does not become a write
 
@@ -26,7 +26,7 @@ delete from query_embeddings where key in (select key from query_embeddings orde
 
 
 class QueryCache:
-    """Implements `protocol.QueryCache`: holds the `size` queries used last."""
+    """Implements `storage.embeddings.QueryCache`: holds the `size` queries used last."""
 
     def __init__(self, conn: sqlite3.Connection, size: int) -> None:
         self._conn, self._size = conn, size

@@ -1,0 +1,86 @@
+"""Leave out of a markdown text what says nothing: rules, HTML comments, data: URIs, and runs of over 200 characters.
+
+Such runs have no space: base64, hashes and minified code. A long address keeps its beginning, and a long list of short values
+(CSV) stays. Text in scripts that put no spaces between words is never such a run. What is left out of the middle of a line leaves
+a `…`.
+"""
+
+import re
+
+from .fences import FENCE, fence_end
+
+LONGEST_RUN = 200  # characters; the longest hash in use, SHA-512 in hexadecimal, has 128
+LONGEST_VALUE = 50  # characters of a value in a list
+LEFT_OUT = "…"
+_STEP = LONGEST_RUN // 2  # a longer run fills at least one of the pieces that begin at the multiples of this
+
+RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n|\Z)"  # CommonMark 0.31, 4.1 Thematic breaks
+ANY_RULE = re.compile(RULE)
+RULE_COMMENT_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<rule>{RULE})|<!--")
+DATA_URI = re.compile(r"data:(?:[\w.+-]{1,80}/[\w.+-]{1,80})?(?:;[\w=.+-]{1,80})*+(?<!:),[^\s)>\"'\]]*+")
+RUN = re.compile(rf"(?<![!-~])[!-~]{{{LONGEST_RUN + 1},}}+")
+LONG_LINE = re.compile(rf"\n.{{{LONGEST_RUN + 1},}}+")
+ADDRESS = re.compile(r"\b[a-z]{2,9}://[^()<>\"'\]|]++")
+
+
+def readable(text: str, start: int = 0) -> str:
+    """The text without the noise after `start`, the line break before a line. The number of lines stays the same."""
+    body = text[start:]
+    if "<!--" in body or ANY_RULE.search(body):
+        body = _without_rules_and_comments(body)
+    if "data:" in body:
+        body = DATA_URI.sub(LEFT_OUT, body)
+    if _has_long_run(body):
+        body = LONG_LINE.sub(lambda line: RUN.sub(_shortened, line[0]), body)
+    return text[:start] + body
+
+
+def _without_rules_and_comments(text: str) -> str:
+    """A comment that is not closed is text; so is what stands in code."""
+    kept: list[str] = []
+    pos = done = 0
+    last_comment = text.rfind("-->")
+    while found := RULE_COMMENT_OR_FENCE.search(text, pos):
+        start, pos = found.span()
+        if found["fence"]:
+            pos = fence_end(text, found)
+        elif found["rule"] or (pos <= last_comment and not _is_in_code(text, start)):
+            pos = pos if found["rule"] else text.index("-->", pos) + len("-->")
+            kept += [text[done:start], "\n" * text.count("\n", start, pos)]
+            done = pos
+    return "".join([*kept, text[done:]])
+
+
+def _is_in_code(text: str, at: int) -> bool:
+    line = text.rfind("\n", max(at - 1000, 0), at) + 1
+    return text.count("`", line or max(at - 1000, 0), at) % 2 == 1
+
+
+def _has_long_run(text: str) -> bool:
+    pieces = (text[start : start + _STEP] for start in range(0, len(text), _STEP))
+    return any(" " not in piece and "\n" not in piece for piece in pieces)
+
+
+def _shortened(run: re.Match[str]) -> str:
+    kept, done = [], 0
+    for address in ADDRESS.finditer(run[0]):
+        kept += [_piece(run[0][done : address.start()]), _address(address[0])]
+        done = address.end()
+    short = "".join([*kept, _piece(run[0][done:])])
+    is_line = run.string[run.start() - 1] == "\n" and run.string[run.end() : run.end() + 1] in ("", "\n")
+    return "" if short == LEFT_OUT and is_line else short
+
+
+def _address(address: str) -> str:
+    """'https://example.com/page?token=...' as far as it names a page."""
+    if len(address) <= LONGEST_RUN:
+        return address
+    return re.split("[?#;]", address[:LONGEST_RUN], maxsplit=1)[0] + LEFT_OUT
+
+
+def _piece(piece: str) -> str:
+    """The piece if it is short, a list of short values, or the line below the header of a table."""
+    if len(piece) <= LONGEST_RUN or not piece.strip("-:|"):
+        return piece
+    is_list = ("{" not in piece and "(" not in piece) or piece.startswith("|")
+    return piece if is_list and max(map(len, re.split("[,;|]", piece))) <= LONGEST_VALUE else LEFT_OUT

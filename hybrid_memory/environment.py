@@ -1,0 +1,101 @@
+"""The Python environment at hand: which command adds a package to stay, and which folders this program came from."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from shlex import join
+from typing import Any
+
+from .errors import ConfigError
+
+DISTRIBUTION = "hybrid-memory-search"
+EXTRAS = {"local": "fastembed>=0.4", "mcp": "mcp>=2", "serve": "mcp>=2", "watch": "watchfiles>=0.21"}  # of pyproject.toml
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def missing_package(user: str, extra: str) -> str:
+    """One line for `user`, the command or setting that needs the package of this extra."""
+    requirement = EXTRAS[extra]
+    name = requirement.partition(">")[0]
+    command = join(install_command(extra, requirement))
+    return f"{user} needs the Python package {name}, which this environment does not have; add it with `{command}`"
+
+
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Imports of the command with the name of an extra. Raises ConfigError if a package is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigError(missing_package(f"`hybrid-memory {extra}`", extra)) from error
+
+
+def install_command(extra: str, requirement: str) -> list[str]:
+    """The arguments of the command. A tool of uv and the environment of a checkout are told to uv, or its next change would
+    remove the package.
+    """
+    if tool := _tool_install():
+        return [*tool, "--with", requirement]
+    if os.path.realpath(sys.prefix) == os.path.realpath(_project_environment()) and _made_by_uv():
+        # Without --no-dev it would add the tools of development, and without --inexact remove what other extras brought.
+        return ["uv", "sync", "--no-dev", "--inexact", "--extra", extra, "--project", CHECKOUT]
+    from importlib.util import find_spec
+
+    if find_spec("pip"):
+        return [sys.executable, "-m", "pip", "install", requirement]
+    return ["uv", "pip", "install", "--python", sys.prefix, requirement]
+
+
+def checkouts() -> list[str]:
+    """The folder that this code is in, if it is a checkout, and the one that it was installed from, if that still exists."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    folders = [CHECKOUT]
+    try:
+        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")  # PEP 610
+        folders.append(unquote(urlsplit(noted.get("url", "")).path))
+    except (PackageNotFoundError, ValueError, AttributeError):
+        pass  # imported from a folder, or installed in a way that does not note from where
+    return [folder for folder in dict.fromkeys(folders) if os.path.isfile(os.path.join(folder, "pyproject.toml"))]
+
+
+def _tool_install() -> list[str] | None:
+    """The `uv tool install` that made this environment; None if that did not, or if its receipt names no files of ours."""
+    import tomllib
+
+    try:
+        with open(os.path.join(sys.prefix, "uv-receipt.toml"), "rb") as file:
+            ours, *others = tomllib.load(file)["tool"]["requirements"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    place = ours.get("editable") or ours.get("directory") or ours.get("path")
+    others = [_requirement(other) for other in others]
+    if not place or None in others:
+        return None
+    extras = f"[{','.join(ours['extras'])}]" if ours.get("extras") else ""
+    command = ["uv", "tool", "install", *(["--editable"] if "editable" in ours else []), place + extras]
+    return command + [argument for other in others for argument in ("--with", other)]
+
+
+def _requirement(noted: dict[str, Any]) -> str | None:
+    """A requirement of a receipt as an argument; None for one that does not come from an index."""
+    if noted.keys() - {"name", "extras", "specifier"}:
+        return None
+    extras = f"[{','.join(noted['extras'])}]" if "extras" in noted else ""
+    return f"{noted['name']}{extras}{noted.get('specifier', '')}"
+
+
+def _project_environment() -> str:
+    """Where `uv run` and `uv sync` keep the environment of the checkout."""
+    return os.path.join(CHECKOUT, os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv")
+
+
+def _made_by_uv() -> bool:
+    try:
+        with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:
+            return any(line.startswith("uv = ") for line in file) and os.path.exists(os.path.join(CHECKOUT, "pyproject.toml"))
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""What can be read of a damaged database, page by page and without SQLite, which gives up where one page leads nowhere."""

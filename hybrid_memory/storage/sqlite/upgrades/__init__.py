@@ -1,0 +1,1 @@
+"""From the databases of older versions to the tables of schema.py."""

@@ -1,0 +1,103 @@
+"""The process: its socket, its connections, its end."""
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ...errors import ConfigError
+
+ENDING = 1  # seconds that open connections have after the signal
+CONNECTIONS = 512
+HEADER_SECONDS = 10.0
+KEPT = 30  # seconds that a connection stays open for another request
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ConfigError if the address cannot be used."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=CONNECTIONS)
+    except (OSError, UnicodeError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise ConfigError(f"port {port} of {host} is taken; name another one with --port, or 0 for any free one") from error
+        raise ConfigError(f"cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def server(app: ASGIApp, on_start: Callable[[], None], on_end: Callable[[], None]) -> "Server":
+    """What runs the application. `on_start` is called once requests are answered, `on_end` before connections are closed."""
+    configuration = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="error",
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        http=Connection,
+        loop="asyncio",
+        timeout_keep_alive=KEPT,
+        timeout_graceful_shutdown=ENDING,
+        limit_concurrency=CONNECTIONS,
+    )
+    return Server(configuration, on_start, on_end)
+
+
+def run(server: "Server", listener: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), listener:
+        server.run([listener])
+
+
+class Server(uvicorn.Server):
+    """Tells when it has started, and when it begins to end."""
+
+    def __init__(self, configuration: uvicorn.Config, on_start: Callable[[], None], on_end: Callable[[], None]) -> None:
+        super().__init__(configuration)
+        self._on_start, self._on_end = on_start, on_end
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """For uvicorn."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """For uvicorn."""
+        self._on_end()
+        await super().shutdown(sockets)
+
+
+class Connection(H11Protocol):
+    """Closes a connection whose request line and headers do not come within HEADER_SECONDS."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """For asyncio."""
+        super().connection_made(transport)
+        self._wait_for_headers(True)
+
+    def data_received(self, data: bytes) -> None:
+        """For asyncio."""
+        super().data_received(data)
+        self._wait_for_headers(self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """For asyncio."""
+        self._wait_for_headers(False)
+        super().connection_lost(exc)
+
+    def _wait_for_headers(self, is_waiting: bool) -> None:
+        if is_waiting and self._timer is None:
+            self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+        elif not is_waiting and self._timer:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,212 @@
+"""Where chunks begin and end: sentences, items, code, tables; and what is left out of them."""
+
+import pytest
+
+from hybrid_memory.documents.chunker import chunk_text
+from hybrid_memory.documents.cutting.blocks import blocks
+from hybrid_memory.documents.cutting.noise import readable
+from hybrid_memory.documents.cutting.sentences import ends_sentence
+
+
+def texts_of(text: str, size: int, overlap: int = 0) -> list[str]:
+    return [chunk.text for chunk in chunk_text(text, size, overlap)]
+
+
+def cleaned(text: str) -> str:
+    return readable(f"\n{text}").removeprefix("\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It works. |Next",
+        "Really?! |Yes",
+        'He said "no." |Then',
+        "(See above.) |Then",
+        "**Done.** |Next",
+        "in version 1.2.3. |Next",
+        "open file.ext. |Next",
+        "apples etc. |Next",
+        "No. |That is wrong",
+        "in 2024. |Then",
+        "终于完成了。|然后",
+        "他说：「好。」|然后",
+        "Wait... |Then",
+        "wirklich! |Über",
+    ],
+)
+def test_sentence_ends(text: str) -> None:
+    before, after = text.split("|")
+    assert ends_sentence(before + after, len(before.rstrip()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "e.g. |This",
+        "z.B. |Berlin",
+        "d.h. |Berlin",
+        "Dr. |Smith",
+        "Prof. |Lee",
+        "J. |Smith",
+        "the U.S. |Army",
+        "No. |5",
+        "Nr. |7",
+        "Fig. |3",
+        "vs. |Linux",
+        "1. |Install",
+        "text\n 12. |Install",
+        "am 3. |Oktober",
+        "i.e. |the",
+        "and so on. |but",
+        "version 2|.0",
+        "no full stop |Here",
+    ],
+)
+def test_sentence_does_not_end(text: str) -> None:
+    before, after = text.split("|")
+    assert not ends_sentence(before + after, len(before.rstrip()))
+
+
+def test_chunk_ends_with_the_last_sentence_that_fits() -> None:
+    text = "Ask Dr. Smith, e.g. about v1.2.3. See https://example.com/docs. It is fast."
+    assert texts_of(text, 67) == ["Ask Dr. Smith, e.g. about v1.2.3. See https://example.com/docs.", "It is fast."]
+    assert texts_of(text, 60) == ["Ask Dr. Smith, e.g. about v1.2.3.", "See https://example.com/docs. It is fast."]
+
+
+def test_lines_of_one_paragraph_are_no_sentences() -> None:
+    assert texts_of("First one.\nA line that\nis wrapped here.\nLast one.", 42) == [
+        "First one.\nA line that\nis wrapped here.",
+        "Last one.",
+    ]
+
+
+def test_sentence_longer_than_a_chunk_is_cut_after_a_clause() -> None:
+    assert texts_of("first of all this, then that and then more of it", 30) == [
+        "first of all this,",
+        "then that and then more of it",
+    ]
+
+
+def test_items_of_a_list_stay_whole() -> None:
+    assert texts_of("- buy milk\n- call the bank\n  about the loan\n- sleep", 40) == [
+        "- buy milk",
+        "- call the bank\n  about the loan\n- sleep",
+    ]
+
+
+def test_quote_is_cut_at_its_sentences() -> None:
+    assert texts_of("> One sentence\n> goes on. Two.\n>\n> Three of them.", 35) == [
+        "> One sentence\n> goes on. Two.",
+        ">\n> Three of them.",
+    ]
+
+
+def test_chinese_ends_at_its_full_stops() -> None:
+    assert texts_of("今天下雨。我们去看书！你来吗？好的，明天见。", 12) == ["今天下雨。我们去看书！", "你来吗？好的，明天见。"]
+
+
+def test_introduction_goes_with_what_it_introduces() -> None:
+    assert texts_of("It is ready. Run this:\n\n```\nmake\n```", 35) == ["It is ready.", "Run this:\n\n```\nmake\n```"]
+
+
+def test_code_that_fits_is_whole() -> None:
+    code = "```\nfirst = 1\n\nsecond = 2\n```"
+    assert texts_of(f"Some words before it.\n\n{code}\n\nAfter it.", 45) == ["Some words before it.", f"{code}\n\nAfter it."]
+
+
+def test_code_that_does_not_fit_is_cut_at_its_lines() -> None:
+    lines = [f"call(number={number})" for number in range(6)]
+    assert texts_of("\n".join(["```", *lines, "```"]), 60) == [
+        "\n".join(["```", *lines[:3]]),
+        "\n".join(lines[3:5]) + "\n" + lines[5],
+        "```",
+    ] or all(line in "\n".join(texts_of("\n".join(["```", *lines, "```"]), 60)).split("\n") for line in lines)
+
+
+# Tables
+
+
+def test_later_rows_begin_with_the_header_which_is_not_on_their_lines() -> None:
+    rows = [f"| host{number} | 10.0.0.{number} |" for number in range(6)]
+    text = "\n".join(["# Hosts", "", "| name  | address  |", "|-------|----------|", *rows])
+    first, *later = chunk_text(text, 90, 30)
+    assert first.text.startswith("# Hosts\n\n| name  |")
+    shown = first.text.count("| host")
+    for chunk in later:
+        assert chunk.header == "| name | address |\n|---|---|\n"
+        own = chunk.text.removeprefix(chunk.header)
+        assert own.split("\n") == text.split("\n")[chunk.start_line - 1 : chunk.end_line]
+        assert len(chunk.text) <= 90
+        shown += own.count("| host")
+    assert shown == 6
+
+
+def test_text_after_a_table_has_no_header() -> None:
+    text = "| a | b |\n|---|---|\n| 1 | 2 |\n\nSome text after the table. And more of it."
+    assert [chunk.header for chunk in chunk_text(text, 45, 0)] == ["", ""]
+
+
+def test_table_in_code_is_code() -> None:
+    text = "```\na | b\n---|---\n1 | 2\n```"
+    assert [block.header for block in blocks(f"\n{text}", 1, len(text) + 1)] == [""]
+
+
+# What is left out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\n\n---\n\nb", "a\n\n\n\nb"),
+        ("* * *", ""),
+        ("a <!-- b --> c", "a  c"),
+        ("<!-- a\n# b\n-->\nc", "\n\n\nc"),
+        ("![logo](data:image/png;base64,AAAA+/=) by me", "![logo](…) by me"),
+        ("key " + "Zm9v" * 60 + " end", "key … end"),
+        ("Zm9v" * 60, ""),
+        ("https://example.com/page?token=" + "a1" * 200, "https://example.com/page…"),
+        ("function(a){" + "return(a);" * 40 + "}", ""),
+    ],
+)
+def test_noise_is_left_out_and_the_lines_stay(text: str, expected: str) -> None:
+    assert cleaned(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n---\n<!-- a -->\n```",
+        "`<!-- a -->` is a comment",
+        "<!-- not closed",
+        "Title\n===",
+        "中文没有空格" * 60,
+        "ภาษาไทย" * 60,
+        "12.50,groceries," * 20,
+        "| a |\n|" + "-" * 300 + "|",
+        "x" * 200,
+        "https://example.com/" + "a" * 150,
+        "data: none",
+    ],
+)
+def test_what_has_a_meaning_stays(text: str) -> None:
+    assert cleaned(text) == text
+
+
+def test_heading_in_a_comment_is_no_heading() -> None:
+    assert [chunk.heading for chunk in chunk_text("<!--\n# Hidden\n-->\nText.")] == [""]
+
+
+def test_rule_alone_is_no_chunk() -> None:
+    assert chunk_text("---\n\n***\n") == []
+
+
+def test_heading_followed_by_a_rule_goes_with_the_text_below() -> None:
+    assert texts_of("# A\n\n---\n\n## B\ntext", 100) == ["# A\n\n\n\n## B\ntext"]
+
+
+def test_image_of_half_a_megabyte_makes_no_chunks() -> None:
+    text = "Before.\n\n![shot](data:image/png;base64," + "iVBORw0KGgo" * 50_000 + ")\n\nAfter."
+    assert [(chunk.text, chunk.start_line, chunk.end_line) for chunk in chunk_text(text)] == [
+        ("Before.\n\n![shot](…)\n\nAfter.", 1, 5)
+    ]

@@ -1,0 +1,355 @@
+"""A change of model: the old embeddings answer until the new ones are complete, whatever happens meanwhile."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.indexing.change_over import building
+from hybrid_memory.storage.sqlite.vectors import blocks
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.views.doctor import examine
+from tests.command import NO_SERVER, Run, answer
+from tests.conftest import TopicEmbedder
+from tests.fake_ollama import FakeOllama, Refusal
+
+BATCHES = 3  # of 128 chunks
+TEXTS = {f"{number}.md": f"note {number} about the gpu server" for number in range(BATCHES * 128)}
+
+Notes = Callable[..., Path]
+
+
+class Failing(FakeOllama):
+    """Loses its model after so many requests to embed."""
+
+    requests_left = 10**9
+
+    def _embed(self, body: Any, connection: Any) -> Any:
+        self.requests_left -= 1
+        if self.requests_left < 0:
+            raise Refusal(404, f"model '{body['model']}' not found")
+        return super()._embed(body, connection)
+
+
+@pytest.fixture
+def failing() -> Iterator[Failing]:
+    with Failing() as server:
+        yield server
+
+
+@pytest.fixture
+def builtin(environ: dict[str, str], run: Run, notes: Notes) -> dict[str, str]:
+    """The environment of a store with the embeddings of the built-in model."""
+    environ["HYBRID_MEMORY_PROVIDER"] = "builtin"
+    answer(run("ingest", "--path", str(notes(TEXTS))))
+    return environ
+
+
+def ollama(environ: dict[str, str], server: FakeOllama) -> None:
+    environ |= {"HYBRID_MEMORY_PROVIDER": "ollama", "HYBRID_MEMORY_OLLAMA_URL": server.url}
+
+
+def settings(server: FakeOllama, **others: Any) -> dict[str, Any]:
+    return {"ollama_url": server.url, **others}
+
+
+def problems(store: HybridStore) -> list[str]:
+    return [finding.check for finding in examine(store) if not finding.ok]
+
+
+def test_a_server_that_fails_midway_leaves_the_old_embeddings_and_the_next_run_goes_on(
+    builtin: dict[str, str], run: Run, failing: Failing, tmp_path: Path
+) -> None:
+    ollama(builtin, failing)
+    failing.requests_left = 1 + 5  # a probe, and 5 requests with 32 texts
+    done = run("reindex", "--embeddings")
+    assert done.returncode == 1
+    assert json.loads(done.stdout) | {"chunks": 0} == {"status": "incomplete", "embedded": 160, "pending": 0, "chunks": 0}
+    assert "160 of 384 chunks have an embedding by ollama nomic-embed-text" in done.stderr
+    stats = answer(run("stats"))
+    assert stats["embeddings"]["provider"] == "builtin"
+    assert (stats["embedded_count"], stats["building"]) == (384, {"model": "ollama nomic-embed-text", "done": 160, "of": 384})
+    found = run("search", "gpu server", "--limit", "1")
+    assert answer(found)[0]["source"] == "hybrid"
+    assert "answering with the embeddings of builtin" in found.stderr
+    doctor = run("doctor", "--json")
+    assert any("has embedded 160 of 384 chunks" in finding["text"] for finding in json.loads(doctor.stdout))
+    failing.requests_left = 10**9
+    failing.embedded.clear()
+    report = answer(run("ingest", "--path", str(tmp_path / "memory"), "--incremental"))
+    assert (report["embedded"], report["pending"]) == (224, 0)
+    assert len([text for text in failing.embedded if "note" in text]) == 224
+    stats = answer(run("stats"))
+    assert (stats["embeddings"]["provider"], stats["embedded_count"], stats["building"]) == ("ollama", 384, None)
+
+
+@pytest.mark.parametrize("command", ["reindex", "ingest"])
+def test_without_a_server_nothing_changes_and_the_exit_status_says_so(builtin: dict[str, str], run: Run, command: str) -> None:
+    builtin |= {"HYBRID_MEMORY_PROVIDER": "ollama", "HYBRID_MEMORY_OLLAMA_URL": NO_SERVER}
+    options = (
+        ["--embeddings"] if command == "reindex" else ["--path", str(Path(builtin["HYBRID_MEMORY_CONFIG"]).parent / "memory")]
+    )
+    done = run(command, *options)
+    if command == "reindex":
+        assert (done.returncode, json.loads(done.stdout)["status"]) == (1, "incomplete")
+    assert "start it with `ollama serve`" in done.stderr
+    stats = answer(run("stats"))
+    assert (stats["embedded_count"], stats["pending_count"], stats["building"]) == (384, 0, None)
+
+
+def test_a_change_that_is_killed_goes_on_where_it_was(
+    builtin: dict[str, str], run: Run, failing: Failing, tmp_path: Path
+) -> None:
+    ollama(builtin, failing)
+    process = subprocess.Popen([sys.executable, "-m", "hybrid_memory", "reindex", "--embeddings"], env=builtin, cwd=tmp_path)
+    until = time.monotonic() + 30
+    while len(failing.embed_requests) < 1 + 6 and time.monotonic() < until:  # the second batch is under way
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    stats = answer(run("stats"))
+    assert (stats["embeddings"]["provider"], stats["embedded_count"]) == ("builtin", 384)
+    made = stats["building"]["done"]
+    assert made >= 128
+    failing.embedded.clear()
+    assert answer(run("reindex", "--embeddings"))["embedded"] == 384 - made
+    assert answer(run("stats"))["embeddings"]["provider"] == "ollama"
+
+
+def test_the_same_model_anew_keeps_what_it_has_until_all_is_made(failing: Failing, db_path: str, notes: Notes) -> None:
+    with HybridStore(db_path, settings(failing)) as store:
+        Ingest(store).run([str(notes(TEXTS))])
+        before = [store.storage.embeddings.known([row[0]]) for row in hashes(store)]
+        failing.requests_left = 6
+        assert not store.embed(anew=True).fits
+        assert [store.storage.embeddings.known([row[0]]) for row in hashes(store)] == before
+        failing.requests_left = 10**9
+        failing.embedded.clear()
+        embedded = store.embed()  # what an ingest does
+        assert (embedded.chunks, embedded.fits) == (384 - 160, True)
+        assert problems(store) == []
+
+
+def hashes(store: HybridStore) -> list[tuple[bytes]]:
+    found: list[tuple[bytes]] = store.storage.connection.execute("select content_hash from chunks order by id").fetchall()  # type: ignore[attr-defined]
+    return found
+
+
+def test_the_new_embeddings_are_those_that_a_fresh_store_has(
+    failing: Failing, db_path: str, tmp_path: Path, notes: Notes
+) -> None:
+    folder = notes(TEXTS)
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        Ingest(store).run([str(folder)])
+    with HybridStore(db_path, settings(failing)) as store, HybridStore(tmp_path / "fresh.db", settings(failing)) as fresh:
+        Ingest(store, incremental=True).run([str(folder)])
+        Ingest(fresh).run([str(folder)])
+        assert store.stats()["embeddings"] == fresh.stats()["embeddings"]
+        rows = "select doc_id, embedding, truncated, unembeddable from chunks order by doc_id, id"
+        ours, theirs = (each.storage.connection.execute(rows).fetchall() for each in (store, fresh))  # type: ignore[attr-defined]
+        assert ours == theirs
+        query = [0.1] * 768
+        assert store.storage.vectors().nearest(query, 50) == store.storage.vectors().nearest(query, 50, exact=True)
+        assert problems(store) == []
+
+
+def test_a_failure_while_the_sets_are_exchanged_leaves_the_old_one(
+    failing: Failing, db_path: str, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        Ingest(store).run([str(notes(TEXTS))])
+    with HybridStore(db_path, settings(failing)) as store:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(blocks, "rebuild", lambda conn: (_ for _ in ()).throw(KeyboardInterrupt))
+            store.embed()
+        assert store.stats()["embeddings"]["provider"] == "builtin"
+        assert building(store.storage) == {"model": "ollama nomic-embed-text", "done": 384, "of": 384}
+        assert store.search("gpu")[0]["source"] == "hybrid"
+        failing.embedded.clear()
+        assert store.embed().fits
+        assert failing.embedded == ["search_document: probe"]
+
+
+def test_what_is_new_meanwhile_gets_both_embeddings(failing: Failing, db_path: str, notes: Notes) -> None:
+    folder = notes(TEXTS)
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        Ingest(store).run([str(folder)])
+    with HybridStore(db_path, settings(failing)) as store:
+        failing.requests_left = 6
+        Ingest(store, incremental=True).run([str(folder)])
+        notes({"new.md": "the kettle in the kitchen"})
+        failing.requests_left = 3
+        report = Ingest(store, incremental=True).run([str(folder)])
+        assert (report.files, report.pending) == (1, 0)
+        assert store.stats()["embeddings"]["provider"] == "builtin"
+        assert store.search("kettle", mode="vector")[0]["doc_id"] == "memory/new.md"
+        store.store("told", "a teapot")
+        assert store.stats()["pending_count"] == 0
+        failing.requests_left = 10**9
+        assert store.embed().fits
+        assert (store.stats()["embedded_count"], problems(store)) == (386, [])
+
+
+def test_settings_that_are_changed_back_end_the_change(failing: Failing, db_path: str, notes: Notes) -> None:
+    folder = notes(TEXTS)
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        Ingest(store).run([str(folder)])
+    with HybridStore(db_path, settings(failing)) as store:
+        failing.requests_left = 6
+        store.embed()
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        Ingest(store, incremental=True).run([str(folder)])
+        assert store.stats()["building"] is None
+        assert (store.stats()["embeddings"]["provider"], problems(store)) == ("builtin", [])
+
+
+def test_a_few_texts_that_the_model_refuses_do_not_hold_up_the_others(failing: Failing, db_path: str, notes: Notes) -> None:
+    folder = notes(TEXTS | {"odd.md": "a poisonous text"})
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        Ingest(store).run([str(folder)])
+    with HybridStore(db_path, settings(failing)) as store:
+        failing.nan = "poisonous"
+        assert store.embed().fits
+        assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (384, 1)
+
+
+def test_many_texts_that_the_model_refuses_do(failing: Failing, db_path: str) -> None:
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        for number in range(10):
+            store.store(f"good/{number}", f"good {number}")
+            store.store(f"bad/{number}", f"poisonous {number}")
+    with HybridStore(db_path, settings(failing)) as store:
+        failing.spoilt, failing.spoilt_vector = "poisonous", [0.0] * 768
+        embedded = store.embed()
+        assert not embedded.fits
+        assert store.stats()["building"] == {"model": "ollama nomic-embed-text", "done": 10, "of": 20}
+        assert store.stats()["embeddings"]["provider"] == "builtin"
+
+
+def test_the_last_chunk_of_a_model_that_knows_no_word_of_it_is_no_failure(db_path: str) -> None:
+    toy = TopicEmbedder()
+    with HybridStore(db_path, embedder=toy) as store:
+        store.store("zh", "服务器的密码")
+        store.store("en", "the password of the server")
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        assert store.embed().fits
+        counts = store.stats()
+        assert (counts["embedded_count"], counts["pending_count"], counts["unembeddable_count"]) == (1, 0, 1)
+
+
+def test_another_process_that_changes_over_between_query_and_answer_is_noticed(failing: Failing, db_path: str) -> None:
+    with HybridStore(db_path, {"provider": "builtin", "ollama_url": failing.url}) as store:
+        store.store("a", "the gpu server")
+        model = store.fitting_embedder
+        assert model
+        embed = model.embed
+
+        def slow(text: str) -> list[float]:
+            model.embed = embed  # type: ignore[method-assign]
+            with HybridStore(db_path, settings(failing)) as other:
+                assert other.embed().fits
+            return embed(text)
+
+        model.embed = slow  # type: ignore[method-assign]
+        [hit] = store.search("gpu server", explain=True)
+        assert hit["source"] == "hybrid"
+        assert failing.embedded[-1] == "search_query: gpu server"
+
+
+def test_while_another_model_of_the_same_name_is_built_keywords_answer(failing: Failing, db_path: str, notes: Notes) -> None:
+    folder = notes(TEXTS)
+    with HybridStore(db_path, settings(failing)) as store:
+        Ingest(store).run([str(folder)])
+        failing.digest = "another"
+        notes({"new.md": "kettle"})
+        failing.requests_left = 6
+        Ingest(store, incremental=True).run([str(folder)])
+        assert store.search("gpu")[0]["source"] == "keyword"
+        assert any("another model has the name" in warning for warning in store.warnings)
+        failing.requests_left = 10**9
+        assert store.embed().fits
+        assert store.search("gpu")[0]["source"] == "hybrid"
+
+
+# The model that was chosen
+
+
+PLAN = {
+    "db_path": "data/hybrid_search.db", "ollama_url": NO_SERVER, "model": "nomic-embed-text", "chunk_size": 512,
+    "chunk_overlap": 50, "keyword_weight": 0.3, "vector_weight": 0.7, "cache_size": 256, "dims": 768,
+}  # fmt: skip
+
+
+def test_a_model_that_a_config_file_names_is_never_replaced(environ: dict[str, str], run: Run, folder: Path) -> None:
+    Path(environ["HYBRID_MEMORY_CONFIG"]).write_text(json.dumps(PLAN))
+    del environ["HYBRID_MEMORY_OLLAMA_URL"], environ["HYBRID_MEMORY_DB_PATH"]
+    report = answer(run("ingest", "--path", str(folder)))
+    assert (report["embedded"], report["pending"]) == (0, 2)
+    assert answer(run("search", "ssh password"))[0]["source"] == "keyword"
+    stats = answer(run("stats"))
+    assert (stats["embeddings"], stats["pending_count"]) == (None, 2)
+    with FakeOllama() as server:
+        Path(environ["HYBRID_MEMORY_CONFIG"]).write_text(json.dumps(PLAN | {"ollama_url": server.url}))
+        assert answer(run("ingest", "--path", str(folder), "--incremental"))["embedded"] == 2
+    assert answer(run("stats"))["embeddings"]["provider"] == "ollama"
+
+
+@pytest.fixture
+def unchosen(db_path: str, notes: Notes, failing: Failing, monkeypatch: pytest.MonkeyPatch) -> Callable[[], HybridStore]:
+    """A store that has the built-in model's embeddings only because no model was chosen. Its Ollama is `failing`."""
+    from hybrid_memory import config
+
+    monkeypatch.setitem(config.DEFAULTS, "ollama_url", NO_SERVER)
+    with HybridStore(db_path) as store:
+        Ingest(store).run([str(notes(TEXTS))])
+        assert store.stats()["embeddings"]["provider"] == "builtin"
+    monkeypatch.setitem(config.DEFAULTS, "ollama_url", failing.url)
+    return lambda: HybridStore(db_path)
+
+
+def test_a_store_whose_model_nobody_chose_moves_up_once_there_is_a_better_one(
+    unchosen: Callable[[], HybridStore], notes: Notes
+) -> None:
+    with unchosen() as store:
+        report = Ingest(store, incremental=True).run([str(notes({}))])
+        assert report.notes == ["all chunks have embeddings by ollama nomic-embed-text now"]
+        assert store.stats()["embeddings"]["provider"] == "ollama"
+
+
+def test_a_refresh_moves_it_up_for_a_few_seconds_at_a_time(
+    unchosen: Callable[[], HybridStore], notes: Notes, failing: Failing
+) -> None:
+    with unchosen() as store:
+        refresh(store)
+        assert failing.requests == []  # nothing has changed, so that nobody is asked
+        notes({"new.md": "kettle"})
+        failing.slow = 0.05
+        refresh(store, embed_seconds=0.3)
+        state = store.stats()["building"]
+        assert 0 < state["done"] < state["of"] == 385
+        assert store.search("kettle", mode="vector")[0]["doc_id"] == "memory/new.md"
+    failing.slow = 0.0
+    with unchosen() as store:
+        refresh(store, embed_seconds=60.0)
+        assert store.stats()["embeddings"]["provider"] == "ollama"
+
+
+def test_the_built_in_model_stays_where_it_was_chosen(unchosen: Callable[[], HybridStore], db_path: str, notes: Notes) -> None:
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        Ingest(store, incremental=True).run([str(notes({"new.md": "kettle"}))])
+        assert store.stats()["embeddings"]["provider"] == "builtin"
+
+
+def test_a_search_asks_no_server_for_a_store_of_the_built_in_model(unchosen: Callable[[], HybridStore], failing: Failing) -> None:
+    with unchosen() as store:
+        assert store.search("gpu")[0]["source"] == "hybrid"
+    assert failing.requests == []

@@ -1,0 +1,66 @@
+"""The page for everyone: axe finds nothing wrong in any state, in light and dark, on a phone and on a desk."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Open = Callable[..., Any]
+STATES = {
+    "overview": ("", ".health .good, .health .bad"),
+    "results": ("?q=repaired+boiler", "#results li"),
+    "filtered": ("?tag=ops&since=2026-01", "#results li"),
+    "nothing": ("?q=boiler&tag=nothing", ".nothing"),
+    "reader": ("?q=ssh&doc=notes/hosts/atlas.md&lines=10-16", ".alike li"),
+    "hostile": ("?doc=notes/hostile.md", ".sheet p"),
+    "wrong": ("?q=boiler&since=yesterdayish", ".notice"),
+}
+
+
+@pytest.fixture(scope="session")
+def axe() -> Any:
+    return pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+
+
+OUTSIDE = """() => [...document.querySelectorAll("main *, header *")].filter((element) => {
+    const box = element.getBoundingClientRect();
+    return box.width > 1 && box.right > innerWidth + 1 && !element.closest("pre, .wide, .chips");
+}).map((element) => element.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_is_for_everyone(open_page: Open, axe: Any, state: str) -> None:
+    address, shown = STATES[state]
+    page = open_page(address, width=1440, allow=["422"])
+    page.locator(shown).first.wait_for()
+    if state == "results":
+        page.locator(".why summary").first.click()
+    assert violations(axe, page) == []
+    assert page.evaluate(OUTSIDE) == []
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert violations(axe, page, "color-contrast", "target-size", "scrollable-region-focusable") == []
+    assert page.evaluate(OUTSIDE) == []
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def violations(axe: Any, page: Any, *rules: str) -> list[str]:
+    """What is wrong, a line each."""
+    found = axe.run(page, options={"runOnly": list(rules)} if rules else None).response["violations"]
+    return [f"{each['id']}: {node['html'][:200]} {node['failureSummary']}" for each in found for node in each["nodes"]]
+
+
+def test_number_of_results_is_announced(open_page: Open) -> None:
+    page = open_page("?q=boiler")
+    page.wait_for_selector("#results li")
+    count = page.locator("#count")
+    assert (count.get_attribute("role"), count.get_attribute("aria-live")) == ("status", "polite")
+    assert [page.locator(landmark).count() for landmark in ("header.top", "main", "[role=search]", "h1:visible")] == [1, 1, 1, 1]
+
+
+def test_nothing_moves_for_those_who_want_it_so(open_page: Open) -> None:
+    page = open_page("?q=boiler")
+    page.emulate_media(reduced_motion="reduce")
+    page.wait_for_selector("#results li")
+    page.evaluate("() => document.documentElement.toggleAttribute('data-busy', true)")
+    assert page.evaluate("() => document.getAnimations().length") == 0

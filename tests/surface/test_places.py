@@ -1,0 +1,129 @@
+"""Which database is used, and which others are told of: the real command, run from a checkout and from a copy of the package."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def call(home: Path, tmp_path: Path) -> Call:
+    """Run the command of the package in a folder, for a user with this home."""
+
+    def run(package: Path, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        environ = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(package), **environ}
+        command = [sys.executable, "-P", "-m", "hybrid_memory", *args, "--provider", "none"]
+        return subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "hybrid_memory", tmp_path / "checkout/hybrid_memory")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / "checkout")
+    return tmp_path / "checkout"
+
+
+@pytest.fixture
+def copy(tmp_path: Path, checkout: Path) -> Path:
+    """The package as a wheel puts it, with the note that installers leave of where it came from (PEP 610)."""
+    shutil.copytree(checkout / "hybrid_memory", tmp_path / "copy/hybrid_memory")
+    note = tmp_path / "copy/hybrid_memory_search-0.1.0.dist-info"
+    note.mkdir()
+    (note / "METADATA").write_text("Metadata-Version: 2.1\nName: hybrid-memory-search\nVersion: 0.1.0\n")
+    (note / "direct_url.json").write_text(json.dumps({"url": checkout.as_uri(), "dir_info": {}}))
+    return tmp_path / "copy"
+
+
+def fill(call: Call, package: Path, *args: str, **environ: str) -> None:
+    done = call(package, "store", "--doc-id", "a", "--text", "gpu", *args, **environ)
+    assert done.returncode == 0, done.stderr
+
+
+def place(call: Call, package: Path, *args: str, **environ: str) -> tuple[str, str, list[str]]:
+    stats: dict[str, Any] = json.loads(call(package, "stats", *args, **environ).stdout)
+    return stats["db_path"], stats["db_path_from"], stats["other_stores"]
+
+
+def test_a_missing_database_is_told_with_its_origin(call: Call, checkout: Path, copy: Path, home: Path, tmp_path: Path) -> None:
+    default = checkout / "data/hybrid_search.db"
+    way_out = "`hybrid-memory ingest --path DIR` makes one"
+    assert call(checkout, "stats").stderr == f"hybrid-memory: no database at {default}; {way_out}; this path is the default\n"
+    (checkout / "config.json").write_text('{"db_path": "x.db"}')
+    for args, environ, path, origin in [
+        ((), {}, checkout / "x.db", str(checkout / "config.json")),
+        ((), {"HYBRID_MEMORY_DB_PATH": "/v/x.db"}, "/v/x.db", "HYBRID_MEMORY_DB_PATH"),
+        (("--db", "/o/x.db"), {"HYBRID_MEMORY_DB_PATH": "/v/x.db"}, "/o/x.db", "--db"),
+    ]:
+        done = call(checkout, "search", "gpu", *args, **environ)
+        assert done.stderr == f"hybrid-memory: no database at {path}; {way_out}; this path is from {origin}\n"
+        assert done.returncode == 1
+
+
+def test_a_copy_that_has_no_database_names_the_one_of_its_checkout(call: Call, checkout: Path, copy: Path, home: Path) -> None:
+    fill(call, checkout)
+    done = call(copy, "search", "gpu")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"hybrid-memory: no database at {home}/.local/share/hybrid-memory/hybrid_search.db; `hybrid-memory ingest --path DIR` "
+        f"makes one; this path is the default; there is another: `--db {checkout}/data/hybrid_search.db`\n"
+    )
+    assert not (home / ".local").exists()
+
+
+def test_checkout_and_copy_tell_of_each_other(call: Call, checkout: Path, copy: Path, home: Path) -> None:
+    of_checkout, of_user = checkout / "data/hybrid_search.db", home / ".local/share/hybrid-memory/hybrid_search.db"
+    fill(call, checkout)
+    assert place(call, checkout) == (str(of_checkout), "default", [])
+    fill(call, copy)
+    assert place(call, checkout) == (str(of_checkout), "default", [str(of_user)])
+    assert place(call, copy) == (str(of_user), "default", [str(of_checkout)])
+    assert place(call, copy, "--db", str(of_checkout)) == (str(of_checkout), "--db", [str(of_user)])
+
+
+def test_databases_that_configurations_and_variables_name_are_told(
+    call: Call, checkout: Path, home: Path, tmp_path: Path
+) -> None:
+    fill(call, checkout)
+    default = str(checkout / "data/hybrid_search.db")
+    named = {name: tmp_path / f"{name}.db" for name in ("user", "variable", "variable_file", "missing")}
+    for name in ("user", "variable", "variable_file"):
+        with closing(sqlite3.connect(named[name])) as other:
+            other.execute("create table x (y)")
+    (home / ".config/hybrid-memory").mkdir(parents=True)
+    (home / ".config/hybrid-memory/config.json").write_text(json.dumps({"db_path": str(named["user"])}))
+    (tmp_path / "c.json").write_text('{"db_path": "variable_file.db"}')
+    environ = {"HYBRID_MEMORY_DB_PATH": str(named["variable"]), "HYBRID_MEMORY_CONFIG": str(tmp_path / "c.json")}
+    path, origin, others = place(call, checkout, "--db", default, **environ)
+    assert (path, origin) == (default, "--db")
+    assert sorted(others) == sorted(str(named[name]) for name in ("user", "variable", "variable_file"))
+    (home / ".config/hybrid-memory/config.json").write_text("not json")
+    assert place(call, checkout, **{**environ, "HYBRID_MEMORY_DB_PATH": default})[2] == [str(named["variable_file"])]
+
+
+def test_a_search_does_not_load_what_looks_for_databases(call: Call, checkout: Path, home: Path) -> None:
+    fill(call, checkout)
+    code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--provider', 'none']); print(*sys.modules)"
+    environ = {"HOME": str(home), "PYTHONPATH": str(checkout)}
+    done = subprocess.run([sys.executable, "-P", "-c", code], env=environ, capture_output=True, text=True, check=True)
+    loaded = done.stdout.split("]")[-1].split()
+    assert "hybrid_memory.store" in loaded
+    assert not {"hybrid_memory.environment", "hybrid_memory.surface.places", "importlib.metadata", "dataclasses"} & set(loaded)

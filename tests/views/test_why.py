@@ -1,0 +1,149 @@
+import os
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.errors import QueryError
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.views.why import explain
+from tests.command import Run, answer, in_terminal
+
+Notes = Callable[..., Path]
+FILES: dict[str, str | bytes] = {
+    "a.md": "gpu", "d/b.md": "dog", ".obsidian/h.md": "x", "d/node_modules/n.md": "x", "drafts/e.md": "x", "t.txt": "x",
+    "bin.md": b"\0", "big.md": "x" * 101, "latin.md": b"caf\xe9", "empty.md": "", "taken.md": "x",
+}  # fmt: skip
+
+
+@pytest.fixture
+def top(store: HybridStore, notes: Notes, tmp_path: Path) -> Path:
+    """A folder that was ingested, with one file or more for each rule."""
+    folder = notes(FILES)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/o.md").write_text("x")
+    (folder / "link.md").symlink_to(tmp_path / "outside/o.md")
+    (folder / "linked").symlink_to(tmp_path / "outside")
+    os.mkfifo(folder / "pipe.md")
+    store.store("memory/taken.md", "cat")
+    store.config["max_file_bytes"] = 100
+    Ingest(store, exclude=["drafts", "*.tmp"]).run([str(folder)])
+    (folder / "new.md").write_text("kettle")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "reason"),
+    [
+        (".obsidian/h.md", "hidden", "memory/.obsidian: folders whose name begins with a dot"),
+        (".obsidian", "hidden", "folders whose name begins with a dot"),
+        ("d/node_modules/n.md", "node_modules", "d/node_modules: folders of this name"),
+        ("drafts/e.md", "excluded", "--exclude drafts leaves it out"),
+        ("t.txt", "pattern", "no pattern of the folder matches"),
+        ("link.md", "symbolic link", "memory/link.md is a symbolic link"),
+        ("linked/o.md", "symbolic link", "memory/linked is a symbolic link"),
+        ("pipe.md", "special", "only regular files"),
+        ("bin.md", "encoding", "binary: it has NUL bytes"),
+        ("big.md", "size", "101 bytes, over max_file_bytes (100)"),
+        ("taken.md", "id taken", "a text that was put in by `store`"),
+        ("new.md", "new", "it has not been read yet"),
+        ("../outside/o.md", "not ingested", "not below any folder that was ingested"),
+    ],
+)
+def test_note_that_is_not_in_is_told_with_its_rule(store: HybridStore, top: Path, name: str, rule: str, reason: str) -> None:
+    found = explain(store, str(top / name))
+    assert (found["in_memory"], found["current"], found["rule"]) == (False, False, rule)
+    assert reason in found["reason"]
+    assert found["path"] == os.path.abspath(top / name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".obsidian/h.md",
+        "d/node_modules/n.md",
+        "drafts/e.md",
+        "t.txt",
+        "link.md",
+        "linked/o.md",
+        "big.md",
+        "new.md",
+        "../outside/o.md",
+    ],
+)
+def test_the_way_out_takes_the_note_in(run: Run, notes: Notes, tmp_path: Path, name: str) -> None:
+    folder = notes({name: content for name, content in FILES.items() if name not in ("bin.md", "taken.md")})
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/o.md").write_text("x")
+    (folder / "link.md").symlink_to(tmp_path / "outside/o.md")
+    (folder / "linked").symlink_to(tmp_path / "outside")
+    limit = {"HYBRID_MEMORY_PROVIDER": "none", "HYBRID_MEMORY_MAX_FILE_BYTES": "100"}
+    assert run("ingest", "--path", str(folder), "--exclude", "drafts", env=limit).returncode == 1
+    (folder / "new.md").write_text("kettle")
+    asked = run("why", str(folder / name), "--json", env=limit)
+    assert asked.returncode == 1
+    way_out = in_json(asked.stdout)["way_out"]
+    words = shlex.split(way_out.split("`")[1])
+    more = dict(word.split("=") for word in words[: words.index("hybrid-memory")])
+    run(*words[words.index("hybrid-memory") + 1 :], env=limit | more)
+    assert answer(run("why", str(folder / name), env=limit | more))["in_memory"]
+
+
+def in_json(text: str) -> Any:
+    import json
+
+    return json.loads(text)
+
+
+@pytest.mark.parametrize("note", ["path", "memory/a.md", "a.md", "a", "memory/a.md#L1"])
+def test_note_that_is_in_is_told_by_path_or_id(store: HybridStore, top: Path, note: str) -> None:
+    found = explain(store, str(top / "a.md") if note == "path" else note)
+    assert found.pop("indexed_at")
+    assert found == {
+        "path": str(top / "a.md"), "doc_id": "memory/a.md", "in_memory": True, "current": True, "rule": None, "reason": None,
+        "way_out": None, "source": str(top), "chunks": 1, "pending": 0, "date": None,
+    }  # fmt: skip
+
+
+def test_note_that_is_not_what_was_read_says_so(store: HybridStore, top: Path) -> None:
+    (top / "a.md").write_text("gpu server")
+    (top / "d/b.md").unlink()
+    changed, gone = explain(store, "memory/a.md"), explain(store, "memory/d/b.md")
+    assert [(found["in_memory"], found["current"], found["rule"]) for found in (changed, gone)] == [
+        (True, False, "changed"),
+        (True, False, "gone"),
+    ]
+    again = f"`hybrid-memory ingest --path {top} --exclude drafts --exclude '*.tmp' --incremental`"
+    assert (changed["way_out"], gone["way_out"]) == (f"{again} reads it again", f"{again} removes it")
+
+
+def test_note_that_is_in_with_something_to_know_says_it(store: HybridStore, top: Path) -> None:
+    latin, empty = explain(store, str(top / "latin.md")), explain(store, str(top / "empty.md"))
+    assert (latin["current"], latin["rule"], latin["reason"][:21]) == (True, "encoding", "not UTF-8 at byte 3: ")
+    assert (empty["current"], empty["rule"], empty["chunks"]) == (True, "empty", 0)
+    assert explain(store, "memory/taken.md")["path"] is None
+
+
+def test_path_through_a_link_above_the_folder_is_the_same_note(store: HybridStore, top: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").symlink_to(tmp_path)
+    assert explain(store, str(tmp_path / "home/memory/a.md"))["current"]
+    assert explain(store, str(tmp_path / "home/memory/t.txt"))["rule"] == "pattern"
+
+
+@pytest.mark.parametrize("note", ["nothing.md", "d"])
+def test_what_is_no_note_is_refused(store: HybridStore, top: Path, note: str) -> None:
+    with pytest.raises(QueryError, match="no document|is a folder"):
+        explain(store, str(top / note))
+
+
+def test_a_terminal_shows_one_line_and_the_status_tells(run: Run, environ: dict[str, str], folder: Path) -> None:
+    run("ingest", "--path", str(folder))
+    assert run("why", "pi.md").returncode == 0
+    assert "memory/pi.md: in and current: 1 chunks, 1 pending, read " in in_terminal(environ, "why", "pi.md")
+    (folder / "n.txt").write_text("x")
+    assert run("why", str(folder / "n.txt")).returncode == 1
+    seen = in_terminal(environ, "why", str(folder / "n.txt"))
+    assert "n.txt: not in: pattern; no pattern" in seen and len(seen.splitlines()) == 1
