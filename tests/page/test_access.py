@@ -1,9 +1,12 @@
 """The page for everyone: axe finds nothing wrong in any state, in light and dark, on a phone and on a desk."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.page.serving import serving
 
 Open = Callable[..., Any]
 STATES = {
@@ -28,6 +31,32 @@ OUTSIDE = """() => [...document.querySelectorAll("main *, header *")].filter((el
 }).map((element) => element.outerHTML.slice(0, 120))"""
 
 
+FAILING = {  # what the requests get -> what is shown
+    "offline": (lambda route: route.abort("connectionrefused"), "text=The server does not answer"),
+    "token": (lambda route: route.fulfill(status=401, content_type="application/problem+json", body="{}"), "#token"),
+    "busy": (lambda route: route.fulfill(status=503, content_type="application/problem+json", body="{}"), "text=Try again"),
+    "loading": (lambda route: None, "html[data-busy]"),
+}
+
+
+@pytest.mark.parametrize("state", FAILING)
+def test_every_failure_is_for_everyone(open_page: Open, axe: Any, state: str) -> None:
+    answer, shown = FAILING[state]
+    page = open_page("", width=1440, allow=["401", "503", "ERR_CONNECTION_REFUSED"])
+    page.wait_for_selector("#overview :is(.good, .bad)")
+    page.route("**/api/**", answer)
+    page.fill("#q", "boiler")
+    page.locator(shown).first.wait_for()
+    checked(page, axe)
+
+
+def test_memory_that_is_empty_is_for_everyone(open_page: Open, axe: Any, tmp_path: Path) -> None:
+    with serving(tmp_path, {}) as server:
+        page = open_page("", url=server.url, width=1440)
+        page.wait_for_selector("#overview :is(.good, .bad, .nothing)")
+        checked(page, axe)
+
+
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_is_for_everyone(open_page: Open, axe: Any, state: str) -> None:
     address, shown = STATES[state]
@@ -35,6 +64,10 @@ def test_every_state_is_for_everyone(open_page: Open, axe: Any, state: str) -> N
     page.locator(shown).first.wait_for()
     if state == "results":
         page.locator(".why summary").first.click()
+    checked(page, axe)
+
+
+def checked(page: Any, axe: Any) -> None:
     assert violations(axe, page) == []
     assert page.evaluate(OUTSIDE) == []
     page.emulate_media(color_scheme="dark")

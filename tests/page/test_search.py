@@ -16,7 +16,7 @@ def titles(page: Any) -> list[str]:
 def test_results_come_as_one_types_with_the_words_marked(open_page: Open) -> None:
     page = open_page()
     page.keyboard.type("ssh port")  # the field has the focus
-    page.wait_for_function("document.title === 'ssh port'")  # the results of its beginning come first
+    page.wait_for_function("() => document.title === 'ssh port'")  # the results of its beginning come first
     page.locator("#results h2", has_text="Log in").first.wait_for()
     assert titles(page)[0] == "Atlas › The GPU server › Log in"
     assert page.locator("#results li").first.locator(".text mark").all_inner_texts() == ["SSH", "port"]
@@ -28,7 +28,7 @@ def test_inflections_are_marked_and_markdown_is_not_shown_as_signs(open_page: Op
     page = open_page("?q=starting+a+job")
     text = page.locator("#results li", has_text="Two cards").locator(".text")
     text.wait_for()
-    assert set(text.locator("mark").all_inner_texts()) == {"Jobs", "started"}
+    assert set(text.locator("mark").all_inner_texts()) == {"Jobs", "started"}  # by the stems of the keyword index
     assert "sbatch, and see the backups or that note" in text.inner_text()
 
 
@@ -106,12 +106,12 @@ def test_filters_are_put_on_and_taken_away_by_a_click(open_page: Open) -> None:
     page.click("#results a:text-is('#ops') >> nth=0")
     page.wait_for_selector(".chip")
     assert page.locator(".chip").inner_text().split() == ["tagged", "ops", "×"]
-    page.wait_for_function("[...document.querySelectorAll('#results li')].every((li) => li.textContent.includes('#ops'))")
+    page.wait_for_function("() => [...document.querySelectorAll('#results li')].every((li) => li.textContent.includes('#ops'))")
     page.click("#results time >> nth=0")
     page.wait_for_selector(".chip >> nth=1")
     assert page.locator(".chip b").all_inner_texts()[1].startswith("2026-0")
     page.locator(".chip").first.click()
-    page.wait_for_function("document.querySelectorAll('.chip').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('.chip').length === 1")
     assert "tag=" not in page.url and "since=" in page.url and "q=repaired" in page.url
 
 
@@ -121,7 +121,7 @@ def test_folder_and_document_are_filters(open_page: Open) -> None:
     page.wait_for_selector(".chip")
     assert page.locator(".chip b").inner_text() == "notes/journal"
     places = "[...document.querySelectorAll('#results .place')].map((place) => place.innerText)"  # the old ones stay for a moment
-    page.wait_for_function(f"{places}.length > 0 && {places}.every((place) => place.startsWith('notes/journal/'))")
+    page.wait_for_function(f"() => {places}.length > 0 && {places}.every((place) => place.startsWith('notes/journal/'))")
     assert all(place.startswith("notes/journal/") for place in page.locator("#results .place").all_inner_texts())
 
 

@@ -92,6 +92,7 @@ SEARCH = (
         "half_life", NUMBER, "Halve the score of a dated document for every so many days of its age; 0: never.", most=10**6
     ),
     Parameter("explain", SWITCH, "Say how each score was computed.", False),
+    Parameter("marks", SWITCH, "List the words of each text that match the query, as they are written.", False),
     Parameter("exact", SWITCH, "Compare the query with every embedding.", False),
     Parameter("fts_syntax", SWITCH, "The query has the syntax of FTS5.", False),
     Parameter("refresh", SWITCH, "First read what has changed in the ingested folders (default: the setting, false)."),

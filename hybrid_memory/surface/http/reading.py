@@ -10,6 +10,7 @@ from ...store import HybridStore
 from .. import requests
 from ..hints import why_nothing
 from . import answers, parameters
+from .marks import add_marks
 from .memory import Memory
 from .problems import Problem
 
@@ -26,6 +27,8 @@ async def search(request: Request) -> Response:
 
     def work(store: HybridStore) -> dict[str, Any]:
         answer = requests.search(store, values["q"], wanted, refresh=refresh)
+        if values["marks"]:
+            add_marks(answer["results"], values["q"])
         return answer | {"hint": None if answer["results"] or answer["nearest_miss"] else why_nothing(store, wanted)}
 
     tag = await memory.etag(request.url.query)

@@ -53,6 +53,28 @@ def test_every_option_of_the_command_means_the_same_here(
     assert all(("explain" in result) == ("explain" in parameters) for result in by_http)
 
 
+@pytest.mark.parametrize(
+    ("query", "first", "words"),
+    [
+        (
+            "password servers",
+            "# Access\n\nThe servers' Passwords; one server_a, no passwörter.",
+            ["servers", "Passwords", "server"],
+        ),
+        ("東京", "# 東京\n\n東京都の天気です。", ["東京"]),
+        ("résumé", "My resume, and a Résumé.", ["resume", "Résumé"]),
+    ],
+)
+def test_marks_are_the_words_that_match_as_they_are_written(client: Client, query: str, first: str, words: list[str]) -> None:
+    client.put("/api/documents/marked", json={"text": first})
+    try:
+        parameters = {"q": query, "in": "marked", "mode": "keyword"}
+        assert client.json("/api/search", marks="true", **parameters)["results"][0]["marks"] == words
+        assert "marks" not in client.json("/api/search", **parameters)["results"][0]
+    finally:
+        client.delete("/api/documents/marked")
+
+
 def test_fts_syntax_is_understood_and_its_errors_are_told(client: Client) -> None:
     assert client.json("/api/search", q="pass*", fts_syntax="true")["results"][0]["doc_id"] == "memory/2026-01-05.md"
     told = client.get("/api/search", params={"q": "AND (", "fts_syntax": "true"})

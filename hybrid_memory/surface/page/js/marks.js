@@ -3,40 +3,32 @@
 import { h } from "./dom.js";
 
 const WIDTH = 280; // characters of a passage
-const WORD = /[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*/gu;
+const LETTER = "[\\p{L}\\p{M}\\p{N}]";
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}]/u;
 
 /**
- * Where the words stand in a text; an inflection of a word is marked, too.
- * @param {string} text @param {string[]} terms @returns {[number, number][]}
+ * Where these words stand in a text. In a script without spaces they are parts of what looks like a word.
+ * @param {string} text @param {string[]} words as they are written @returns {[number, number][]}
  */
-export function spans(text, terms) {
-  const wanted = terms.flatMap((term) => fold(term).match(WORD) ?? []);
-  const found = [];
-  for (const match of text.matchAll(WORD)) {
-    const word = fold(match[0]);
-    if (UNSPACED.test(word)) {
-      for (const term of wanted) {
-        const at = match[0].toLowerCase().indexOf(term);
-        if (at >= 0) found.push([match.index + at, match.index + at + term.length]);
-      }
-    } else if (wanted.some((term) => same(word, term))) found.push([match.index, match.index + match[0].length]);
-  }
-  return joined(found);
+function spans(text, words) {
+  const longest = [...words].sort((a, b) => b.length - a.length);
+  const quoted = longest.map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+  const pattern = quoted.map((word, i) => (UNSPACED.test(longest[i]) ? word : `(?<!${LETTER})${word}(?!${LETTER})`)).join("|");
+  return pattern ? joined([...text.matchAll(new RegExp(pattern, "gu"))].map(({ 0: found, index }) => [index, index + found.length])) : [];
 }
 
-/** The best passage of a text, with its words marked. @param {string} text @param {string[]} terms @returns {(Node | string)[]} */
-export function excerpt(text, terms) {
+/** The best passage of a text, with its words marked. @param {string} text @param {string[]} words @returns {(Node | string)[]} */
+export function excerpt(text, words) {
   const plain = unmarked(text.replace(/^(?:\s*#{1,6} [^\n]*\n+)+(?=\s*\S)/, ""));
-  const all = spans(plain, terms);
+  const all = spans(plain, words);
   const [start, end] = window(plain, all);
   const shown = all.filter(([a, b]) => a >= start && b <= end);
   const inside = shown.map(([a, b]) => [a - start, b - start]);
   return [start > 0 ? "… " : "", ...marked(plain.slice(start, end).trimEnd(), inside), end < plain.length ? " …" : ""];
 }
 
-/** A short text, such as a heading, with its words marked. @param {string} text @param {string[]} terms */
-export const whole = (text, terms) => marked(text, spans(text, terms));
+/** A short text, such as a heading, with its words marked. @param {string} text @param {string[]} words */
+export const whole = (text, words) => marked(text, spans(text, words));
 
 /** Markdown without its signs, so that a few lines of it read as text. */
 function unmarked(text) {
@@ -73,13 +65,6 @@ function window(text, all) {
   if (end < text.length) end += Math.max(0, text.slice(end, end + 24).search(/\s/));
   return [start, end];
 }
-
-const fold = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-
-/** Whether two folded words are one, but for an English ending. */
-const same = (word, term) => word === term || stem(word) === stem(term);
-
-const stem = (word) => word.replace(/(?<=...)(?:ing|ed|ies|es|s|er|e|y)$/, "").replace(/(.)\1$/, "$1");
 
 function joined(found) {
   const sorted = found.sort((a, b) => a[0] - b[0]);

@@ -61,7 +61,7 @@ function result(found) {
   return h("li", { "data-key": key },
     h("article", {},
       h("h2", { dir: "auto" }, h("a", { class: "open", href, "data-route": true }, heading(found) || leaf(doc))),
-      h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.explain?.terms ?? [])),
+      h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
       h("div", { class: "meta" }, confidenceBar(found.confidence), place(doc), facts(found), also(found.also)),
       why(found)));
 }
@@ -76,9 +76,9 @@ function documentItem(found) {
 }
 
 /** "A > B > C" with the last one strong; null if there is none. */
-function heading({ heading_path: path, heading: own, explain }) {
+function heading({ heading_path: path, heading: own, marks }) {
   if (!path && !own) return null;
-  const parts = (path || own).split(" > ").map((part) => whole(part, explain?.terms ?? []));
+  const parts = (path || own).split(" > ").map((part) => whole(part, marks));
   return parts.flatMap((part, i) => (i < parts.length - 1 ? [h("span", { class: "crumb" }, part, " › ")] : part));
 }
 
