@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hybrid_memory.surface.commands.table import TABLE
 from tests.command import Run, answer, in_terminal
 from tests.fake_ollama import FakeOllama
 
@@ -249,7 +250,7 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("ingest --incremental --keep-missing", "--keep-missing needs --path"),
         ("delete", "one of the arguments --doc-id --collection --path is required"),
         ("delete --doc-id x --path y", "not allowed with argument"),
-        ("frobnicate", "invalid choice: 'frobnicate'"),
+        ("frobnicate", "there is no command 'frobnicate'"),
         ("", "required: COMMAND"),
     ],
 )
@@ -679,16 +680,27 @@ def test_what_the_engine_raises_is_a_line_and_exits_1(run: Run, monkeypatch: pyt
     assert "malformed" in done.stderr
 
 
-@pytest.mark.parametrize("at", ["build_parser", "from_arguments", "output", "_open"])
+@pytest.mark.parametrize(
+    "at",
+    [
+        "cli.build_parser",
+        "cli.runner_of",
+        "commands.search.from_arguments",
+        "commands.search.output",
+        "commands.search.open_store",
+    ],
+)
 def test_an_interrupt_at_any_moment_exits_130_without_a_traceback(environ: dict[str, str], run: Run, at: str) -> None:
     run("store", "--doc-id", "n", "--text", "gpu")
     code = f"""
 import sys
 from hybrid_memory import cli
+from hybrid_memory.surface import commands
+import hybrid_memory.surface.commands.search
 class Interrupted:
     def __call__(self, *_, **__): raise KeyboardInterrupt
     __getattr__ = __call__
-cli.{at} = Interrupted()
+{at} = Interrupted()
 sys.argv[1:] = ["search", "gpu", "--provider", "none"]
 cli.entry_point()
 """
@@ -697,18 +709,43 @@ cli.entry_point()
     assert len(done.stderr.splitlines()) <= 1
 
 
-def test_an_interrupt_while_the_command_is_imported_exits_130_without_a_traceback(environ: dict[str, str]) -> None:
-    code = """
+@pytest.mark.parametrize("module", ["surface.arguments", "surface.commands.search"])
+def test_an_interrupt_while_the_command_is_imported_exits_130_without_a_traceback(environ: dict[str, str], module: str) -> None:
+    code = f"""
 import sys
 import hybrid_memory
 class Interrupting:
     def find_spec(self, name, *_):
-        if name == "hybrid_memory.surface.arguments": raise KeyboardInterrupt
+        if name == "hybrid_memory.{module}": raise KeyboardInterrupt
 sys.meta_path.insert(0, Interrupting())
 from hybrid_memory.cli import entry_point
+sys.argv[1:] = ["search", "gpu"]
+entry_point()
 """
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_loads_no_other_command(environ: dict[str, str], run: Run) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu")
+    code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--mode', 'keyword']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
+    loaded = {name for name in done.stdout.splitlines()[-1].split() if name.startswith("hybrid_memory.surface.commands.")}
+    assert {name.rpartition(".")[2] for name in loaded} == {"table", "answers", "search"}
+
+
+def test_help_names_every_command_and_what_it_does(run: Run) -> None:
+    told = " ".join(run("--help").stdout.split())
+    assert [name for name, (_, about) in TABLE.items() if f"{name} {about}" not in told] == []
+
+
+@pytest.mark.parametrize(("written", "meant"), [("serch", "search"), ("delte", "delete"), ("ingset", "ingest")])
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(run: Run, written: str, meant: str) -> None:
+    done = run(written, "gpu")
+    told = f"hybrid-memory: there is no command '{written}'; did you mean {meant}? (see hybrid-memory --help)\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+    assert "did you mean" not in run("qqq").stderr
 
 
 def test_version(run: Run) -> None:

@@ -172,6 +172,15 @@ def test_every_config_key_is_documented_with_its_default() -> None:
     assert dict(CONFIG_KEY.findall(text(DOCS / "configuration.md"))) == shown
 
 
+@pytest.mark.parametrize("name", commands())
+def test_help_of_a_command_ends_with_two_examples_that_parse(name: str) -> None:
+    lines = str(commands()[name].epilog).splitlines()
+    assert lines[0] == "examples:"
+    words = [shlex.split(line) for line in lines[1:]]
+    assert [(line[0], line[1], exit_status(line[1:])) for line in words] == [("hybrid-memory", name, 0)] * 2
+    assert all(len(line) <= 80 for line in lines)
+
+
 def test_every_option_has_help() -> None:
     for name, parser in commands().items():
         for action in parser._actions:

@@ -20,12 +20,13 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
-from hybrid_memory import __version__, cli
+from hybrid_memory import __version__
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.surface import from_arguments
 from hybrid_memory.surface.arguments import build_parser
 from hybrid_memory.surface.mcp.replies import for_agent
 from hybrid_memory.surface.mcp.server import build
+from hybrid_memory.surface.opening import open_store
 from hybrid_memory.surface.places import place
 from tests.command import answer, in_process
 from tests.fake_ollama import FakeOllama
@@ -55,7 +56,7 @@ def with_client(environ: dict[str, str], play: Callable[[Client], Awaitable[None
 
     async def connect() -> None:
         server = build(
-            lambda: cli._open(args), lambda: cli._open(args, create=True), from_arguments.settings(args), partial(place, args)
+            lambda: open_store(args), lambda: open_store(args, create=True), from_arguments.settings(args), partial(place, args)
         )
         with anyio.fail_after(60):
             async with Client(server) as client:

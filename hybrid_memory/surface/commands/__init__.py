@@ -1,0 +1,1 @@
+"""The commands: a module for each group of them, with their options, their examples and what runs them."""

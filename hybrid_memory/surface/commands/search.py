@@ -1,0 +1,121 @@
+"""The command `search`."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from ... import config
+from ...errors import UsageError
+from ...search.hit import MODES, Request, configured
+from ...search.results import lean
+from .. import argument_types as types
+from .. import from_arguments, requests
+from ..arguments import Parser, add_filters, examples
+from ..hints import why_nothing
+from ..opening import open_store
+from ..printable import json_lines
+from ..streams import output, tell
+from .answers import advise
+
+if TYPE_CHECKING:
+    from ...search.packing import Budget
+    from ...storage.filters import Filters
+
+FORMATS = ("text", "json", "jsonl", "md", "paths")
+SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
+
+
+def search_options(parser: Parser) -> None:
+    parser.add_argument("words", nargs="*", metavar="QUERY")
+    parser.add_argument("--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail")
+    parser.add_argument("--limit", type=types.positive, metavar="N", help="how many results (default: 10)")
+    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
+    parser.add_argument("--context", type=types.count, default=0, metavar="N", help="add N chunks before and N after each result")
+    parser.add_argument("--per-doc", type=types.count, metavar="N", help="at most N results from one document; 0: any number")
+    add_filters(parser)
+    parser.add_argument("--min-score", type=types.share, metavar="S", help="leave out results with a lower score (0 to 1)")
+    parser.add_argument(
+        "--min-confidence", type=types.share, metavar="C", help="leave out results with a lower confidence (0 to 1)"
+    )
+    parser.add_argument(
+        "--half-life",
+        type=types.days,
+        nargs="?",
+        const=30.0,
+        metavar="DAYS",
+        help="halve the score of a dated document for every DAYS days of its age (default: never; 30 if DAYS is left out)",
+    )
+    parser.add_argument("--explain", action="store_true", help="show how each score was computed, and how long each stage took")
+    parser.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the vector index")
+    parser.add_argument(
+        "--fts-syntax", action="store_true", help="QUERY has the syntax of FTS5: prefix*, NEAR(a b, 5), a NOT b, heading: word"
+    )
+    refresh = argparse.BooleanOptionalAction
+    parser.add_argument("--refresh", action=refresh, help="first read what has changed in the ingested folders")
+    parser.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
+    parser.add_argument("--json", action="store_const", dest="format", const="json", help="short for --format json")
+
+    parser.add_argument(
+        "--budget", type=types.budget, metavar="N", help="print at most N characters; 1000t: tokens of 4 characters"
+    )
+    parser.add_argument(
+        "--open", type=types.positive, nargs="?", const=1, metavar="N", help="open result N (default: 1) in $EDITOR"
+    )
+    parser.add_argument("--full", action="store_true", help="print all that is known of each result as JSON")
+    examples(
+        parser,
+        'search "GPU server SSH port" --limit 3',
+        'search "how are backups made" --since 3m --budget 1000t',
+    )
+
+
+def run_search(args: argparse.Namespace) -> int:
+    query, filters = _query(args), from_arguments.filters(args)
+    with open_store(args) as store:
+        request = _request(args, filters, store.config)
+        answer = requests.search(store, query, request, refresh=store.config["refresh"])
+        advice = answer["warnings"][-1:] if answer["nearest_miss"] else []  # the last line tells of the nearest miss
+        tell(*answer["warnings"][: -1 if advice else None])
+        unanswered = answer["unanswered"]
+        advise(args, *advice if advice or answer["results"] or unanswered else [why_nothing(store, request)])
+    if args.explain:
+        tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer["timings"].items()))
+    form = _form(args)
+    results = answer["results"]
+    with output() as stream:
+        if form == "json" and not args.open:
+            print(json_lines(results if args.full else map(lean, results)), file=stream)
+        else:
+            from ..output import show
+
+            show(results, query, form, stream, full=args.full, opened=args.open)
+    return 1 if unanswered else 0
+
+
+def _query(args: argparse.Namespace) -> str:
+    """The query of a search. Raises UsageError if it is missing or given twice."""
+    if bool(args.words) == (args.query is not None):
+        raise UsageError("give the query once, as QUERY or with --query")
+    return args.query if args.query is not None else " ".join(args.words)
+
+
+def _request(args: argparse.Namespace, filters: "Filters | None", settings: config.Settings) -> Request:
+    """The options of a search, which the settings complete."""
+    same = {name: getattr(args, name) for name in SAME_NAME}
+    same |= configured(settings)
+    budget = _budget(args) if args.budget else None
+    if budget and "limit" not in settings.chosen:
+        same["limit"] = budget.pool
+    return Request(**same, budget=budget, filters=filters, half_life_days=args.half_life)
+
+
+def _form(args: argparse.Namespace) -> str:
+    """The format of the results."""
+    chosen: str | None = args.format
+    return chosen or ("text" if sys.stdout.isatty() else "json")
+
+
+def _budget(args: argparse.Namespace) -> "Budget":
+    from ..output import budget
+
+    return budget(args.budget, _form(args), _query(args), is_terminal=sys.stdout.isatty(), full=args.full)

@@ -1,0 +1,132 @@
+"""The commands `ingest`, `update` and `watch`."""
+
+import os
+from argparse import Namespace
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ...errors import SourceError, UsageError
+from ...text.characters import storable_name
+from ..arguments import Parser, examples
+from ..opening import open_store
+from ..streams import tell
+from .answers import advise, advise_model, print_answer
+
+if TYPE_CHECKING:
+    from ...config import Settings
+    from ...sync.report import Report
+
+ALL = "read every transcript that has changed, even if little in it is new"
+OF_A_PATH = ("pattern", "exclude", "collection", "follow_symlinks", "keep_missing")  # options of ingest
+
+
+def ingest_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--path", action="append", default=[], metavar="DIR", help="a folder or file; may be repeated (default: as `update`)"
+    )
+    parser.add_argument(
+        "--pattern", action="append", metavar="GLOB", help="names of the files to read; may be repeated (default: *.md)"
+    )
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="GLOB", help="names, or paths below DIR, to leave out; may be repeated"
+    )
+    parser.add_argument("--incremental", action="store_true", help="do not read files whose time and size have not changed")
+    parser.add_argument(
+        "--collection",
+        type=storable_name,
+        metavar="NAME",
+        help="the beginning of all ids (default: the name of the folder; sessions for *.jsonl)",
+    )
+    parser.add_argument("--all", action="store_true", help=ALL)
+    parser.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
+    parser.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
+    examples(
+        parser,
+        "ingest --path ~/notes --incremental",
+        'ingest --path ~/notes --pattern "*.txt" --exclude "drafts/*"',
+    )
+
+
+def run_ingest(args: Namespace) -> int:
+    from ...sync.ingest import Ingest
+    from ..terminal import progress_line
+
+    options = _options(args)
+    if args.path and not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # or a database would be made
+        raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
+    with open_store(args, create=bool(args.path)) as store, progress_line(args.quiet) as progress:
+        job = Ingest(store, **options, sizes=_sizes(args, store.config), progress=progress)
+        try:
+            report = job.run(args.path, args.collection) if args.path else job.update()
+        except KeyboardInterrupt as error:
+            again = "" if options["incremental"] else " with --incremental"
+            raise KeyboardInterrupt(f"interrupted after {job.reached()}; run it again{again} to go on") from error
+        tell(*report.error_lines(), *report.warning_lines())
+        advise(args, *report.left_out(), *report.notes)
+        if report.embedded:
+            advise_model(args, store)
+    print_answer(args, report.as_dict())
+    return 1 if report.errors else 0
+
+
+run_update = run_ingest
+
+
+def update_options(parser: Parser) -> None:
+    parser.set_defaults(path=[])
+    parser.add_argument("--all", action="store_true", help=ALL)
+    examples(parser, "update", "update --quiet")
+
+
+def watch_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--path", action="append", default=[], metavar="DIR", help="watch only this ingested folder or file; may be repeated"
+    )
+    examples(parser, "watch", "watch --path ~/notes")
+
+
+def run_watch(args: Namespace) -> int:
+    import signal
+
+    from ...sync.watch import Watch
+
+    told: set[str] = set()
+
+    def tell_of(report: "Report") -> None:
+        advise(args, *report.summary(), *report.notes)
+        problems = report.warning_lines()
+        tell(*(problem for problem in problems if problem not in told))
+        told.clear()
+        told.update(problems)  # a problem that goes on is told once
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), open_store(args) as store:
+        watch = Watch(store, args.path, tell_of)
+        advise(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
+        watch.run()
+    return 0
+
+
+def _options(args: Namespace) -> dict[str, Any]:
+    """How files are taken in. Raises UsageError for an option that needs a path."""
+    if args.path:
+        return {
+            "patterns": args.pattern or ["*.md"],
+            "exclude": args.exclude,
+            "incremental": args.incremental,
+            "everything": args.all,
+            "follow_symlinks": args.follow_symlinks,
+            "keep_missing": args.keep_missing,
+        }
+    for name in OF_A_PATH:
+        if getattr(args, name, None):
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} needs --path; without it, everything is taken in as it was ingested before")
+    return {"incremental": True, "everything": args.all}
+
+
+def _sizes(args: Namespace, settings: "Settings") -> tuple[int, int] | None:
+    """Chunk size and overlap, for the paths that an ingest names, if it names either; else None."""
+    if not args.path or (args.chunk_size is None and args.overlap is None):
+        return None
+    return settings["chunk_size"], settings["chunk_overlap"]
