@@ -11,7 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Mount, Route
 
 from ...errors import HybridMemoryError
-from . import openapi, problems, reading, tokens, writing
+from . import problems, tokens
+from .api import openapi, reading, writing
 from .memory import Memory
 from .page import Page
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ... import __version__, config
 from ...store import HybridStore
 from .answers import etag
-from .updates import Update
+from .api.updates import Update
 from .workers import BusyError, OpenStore, Workers
 
 READERS = 4

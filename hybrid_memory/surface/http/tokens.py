@@ -75,7 +75,7 @@ def _read(path: str) -> Token:
 
 async def exchange(request: Request) -> Response:
     """POST /api/session: the token for a cookie."""
-    from .writing import json_body
+    from .api.writing import json_body
 
     token: Token | None = request.state.token
     shown = (await json_body(request)).get("token")

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from hybrid_memory.surface.http import openapi
+from hybrid_memory.surface.http.api import openapi
 from hybrid_memory.surface.http.app import ROUTES
 from tests.serving import Client
 

@@ -6,8 +6,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ... import __version__
-from . import answers, parameters
+from .... import __version__
+from .. import answers
+from . import parameters
 from .parameters import Parameter
 
 Json = dict[str, Any]

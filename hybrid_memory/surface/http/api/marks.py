@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ...storage.stems import stems
-from ...text.highlight import Highlighter
-from ...text.query import Query
+from ....storage.stems import stems
+from ....text.highlight import Highlighter
+from ....text.query import Query
 
 
 def add_marks(results: Sequence[dict[str, Any]], query: str) -> None:

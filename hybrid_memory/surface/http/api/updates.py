@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from threading import Thread
 from typing import Any
 
-from ...errors import HybridMemoryError
-from ...progress import Progress
-from .problems import described
-from .workers import OpenStore
+from ....errors import HybridMemoryError
+from ....progress import Progress
+from ..problems import described
+from ..workers import OpenStore
 
 Event = tuple[str, dict[str, Any]]  # its name and its data
 PAUSE = 0.1  # seconds between two events of progress
@@ -33,7 +33,7 @@ class Update(Thread):
 
     def run(self) -> None:
         """For the thread."""
-        from ...sync.ingest import Ingest
+        from ....sync.ingest import Ingest
 
         try:
             with self._open() as store, store.storage.guarded():
@@ -85,6 +85,6 @@ class Update(Thread):
 
 def as_event(name: str, data: dict[str, Any]) -> bytes:
     """A server-sent event."""
-    from .answers import as_json
+    from ..answers import as_json
 
     return f"event: {name}\ndata: ".encode() + as_json(data) + b"\n\n"

@@ -6,11 +6,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from ...errors import NotFoundError
-from ...store import HybridStore
-from .. import requests
-from . import answers, parameters
-from .problems import Problem
+from ....errors import NotFoundError
+from ....store import HybridStore
+from ... import requests
+from .. import answers
+from ..problems import Problem
+from . import parameters
 from .reading import id_of, memory_of
 from .updates import Update
 

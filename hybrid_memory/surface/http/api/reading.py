@@ -6,13 +6,14 @@ from urllib.parse import unquote_to_bytes
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...store import HybridStore
-from .. import requests
-from ..hints import why_nothing
-from . import answers, parameters
+from ....store import HybridStore
+from ... import requests
+from ...hints import why_nothing
+from .. import answers
+from ..memory import Memory
+from ..problems import Problem
+from . import parameters
 from .marks import add_marks
-from .memory import Memory
-from .problems import Problem
 
 DOCUMENTS = b"/api/documents/"
 SIMILAR = b"/similar"
@@ -85,7 +86,7 @@ async def status(request: Request) -> Response:
 
 async def doctor(request: Request) -> Response:
     """GET /api/doctor"""
-    from ...views.doctor import examine
+    from ....views.doctor import examine
 
     values = parameters.read(request.query_params, parameters.DOCTOR)
     findings = await memory_of(request).slowly(lambda store: examine(store, thorough=values["thorough"]))

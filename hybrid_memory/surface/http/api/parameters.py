@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from starlette.datastructures import QueryParams
 
-from ...search.hit import MODES, Request, configured
-from ...storage.filters import Filters
-from ...text.dates import first_day
-from .problems import Problem
+from ....search.hit import MODES, Request, configured
+from ....storage.filters import Filters
+from ....text.dates import first_day
+from ..problems import Problem
 
 TEXT, COUNT, NUMBER, SWITCH, DATE, PAIR, LINES = "text", "count", "number", "switch", "date", "pair", "lines"
 PATTERNS = {  # of the whole text

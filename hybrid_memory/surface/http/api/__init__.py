@@ -1,0 +1,1 @@
+"""What is answered under /api: each request, its parameters, and their description for programs."""
