@@ -332,8 +332,8 @@ def test_a_refresh_moves_it_up_for_a_few_seconds_at_a_time(
         refresh(store)
         assert failing.requests == []  # nothing has changed, so that nobody is asked
         notes({"new.md": "kettle"})
-        failing.slow = 0.05
-        refresh(store, embed_seconds=0.3)
+        failing.slow = 0.5
+        refresh(store, embed_seconds=2.0)
         state = store.stats()["building"]
         assert 0 < state["done"] < state["of"] == 385
         assert store.search("kettle", mode="vector")[0]["doc_id"] == "memory/new.md"

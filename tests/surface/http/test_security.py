@@ -42,7 +42,6 @@ def status(client: Client, method: str, path: str, **headers: str) -> int:
     return answer.status
 
 
-@pytest.mark.parametrize("path", EVERY)
 @pytest.mark.parametrize(
     "host",
     [
@@ -50,8 +49,8 @@ def status(client: Client, method: str, path: str, **headers: str) -> int:
         "10.0.0.1", "[::2]", "", "localhost:port", "localhost/x", "127.0.0.1, evil.example", "0177.0.0.1",
     ],
 )  # fmt: skip
-def test_a_name_that_was_made_to_lead_here_gets_no_answer(client: Client, path: str, host: str) -> None:
-    assert status(client, "GET", path, Host=host) in (400, 421)
+def test_a_name_that_was_made_to_lead_here_gets_no_answer(client: Client, host: str) -> None:
+    assert {path for path in EVERY if status(client, "GET", path, Host=host) not in (400, 421)} == set()
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1234", "[::1]:99", "LOCALHOST"])
@@ -59,11 +58,12 @@ def test_every_name_of_loopback_gets_an_answer(client: Client, host: str) -> Non
     assert status(client, "GET", "/api/status", Host=host) == 200
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
-@pytest.mark.parametrize("path", ["/api/documents/memory/pi.md", "/api/update", "/mcp", "/api/search?q=a"])
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:3000", "https://127.0.0.1", "file://", ""])
-def test_a_page_of_another_site_can_neither_read_nor_write(client: Client, method: str, path: str, origin: str) -> None:
-    assert status(client, method, path, Host="127.0.0.1:8377", Origin=origin, Content_Length="0") == 403
+def test_a_page_of_another_site_can_neither_read_nor_write(client: Client, origin: str) -> None:
+    for path in ("/api/documents/memory/pi.md", "/api/update", "/mcp", "/api/search?q=a"):
+        for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
+            refused = status(client, method, path, Host="127.0.0.1:8377", Origin=origin, Content_Length="0")
+            assert (method, path, refused) == (method, path, 403)
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
