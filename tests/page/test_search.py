@@ -32,6 +32,14 @@ def test_inflections_are_marked_and_markdown_is_not_shown_as_signs(open_page: Op
     assert "sbatch, and see the backups or that note" in text.inner_text()
 
 
+def test_heading_and_tags_of_a_passage_are_shown_without_signs(open_page: Open) -> None:
+    page = open_page("?q=wombat")
+    found = page.locator("#results li", has_text="wombat --dig")
+    found.wait_for()
+    assert found.locator("h2").inner_text() == "Use wombat --dig"
+    assert found.locator(".text").inner_text() == "The wombat digs."
+
+
 @pytest.mark.parametrize(("question", "word"), [("الخادم", "الخادم"), ("東京", "東京")])
 def test_other_scripts_are_found_and_marked_in_their_direction(open_page: Open, question: str, word: str) -> None:
     page = open_page(f"?q={question}")

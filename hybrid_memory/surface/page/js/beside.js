@@ -3,7 +3,7 @@
 import { h, show } from "./dom.js";
 import * as api from "./api.js";
 import { leaf, place } from "./results.js";
-import { excerpt } from "./marks.js";
+import { excerpt, whole } from "./marks.js";
 import { address } from "./state.js";
 
 const MOST = 40; // parts that are named
@@ -54,12 +54,12 @@ function byHeading(passages) {
 function part(doc, { heading_path: path, heading, start_line: start, end_line: end, last_line: last }) {
   const parts = (path || heading || "").split(" > ");
   return h("li", { class: `deep-${Math.min(3, parts.length)}` },
-    h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, "data-start": start, "data-end": last, dir: "auto" }, parts.at(-1) || `Lines ${start} to ${end}`));
+    h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, "data-start": start, "data-end": last, dir: "auto" }, whole(parts.at(-1) || `Lines ${start} to ${end}`)));
 }
 
 function similar({ doc_id: doc, start_line: start, end_line: end, heading, text }) {
   return h("li", {},
-    h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, dir: "auto" }, heading || leaf(doc)),
+    h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, dir: "auto" }, whole(heading || leaf(doc))),
     h("p", { dir: "auto" }, excerpt(text, [])), h("div", { class: "meta" }, place(doc)));
 }
 

@@ -27,22 +27,29 @@ export function excerpt(text, words) {
   return [start > 0 ? "… " : "", ...marked(plain.slice(start, end).trimEnd(), inside), end < plain.length ? " …" : ""];
 }
 
-/** A short text, such as a heading, with its words marked. @param {string} text @param {string[]} words */
-export const whole = (text, words) => marked(text, spans(text, words));
+/** A heading without markdown's signs, with its words marked. @param {string} text @param {string[]} [words] */
+export function whole(text, words = []) {
+  const plain = inline(text);
+  return marked(plain, spans(plain, words));
+}
 
 /** Markdown without its signs, so that a few lines of it read as text. */
 function unmarked(text) {
-  return text
-    .replace(/^[ \t]*(?:```|~~~).*$|^[ \t]*\|?[ \t:|-]{3,}$/gm, "") // fences, rules, and the line below a table's head
+  const lines = text
+    .replace(/^[ \t]*(?:```|~~~).*$|^[ \t]*\|?[ \t:|-]{3,}$|^[ \t]*<\/?[A-Za-z][^<>\n]*>[ \t]*$/gm, "") // fences, rules, the line below a table's head, tags
     .replace(/^([ \t]*)[-*+] (?:\[( |x|X)\] )?/gm, (_, space, box) => `${space}${box === undefined ? "•" : box === " " ? "☐" : "☑"} `)
-    .replace(/^[ \t]*(?:#{1,6} |> ?)/gm, "")
-    .replace(/!?\[([^[\]\n]*)\]\([^()\s]*\)|\[\[(?:[^[\]|\n]*\|)?([^[\]|\n]+)\]\]/g, (_, a, b) => a || b || "")
-    .replace(/(\*\*|__|`)(?=\S)([^\n]{1,200}?\S)\1|`([^`\s])`/g, (_, sign, a, b) => a ?? b)
+    .replace(/^[ \t]*(?:#{1,6} |> ?)/gm, "");
+  return inline(lines)
     .replace(/^[ \t]*\|(.*)\|[ \t]*$/gm, (_, row) => `\n${row.split("|").map((cell) => cell.trim()).join(" · ")}\n`)
     .replace(/(?<!\n)\n(?![\n•☐☑]|[ \t]+[•☐☑])/g, " ") // a line break in a paragraph
     .replace(/\n{2,}/g, "\n")
     .trim();
 }
+
+const inline = (text) =>
+  text
+    .replace(/!?\[([^[\]\n]*)\]\([^()\s]*\)|\[\[(?:[^[\]|\n]*\|)?([^[\]|\n]+)\]\]/g, (_, a, b) => a || b || "")
+    .replace(/(\*\*|__|`)(?=\S)([^\n]{1,200}?\S)\1|`([^`\s])`/g, (_, sign, a, b) => a ?? b);
 
 function marked(text, where) {
   const parts = [];
