@@ -96,7 +96,7 @@ NOTES = JOURNAL | {
     "hosts/backups.md": BACKUPS,
     "log.md": LONG,
     "parts.md": PARTS,
-    "signs.md": "# Use `wombat --dig`\n\n<Step title=\"Dig\">\n\nThe **wombat** digs.\n\n</Step>\n",
+    "signs.md": '# Use `wombat --dig`\n\n<Step title="Dig">\n\nThe **wombat** digs.\n\n</Step>\n',
     "arabic.md": ARABIC,
     "japanese.md": JAPANESE,
     'odd # name % "q" <b>&.md': "# Odd names\n\nThe narwhal lives here.\n",
