@@ -17,7 +17,9 @@ The tokens are only for the index. Results show the original text.
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import filterfalse
 from typing import NamedTuple
 
 _MARKS_BASE, _MARKS_END, _PRIVATE = 0x0900, 0x2200, 0xE000  # Devanagari up to the arrows: as many as private-use letters
@@ -27,14 +29,17 @@ _PAIRED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
 TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
-_ASCII_BREAKS = {code: " " for code in range(0x80) if not chr(code).isalnum()}
-_SEPARATORS = dict.fromkeys(
-    map(ord, '[](){}<>"“”„«»`|,;'), " "
-)  # between pieces, as white space is: what markdown puts around words
+_WORD = r"[\w\ue000-\uf8ff]+"  # TOKEN in a text without underscores: one set takes half the time of two
+_SEPARATORS = '[](){}<>"“”„«»`|,;'  # between pieces, as white space is: what markdown puts around words
+_PIECE = rf"[^\s{re.escape(_SEPARATORS)}]+"
+# The same for ASCII, which most texts are. Tables of bytes take a tenth of the time of patterns.
+_ASCII_WORDS = bytes(code if chr(code).isalnum() else 0x20 for code in range(0x80)).ljust(0x100)
+_ASCII_PIECES = bytes(0x20 if chr(code).isspace() or chr(code) in _SEPARATORS else code for code in range(0x80)).ljust(0x100)
 _LEADING, _TRAILING = "*_':!?", "*_':!?."  # punctuation of the sentence, which does not belong to the identifier
 _HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}  # `fold` puts no mark there
 LONGEST_IDENTIFIER = 80  # characters
+PIECES_KEPT = 30_000  # pieces whose identifiers are remembered, some 120 bytes each
 LONGEST_NAME = 240  # characters of a path
 _SPACER, _NAME_END = "\uf8fe", "\uf8ff"  # neither stands for a symbol; FTS5 does not stem a token that ends in such a letter
 _NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
@@ -114,35 +119,86 @@ def searchable(text: str) -> str:
 
     'Réglage: 東京都' -> 'Reglage 東京 京都 都'
     """
-    folded = fold(text)
+    return _searchable(fold(text))
+
+
+def _searchable(folded: str) -> str:
     if folded.isascii():
-        return " ".join(folded.translate(_ASCII_BREAKS).split())  # three times as fast as a regular expression
-    return " ".join(token.text for token in tokens(folded))
+        return b" ".join(folded.encode().translate(_ASCII_WORDS).split()).decode()
+    words = re.findall(_WORD, folded.replace("_", " "))
+    if gram_run().search(folded):
+        words = [token for word in words for token in (_in_grams(word) if gram_run().search(word) else (word,))]
+    return " ".join(words)
 
 
-def identifiers(text: str) -> str:
-    """More tokens for the identifiers in a text: each identifier as one token, and the words of its camelCase.
+def _in_grams(word: str) -> Iterator[str]:
+    position = 0
+    for run in gram_run().finditer(word):
+        if run.start() > position:
+            yield word[position : run.start()]
+        n, text, position = 2 if run[1] else 3, run[0], run.end()
+        for start in range(len(text)):
+            yield text[start : start + n]
+    if position < len(word):
+        yield word[position:]
 
-    'call getUserName() of a/b.c' -> 'get User Name a\\uf82fb\\uf82ec'
+
+def written(text: str) -> tuple[str, str]:
+    """`searchable`, and more tokens for the identifiers in the text: each as one token, and the words of its camelCase.
+
+    'call getUserName() of a/b.c' -> 'call getUserName of a b c', 'get User Name a\\uf82fb\\uf82ec'
     """
-    camel_words = _CAMEL_WORD.findall(text) if HUMP.search(text) else []
-    words = [part for word in camel_words for part in _CAMEL.findall(word)]
-    return " ".join([*words, *symbolic(fold(text))])
+    folded = fold(text)
+    pieces = _pieces(folded)
+    camel: Iterable[str] = ()
+    if HUMP.search(text):  # in the text as it is, because folding may change where a word ends
+        words = pieces if text.isascii() else text.split()
+        camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
+    tokens = filter(None, map(_SYMBOLIC.__getitem__, filterfalse(str.isalnum, pieces)))
+    return _searchable(folded), " ".join([*camel, *tokens])
 
 
 def symbolic(folded: str) -> list[str]:
     """One token for each piece of folded text that contains symbols. Words joined by hyphens are left out: they are ordinary."""
-    found = []
-    for piece in folded.translate(_SEPARATORS).split():
-        if piece.isalnum():
-            continue
-        piece = piece.rstrip(_TRAILING).lstrip(_LEADING)
-        if piece.isalnum() or len(piece) > LONGEST_IDENTIFIER or _HYPHENED.fullmatch(piece) or not TOKEN.search(piece):
-            continue
-        token = piece.translate(_SYMBOLS)
-        if token != piece and TOKEN.fullmatch(token):
-            found.append(token)
-    return found
+    return [token for token in map(_symbolic, _pieces(folded)) if token]
+
+
+def _pieces(folded: str) -> list[str]:
+    if folded.isascii():
+        return folded.encode().translate(_ASCII_PIECES).replace(b". ", b" ").decode().split()
+    return re.findall(_PIECE, folded)
+
+
+def _symbolic(piece: str) -> str:
+    if piece.isalnum():
+        return ""
+    piece = piece.rstrip(_TRAILING).lstrip(_LEADING)
+    if piece.isalnum() or len(piece) > LONGEST_IDENTIFIER or _HYPHENED.fullmatch(piece) or not TOKEN.search(piece):
+        return ""
+    token = piece.translate(_SYMBOLS)
+    return token if token != piece and TOKEN.fullmatch(token) else ""
+
+
+def _camel_words(text: str) -> str:
+    return " ".join(part for word in _CAMEL_WORD.findall(text) for part in _CAMEL.findall(word))
+
+
+class _Kept(dict[str, str]):
+    """What a function makes of a piece, kept from its first use on, because pieces come again and again."""
+
+    def __init__(self, make: Callable[[str], str]) -> None:
+        self._make = make
+
+    def __missing__(self, piece: str) -> str:
+        made = self._make(piece)
+        if len(self) >= PIECES_KEPT:
+            self.clear()
+        if len(piece) <= LONGEST_IDENTIFIER:
+            self[piece] = made
+        return made
+
+
+_SYMBOLIC, _CAMEL_WORDS = _Kept(_symbolic), _Kept(_camel_words)
 
 
 def name(path: str) -> str:

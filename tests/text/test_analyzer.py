@@ -1,3 +1,4 @@
+import re
 import sqlite3
 import unicodedata
 from contextlib import closing
@@ -71,7 +72,31 @@ def test_composed_and_decomposed_text_is_the_same(text: str) -> None:
     ],
 )
 def test_identifiers_are_found_by_their_words_and_as_they_stand(text: str, parts: str) -> None:
-    assert plain(analyzer.identifiers(text)) == parts
+    assert plain(analyzer.written(text)[1]) == parts
+
+
+TEXTS = st.lists(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+    | st.sampled_from(["getUserName", "a/b.c", "C++", "don't.", "snake_case", "well-known", "XMLHttp", "東京都", "สวัสดี", "é", "1.5", " ", "`"])
+).map("".join)  # fmt: skip
+
+
+@given(TEXTS)
+def test_what_is_written_are_the_tokens_of_the_text_and_then_those_of_its_identifiers(text: str) -> None:
+    for _ in range(2):  # what was kept of the first time changes nothing
+        words, more = analyzer.written(text)
+        assert words == searchable(text) == " ".join(token.text for token in analyzer.tokens(fold(text)))
+        camel = re.findall(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*", text)
+        parts = [part for word in camel for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)]
+        assert more.split(" ") == ([*parts, *analyzer.symbolic(fold(text))] or [""])
+
+
+def test_few_pieces_are_kept_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analyzer, "PIECES_KEPT", 10)
+    kept = analyzer._Kept(str.upper)
+    assert [kept[f"piece-{n % 25}"] for n in range(50)] == [f"PIECE-{n % 25}" for n in range(50)]
+    assert kept["x" * 1000] == "X" * 1000
+    assert len(kept) <= 10 and "x" * 1000 not in kept
 
 
 def test_a_name_is_one_token_that_separators_do_not_change() -> None:
@@ -105,7 +130,7 @@ def fts5_tokens(text: str) -> list[str]:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_fts5_cuts_what_is_written_at_its_spaces_and_nowhere_else(text: str) -> None:
-    written = f"{searchable(text)} {analyzer.identifiers(text)} {analyzer.name(text)}"
+    written = " ".join([*analyzer.written(text), analyzer.name(text)])
     assert len(fts5_tokens(written)) == len(written.split())
 
 

@@ -51,7 +51,7 @@ ANY_ROW = "select rowid from chunks_fts where chunks_fts match ? limit 1"
 
 ADD = """
 insert into chunks_fts (rowid, doc_id, chunk_id, heading, content, context)
-values (:id, :doc_id, :chunk_id, :heading, :content, :context)
+values (?, ?, ?, ?, ?, ?)
 """
 
 DOCUMENT = """
@@ -248,20 +248,13 @@ class FTSIndex:
         path = doc_id.removeprefix(f"{first[4]}/")
         path_words = analyzer.searchable(analyzer.stem(path))
         told_once = " ".join([*analyzer.names(doc_id, path), *map(analyzer.searchable, _values(json.loads(first[5])))])
-        self._conn.executemany(
-            ADD,
-            (
-                {
-                    "id": id,
-                    "doc_id": doc_id,
-                    "chunk_id": chunk_id,
-                    "heading": f"{analyzer.searchable(heading_path)} {path_words}",
-                    "content": analyzer.searchable(content),
-                    "context": analyzer.identifiers(content) + (f" {told_once}" if number == 0 else ""),  # one chunk is enough
-                }
-                for number, (id, chunk_id, heading_path, content, *_) in enumerate(chain([first], rows), bool(after))
-            ),
-        )
+        added: list[tuple[int, str, str, str, str, str]] = []
+        for id, chunk_id, heading_path, content, *_ in chain([first], rows):
+            words, context = analyzer.written(content)
+            if not (added or after):
+                context += f" {told_once}"  # one chunk is enough
+            added.append((id, doc_id, chunk_id, f"{analyzer.searchable(heading_path)} {path_words}", words, context))
+        self._conn.executemany(ADD, added)
 
     def remove(self, ids: Iterable[int]) -> None:
         """Take chunks out of the index, by chunks.id."""
