@@ -9,12 +9,17 @@ import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from hybrid_memory.embedding import builtin
-from hybrid_memory.embedding.builtin import KNOWN_SHARE, MOST_TOKENS, BuiltinEmbedder, Table
+from hybrid_memory.embedding.builtin import KNOWN_SHARE, MANY, MOST_TOKENS, NO_ROW, BuiltinEmbedder, Table
 
 RECORDED = json.loads(Path(__file__).with_name("builtin_tokens.json").read_text("utf-8"))
 DATA = Path(builtin.__file__).with_name("builtin.bin")
+TABLE = Table(DATA)
+INDEXES = {TABLE.token(index): index for index in range(len(TABLE._strings))}
+BISECTING = BuiltinEmbedder()  # is never given a batch
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +77,40 @@ def test_vectors_have_length_1_and_256_dimensions(embedder: BuiltinEmbedder) -> 
         assert math.hypot(*vector) == pytest.approx(1.0)
 
 
-def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder) -> None:
-    """The test repeats the calculation with the bytes of the file."""
-    table = Table(DATA)
-    names = [table.token(index) for index in range(len(table._strings))]
-    sums = [0] * 256
-    for token in embedder.tokenize("Unaffable dogs, and a dog!"):
-        row = table._row_of[names.index(token)]
-        for j in range(256):
-            sums[j] += table._scales[row] * (table._rows[row * 256 + j] - 128)
-    assert embedder.embed("Unaffable dogs, and a dog!") == pytest.approx([x / math.hypot(*sums) for x in sums])
+WORDS = [
+    "the",
+    "Server,",
+    "(unaffable)",
+    "don't",
+    "a\x1cb",
+    "\tfoo\n",
+    "é—è",
+    "東京都",
+    "x" * 101,
+    "half-known 服",
+    "qzxv",
+    "\x85",
+    "!?",
+]
+
+
+@given(st.lists(st.sampled_from(WORDS) | st.text(st.characters(max_codepoint=0x30FF), max_size=6), max_size=30).map(" ".join))
+@example("Unaffable dogs, and a dog!")
+def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder, text: str) -> None:
+    """The test repeats the calculation with the bytes of the file. Tokens are found by bisection, or in a batch by a table."""
+    tokens, sums, known = BISECTING.tokenize(text), [0] * 256, 0
+    for token in tokens:
+        row = TABLE._row_of[INDEXES[token]] if token in INDEXES else NO_ROW
+        if row != NO_ROW:
+            known += 1
+            for j in range(256):
+                sums[j] += TABLE._scales[row] * (TABLE._rows[row * 256 + j] - 128)
+    length = math.hypot(*sums)
+    expected = pytest.approx([x / length for x in sums]) if length and known >= KNOWN_SHARE * len(tokens) else []
+    assert BISECTING.embed(text) == expected
+    batch = embedder.embed_batch([text] * MANY)
+    assert batch == [BISECTING.embed(text)] * MANY
+    assert embedder.tokenize(text) == tokens
 
 
 @pytest.mark.parametrize(
