@@ -9,6 +9,7 @@ from ..text.digest import digest
 
 if TYPE_CHECKING:
     from .chunker import Chunk
+    from .terms import Terms
 
 # Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that stores chunk their files again.
 CHUNKER = 2
@@ -30,11 +31,14 @@ class Document(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A document cut into chunks: its row, the rows of its chunks, and the texts to be embedded by their content hash."""
+    """A document cut into chunks: its row, the rows of its chunks, the texts to be embedded by their content hash, and what
+    goes into the keyword index of each chunk, if that is made already.
+    """
 
     row: dict[str, Any]
     chunks: list[dict[str, Any]]
     texts: dict[bytes, str]
+    terms: "list[Terms] | None" = None
 
 
 def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
@@ -53,9 +57,19 @@ def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
 
 def assemble(document: Document, chunks: Iterable["Chunk"], date: str | None, chunking: str) -> Prepared:
     """The rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
+    from .terms import terms
+
     rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
-    texts = {row["content_hash"]: embedded_text(row["heading_path"], row["content"]) for row in rows}
-    return Prepared(document_row(document, date, chunking, len(rows)), rows, texts)
+    row = document_row(document, date, chunking, len(rows))
+    written = ((chunk["heading_path"], chunk["content"]) for chunk in rows)
+    return Prepared(
+        row, rows, texts_of(rows), terms(document.doc_id, document.collection, row["metadata"], written, is_start=True)
+    )
+
+
+def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
+    """The texts of these rows of chunks that are to be embedded, by their content hash."""
+    return {chunk["content_hash"]: embedded_text(chunk["heading_path"], chunk["content"]) for chunk in chunks}
 
 
 def document_row(document: Document, date: str | None, chunking: str, chunk_count: int) -> dict[str, Any]:

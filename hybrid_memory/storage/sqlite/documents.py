@@ -75,18 +75,34 @@ class Documents:
         return [document for document in documents if document.path and is_in(document.path, path)]
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        vectors = {**self._embeddings.known(prepared.texts), **(new_vectors or {})}
+        self.put_all([prepared], new_vectors)
+
+    def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
+        vectors = dict(new_vectors or {})  # what a document loses here may be the embedding of a later one
+        items: list[tuple[int, bytes, bool]] = []
+        for prepared in documents:
+            vectors |= self._embeddings.known(key for key in prepared.texts if key not in vectors)
+            ids = self._put(prepared)
+            hashes = (chunk["content_hash"] for chunk in prepared.chunks)
+            items += [(id, *vectors[key]) for id, key in zip(ids, hashes, strict=True) if key in vectors]
+        if items:
+            blocks.put(self._conn, items)
+
+    def _put(self, prepared: Prepared) -> list[int]:
+        """Write a document and its chunks without their embeddings. Gives the ids of the chunks."""
         doc_id = prepared.row["doc_id"]
-        before = self._conn.execute(HASHES_OF, (doc_id,)).fetchall()
-        self._embeddings.keep(id for id, content_hash in before if content_hash not in prepared.texts)
-        self.remove(doc_id)
+        if before := self._conn.execute(HASHES_OF, (doc_id,)).fetchall():
+            self._embeddings.keep(id for id, content_hash in before if content_hash not in prepared.texts)
+            self.remove(doc_id)
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
         self._conn.executemany(PUT_CHUNK, prepared.chunks)
-        ids = self._conn.execute(CHUNKS_OF, (doc_id,)).fetchall()
-        hashes = (chunk["content_hash"] for chunk in prepared.chunks)
-        items = [(id, *vectors[h]) for (id,), h in zip(ids, hashes, strict=True) if h in vectors]
-        FTSIndex(self._conn).add_document(doc_id)
-        blocks.put(self._conn, items)
+        ids = [id for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
+        if prepared.terms is None:
+            FTSIndex(self._conn).add_document(doc_id)
+        else:
+            rows = zip(ids, prepared.chunks, prepared.terms, strict=True)
+            FTSIndex(self._conn).add((id, doc_id, chunk["chunk_id"], *terms) for id, chunk, terms in rows)
+        return ids
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         ids = [id for doc_id in doc_ids for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]

@@ -4,11 +4,10 @@ import json
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
-from ...text import analyzer
 from ...text.query import Query, Term
 from ..rows import Coverage, Ranked
 from . import schema
@@ -241,20 +240,17 @@ class FTSIndex:
 
     def add_document(self, doc_id: str, after: int = 0) -> None:
         """Index the document's rows of `chunks` whose id is greater than `after`."""
-        rows = self._conn.execute(DOCUMENT, {"doc_id": doc_id, "after": after})
-        first = rows.fetchone()
-        if not first:
-            return
-        path = doc_id.removeprefix(f"{first[4]}/")
-        path_words = analyzer.searchable(analyzer.stem(path))
-        told_once = " ".join([*analyzer.names(doc_id, path), *map(analyzer.searchable, _values(json.loads(first[5])))])
-        added: list[tuple[int, str, str, str, str, str]] = []
-        for id, chunk_id, heading_path, content, *_ in chain([first], rows):
-            words, context = analyzer.written(content)
-            if not (added or after):
-                context += f" {told_once}"  # one chunk is enough
-            added.append((id, doc_id, chunk_id, f"{analyzer.searchable(heading_path)} {path_words}", words, context))
-        self._conn.executemany(ADD, added)
+        from ...documents.terms import terms
+
+        rows = self._conn.execute(DOCUMENT, {"doc_id": doc_id, "after": after}).fetchall()
+        if rows:
+            *_, collection, metadata = rows[0]
+            written = terms(doc_id, collection, metadata, ((row[2], row[3]) for row in rows), is_start=not after)
+            self.add((row[0], doc_id, row[1], *of_chunk) for row, of_chunk in zip(rows, written, strict=True))
+
+    def add(self, rows: Iterable[tuple[int, str, str, str, str, str]]) -> None:
+        """Index chunks: chunks.id, doc_id, chunk_id, and the three texts of `documents.terms`."""
+        self._conn.executemany(ADD, rows)
 
     def remove(self, ids: Iterable[int]) -> None:
         """Take chunks out of the index, by chunks.id."""
@@ -271,13 +267,6 @@ class FTSIndex:
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_document(doc_id)
         self._conn.execute(OPTIMIZE)
-
-
-def _values(metadata: Any) -> list[str]:
-    """All words and numbers in metadata, those in lists included."""
-    if isinstance(metadata, dict | list):
-        return [found for value in (metadata.values() if isinstance(metadata, dict) else metadata) for found in _values(value)]
-    return [] if metadata is None or isinstance(metadata, bool) else [str(metadata)]
 
 
 def _any(counted: Iterable[tuple[int, str]]) -> str:
