@@ -20,6 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     try:
         args = parser.parse_args(argv)
+        streams.choose_colours(args.color)
         return runner_of(args.command)(args)
     except UsageError as error:
         parser.error(str(error))

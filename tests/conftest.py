@@ -96,7 +96,7 @@ def notes(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """Nothing of the person who runs the tests: no config file, no variables, no server."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR"))}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR"))}
     (tmp_path / "config.json").write_text("{}")
     return kept | {
         "HYBRID_MEMORY_CONFIG": str(tmp_path / "config.json"),

@@ -248,7 +248,7 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("store --doc-id x --text a --metadata novalue", "'novalue' is not KEY=VALUE"),
         ("ingest --pattern *.txt", "--pattern needs --path"),
         ("ingest --incremental --keep-missing", "--keep-missing needs --path"),
-        ("delete", "one of the arguments --doc-id --collection --path is required"),
+        ("delete", "one of the arguments ID --doc-id --collection --path is required"),
         ("delete --doc-id x --path y", "not allowed with argument"),
         ("frobnicate", "there is no command 'frobnicate'"),
         ("", "required: COMMAND"),
@@ -458,6 +458,45 @@ def test_terminal_gets_the_text_itself_and_how_to_go_on(run: Run, environ: dict[
     assert json.loads(in_terminal(environ, "get", "a b", "--json"))["total_lines"] == 3
 
 
+def test_get_answers_several_targets_and_tells_of_those_that_it_cannot_read(
+    run: Run, environ: dict[str, str], folder: Path
+) -> None:
+    run("ingest", "--path", str(folder), "--provider", "none")
+    both = answer(run("get", "pi", "2026-01-05.md:1"))
+    assert [(found["doc_id"], found["end_line"]) for found in both] == [("memory/pi.md", 3), ("memory/2026-01-05.md", 1)]
+    done = run("get", "absent", "pi")
+    assert (done.returncode, [found["doc_id"] for found in json.loads(done.stdout)]) == (1, ["memory/pi.md"])
+    assert done.stderr.startswith("hybrid-memory: no document 'absent' in this memory")
+    seen = in_terminal(environ, "get", "pi:1", "2026-01-05:1").replace("\r\n", "\n")
+    assert seen == "==> memory/pi.md#L1-L1 <==\n# Raspberry Pi\n\n==> memory/2026-01-05.md#L1-L1 <==\n# GPU server\n"
+
+
+def test_delete_takes_the_id_with_or_without_its_option(run: Run) -> None:
+    for number, form in enumerate((["n"], ["--doc-id", "n"])):
+        run("store", "--doc-id", "n", "--text", f"gpu {number}", "--provider", "none")
+        assert answer(run("delete", *form)) == {"doc_id": "n", "chunks_deleted": 1}
+    assert [run("delete", *form).returncode for form in ([], ["n", "--doc-id", "n"], ["n", "--path", "x"])] == [2, 2, 2]
+
+
+def test_colours_follow_the_option_then_the_variables_then_the_terminal(run: Run, environ: dict[str, str], folder: Path) -> None:
+    run("ingest", "--path", str(folder), "--provider", "none")
+
+    def coloured(*args: str, is_terminal: bool = False, **env: str) -> bool:
+        command = ("search", "gpu", "--format", "text", "--provider", "none", *args)
+        seen = in_terminal(environ, *command, env=env) if is_terminal else run(*command, env=env).stdout
+        assert "GPU" in seen
+        return "\033" in seen
+
+    assert (coloured(), coloured(is_terminal=True)) == (False, True)
+    assert not coloured(NO_COLOR="1", is_terminal=True)
+    assert (coloured(FORCE_COLOR="1"), coloured(FORCE_COLOR="1", NO_COLOR="1")) == (True, False)
+    assert (coloured("--color=always", NO_COLOR="1"), coloured("--color=never", FORCE_COLOR="1", is_terminal=True)) == (
+        True,
+        False,
+    )
+    assert (coloured("--color=auto", FORCE_COLOR="1"), coloured("--color=auto", NO_COLOR="1", is_terminal=True)) == (False, True)
+
+
 def test_terminal_gets_a_table_of_the_documents(run: Run, environ: dict[str, str], folder: Path) -> None:
     run("ingest", "--path", str(folder))
     run("store", "--doc-id", "x\033[31m", "--text", "word " * 400)
@@ -658,6 +697,13 @@ def test_arguments_that_are_not_utf8_are_told_as_names_with_escapes(run: Run) ->
     assert answer(run("delete", "--doc-id", raw))["chunks_deleted"] == 1
     done = run("stats", "--model", raw)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_an_option_of_a_command_before_it_is_told_where_it_belongs(run: Run) -> None:
+    done = run("--limit", "3", "search", "gpu")
+    told = "--limit is not an option of every command; put the command before its options (see hybrid-memory --help)"
+    assert (done.returncode, done.stderr) == (2, f"hybrid-memory: {told}\n")
+    assert "did you mean --quiet?" in run("--qiet", "search", "gpu").stderr
 
 
 def test_an_unknown_option_is_compared_with_those_of_its_command_only(run: Run) -> None:

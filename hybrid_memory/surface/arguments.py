@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -23,6 +23,8 @@ exit status:
 The answer is one JSON document on stdout. Everything else goes to stderr.
 """
 
+WHEN = ("auto", "always", "never")
+
 SETTINGS = {  # option -> config key
     "db": "db_path",
     "provider": "provider",
@@ -39,7 +41,13 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     """As wide as the terminal. argparse asks `shutil` for that with each option, whose import costs more than parsing."""
 
     def __init__(self, prog: str, **kwargs: Any) -> None:
-        super().__init__(prog, **{"width": _columns() - 2} | kwargs)
+        super().__init__(prog + " [options]", **{"width": _columns() - 2} | kwargs)
+
+    def add_usage(self, usage: str | None, actions: Iterable[argparse.Action], groups: Any, prefix: str | None = None) -> None:
+        """Only what must be given. The list below the usage has all options."""
+        either = [action for group in groups if group.required for action in group._group_actions]
+        needed = [action for action in actions if action.required or not action.option_strings or action in either]
+        super().add_usage(usage, needed, groups, prefix)
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,7 +57,8 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=Formatter, **kwargs)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if any("\0" in text for text in args or ()):
+        self._written: Sequence[str] = sys.argv[1:] if args is None else args
+        if any("\0" in text for text in self._written):
             self.error("an argument contains a NUL character")
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:  # of this command, whose parser knows its options
@@ -57,10 +66,15 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
+        flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
         if message.startswith("unrecognized arguments: -"):
-            flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
             message += _meant(message.split()[2].partition("=")[0], flags)
-            message += "; a query that begins with - is written --query=-x, or after --"
+            if "--query" in flags:
+                message += "; a query that begins with - is written --query=-x, or after --"
+        elif message.startswith("there is no command"):
+            first = self._written[0].partition("=")[0]
+            if first.startswith("-") and first not in flags:  # what follows it is its value, not a command
+                message = f"{first} is not an option of every command{_meant(first, flags)}; put the command before its options"
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):
                 message += f"; write {flag}={example}, or put it after the query"
@@ -150,13 +164,15 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
     group = parser.add_argument_group("options of every command")
     add("--db", metavar="PATH", help="the database")
     add("--config", metavar="PATH", help="the config file, instead of the standard one")
-    add("--provider", choices=config.PROVIDERS, help="the provider of the embeddings; none: search by keyword only")
+    providers = f"what makes the embeddings: {', '.join(config.PROVIDERS)} (none: search by keyword only)"
+    add("--provider", choices=config.PROVIDERS, metavar="NAME", help=providers)
     add("--ollama-url", metavar="URL", help="the URL of the Ollama server")
     add("--model", metavar="NAME", help="the embedding model")
     add("--chunk-size", type=int, metavar="N", help="at most N characters in a chunk")
     add("--overlap", type=int, metavar="N", help="how many characters a chunk repeats from the chunk before it")
     add("--keyword-weight", type=float, metavar="W", help="the share of BM25 in a hybrid score")
     add("--vector-weight", type=float, metavar="W", help="the share of the cosine in a hybrid score")
+    add("--color", choices=WHEN, metavar="WHEN", help="colours: auto (on a terminal; the default), always or never")
     add("--quiet", action="store_true", help="show no progress and no advice, only what goes wrong")
 
 

@@ -23,6 +23,15 @@ def prepare() -> None:
         getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
+def choose_colours(when: str | None) -> None:
+    """Make --color known to this process, and to those that it starts, by the variables that stand for it."""
+    if when is not None:
+        for name, value in (("NO_COLOR", "never"), ("FORCE_COLOR", "always")):
+            os.environ.pop(name, None)
+            if when == value:
+                os.environ[name] = "1"
+
+
 @contextmanager
 def output() -> Iterator[TextIO]:
     """Standard output, for the whole answer. Raises HybridMemoryError if it cannot be written.

@@ -20,11 +20,14 @@ LINKING_PROGRAMS = ("iTerm.app", "vscode", "WezTerm", "ghostty", "zed")
 
 
 class Style:
-    """ANSI codes. They are empty if the stream is not a terminal, and if NO_COLOR is set (https://no-color.org)."""
+    """ANSI codes. They are empty if the stream is not a terminal, and if NO_COLOR is set (https://no-color.org).
+
+    FORCE_COLOR (https://force-color.org) gives them to every stream.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         is_able = stream.isatty() and os.environ.get("TERM") != "dumb"
-        on = is_able and not os.environ.get("NO_COLOR")
+        on = (is_able or os.environ.get("FORCE_COLOR")) and not os.environ.get("NO_COLOR")
         self._has_links = is_able and _knows_links(os.environ)
         self.bold, self.dim, self.match, self.off = ("\033[1m", "\033[2m", "\033[1;33m", "\033[0m") if on else ("",) * 4
 

@@ -2,40 +2,62 @@
 
 import sys
 from argparse import Namespace
+from typing import TextIO
 
+from ...errors import QueryError, SourceError
 from .. import argument_types as types
 from .. import from_arguments, requests
 from ..arguments import Parser, add_filters, examples
 from ..opening import open_store
-from ..printable import printable
+from ..printable import harmless, printable
 from ..streams import tell
 from .answers import advise, print_answer
 
 
 def get_options(parser: Parser) -> None:
     parser.add_argument(
-        "target", metavar="TARGET", help="a citation (notes/a.md#L12-L30), the id of a document, the end of an id, or a path"
+        "targets",
+        nargs="+",
+        metavar="TARGET",
+        help="a citation (notes/a.md#L12-L30), the id of a document, the end of an id, or a path",
     )
     parser.add_argument("--max-lines", type=types.positive, default=200, metavar="N", help="at most N lines (default: 200)")
     parser.add_argument(
         "--max-chars", type=types.positive, default=20_000, metavar="N", help="at most N characters (default: 20000)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
-    examples(parser, 'get "memory/2026-01-05.md#L12-L30"', "get atlas")
+    examples(parser, 'get "memory/2026-01-05.md#L12-L30"', "get atlas pi.md:3-9")
 
 
 def run_get(args: Namespace) -> int:
+    is_one, answers = len(args.targets) == 1, []
     with open_store(args) as store:
-        answer = requests.get(store, args.target, max_lines=args.max_lines, max_chars=args.max_chars)
-    if answer["changed"]:
-        tell(f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
-    print_answer(args, answer, lambda stream: print(printable(answer["text"]), file=stream))
-    if answer["next"] and sys.stdout.isatty() and not args.json:
+        for target in args.targets:
+            try:
+                answers.append(requests.get(store, target, max_lines=args.max_lines, max_chars=args.max_chars))
+            except (QueryError, SourceError) as error:
+                if is_one:
+                    raise
+                tell(str(error))
+    for answer in answers:
+        if answer["changed"]:
+            tell(f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
+    print_answer(args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one))
+    if sys.stdout.isatty() and not args.json:
         from shlex import quote
 
-        place = f"line {answer['end_line']} of {answer['total_lines']}"
-        advise(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
-    return 0
+        for answer in (answer for answer in answers if answer["next"]):
+            place = f"line {answer['end_line']} of {answer['total_lines']}"
+            advise(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
+    return 0 if len(answers) == len(args.targets) else 1
+
+
+def _show_texts(answers: list[requests.Answer], stream: TextIO, is_one: bool) -> None:
+    """Print the texts, several of them each under its citation, as `head` does it."""
+    for number, answer in enumerate(answers):
+        if not is_one:
+            print(f"{'' if number == 0 else chr(10)}==> {harmless(answer['citation'])} <==", file=stream)
+        print(printable(answer["text"]), file=stream)
 
 
 def why_options(parser: Parser) -> None:

@@ -26,7 +26,7 @@ SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 
 
 def search_options(parser: Parser) -> None:
-    parser.add_argument("words", nargs="*", metavar="QUERY")
+    parser.add_argument("words", nargs="*", metavar="QUERY", help="words, not syntax; quotes around a phrase")
     parser.add_argument("--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail")
     parser.add_argument("--limit", type=types.positive, metavar="N", help="how many results (default: 10)")
     parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")

@@ -13,11 +13,19 @@ from .answers import print_with_warnings
 
 
 def store_options(parser: Parser) -> None:
-    parser.add_argument("--doc-id", type=types.given, required=True, metavar="ID")
+    parser.add_argument("--doc-id", type=types.given, required=True, metavar="ID", help="the id of the document")
     text = parser.add_mutually_exclusive_group(required=True)
-    text.add_argument("--text", metavar="TEXT")
+    text.add_argument("--text", metavar="TEXT", help="the text itself")
     text.add_argument("--file", metavar="PATH", help="a file, whose later changes are followed; - is standard input")
-    parser.add_argument("--metadata", nargs="+", action="extend", type=types.key_value, default=[], metavar="KEY=VALUE")
+    parser.add_argument(
+        "--metadata",
+        nargs="+",
+        action="extend",
+        type=types.key_value,
+        default=[],
+        metavar="KEY=VALUE",
+        help="what filters may ask for",
+    )
     examples(
         parser,
         'store --doc-id decisions/port --text "SSH listens on port 2222."',
@@ -37,18 +45,20 @@ def run_store(args: Namespace) -> int:
 
 def delete_options(parser: Parser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--doc-id", type=storable_name, metavar="ID")
+    what.add_argument("id", nargs="?", type=storable_name, metavar="ID", help="the id of a document")
+    what.add_argument("--doc-id", type=storable_name, metavar="ID", help="the same")
     what.add_argument(
         "--collection", type=storable_name, metavar="NAME", help="remove all of its documents, and make its name free"
     )
     what.add_argument("--path", metavar="DIR", help="remove all documents from this folder or file, even if it no longer exists")
-    examples(parser, "delete --doc-id decisions/port", "delete --path ~/notes")
+    examples(parser, "delete decisions/port", "delete --path ~/notes")
 
 
 def run_delete(args: Namespace) -> int:
     with open_store(args) as store:
-        if args.doc_id is not None:
-            answer = requests.delete_document(store, args.doc_id)
+        doc_id = args.id if args.doc_id is None else args.doc_id
+        if doc_id is not None:
+            answer = requests.delete_document(store, doc_id)
         elif args.collection is not None:
             answer = requests.delete_collection(store, args.collection)
         else:
