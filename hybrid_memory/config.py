@@ -61,14 +61,19 @@ MOST = {"min_score": 1, "min_confidence": 1}
 SEARCH = ("refresh", "limit", "min_score", "min_confidence", "per_doc")  # also options of `search`; the shipped file has none
 TYPES: dict[str, type] = {key: str if value is None else type(value) for key, value in DEFAULTS.items()} | {"per_doc": int}
 WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-ENVIRONMENT, COMMAND_LINE, LIBRARY = "the environment (HYBRID_MEMORY_*)", "the command line", "config"
+THE_DEFAULTS, LIBRARY = "the defaults", "config"
+ENVIRONMENT, COMMAND_LINE = "the environment (HYBRID_MEMORY_*)", "the command line"
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Settings(dict[str, Any]):
-    """Checked values of all keys. `chosen` has the keys that a file, a variable, an option or a program names."""
+    """Checked values of all keys. `chosen` has the keys that a file, a variable, an option or a program names.
+
+    `origins` has the layer that decided each key, and the key that this layer names for it: a provider decides its model, too.
+    """
 
     chosen: frozenset[str] = frozenset()
+    origins: Mapping[str, tuple[str, str]] = {}
 
 
 def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
@@ -78,28 +83,32 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
     dims, the model decides the dims. A layer that names a model or Ollama's URL, but no other provider, chooses Ollama. Raises
     ConfigError with the name of the layer.
     """
-    settings, origin = Settings(DEFAULTS), dict.fromkeys(DEFAULTS, "the defaults")
+    settings, origin = Settings(DEFAULTS), {key: (THE_DEFAULTS, key) for key in DEFAULTS}
     for name, layer in layers:
         if "provider" in layer and "model" not in layer:
             settings["model"] = settings["dims"] = None
+            origin["model"] = origin["dims"] = name, "provider"
         if "model" in layer:
             settings["dims"] = None
+            origin["dims"] = name, "model"
         for key, value in layer.items():
             settings[key] = _checked(name, key, value)
-            origin[key] = name
+            origin[key] = name, key
         settings.chosen |= layer.keys()
-        if settings["provider"] == "auto" and layer.keys() & {"ollama_url", "model"}:
-            settings["provider"] = "ollama"
-    _check_together(settings, origin)
+        if settings["provider"] == "auto" and (named := sorted(layer.keys() & {"ollama_url", "model"})):
+            settings["provider"], origin["provider"] = "ollama", (name, named[0])
+    settings.origins = origin
+    _check_together(settings, {key: name for key, (name, _) in origin.items()})
     return settings
 
 
 def load(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a command. `path` is the value of --config, `options` has what the command line sets, by config key."""
-    file = path or environ.get("HYBRID_MEMORY_CONFIG") or _standard_file(environ)
+    file = in_force(path, environ)
+    is_there = path or environ.get("HYBRID_MEMORY_CONFIG") or os.path.exists(file)  # one that is named has to be there
     settings = merged(
-        ("the defaults", {"db_path": _standard_database(environ)}),
-        (file or "", _read(file) if file else {}),
+        (THE_DEFAULTS, {"db_path": _standard_database(environ)}),
+        (file, read(file) if is_there else {}),
         *_environment(environ),
         (COMMAND_LINE, options),
     )
@@ -162,7 +171,7 @@ def _error(source: str, message: str) -> ConfigError:
     return UsageError(message) if source == COMMAND_LINE else ConfigError(message)
 
 
-def _read(path: str) -> dict[str, Any]:
+def read(path: str) -> dict[str, Any]:
     """The keys of a config file. A relative db_path in it is relative to the folder of the file."""
     path = os.path.expanduser(path)
     try:
@@ -209,21 +218,29 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
         name = f"HYBRID_MEMORY_{key.upper()}"
         raw = environ.get(name)
         if raw:
-            try:
-                values[key] = WORDS[raw.lower()] if TYPES[key] is bool else TYPES[key](raw)
-            except (ValueError, KeyError):
-                raise ConfigError(f"{name}={short_repr(raw)} is not {_NAMES[TYPES[key]]}") from None
+            values[key] = from_text(key, raw, name)
     return [(ENVIRONMENT, values)]
+
+
+def from_text(key: str, text: str, name: str) -> Any:
+    """A value as it is written in a variable or on a command line. Raises ConfigError with the name of what has it."""
+    try:
+        return WORDS[text.lower()] if TYPES[key] is bool else TYPES[key](text)
+    except (ValueError, KeyError):
+        raise ConfigError(f"{name}={short_repr(text)} is not {_NAMES[TYPES[key]]}") from None
 
 
 def _in_checkout() -> bool:
     return os.path.exists(os.path.join(CHECKOUT, "pyproject.toml"))
 
 
-def _standard_file(environ: Mapping[str, str]) -> str | None:
-    """The config.json of the checkout, else of the user. The working directory may be anybody's, so it is not searched."""
-    path = os.path.join(CHECKOUT, "config.json") if _in_checkout() else _users_file(environ)
-    return path if os.path.exists(path) else None
+def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
+    """The config file that is named, else the one of the checkout, else of the user; it may not exist.
+
+    The working directory may be anybody's, so it is not searched.
+    """
+    standard = os.path.join(CHECKOUT, "config.json") if _in_checkout() else _users_file(environ)
+    return path or environ.get("HYBRID_MEMORY_CONFIG") or standard
 
 
 def _standard_database(environ: Mapping[str, str]) -> str:
@@ -246,16 +263,6 @@ def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
     return value if os.path.isabs(value) else os.path.join(os.path.expanduser("~"), fallback)
 
 
-def origin_of_database(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str:
-    """What set the `db_path` that `load` gives: "--db", the name of the variable, the path of the config file, or "default"."""
-    if "db_path" in options:
-        return "--db"
-    if environ.get("HYBRID_MEMORY_DB_PATH"):
-        return "HYBRID_MEMORY_DB_PATH"
-    file = path or environ.get("HYBRID_MEMORY_CONFIG") or _standard_file(environ)
-    return os.path.abspath(os.path.expanduser(file)) if file and "db_path" in _read(file) else "default"
-
-
 def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
     """The databases that exist of all that another environment, option or way of installing would use; no search of the disk."""
     found = [environ.get("HYBRID_MEMORY_DB_PATH", ""), _users_database(environ)]
@@ -265,6 +272,6 @@ def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.en
         files.append(os.path.join(checkout, "config.json"))
     for file in filter(os.path.isfile, map(os.path.expanduser, files)):
         with suppress(ConfigError):
-            found.append(str(_read(file).get("db_path", "")))
+            found.append(str(read(file).get("db_path", "")))
     real = (os.path.realpath(os.path.expanduser(path)) for path in found if path and "\0" not in path)
     return list(dict.fromkeys(filter(os.path.isfile, real)))

@@ -68,13 +68,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
         if message.startswith("unrecognized arguments: -"):
-            message += _meant(message.split()[2].partition("=")[0], flags)
+            message += meant(message.split()[2].partition("=")[0], flags)
             if "--query" in flags:
                 message += "; a query that begins with - is written --query=-x, or after --"
         elif message.startswith("there is no command"):
             first = self._written[0].partition("=")[0]
             if first.startswith("-") and first not in flags:  # what follows it is its value, not a command
-                message = f"{first} is not an option of every command{_meant(first, flags)}; put the command before its options"
+                message = f"{first} is not an option of every command{meant(first, flags)}; put the command before its options"
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):
                 message += f"; write {flag}={example}, or put it after the query"
@@ -95,7 +95,7 @@ class _Parsers(Mapping[str, Parser]):
     def __getitem__(self, name: str) -> Parser:
         if name not in self._made:
             if name not in table.TABLE:
-                raise argparse.ArgumentError(None, f"there is no command {name!r}{_meant(name, table.TABLE)}")
+                raise argparse.ArgumentError(None, f"there is no command {name!r}{meant(name, table.TABLE)}")
             parser = self._made[name] = Parser(prog=f"hybrid-memory {name}", description=table.TABLE[name][1])
             _add_global_options(parser, argparse.SUPPRESS)  # its defaults would replace the options that stand before the command
             table.options_of(name)(parser)
@@ -176,7 +176,7 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
     add("--quiet", action="store_true", help="show no progress and no advice, only what goes wrong")
 
 
-def _meant(written: str, known: Iterable[str]) -> str:
+def meant(written: str, known: Iterable[str]) -> str:
     """`; did you mean X?` if one of the names is close, else nothing."""
     from difflib import get_close_matches
 

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import config
@@ -23,6 +24,17 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
     if args.command == "search":  # `list` has a --limit of its own
         values |= {key: getattr(args, key) for key in config.SEARCH}
     return {key: value for key, value in values.items() if value is not None}
+
+
+def origin(found: config.Settings, key: str, environ: Mapping[str, str] = os.environ) -> str:
+    """What decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or "default"."""
+    layer, named = found.origins[key]
+    if layer == config.COMMAND_LINE:
+        return "--" + next(option for option, of in SETTINGS.items() if of == named).replace("_", "-")
+    if layer == config.ENVIRONMENT:
+        variable = f"HYBRID_MEMORY_{named.upper()}"
+        return variable if environ.get(variable) else "OLLAMA_HOST"
+    return "default" if layer == config.THE_DEFAULTS else os.path.abspath(os.path.expanduser(layer))
 
 
 def filters(args: argparse.Namespace) -> "Filters | None":

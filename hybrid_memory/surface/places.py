@@ -7,13 +7,13 @@ from typing import Any
 
 from .. import config
 from ..environment import checkouts
-from .from_arguments import options
+from .from_arguments import origin, settings
 
 
 def place(args: Namespace, path: str) -> dict[str, Any]:
     """`db_path_from`: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or "default"; and `other_stores`, paths."""
     others = [other for other in config.known_databases(checkouts()) if other != os.path.realpath(path)]
-    return {"db_path_from": config.origin_of_database(args.config, options(args)), "other_stores": others}
+    return {"db_path_from": origin(settings(args), "db_path"), "other_stores": others}
 
 
 def told(args: Namespace, path: str) -> str:

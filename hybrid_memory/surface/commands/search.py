@@ -8,10 +8,10 @@ from ... import config
 from ...errors import UsageError
 from ...search.hit import MODES, Request, configured
 from ...search.results import lean
+from ...views.hints import why_nothing
 from .. import argument_types as types
 from .. import from_arguments, requests
 from ..arguments import Parser, add_filters, examples
-from ..hints import why_nothing
 from ..opening import open_store
 from ..printable import json_lines
 from ..streams import output, tell

@@ -15,6 +15,7 @@ TABLE = {  # command -> its module in this folder, and its line in --help
     "watch": ("syncing", "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped."),
     "delete": ("storing", "Remove a document, or all documents of a collection or a path."),
     "reindex": ("upkeep", "Build the indexes again from the stored chunks, and compact the file."),
+    "config": ("settings", "Show every setting with its value and where that came from, or change the config file."),
     "stats": ("upkeep", "Count documents, chunks and embeddings."),
     "doctor": (
         "upkeep",

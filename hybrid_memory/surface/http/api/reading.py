@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ....store import HybridStore
+from ....views.hints import why_nothing
 from ... import requests
-from ...hints import why_nothing
 from .. import answers
 from ..memory import Memory
 from ..problems import Problem
