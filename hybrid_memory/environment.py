@@ -47,6 +47,18 @@ def install_command(extra: str, requirement: str) -> list[str]:
     return ["uv", "pip", "install", "--python", sys.prefix, requirement]
 
 
+def program(*, for_cron: bool = False) -> list[str]:
+    """The words that start this program again from any folder: its name if the shell finds it by that, else a whole path."""
+    from shutil import which
+
+    script = os.path.abspath(sys.argv[0])
+    name = os.path.basename(script)
+    if name != "hybrid-memory" or not os.access(script, os.X_OK):
+        return [sys.executable, "-m", "hybrid_memory"]
+    found = which(name)
+    return [name if found and os.path.realpath(found) == os.path.realpath(script) and not for_cron else script]
+
+
 def checkouts() -> list[str]:
     """The folder that this code is in, if it is a checkout, and the one that it was installed from, if that still exists."""
     import json

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 TABLE = {  # command -> its module in this folder, and its line in --help
+    "init": ("first_run", "Find the notes of a workspace, take them in, and say how to go on. Asks before it changes anything."),
     "store": ("storing", "Put a text or a file into the memory. It replaces the document with the same id."),
     "search": ("search", "Find the chunks that answer a query, best first."),
     "get": ("reading", "Read an indexed document, or some of its lines, as its file is now."),

@@ -1,0 +1,180 @@
+"""The command `init`: what it finds, what it asks, what it takes in, and the lines that it prints."""
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.command import Run, answer, as_process
+
+SAID = json.dumps({"type": "message", "message": {"role": "user", "content": "The gpu password=hunter2hunter2 is old."}}) + "\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, environ: dict[str, str]) -> Path:
+    """A home with OpenClaw's sessions, of which the test's environment knows."""
+    sessions = tmp_path / "home/.openclaw/agents/main/sessions"
+    sessions.mkdir(parents=True)
+    (sessions / "one.jsonl").write_text(SAID)
+    environ |= {"HOME": str(tmp_path / "home"), "HYBRID_MEMORY_PROVIDER": "builtin"}
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def workspace(home: Path) -> Path:
+    top = home / "work space"
+    for name in ("memory/2026-01-05.md", "notes/deep/a.md", "MEMORY.md", "AGENTS.md", "README.md", "src/b.md"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(f"# {name}\n\nThe gpu server has port 2222.\n")
+    return top
+
+
+def typed(environ: dict[str, str], reply: str, *args: str) -> tuple[int, str]:
+    """The command on a terminal of 80 columns on which this is typed: the exit status and what is seen."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "hybrid_memory", *args], environ | {"COLUMNS": "80", "TERM": "dumb"})
+    os.write(master, reply.encode())
+    seen = b""
+    while True:
+        try:
+            block = os.read(master, 65536)
+        except OSError:
+            break
+        seen += block
+    os.close(master)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode().replace("\r\n", "\n")
+
+
+def found(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[str, int, bool, bool]]:
+    places = json.loads(done.stdout)["found"]
+    return {os.path.basename(p["path"]): (p["kind"], p["files"], p["taken"], p["in_memory"]) for p in places}
+
+
+def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(run: Run, workspace: Path, environ: dict[str, str]) -> None:
+    done = run("init", str(workspace))
+    assert (done.returncode, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
+    assert found(done) == {
+        "AGENTS.md": ("file", 1, False, False),
+        "MEMORY.md": ("file", 1, False, False),
+        "memory": ("folder", 1, False, False),
+        "notes": ("folder", 1, False, False),
+        "sessions": ("sessions", 1, False, False),
+    }
+    assert done.stderr == "hybrid-memory: nothing was changed; --yes takes in the notes without a question\n"
+    assert "next" not in json.loads(done.stdout)
+
+
+def test_yes_takes_in_the_notes_but_no_sessions(run: Run, workspace: Path) -> None:
+    done = run("init", str(workspace), "--yes")
+    assert done.returncode == 0
+    assert {name: taken for name, (_, _, taken, _) in found(done).items()} == {
+        "AGENTS.md": True, "MEMORY.md": True, "memory": True, "notes": True, "sessions": False,
+    }  # fmt: skip
+    assert "session transcripts are private and were left out; --sessions takes them in" in done.stderr
+    ids = [document["doc_id"] for document in answer(run("list"))["documents"]]
+    assert sorted(ids) == ["AGENTS.md", "MEMORY.md", "memory/2026-01-05.md", "notes/deep/a.md"]
+
+
+def test_sessions_are_taken_when_they_are_asked_for_and_masked(run: Run, workspace: Path) -> None:
+    assert run("init", str(workspace), "--yes").returncode == 0
+    done = run("init", str(workspace), "--sessions")
+    assert (done.returncode, found(done)["sessions"]) == (0, ("sessions", 1, True, True))
+    [hit] = answer(run("search", "old password", "--collection", "sessions"))
+    assert "hunter2" not in hit["text"]
+
+
+def test_a_second_run_says_what_is_in_and_reads_nothing(run: Run, workspace: Path) -> None:
+    first = answer(run("init", str(workspace), "--yes", "--sessions"))
+    done = run("init", str(workspace))
+    again = answer(done)
+    assert all(place["in_memory"] and not place["taken"] for place in again["found"])
+    assert (again["reports"], again["next"], again["crontab"]) == ([], first["next"], first["crontab"])
+    assert done.stderr == "hybrid-memory: all of it is in the memory already; `hybrid-memory update` takes in what has changed\n"
+
+
+def test_what_a_folder_around_it_takes_in_counts_as_in(run: Run, workspace: Path) -> None:
+    run("ingest", "--path", str(workspace))
+    places = found(run("init", str(workspace), "--yes"))
+    assert {name: in_memory for name, (_, _, _, in_memory) in places.items()} == {
+        "AGENTS.md": True, "MEMORY.md": True, "memory": True, "notes": True, "sessions": False,
+    }  # fmt: skip
+
+
+def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(workspace: Path, environ: dict[str, str], run: Run) -> None:
+    status, seen = typed(environ, "n\n", "init", str(workspace))
+    assert (status, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
+    assert "Take in 4 files? [Y/n]" in seen
+    assert "of sessions" not in seen
+    status, seen = typed(environ, "\n\n", "init", str(workspace))  # what Enter means
+    assert status == 0
+    assert "Take in 1 file of sessions, too? Secrets that are recognised are masked. [y/N]" in seen
+    assert {p["path"]: p["in_memory"] for p in answer(run("init", str(workspace)))["found"]}[
+        f"{environ['HOME']}/.openclaw/agents/main/sessions"
+    ] is False
+    status, seen = typed(environ, "y\n", "init", str(workspace))
+    assert (status, "Take in 4 files" in seen) == (0, False)
+    assert answer(run("stats"))["doc_count"] == 5
+
+
+def test_the_lines_that_are_printed_run_from_anywhere(workspace: Path, environ: dict[str, str], run: Run, tmp_path: Path) -> None:
+    lines = answer(as_process(("init", str(workspace), "--yes"), environ, tmp_path))
+    cron = lines["crontab"].partition("  ")[2]
+    commands = [*lines["next"], cron, *re.findall("`(.*?)`", lines["agents_md"])]
+    assert len(commands) == 6
+    (tmp_path / "elsewhere").mkdir()
+    bare = {"PATH": "/usr/bin:/bin", "HOME": environ["HOME"], "HYBRID_MEMORY_PROVIDER": "none"}
+    for command in commands:
+        words = command.replace("CITATION", "MEMORY.md#L1-L1").replace("…", "gpu")
+        done = subprocess.run(words, shell=True, cwd=tmp_path / "elsewhere", env=bare, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stderr)
+    assert shlex.split(cron)[0] == sys.executable  # for `python -m hybrid_memory`
+
+
+def test_the_installed_command_is_named_as_the_shell_finds_it(workspace: Path, environ: dict[str, str]) -> None:
+    script = Path(sys.executable).parent / "hybrid-memory"
+    for path, name in ((f"{script.parent}:{environ['PATH']}", "hybrid-memory"), ("/usr/bin:/bin", str(script))):
+        done = subprocess.run([script, "init", workspace, "--yes"], env=environ | {"PATH": path}, capture_output=True, text=True)
+        assert shlex.split(answer(done)["next"][0])[0] == name
+        assert shlex.split(answer(done)["crontab"])[5] == str(script)
+
+
+def test_a_vault_is_one_place_and_so_is_a_plain_folder_of_notes(home: Path, run: Run) -> None:
+    for top, names in (("vault", (".obsidian/app.json", "memory/a.md", "b.md")), ("plain", ("c.md", "sub/d.md"))):
+        for name in names:
+            (home / top / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / top / name).write_text("x")
+    assert found(run("init", str(home / "vault")))["vault"][:2] == ("vault", 2)
+    assert found(run("init", str(home / "plain")))["plain"][:2] == ("folder", 2)
+    assert found(run("init", str(home)))["vault"][:2] == ("vault", 2)  # below the folder
+
+
+def test_a_project_of_claude_code_has_its_own_sessions(home: Path, workspace: Path, run: Run) -> None:
+    for project in (re.sub("[^A-Za-z0-9]", "-", str(workspace.resolve())), "-other"):
+        folder = home / ".claude/projects" / project
+        folder.mkdir(parents=True)
+        (folder / "a.jsonl").write_text(SAID)
+    [place] = [p for p in json.loads(run("init", str(workspace)).stdout)["found"] if ".claude" in p["path"]]
+    assert place["path"].endswith("work-space")
+    (home / "memory").mkdir()
+    (home / "memory/x.md").write_text("x")
+    [place] = [p for p in json.loads(run("init", str(home)).stdout)["found"] if ".claude" in p["path"]]
+    assert (place["path"], place["files"]) == (f"{home}/.claude/projects", 2)
+
+
+def test_where_there_are_no_notes_it_says_so(home: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = run("init", str(tmp_path / "empty"), "--yes", "--sessions")
+    assert done.returncode == 1
+    assert "there are no notes with a known name in" in done.stderr
+    missing = run("init", str(tmp_path / "absent"), "--yes")
+    assert (missing.returncode, missing.stderr) == (
+        1,
+        f"hybrid-memory: cannot look into {tmp_path}/absent: No such file or directory\n",
+    )
