@@ -1,19 +1,22 @@
-"""Split markdown into chunks at its headings. A chunk is one slice of the readable text, so that its lines can be cited.
+"""Split a text into chunks at its headings. A chunk is one slice of the readable text, so that its lines can be cited.
 
-ATX headings and fenced code are recognized: a `#` inside a fence is not a heading. Setext headings, HTML blocks, and headings
-inside lists and quotes are treated as text. This module does not use storage or embeddings.
+The text is markdown, or of another `Syntax`. ATX headings and fenced code are recognized: a `#` inside a fence is not a heading.
+Setext headings, HTML blocks, and headings inside lists and quotes are treated as text. This module does not use storage or
+embeddings.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..text.characters import with_plain_newlines
 from . import frontmatter
+from .cutting.blocks import blocks
 from .cutting.fences import FENCE, fence_end
 from .cutting.noise import readable
 from .cutting.passages import cut, next_text, passages
+from .cutting.syntax import Heading, Syntax
 
 MAX_HEADING = 1000  # characters: a longer line is cut like text, and a heading does not wait longer than this for its text
 LONGEST_PATH = 300  # characters of a heading or a heading path, which goes with every chunk
@@ -59,18 +62,25 @@ def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chun
     return chunks_after(text, frontmatter.parse(text).lines, chunk_size, overlap)
 
 
-def chunks_after(text: str, skipped: int, chunk_size: int, overlap: int, title: str = "") -> list[Chunk]:
-    """`chunk_text` of a text with plain newlines, without its first `skipped` lines. `title` begins the heading paths."""
+def chunks_after(
+    text: str, skipped: int, chunk_size: int, overlap: int, title: str = "", syntax: Syntax | None = None
+) -> list[Chunk]:
+    """`chunk_text` of a text with plain newlines, without its first `skipped` lines. `title` begins the heading paths.
+
+    The text is in markdown unless another `syntax` is given.
+    """
+    syntax = syntax or MARKDOWN
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     if not 0 <= overlap < chunk_size:
         raise ValueError(f"overlap must be at least 0 and below chunk_size ({chunk_size}), not {overlap}")
     start = sum(len(line) + 1 for line in text.split("\n", skipped)[:skipped])
-    text = readable(f"\n{text}", start)  # the patterns look for the line break before a line
+    text = syntax.readable(f"\n{text}", start)  # the patterns look for the line break before a line
     chunks: list[Chunk] = []
     line = counted = 0
-    for first, body, tail, stop, heading, path in _with_text(text, start, chunk_size, title):
-        for begin, end, header in passages(text, first, body, tail, stop, chunk_size, overlap):
+    sections = _sections(text, start, syntax.headings(text, start))
+    for first, body, tail, stop, heading, path in _with_text(text, sections, chunk_size, title):
+        for begin, end, header in passages(text, first, body, tail, stop, chunk_size, overlap, syntax.blocks):
             line += text.count("\n", counted, begin)
             counted = begin
             end_line = line + text.count("\n", begin, end)
@@ -78,7 +88,7 @@ def chunks_after(text: str, skipped: int, chunk_size: int, overlap: int, title: 
     return chunks
 
 
-def _with_text(text: str, start: int, size: int, title: str) -> Iterator[tuple[int, int, int, int, str, str]]:
+def _with_text(text: str, sections: Iterator[Section], size: int, title: str) -> Iterator[tuple[int, int, int, int, str, str]]:
     """The sections that have text: start, start and end of the text, end, heading, and heading path.
 
     Headings without a text of their own belong to the section that follows. Those at the end belong to the last section.
@@ -86,7 +96,7 @@ def _with_text(text: str, start: int, size: int, title: str) -> Iterator[tuple[i
     path: list[Section] = []
     waiting: int | None = None  # start of the headings that have no text yet
     held: tuple[int, int, int, str, str] | None = None
-    for section in _sections(text, start, MAX_HEADING):
+    for section in sections:
         if section.level:
             path = [above for above in path if above.level < section.level] + [section]
             waiting = section.start if waiting is None else waiting
@@ -104,19 +114,26 @@ def _with_text(text: str, start: int, size: int, title: str) -> Iterator[tuple[i
         yield waiting, len(text), len(text), len(text), section.heading, trail
 
 
-def _sections(text: str, start: int, reach: int) -> Iterator[Section]:
-    """The sections of the text after `start`, which is the line break before a line."""
+def _headings(text: str, start: int) -> Iterator[Heading]:
+    """The headings of markdown."""
     pos = start
-    begin = body = start + 1
-    level, heading = 0, ""
     while found := HEADING_OR_FENCE.search(text, pos):
+        pos = found.end()
         if found["fence"]:
             pos = fence_end(text, found)
-            continue
-        yield Section(level, heading, begin, body, found.start() + 1)
-        level, heading, begin, pos = len(found["level"]), _title(found["heading"] or ""), found.start() + 1, found.end()
-        body = pos if pos - begin <= reach else begin
-    yield Section(level, heading, begin, body, len(text))
+        else:
+            yield Heading(len(found["level"]), _title(found["heading"] or ""), found.start() + 1, pos)
+
+
+def _sections(text: str, start: int, headings: Iterable[Heading]) -> Iterator[Section]:
+    """The sections of the text after `start` that begin with these headings, and what stands before the first."""
+    begin = body = start + 1
+    level, title = 0, ""
+    for heading in headings:
+        yield Section(level, title, begin, body, heading.start)
+        level, title, begin = heading.level, _clipped(heading.title, LONGEST_PATH), heading.start
+        body = heading.end if heading.end - begin <= MAX_HEADING else begin
+    yield Section(level, title, begin, body, len(text))
 
 
 def _title(raw: str) -> str:
@@ -125,7 +142,7 @@ def _title(raw: str) -> str:
     opened = title.rstrip("#")
     if not opened or opened[-1].isspace():
         title = opened.rstrip()
-    return _clipped(title, LONGEST_PATH)
+    return title
 
 
 def _heading_path(headings: list[str], title: str) -> str:
@@ -147,3 +164,6 @@ def _heading_path(headings: list[str], title: str) -> str:
 
 def _clipped(text: str, room: int) -> str:
     return text if len(text) <= room else text[: cut(text, 0, 0, room - 1)] + "…"
+
+
+MARKDOWN = Syntax(readable, _headings, blocks)

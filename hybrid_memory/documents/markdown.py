@@ -1,4 +1,7 @@
-"""Read markdown files, and all files without a format of their own: front matter, then text that is cut at headings."""
+"""Read markdown files, and all files without a format of their own: front matter, then text that is cut at headings.
+
+Other markups that are text, line by line as it is in the file, derive from `Markdown`.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,6 +15,8 @@ from .files import BadFileError, FileBytes, read
 
 if TYPE_CHECKING:
     from .chunker import Chunk
+    from .cutting.syntax import Syntax
+    from .frontmatter import FrontMatter
 
 LONGEST_TITLE = 200  # characters; the title goes with every chunk
 
@@ -26,20 +31,20 @@ class Parsed(NamedTuple):
 
 
 def parse(text: str, metadata: Mapping[str, Any]) -> Parsed:
-    """Read the front matter of a text. The given `metadata` takes precedence over it."""
-    from . import frontmatter
-
-    found = frontmatter.parse(text)
-    return Parsed(with_plain_newlines(text), found.lines, {**found.metadata, **metadata}, found.left_out)
+    """Read the front matter of a markdown text. The given `metadata` takes precedence over it."""
+    return FORMAT.parsed(text, metadata)
 
 
-def chunks(parsed: Parsed, chunk_size: int, overlap: int) -> "list[Chunk]":
-    """The chunks, with the document's title at the beginning of their heading paths. Raises ValueError for impossible sizes."""
+def chunks(parsed: Parsed, chunk_size: int, overlap: int, syntax: "Syntax | None" = None) -> "list[Chunk]":
+    """The chunks, with the document's title at the beginning of their heading paths. Raises ValueError for impossible sizes.
+
+    The text is markdown unless another `syntax` is given.
+    """
     from .chunker import chunks_after
 
     title = parsed.metadata.get("title")
     above = storable(" ".join(title.split())[:LONGEST_TITLE]) if isinstance(title, str) else ""
-    found = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap, above)
+    found = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
     if parsed.skipped and not found:  # a note that is only front matter, such as a contact card: the front matter is its text
         card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
         found = [
@@ -50,12 +55,12 @@ def chunks(parsed: Parsed, chunk_size: int, overlap: int) -> "list[Chunk]":
 
 
 class MarkdownReading:
-    """A markdown file that has been read; implements `formats.Reading`."""
+    """A file that has been read; implements `formats.Reading`."""
 
-    def __init__(self, file: FileBytes, metadata: Mapping[str, Any]) -> None:
+    def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Markdown") -> None:
         self.mtime, self.size = file.mtime, file.size
         self.digest = digest(file.data)
-        self._data, self._given = file.data, metadata
+        self._data, self._given, self._format = file.data, metadata, format
         self._parsed: Parsed | None = None
 
     @property
@@ -79,14 +84,14 @@ class MarkdownReading:
         return document_date(doc_id, self.metadata)
 
     def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
-        return chunks(self._text, chunk_size, overlap)
+        return chunks(self._text, chunk_size, overlap, self._format.syntax)
 
     def close(self) -> None:
         """Nothing is open."""
 
     @property
     def _text(self) -> Parsed:
-        self._parsed = self._parsed or parse(self._data.decode(errors="replace"), self._given)
+        self._parsed = self._parsed or self._format.parsed(self._data.decode(errors="replace"), self._given)
         return self._parsed
 
 
@@ -95,13 +100,25 @@ class Markdown:
 
     collection = None
     grows = False
+    syntax: "Syntax | None" = None  # of markdown
+
+    def front_matter(self, text: str) -> "FrontMatter":
+        """What a text says about itself, and how many lines at its beginning are nothing else."""
+        from . import frontmatter
+
+        return frontmatter.parse(text)
+
+    def parsed(self, text: str, metadata: Mapping[str, Any]) -> Parsed:
+        """A text and all that is known about it. The given `metadata` takes precedence over what it says."""
+        found = self.front_matter(text)
+        return Parsed(with_plain_newlines(text), found.lines, {**found.metadata, **metadata}, found.left_out)
 
     def is_due(self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool) -> bool:
         """A file that has changed is always due, because all of it is one text."""
         return True
 
     def open(self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]) -> MarkdownReading:
-        return MarkdownReading(read(path, max_bytes, follow_symlinks), metadata)
+        return MarkdownReading(read(path, max_bytes, follow_symlinks), metadata, self)
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
         data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)

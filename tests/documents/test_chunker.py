@@ -456,7 +456,8 @@ def test_every_character_but_space_and_lines_of_tables_is_in_a_chunk(text, size)
     def says_nothing(part):
         return not part.translate(dict.fromkeys(map(ord, "|:->"))).strip()
 
-    for first, body, tail, stop, *_ in chunker._with_text(text, start, size[0], ""):
+    sections = chunker._sections(text, start, chunker.MARKDOWN.headings(text, start))
+    for first, body, tail, stop, *_ in chunker._with_text(text, sections, size[0], ""):
         for begin, end, _ in passages(text, first, body, tail, stop, *size):
             assert before < begin < end
             assert covered - begin <= size[1]

@@ -28,11 +28,16 @@ def readable(text: str, start: int = 0) -> str:
     body = text[start:]
     if "<!--" in body or ANY_RULE.search(body):
         body = _without_rules_and_comments(body)
+    return text[:start] + without_runs(body)
+
+
+def without_runs(body: str) -> str:
+    """A text without data: URIs and unbroken runs. A line break stands before each line."""
     if "data:" in body:
         body = DATA_URI.sub(LEFT_OUT, body)
     if _has_long_run(body):
         body = LONG_LINE.sub(lambda line: RUN.sub(_shortened, line[0]), body)
-    return text[:start] + body
+    return body
 
 
 def _without_rules_and_comments(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...text.characters import UNSPACED, begins_grapheme
 from .blocks import Block, blocks
@@ -27,14 +27,26 @@ NEXT_LINE = re.compile(r"[ \t>]*+(?:(?P<begins>\n|\Z|\||<|```|~~~|(?:[-*+•]|\d
 Passage = tuple[int, int, str]  # start, end, and the header above it if it begins inside of a table
 
 
-def passages(text: str, start: int, first: int, tail: int, stop: int, size: int, overlap: int) -> Iterator[Passage]:
-    """The passages of text[start:stop]: headings up to `first`, text up to `tail`, and headings again."""
+def passages(
+    text: str,
+    start: int,
+    first: int,
+    tail: int,
+    stop: int,
+    size: int,
+    overlap: int,
+    find_blocks: Callable[[str, int, int], list[Block]] = blocks,
+) -> Iterator[Passage]:
+    """The passages of text[start:stop]: headings up to `first`, text up to `tail`, and headings again.
+
+    `find_blocks` gives the code and the tables in a part of the text, by default those of markdown.
+    """
     last = start + len(text[start:stop].rstrip())
     if last - start <= size:
         if last > start:
             yield start, last, ""
         return
-    inside = blocks(text, text.rfind("\n", 0, first) + 1, last)
+    inside = find_blocks(text, text.rfind("\n", 0, first) + 1, last)
     before_headings = len(text[start:tail].rstrip()) + start - 1 if tail < stop else last
     origin, new = start, first
     while True:
