@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .terms import Terms
 
 # Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that stores chunk their files again.
-CHUNKER = 2
+CHUNKER = 3
 # The same for what a chunk has besides its text.
 CONTEXT = 1
 

@@ -10,8 +10,15 @@ from .files import BadFileError
 if TYPE_CHECKING:
     from .chunker import Chunk
 
-# Ending of a file's name -> the module whose FORMAT reads it, imported when the first such file is met.
-SUFFIXES = {".jsonl": "transcripts"}
+# Ending of a file's name in lower case -> the module whose FORMAT reads it, imported when the first such file is met.
+SUFFIXES = {
+    ".jsonl": "transcripts",
+    ".org": "markup.org",
+    ".rst": "markup.rst",
+    ".txt": "markup.plain",
+    ".text": "markup.plain",
+}
+LONGEST_SUFFIX = max(map(len, SUFFIXES))
 DEFAULT = "markdown"
 
 
@@ -78,7 +85,8 @@ class Format(Protocol):
 
 def format_of(name: str) -> Format:
     """The format of the file with this name, path or document id, or of the files that a glob matches."""
-    return _format(next((module for suffix, module in SUFFIXES.items() if name.endswith(suffix)), DEFAULT))
+    ending = name[-LONGEST_SUFFIX:].lower()
+    return _format(next((module for suffix, module in SUFFIXES.items() if ending.endswith(suffix)), DEFAULT))
 
 
 def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str] | None:
