@@ -35,6 +35,8 @@ DEFAULTS: dict[str, Any] = {
     "query_prompt": None,  # such as "search_query: {text}"; null: the prompt of the model, if it is known
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
+    # keys of the front matter that may date a document whose path does not, the best first
+    "date_keys": ["date", "created", "created_at", "updated", "modified", "published"],
 }
 OPTIONAL = {"base_url", "model", "dims", "query_prompt", "document_prompt", "per_doc"}  # these may be null
 PROVIDERS = ("auto", "ollama", "builtin", "openai", "gemini", "voyage", "local", "none")
@@ -128,6 +130,10 @@ def _checked(source: str, key: str, value: Any) -> Any:
         raise _error(source, f"{key} in {source} must be at least {MINIMUM[key]} and at most {most:,}")
     if kind is float and is_number:
         value = float(value)
+    if kind is list and isinstance(value, str):
+        value = [part.strip() for part in value.split(",")]
+    if kind is list and not (isinstance(value, list) and all(isinstance(each, str) and _is_text(key, each) for each in value)):
+        raise _error(source, f"{key} in {source} is {short_repr(value)}, not a list of strings")
     if type(value) is not kind or value != value:
         raise _error(source, f"{key} in {source} is {short_repr(value)}, not {_NAMES[kind]}")
     if kind is str and not _is_text(key, value):
@@ -139,7 +145,7 @@ def _checked(source: str, key: str, value: Any) -> Any:
     return value
 
 
-_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+_NAMES = {str: "a string", list: "a list of strings", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _is_text(key: str, value: str) -> bool:
@@ -225,7 +231,7 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
 def from_text(key: str, text: str, name: str) -> Any:
     """A value as it is written in a variable or on a command line. Raises ConfigError with the name of what has it."""
     try:
-        return WORDS[text.lower()] if TYPES[key] is bool else TYPES[key](text)
+        return WORDS[text.lower()] if TYPES[key] is bool else text if TYPES[key] is list else TYPES[key](text)
     except (ValueError, KeyError):
         raise ConfigError(f"{name}={short_repr(text)} is not {_NAMES[TYPES[key]]}") from None
 

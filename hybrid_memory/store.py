@@ -149,7 +149,7 @@ class HybridStore:
         """Cut a document into chunks. Reads and writes nothing."""
         from .documents.document import prepare
 
-        return prepare(document, self.config["chunk_size"], self.config["chunk_overlap"])
+        return prepare(document, self.config["chunk_size"], self.config["chunk_overlap"], self.config["date_keys"])
 
     def search(self, query: str, limit: int = TEN, mode: str = "hybrid", **options: Any) -> list[dict[str, Any]]:
         """The best `limit` results for the query, best first; scores are 0 to 1.

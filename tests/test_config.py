@@ -87,6 +87,7 @@ def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path
         ({"refresh": 1}, "refresh in .* is 1, not true or false"),
         ({"min_score": 1.5}, "min_score in .* must be at least 0 and at most 1$"),
         ({"per_doc": "2"}, "per_doc in .* is '2', not a whole number"),
+        ({"date_keys": ["a", 1]}, "date_keys in .*, not a list of strings"),
         ({"provider": [[[[[1]]]]]}, "provider in .*, not a string"),
     ],
 )
@@ -142,6 +143,10 @@ def test_a_config_file_that_cannot_be_read_is_named(home: Path) -> None:
         config.load(str(home / "none.json"), {}, {})
     with pytest.raises(ConfigError, match="also-none.json"):
         config.load(None, {}, {"HYBRID_MEMORY_CONFIG": str(home / "also-none.json")})
+
+
+def test_a_list_in_the_environment_has_commas(home: Path) -> None:
+    assert config.load(None, {}, {"HYBRID_MEMORY_DATE_KEYS": "begun, date"})["date_keys"] == ["begun", "date"]
 
 
 def test_a_bad_variable_is_named(home: Path) -> None:

@@ -1,11 +1,15 @@
 """Turn a document into rows for the store: its own row, and those of its chunks with their lines and hashes."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.characters import storable
+from ..text.dates import DATE_KEYS
 from ..text.digest import digest
+from .marks.found import NONE, Marks
+from .marks.links import plain
+from .marks.names import aliases
 
 if TYPE_CHECKING:
     from .chunker import Chunk
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
 # Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that stores chunk their files again.
 CHUNKER = 3
 # The same for what a chunk has besides its text.
-CONTEXT = 1
+CONTEXT = 2
 
 
 class Document(NamedTuple):
@@ -39,9 +43,10 @@ class Prepared(NamedTuple):
     chunks: list[dict[str, Any]]
     texts: dict[bytes, str]
     terms: "list[Terms] | None" = None
+    marks: Marks = NONE
 
 
-def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
+def prepare(document: Document, chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> Prepared:
     """Cut a document's markdown into chunks. Its `metadata` takes precedence over the front matter of the text.
 
     Raises ValueError for sizes that make no chunks.
@@ -51,20 +56,21 @@ def prepare(document: Document, chunk_size: int, overlap: int) -> Prepared:
 
     parsed = markdown.parse(document.text, document.metadata)
     chunks = markdown.chunks(parsed, chunk_size, overlap)
-    date = document_date(document.doc_id, parsed.metadata)
-    return assemble(document._replace(metadata=parsed.metadata), chunks, date, chunking(chunk_size, overlap))
+    date = document_date(document.doc_id, parsed.metadata, parsed.marks.titles, date_keys)
+    how = chunking(chunk_size, overlap, date_keys)
+    return assemble(document._replace(metadata=parsed.metadata), chunks, date, how, parsed.marks)
 
 
-def assemble(document: Document, chunks: Iterable["Chunk"], date: str | None, chunking: str) -> Prepared:
+def assemble(document: Document, chunks: Iterable["Chunk"], date: str | None, chunking: str, marks: Marks = NONE) -> Prepared:
     """The rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
     from .terms import terms
 
     rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
     row = document_row(document, date, chunking, len(rows))
     written = ((chunk["heading_path"], chunk["content"]) for chunk in rows)
-    return Prepared(
-        row, rows, texts_of(rows), terms(document.doc_id, document.collection, row["metadata"], written, is_start=True)
-    )
+    called = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *marks.titles)]
+    index = terms(document.doc_id, document.collection, row["metadata"], written, called)
+    return Prepared(row, rows, texts_of(rows), index, marks)
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
@@ -98,10 +104,19 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
 
 
 def embedded_text(heading_path: str, content: str) -> str:
-    """What the model reads of a chunk: also its heading path, because the text alone may not tell what it is about."""
-    return f"{heading_path}\n\n{content}" if heading_path else content
+    """What the model reads of a chunk: the words of links without their brackets, and the heading path, because the text alone
+    may not tell what it is about.
+    """
+    return plain(f"{heading_path}\n\n{content}" if heading_path else content)
 
 
-def chunking(chunk_size: int, overlap: int) -> str:
-    """Everything that decides how a text is cut, as in `documents.chunking`. A document that was cut otherwise is due again."""
-    return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}"
+def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> str:
+    """All that decides how a text is read and cut, as in `documents.chunking`. A document that was cut otherwise is due again."""
+    keys = "" if tuple(date_keys) == DATE_KEYS else f":{','.join(date_keys)}"
+    return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}{keys}"
+
+
+def sizes_in(chunking: str) -> tuple[int, int]:
+    """Chunk size and overlap in what `chunking` gave."""
+    _, size, overlap, *_ = chunking.split(":")
+    return int(size), int(overlap)

@@ -5,10 +5,12 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from ..text.dates import DATE_KEYS
 from .files import BadFileError
 
 if TYPE_CHECKING:
     from .chunker import Chunk
+    from .marks.found import Marks
 
 # Ending of a file's name in lower case -> the module whose FORMAT reads it, imported when the first such file is met.
 SUFFIXES = {
@@ -40,8 +42,12 @@ class Reading(Protocol):
     def warnings(self) -> list[tuple[str, str]]:
         """What the user should know about this file: a line for each warning, and its kind in a word, such as "encoding"."""
 
-    def date(self, doc_id: str) -> str | None:
-        """The document's date, YYYY-MM-DD or YYYY-MM."""
+    @property
+    def marks(self) -> "Marks":
+        """Titles, links and tags of the text; `marks.found.NONE` if it can have none."""
+
+    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
+        """The document's date, YYYY-MM-DD or YYYY-MM. `keys` are those of the metadata that may have it, the best first."""
 
     def chunks(self, chunk_size: int, overlap: int) -> "Iterable[Chunk]":
         """The file's text in pieces of at most `chunk_size` characters, with the lines of the file they stand on."""

@@ -27,6 +27,7 @@ ITEM = re.compile(r"([ \t]*)-(?:\s|$)")
 QUOTED = r'"(?:[^"\\]|\\.)*+"|' + r"'(?:[^']|'')*+'"
 QUOTED_SCALAR = re.compile(rf"({QUOTED})\s*+(?:#.*)?", re.DOTALL)
 FLOW_ITEM = re.compile(rf"\s*+({QUOTED}|[^],[{{}}]*+)\s*+(,|]\s*+(?:#.*)?$)", re.DOTALL)
+WIKILINKS = re.compile(r"\[\[[^\[\]]++\]\](?:\s*+,\s*+\[\[[^\[\]]++\]\])*+\s*+(?:#.*)?")  # not YAML, but common
 BLOCK_SCALAR = re.compile(r"([|>])[-+0-9]{0,2}(?:\s+#.*)?")
 COMMENT = re.compile(r"(?:^|\s)#")
 COMMENT_AFTER_TAGS = re.compile(r"(?:^|\s)#(?:\s|$)")  # for `tags: #a #b`: not YAML, but common
@@ -121,6 +122,8 @@ def _tags(rest: str, below: list[str]) -> list[str]:
 def _items(rest: str, block: str) -> list[str] | None:
     """The items of a list as they are written, in brackets or below the key; None if this is not a list."""
     dash = ITEM.match(block)
+    if WIKILINKS.fullmatch(rest) and not block:
+        return [f'"{link}"' for link in re.findall(r"\[\[[^\[\]]++\]\]", rest)]
     if dash and not rest:
         items = re.split(rf"^[ \t]{{{len(dash[1])}}}-(?:\s|$)", block, flags=re.MULTILINE)[1:]
         return [_folded(item) for item in items]
@@ -149,6 +152,8 @@ def _scalar(source: str) -> Scalar | None:
     plain = COMMENT.split(source, maxsplit=1)[0].strip()
     if plain.lower() in CONSTANTS:
         return CONSTANTS[plain.lower()]
+    if WIKILINKS.fullmatch(plain):
+        return plain
     if plain[0] in INDICATORS or ITEM.match(plain):
         return None
     try:

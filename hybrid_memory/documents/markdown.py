@@ -6,9 +6,11 @@ Other markups that are text, line by line as it is in the file, derive from `Mar
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..text.characters import storable, with_plain_newlines
+from ..text.dates import DATE_KEYS, document_date
 from ..text.digest import digest
 from ..text.lines import Lines
 from .files import BadFileError, FileBytes, read
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from .chunker import Chunk
     from .cutting.syntax import Syntax
     from .frontmatter import FrontMatter
+    from .marks.found import Marks
 
 LONGEST_TITLE = 200  # characters; the title goes with every chunk
 
@@ -28,6 +31,13 @@ class Parsed(NamedTuple):
     skipped: int
     metadata: Mapping[str, Any]
     left_out: int  # keys of the front matter, because it is too long
+
+    @property
+    def marks(self) -> "Marks":
+        """Titles, links and tags."""
+        from .marks.found import marks
+
+        return marks(self.text, self.skipped, self.metadata)
 
 
 def parse(text: str, metadata: Mapping[str, Any]) -> Parsed:
@@ -78,10 +88,12 @@ class MarkdownReading:
     def metadata(self) -> Mapping[str, Any]:
         return self._text.metadata
 
-    def date(self, doc_id: str) -> str | None:
-        from ..text.dates import document_date
+    @cached_property
+    def marks(self) -> "Marks":
+        return self._text.marks
 
-        return document_date(doc_id, self.metadata)
+    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
+        return document_date(doc_id, self.metadata, self.marks.titles, keys)
 
     def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
         return chunks(self._text, chunk_size, overlap, self._format.syntax)

@@ -5,16 +5,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..text import analyzer
+from .marks.links import plain, targets
 
 Terms = tuple[str, str, str]  # tokens of a chunk's headings, of its text, and of what else is known of it
 
 
 def terms(
-    doc_id: str, collection: str | None, metadata: str, chunks: Iterable[tuple[str, str]], *, is_start: bool
+    doc_id: str,
+    collection: str | None,
+    metadata: str,
+    chunks: Iterable[tuple[str, str]],
+    called: Iterable[str] | None,
 ) -> list[Terms]:
-    """The terms of chunks, which are given as heading path and text. `metadata` is JSON.
+    """The terms of chunks, which are given as heading path and text. `metadata` is JSON; `called` are titles and aliases.
 
-    What is told once for a document goes with the first chunk, if that is the document's first (`is_start`).
+    What is told once for a document goes with the first chunk. `called` is None if that is not the first of the document.
     """
     path = doc_id.removeprefix(f"{collection}/")
     path_words = analyzer.searchable(analyzer.stem(path))
@@ -22,12 +27,13 @@ def terms(
     headings: dict[str, str] = {}
     for heading_path, content in chunks:
         if heading_path not in headings:
-            headings[heading_path] = f"{analyzer.searchable(heading_path)} {path_words}"
-        words, context = analyzer.written(content)
-        if is_start and not found:
-            told_once = [*analyzer.names(doc_id, path), *map(analyzer.searchable, _values(json.loads(metadata)))]
-            context += " " + " ".join(told_once)
-        found.append((headings[heading_path], words, context))
+            headings[heading_path] = f"{analyzer.searchable(plain(heading_path))} {path_words}"
+        words, identifiers = analyzer.written(plain(content))
+        context = [identifiers, *map(analyzer.searchable, targets(content))]
+        if called is not None and not found:
+            context += dict.fromkeys([*analyzer.names(doc_id, path), *map(analyzer.name, called)])
+            context += map(analyzer.searchable, _values(json.loads(metadata)))
+        found.append((headings[heading_path], words, " ".join(context)))
     return found
 
 

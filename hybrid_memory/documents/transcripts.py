@@ -17,11 +17,12 @@ from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple
 
 from ..text.characters import storable, with_plain_space
-from ..text.dates import document_date
+from ..text.dates import DATE_KEYS, document_date
 from ..text.digest import hasher
 from ..text.redaction import redact
 from .chunker import Chunk, chunk_text
 from .files import open_regular
+from .marks.found import NONE
 from .wrappers import without_wrappers
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
@@ -175,6 +176,8 @@ def _is_json(line: bytes) -> bool:
 class TranscriptReading:
     """A transcript that is being read; implements `formats.Reading`."""
 
+    marks = NONE
+
     def __init__(self, stream: BinaryIO, metadata: Mapping[str, Any]) -> None:
         status = os.fstat(stream.fileno())
         self.mtime, self.size = status.st_mtime, status.st_size
@@ -194,12 +197,12 @@ class TranscriptReading:
         count = self._transcript.left_out
         return [(f"lines left out because they are not JSON or too long: {count}", "lines")] if count else []
 
-    def date(self, doc_id: str) -> str | None:
+    def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
         """The day in the path or the metadata, or else that of the first message, or else the month in the path.
 
         The month comes last because it may be digits of a UUID.
         """
-        of_path = document_date(doc_id, self._given)
+        of_path = document_date(doc_id, self._given, (), keys)
         return of_path if of_path and _is_day(of_path) else self._transcript.date or of_path
 
     def chunks(self, chunk_size: int, overlap: int) -> Iterator[Chunk]:

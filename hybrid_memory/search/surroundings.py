@@ -36,7 +36,7 @@ def joined(doc_id: str, chunks: Sequence[Neighbour]) -> Passage:
     """
     if format_of(doc_id).grows:
         return Passage("\n\n".join(chunk.text for chunk in chunks), chunks[0].start_line, chunks[-1].end_line)
-    size, overlap = map(int, chunks[0].chunking.split(":")[1:])
+    size, overlap = map(int, chunks[0].chunking.split(":")[1:3])
     text, end = chunks[0].text, chunks[0].end_line
     for before, chunk in pairwise(chunks):
         text += _rest(before, chunk, size, overlap)

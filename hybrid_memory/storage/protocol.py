@@ -14,6 +14,7 @@ from ..text.query import Query
 from .document_rows import DocumentRow, Neighbour, SourceFile
 from .embeddings import Embeddings, QueryCache
 from .filters import Filters
+from .marks import Marks
 from .rows import ChunkRow, Coverage, Ranked, Scores, Vectors
 from .salvage import Salvage
 from .source import Source, StoredDocument
@@ -229,6 +230,10 @@ class Storage(Protocol):
     def catalog(self) -> Catalog: ...
     @property
     def checks(self) -> Checks: ...
+
+    @property
+    def marks(self) -> Marks:
+        """Names, links and tags, for one state of the store."""
 
     def keyword(self, chosen: Any = None) -> KeywordIndex:
         """The keyword leg over the chunks of a selection, or all. To be used inside one `snapshot`."""

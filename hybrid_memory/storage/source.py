@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..documents.document import chunking
 from ..documents.formats import format_of
 from ..errors import SourceError
 from ..text.characters import storable_name
@@ -40,6 +41,10 @@ class Source(NamedTuple):
         if self.chunk_size is None or self.chunk_overlap is None:
             return settings["chunk_size"], settings["chunk_overlap"]
         return self.chunk_size, self.chunk_overlap
+
+    def chunking(self, settings: Mapping[str, Any]) -> str:
+        """How its texts are read and cut, as in `documents.chunking`."""
+        return chunking(*self.sizes(settings), settings["date_keys"])
 
     def doc_id(self, relative: str) -> str:
         """The id of the document whose file has this path relative to the folder."""

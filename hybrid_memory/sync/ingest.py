@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from shlex import quote
 
-from ..documents.document import Prepared, chunking
+from ..documents.document import Prepared
 from ..documents.formats import format_of
 from ..documents.walk import Found
 from ..errors import SourceError
@@ -95,7 +95,7 @@ class Ingest:
         """Read and write what is due."""
         rules = self._rules
         if self._rechunk:
-            rules = rules._replace(chunking=chunking(*listing.source.sizes(self._store.config)))
+            rules = rules._replace(chunking=listing.source.chunking(self._store.config))
         reader = Reader(self._store, listing.source, rules, self.report)
         recut = Recut(self._store, writer, self.report)
         try:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ..documents.document import Document, Prepared, assemble, chunk_row, chunking, document_row
+from ..documents.document import Document, Prepared, assemble, chunk_row, document_row
 from ..documents.formats import Reading, format_of
 from ..documents.walk import Found
 from ..storage.protocol import GrowingDocument
@@ -28,7 +28,7 @@ class Reader:
     def __init__(self, store: HybridStore, source: Source, rules: Rules, report: Report) -> None:
         self._store, self._source, self.rules, self._report = store, source, rules, report
         self._sizes = source.sizes(store.config)
-        self._chunking = chunking(*self._sizes)
+        self._chunking, self._date_keys = source.chunking(store.config), store.config["date_keys"]
 
     def whole(self, doc_id: str, file: Found, known: StoredDocument | None) -> Prepared | Unchanged | None:
         """A file that fits into memory, as a document."""
@@ -36,7 +36,8 @@ class Reader:
             if self._is_unchanged(known, reading):
                 return Unchanged(doc_id, reading.mtime, reading.size)
             document = self._document(doc_id, file, reading)
-            prepared = assemble(document, reading.chunks(*self._sizes), reading.date(doc_id), self._chunking)
+            date = reading.date(doc_id, self._date_keys)
+            prepared = assemble(document, reading.chunks(*self._sizes), date, self._chunking, reading.marks)
             self._tell_warnings(file, reading)
             return prepared
         return None
@@ -61,7 +62,8 @@ class Reader:
                 return Unchanged(doc_id, reading.mtime, reading.size)
             if known and is_recut(known, reading.digest, self._chunking) and not is_ready(document):
                 return None
-            row = document_row(self._document(doc_id, file, reading), reading.date(doc_id), self._chunking, count)
+            date = reading.date(doc_id, self._date_keys)
+            row = document_row(self._document(doc_id, file, reading), date, self._chunking, count)
             write(document, row)
         return None
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ..documents.document import CHUNKER, CONTEXT, Document, Prepared, chunking, embedded_text, prepare
+from ..documents.document import CHUNKER, CONTEXT, Document, Prepared, chunking, embedded_text, prepare, sizes_in
 from ..errors import StoreError
 from ..indexing.embedding import embed_pending
 from ..progress import Progress, counted
@@ -97,7 +97,7 @@ class Rescue:
         row = self._damaged.document(doc_id)
         if row is None or row["content"] is None:
             return None
-        prepared = _prepared(row, row["content"])
+        prepared = self._prepared(row, row["content"])
         now = {chunk["chunk_id"]: chunk["content_hash"] for chunk in prepared.chunks}
         before = {chunk["chunk_id"]: chunk["content_hash"] for chunk in self._damaged.chunks(doc_id)}
         if _is_cut_as_now(row["chunking"]) and not before.items() <= now.items():
@@ -120,7 +120,7 @@ class Rescue:
                 for number, c in enumerate(chunks)
             ]
             passage = joined(doc_id, neighbours)
-            self._put(_prepared(known, "\n" * (passage.start_line - 1) + passage.text))
+            self._put(self._prepared(known, "\n" * (passage.start_line - 1) + passage.text))
             reasons += [FROM_CHUNKS] if row else [FROM_CHUNKS, NO_METADATA]
         else:
             if missing:  # should the file come back, it must not be taken for what was indexed
@@ -129,6 +129,11 @@ class Rescue:
             self._put(Prepared(known | {"chunk_count": len(chunks)}, chunks, texts))
         if reasons:
             self.lost.append({"doc_id": doc_id, "path": known["source_path"], "reason": "; ".join(reasons)})
+
+    def _prepared(self, row: dict[str, Any], text: str) -> Prepared:
+        """A text without a file, cut as the row says."""
+        document = Document(row["doc_id"], text, json.loads(row["metadata"]))
+        return prepare(document, *sizes_in(row["chunking"]), self._store.config["date_keys"])
 
     def _name_folders(self) -> None:
         """The folders that documents still tell of, where the table that has them cannot be read."""
@@ -180,12 +185,6 @@ class Rescue:
             "sources": self.sources,
             "lost": self.lost,
         }
-
-
-def _prepared(row: dict[str, Any], text: str) -> Prepared:
-    """A text without a file, cut as the row says."""
-    size, overlap = map(int, row["chunking"].split(":")[1:])
-    return prepare(Document(row["doc_id"], text, json.loads(row["metadata"])), size, overlap)
 
 
 def _is_cut_as_now(chunking: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from contextlib import closing
 
-from ..documents.document import Document, assemble, chunking
+from ..documents.document import Document, assemble
 from ..documents.files import BadFileError
 from ..documents.formats import format_of
 from ..errors import SourceError
@@ -27,7 +27,8 @@ def store_file(store: HybridStore, doc_id: str, path: str, metadata: Mapping[str
             chunks = list(reading.chunks(*sizes))
             of_file = path, reading.mtime, reading.size, reading.digest, collection
             document = Document(doc_id, "", reading.metadata, *of_file)
-            prepared = assemble(document, chunks, reading.date(doc_id), chunking(*sizes))
+            date = reading.date(doc_id, store.config["date_keys"])
+            prepared = assemble(document, chunks, date, source.chunking(store.config), reading.marks)
             warnings = [f"{path}: {warning}" for warning in reading.warnings]
     except (OSError, BadFileError) as error:
         raise SourceError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error

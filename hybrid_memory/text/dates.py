@@ -1,29 +1,89 @@
-"""The date of a document, from its path or its front matter, and the days that a filter on dates means. Pure."""
+"""The date of a document, from its path, its metadata or its title, and the days that a filter on dates means. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from functools import cache
 from typing import Any
+
+from ..config import DEFAULTS
 
 # Year, month and, if there is one, the day. Whether the day exists is checked afterwards.
 _IN_PATH = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}))?(?![0-9])")
 _VALUE = re.compile(r"((?:19|20)[0-9]{2})-(0[1-9]|1[0-2])(?:-([0-9]{2}))?(?![0-9])")
+DATE_KEYS = tuple(DEFAULTS["date_keys"])
+_NAMES = (  # of the months in English, German, French and Spanish, without accents
+    "january jan januar janner janvier janv enero ene", "february feb februar fevrier fevr febrero", "march mar marz mars marzo",
+    "april apr avril avr abril abr", "may mai mayo", "june jun juni juin junio", "july jul juli juillet juil julio",
+    "august aug aout agosto ago", "september sep sept septembre septiembre set", "october oct oktober okt octobre octubre",
+    "november nov novembre noviembre", "december dec dezember dez decembre diciembre dic",
+)  # fmt: skip
 _MONTH = re.compile("[0-9]{4}-[0-9]{2}")
 _AGE = re.compile("([0-9]{1,5})([dwmy])")
 _DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
 
 
-def document_date(doc_id: str, metadata: Mapping[str, Any]) -> str | None:
+def document_date(
+    doc_id: str, metadata: Mapping[str, Any], titles: Sequence[str] = (), keys: Sequence[str] = DATE_KEYS
+) -> str | None:
     """ISO 8601, the day or only the month: 'memory/2026-01-05-standup.md' -> '2026-01-05', 'notes/2026/01/x.md' -> '2026-01'.
 
     If the path has several dates, the last one with a day counts, or else the last month. A path without a date leaves it to
-    `date` of the front matter. A day that does not exist, such as 2026-02-30, is not a date.
+    the first of the `keys` of the metadata that has one, and these to the titles. A day that does not exist, such as
+    2026-02-30, is not a date.
     """
+    return next((found for _, found in _dates(doc_id, metadata, titles, keys)), None)
+
+
+def origin_of_date(
+    found: str, doc_id: str, metadata: Mapping[str, Any], titles: Sequence[str] = (), keys: Sequence[str] = DATE_KEYS
+) -> str:
+    """What gave a document this date: "path", a key of its metadata, "title"; or "text" if it is none of them."""
+    return next((origin for origin, each in _dates(doc_id, metadata, titles, keys) if each == found), "text")
+
+
+def _dates(doc_id: str, metadata: Mapping[str, Any], titles: Sequence[str], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Where a date is, and the date; the best first."""
     in_path = [found for match in _IN_PATH.finditer(doc_id) if (found := _iso(match))]
     if in_path:
-        return max(reversed(in_path), key=len)
-    match = _VALUE.match(str(metadata.get("date", "")))
+        yield "path", max(reversed(in_path), key=len)
+    for key in keys:
+        value = str(metadata.get(key, metadata.get(key.lower(), ""))).lstrip("[\"' ")  # a link to a daily note is a date, too
+        match = _VALUE.match(value)
+        if found := _iso(match) if match else _written_out(value, at_start=True):
+            yield key, found
+    for title in titles:
+        match = _IN_PATH.search(title)
+        if found := (_iso(match) if match else None) or _written_out(title):
+            yield "title", found
+
+
+def _written_out(text: str, *, at_start: bool = False) -> str | None:
+    """'5 January 2026', 'January 5th, 2026', '5. Januar 2026', '5 de enero de 2026' -> '2026-01-05'; 'May 2026' -> '2026-05'"""
+    from unicodedata import normalize
+
+    plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower() if re.search("[0-9]{4}", text) else ""
+    numbers, pattern = _months()
+    found = (pattern.match if at_start else pattern.search)(plain) if plain else None
+    if not found:
+        return None
+    day = int(found["before"] or found["after"] or 0)
+    month = f"{found['year']}-{numbers[found['month']]:02}"
+    if not day:
+        return month
+    match = _VALUE.match(f"{month}-{day:02}")
     return _iso(match) if match else None
+
+
+@cache
+def _months() -> tuple[dict[str, int], re.Pattern[str]]:
+    """The number of each name, and the pattern of a date with a name in it; compiled when the first text needs it."""
+    numbers = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
+    return numbers, re.compile(
+        r"\b(?:(?P<before>[0-9]{1,2})(?:st|nd|rd|th|er|o)?\.?\s+(?:of\s+|de\s+)?)?"
+        rf"(?P<month>{'|'.join(sorted(numbers, key=len, reverse=True))})\b\.?,?\s+"
+        r"(?:(?P<after>[0-9]{1,2})(?:st|nd|rd|th)?,?\s+)?(?:of\s+|del?\s+)?(?P<year>(?:19|20)[0-9]{2})(?![0-9])"
+    )
 
 
 def first_day(text: str, today: date) -> str:

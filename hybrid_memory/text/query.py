@@ -79,16 +79,20 @@ class Query:
 
     @cached_property
     def name(self) -> str:
-        """The whole query as the token of a document's name, without a leading / or ./; "" if it cannot be a name."""
+        """The whole query as the token of a document's name, without a leading / or ./, or [[ ]]; "" if it cannot be a name."""
         return analyzer.name(self._written_name)
 
-    def names(self, doc_id: str) -> bool:
-        """Whether the query is the end of a document's id, with or without its extension, in the same capitals."""
-        return any(f"/{name}".endswith(f"/{self._written_name}") for name in (doc_id, analyzer.stem(doc_id)))
+    def names(self, doc_id: str) -> int:
+        """2 if the query is the end of a document's id, with or without its extension; 1 if it is in other capitals; else 0."""
+        paths = doc_id, analyzer.stem(doc_id)
+        if any(f"/{path}".endswith(f"/{self._written_name}") for path in paths):
+            return 2
+        ends = ("/".join(parts[at:]) for parts in (path.split("/") for path in paths) for at in range(len(parts)))
+        return int(self.name.lower() in (analyzer.name(end).lower() for end in ends))
 
     @property
     def _written_name(self) -> str:
-        return self._start.strip().removeprefix("./").lstrip("/")
+        return self._start.strip().removeprefix("[[").removesuffix("]]").removeprefix("./").lstrip("/")
 
     @cached_property
     def is_identifier(self) -> bool:

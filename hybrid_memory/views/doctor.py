@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..documents.document import chunking
 from ..embedding.identity import differing, identity_of
 from ..errors import StoreError
 from ..storage.source import Source, is_in
@@ -141,7 +140,7 @@ def _sources(store: "HybridStore") -> Iterator[Finding]:
         except OSError:
             gone.setdefault(source, []).append(file.doc_id)
             continue
-        if file.chunking != chunking(*source.sizes(store.config)) or not is_up_to_date(file.path, file.mtime, file.size, status):
+        if file.chunking != source.chunking(store.config) or not is_up_to_date(file.path, file.mtime, file.size, status):
             changed.setdefault(source, []).append(file.doc_id)
     for source, ids in changed.items():
         again = f"`{source.command()}` reads them again"

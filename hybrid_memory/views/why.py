@@ -7,7 +7,6 @@ from glob import escape
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ..documents.document import chunking
 from ..documents.files import BadFileError
 from ..documents.formats import format_of
 from ..documents.wanted import EXCLUDED, HIDDEN, LINK, PATTERN, SKIPPED_FOLDERS, SPECIAL, Wanted
@@ -164,7 +163,7 @@ def _stale(store: "HybridStore", known: StoredDocument, source: Source) -> tuple
         return "gone", f"its file: {error.strerror}", f"{again if os.path.isdir(source.path) else delete} removes it"
     if not up_to_date:
         return "changed", "its file has changed since it was read", f"{again} reads it again"
-    if known.chunking != chunking(*source.sizes(store.config)):
+    if known.chunking != source.chunking(store.config):
         return "settings", "it was cut into chunks with other settings", f"{again} cuts it again"
     return None, None, None
 

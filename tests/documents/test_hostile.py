@@ -22,6 +22,7 @@ from hybrid_memory import HybridStore, documents
 from hybrid_memory.documents import chunker, frontmatter, markdown, transcripts, wrappers
 from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.files import FileBytes
+from hybrid_memory.documents.marks.found import marks
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 
@@ -164,6 +165,23 @@ PATTERNS = {
     "END_OF_BLOCK": "finditer",
     "INTERRUPTED": "finditer",
     "TIME": "match",
+    "FENCE_START": "finditer",
+    "CODE_SPAN": "finditer",
+    "INDENTED": "finditer",
+    "LIST_ITEM": "match",
+    "NOT_A_BREAK": "finditer",
+    "WIKILINK": "finditer",
+    "WIKILINKS": "fullmatch",
+    "LINK_TARGET": "finditer",
+    "REFERENCE": "finditer",
+    "ELSEWHERE": "match",
+    "MARKDOWN_ENDING": "search",
+    "FILE_ENDING": "search",
+    "TAG": "finditer",
+    "HEADING_LINE": "finditer",
+    "FIRST_HEADING": "search",
+    "CLOSING_SIGNS": "finditer",
+    "EMPHASIS": "finditer",
 }
 UNITS = [
     *("x", " ", "\t", "\n", "#", "# ", "# h\n", "`", "```", "```\n", "- ```\n", "~ ", "1. ", "- ", "a: ", "a:", ": ", ":", '"', "'"),
@@ -171,6 +189,7 @@ UNITS = [
     *("</bash-a>", "</bash-", "<command-a-", ">", "(untrusted", ")", "):\n", "):\n```json\n", "\n```", "\n```\n", "[Request interrupted by user"),
     *("|", "| a ", "|-", "|-|\n", "-|", "a|b\n|-|-|\n", "---\n", "- - ", "* ", "_", "<!--", "<!---->", "`<!-- -->", "data:", "data:a/b;"),
     *("http://", "a://b|", ". ", ".", '."', "a. B ", "。", "e.g. ", "> ", "~~~", "-"),
+    *("[[a", "[[a|", "[[a]]", "[[a]], ", "[a](b", "](", "](<", "[a]: ", " #a/", "``", "\n    a\n\n"),
     *("[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
 ]  # fmt: skip
 BEGINNINGS = ["", "---\n", '---\na: "', "---\na: [", "[", '"', "'", "# ", "```\n", "<bash-a>", "x (untrusted x):\n```json\n"]
@@ -224,8 +243,9 @@ def test_pattern_takes_linear_time(name: str) -> None:
         (frontmatter.parse, ["---\n", '---\na: "', "---\na: [", "---\ntags: [", "---\na: |\n  ", "---\na:\n  - "], 64_000),
         (wrappers.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 256_000),
         (chunker.chunk_text, [""], 64_000),
+        (lambda text: marks(text, 0, {}), [""], 64_000),
     ],
-    ids=["front matter", "wrappers", "chunks"],
+    ids=["front matter", "wrappers", "chunks", "marks"],
 )
 def test_text_of_one_kind_takes_linear_time(run: Callable[[str], Any], beginnings: list[str], most: int) -> None:
     for beginning in beginnings:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, QueryError
 from hybrid_memory.documents.document import Document, Prepared
+from hybrid_memory.documents.marks.tags import all_of
 from hybrid_memory.indexing.embedding import accepts, new_vectors
-from hybrid_memory.storage.filters import Filters, has_tag, has_value
+from hybrid_memory.storage.filters import Filters, has_value
 from hybrid_memory.storage.sqlite import keyword, selection
 from hybrid_memory.storage.sqlite.selection import WANTED, condition
 from hybrid_memory.storage.sqlite.vectors import blocks, index
@@ -38,9 +39,8 @@ def put(store: HybridStore, documents: dict[str, dict[str, Any]], collection: st
 
 
 def write(store: HybridStore, prepared: Prepared) -> None:
-    assert store.embedder
-    vectors = new_vectors(store.storage, store.embedder, prepared.texts).vectors
-    assert accepts(store.storage, store.embedder, vectors)
+    vectors = new_vectors(store.storage, store.embedder, prepared.texts).vectors if store.embedder else {}
+    assert not store.embedder or accepts(store.storage, store.embedder, vectors)
     store.storage.documents.put(prepared, vectors)
 
 
@@ -88,7 +88,9 @@ def ids(store: HybridStore, filters: Filters, mode: str = "keyword") -> list[str
     ],
 )
 def test_tags(metadata: dict[str, Any], tag: str, has: bool) -> None:
-    assert has_tag(json.dumps(metadata), tag) is has
+    with HybridStore(":memory:", {"provider": "none"}) as store:
+        put(store, {"it": metadata})
+        assert ids(store, Filters(tags=[tag])) == ["it"] * has
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,13 @@ def test_tags(metadata: dict[str, Any], tag: str, has: bool) -> None:
         ({"key": ""}, "", True),
         ({"key": "日本"}, "日本", True),
         ({"other": "ann"}, "ann", False),
+        ({"key": "[[Steph Ango]]"}, "steph ango", True),
+        ({"key": ["x", "[[people/Steph Ango|Steph]]"]}, "Steph Ango", True),
+        ({"key": "[[people/Steph Ango|Steph]]"}, "steph", True),
+        ({"key": "[[people/Steph Ango|Steph]]"}, "people/Steph Ango", True),
+        ({"key": "[[people/Steph Ango|Steph]]"}, "[[people/Steph Ango|Steph]]", True),
+        ({"key": "[[Steph Ango]]"}, "ango", False),
+        ({"key": "with [[Steph Ango]]"}, "with steph ango", True),
     ],
 )
 def test_values(metadata: dict[str, Any], value: str, has: bool) -> None:
@@ -120,8 +129,8 @@ values = st.recursive(
 @given(st.dictionaries(st.sampled_from(["tags", "tag", "x"]), values), st.text())
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_no_metadata_makes_a_filter_fail(metadata: dict[str, Any], text: str) -> None:
-    has_tag(json.dumps(metadata), text)
     has_value(json.dumps(metadata), "x", text)
+    all_of(json.dumps(metadata), [])
 
 
 def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
@@ -132,6 +141,35 @@ def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
     assert ids(store, Filters(where={"who": ["ann", "bob"]})) == ["both"]
     assert ids(store, Filters(where={"who": "ann", "tags": "b"})) == ["both"]
     assert ids(store, Filters(where={"who": "'; drop table chunks; --"})) == []
+
+
+def test_tags_in_the_text_count_as_those_of_the_front_matter(store: HybridStore) -> None:
+    store.store("inline", "server #work/Acme, #2026-q1 and #123")
+    store.store("code", "server `#work`\n\n```\n#work\n```\n\n# about #work\n\nhttps://x.y/#work [a](#work) [[b#work]]")
+    assert ids(store, Filters(tags=["Work"])) == ids(store, Filters(tags=["#work/acme", "2026-Q1"])) == ["inline"]
+    assert ids(store, Filters(tags=["123"])) == ids(store, Filters(tags=["acme"])) == []
+    store.store("inline", "server")
+    assert ids(store, Filters(tags=["work"])) == []
+
+
+def test_a_filter_on_tags_that_many_have_is_the_same_in_any_mode(store: HybridStore) -> None:
+    put(store, {f"{number}": {"tags": ["all", *["few"] * (number == 3)]} for number in range(40)})
+    for mode in ("keyword", "vector", "hybrid"):
+        assert len(ids(store, Filters(tags=["all"]), mode)) == 40
+        assert ids(store, Filters(tags=["few"]), mode) == ["3"]
+
+
+def test_documents_that_link_to_another_one(store: HybridStore) -> None:
+    for doc_id, text in {
+        "v/a.md": "server",
+        "v/b.md": "server [[A]]",
+        "v/c.md": "server [b](b.md)",
+        "v/d.md": "`[[a]]` server",
+    }.items():
+        store.store(doc_id, text)
+    assert ids(store, Filters(linked_to="v/a.md")) == ["v/b.md"]
+    assert ids(store, Filters(linked_to="v/b.md")) == ["v/c.md"]
+    assert ids(store, Filters(linked_to="v/c.md")) == ids(store, Filters(linked_to="none")) == []
 
 
 def test_a_key_may_be_asked_for_twice_on_the_command_line(run: Run) -> None:
@@ -404,7 +442,7 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
     for number in range(3):
         store.store(f"{number}", "server " + "word " * 200_000, {"tags": "x" if number else "y"})
     store.storage.connection.execute("pragma cache_size = 10")
-    where, values = condition(store.storage.connection, Filters(tags=["x"]))
+    where, values = condition(store.storage.connection, Filters(where={"tags": "x"}))
     columns = [row[1] for row in store.storage.connection.execute("pragma table_info(documents)")]
     assert columns.index("metadata") < columns.index("content")
     plan = [row[3] for row in store.storage.connection.execute(f"explain query plan {WANTED.format(condition=where)}", values)]

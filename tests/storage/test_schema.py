@@ -212,6 +212,7 @@ def test_an_old_database_without_its_tables_is_damage_and_stays_as_it_is(db_path
     conn = connection.connect(db_path, create=True)
     conn.execute("drop table chunks")
     conn.execute("drop table folders")
+    conn.execute("drop table documents")
     conn.execute(f"pragma user_version = {version}")
     conn.close()
     with pytest.raises(StoreError, match="is damaged: no such table"):

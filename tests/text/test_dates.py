@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text.dates import age, document_date, first_day, last_day
+from hybrid_memory.text.dates import age, document_date, first_day, last_day, origin_of_date
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,42 @@ def test_date_comes_from_the_path_else_from_the_front_matter(
     doc_id: str, metadata: dict[str, object], expected: str | None
 ) -> None:
     assert document_date(doc_id, metadata) == expected
+
+
+@pytest.mark.parametrize(
+    ("metadata", "titles", "expected"),
+    [
+        ({"created": "2026-01-05T10:00"}, [], ("2026-01-05", "created")),
+        ({"published": "2026-01-01", "updated": "2026-01-02", "created_at": "2026-01-03"}, [], ("2026-01-03", "created_at")),
+        ({"date": "soon", "modified": "2026-01-04"}, ["2026-01-05"], ("2026-01-04", "modified")),
+        ({"created": "[[2026-01-05]]"}, [], ("2026-01-05", "created")),
+        ({"created": "5 January 2026"}, [], ("2026-01-05", "created")),
+        ({"created": "some day in May 2026"}, [], None),
+        ({}, ["Standup", "2026-01-05, standup"], ("2026-01-05", "title")),
+        ({}, ["5 January 2026"], ("2026-01-05", "title")),
+        ({}, ["Notes of January 5th, 2026"], ("2026-01-05", "title")),
+        ({}, ["5. März 2026"], ("2026-03-05", "title")),
+        ({}, ["1er août 2025"], ("2025-08-01", "title")),
+        ({}, ["5 de enero de 2026"], ("2026-01-05", "title")),
+        ({}, ["Plan for Sept. 2026"], ("2026-09", "title")),
+        ({}, ["31 February 2026"], None),
+        ({}, ["maybe 2026", "2026 in May", "May 20"], None),
+    ],
+)
+def test_a_path_without_a_date_leaves_it_to_the_metadata_and_then_the_titles(
+    metadata: dict[str, object], titles: list[str], expected: tuple[str, str] | None
+) -> None:
+    found = document_date("a.md", metadata, titles)
+    assert (found and (found, origin_of_date(found, "a.md", metadata, titles))) == expected
+    assert document_date("2020-02-02.md", metadata, titles) == "2020-02-02"
+
+
+def test_the_keys_that_date_a_document_can_be_chosen() -> None:
+    metadata = {"date": "2026-01-01", "begun": "2026-02-02", "Sent": "2026-03-03"}
+    assert document_date("a.md", metadata, keys=["begun", "date"]) == "2026-02-02"
+    assert document_date("a.md", metadata, keys=["Sent"]) == "2026-03-03"
+    assert document_date("a.md", metadata, keys=[]) is None
+    assert origin_of_date("2026-01-01", "a.md", {}) == "text"
 
 
 TODAY = date(2026, 3, 1)

@@ -2,12 +2,11 @@
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..document_rows import DocumentRow, SourceFile
-from ..filters import tags_of
+from .marks.reading import Marks
 from .schema import path_from_column, path_to_column
 from .selection import condition
 
@@ -67,7 +66,6 @@ group by month
 order by month desc
 """
 UNDATED = "select count(*) from documents where date is null"
-WITH_TAGS = "select metadata from documents where instr(metadata, '\"tag')"
 MOST_TAGS = 200
 NEWEST = 10
 
@@ -101,14 +99,11 @@ class Catalog:
         return {"metadata": json.loads(metadata), "is_file": bool(is_file), "passages": self._dicts(PASSAGES, (doc_id,))}
 
     def facets(self) -> dict[str, Any]:
-        tags = Counter(tag for (metadata,) in self._conn.execute(WITH_TAGS) for tag in {*tags_of(metadata)} if tag)
         return {
             "collections": self._dicts(COLLECTIONS),
             "months": self._dicts(MONTHS),
             "undated": self._conn.execute(UNDATED).fetchone()[0],
-            "tags": [
-                {"tag": tag, "documents": count} for tag, count in sorted(tags.items(), key=lambda item: (-item[1], item[0]))
-            ][:MOST_TAGS],
+            "tags": [{"tag": tag, "documents": count} for tag, count in Marks(self._conn).tags()[:MOST_TAGS]],
             "newest": self._listed("true", (NEWEST,), BY_INDEXING),
         }
 

@@ -6,10 +6,12 @@ from contextlib import suppress
 from typing import Any
 
 from ...documents.document import Prepared, embedded_text
+from ...documents.marks.found import NONE
 from ..rows import Vectors
 from ..source import StoredDocument, is_in
 from .embeddings import Embeddings
 from .keyword import FTSIndex
+from .marks import writing as marks
 from .schema import path_from_column, path_to_column
 from .vectors import blocks
 
@@ -96,6 +98,7 @@ class Documents:
             self.remove(doc_id)
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
         self._conn.executemany(PUT_CHUNK, prepared.chunks)
+        marks.put(self._conn, prepared.row, prepared.marks)
         ids = [id for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
         if prepared.terms is None:
             FTSIndex(self._conn).add_document(doc_id)
@@ -112,6 +115,7 @@ class Documents:
         FTSIndex(self._conn).remove(ids)
         for table in ("chunks", "documents"):
             self._conn.executemany(f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids])
+        marks.remove(self._conn, doc_ids)
         return len(ids)
 
     def purge(self) -> None:
@@ -173,6 +177,8 @@ class GrowingDocument:
         self._conn.execute("delete from chunks where doc_id = ? and id > ?", (self._doc_id, self._last))
         self._conn.execute(PUT_DOCUMENT, _columns(row))
         self._conn.execute(MOVE)
+        marks.remove(self._conn, [self._doc_id])
+        marks.put(self._conn, row, NONE)
         index.add_document(self._doc_id, after=self._last)
         self._embeddings.restore()
         return self._new

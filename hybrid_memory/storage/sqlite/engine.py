@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .catalog import Catalog
     from .checks import Checks
     from .documents import Documents
+    from .marks.reading import Marks
     from .salvage.rows import Rows
     from .selection import Selection
     from .sources import Sources
@@ -72,6 +73,12 @@ class SQLiteStorage:
         from .sources import Sources
 
         return Sources(self.connection)
+
+    @property
+    def marks(self) -> "Marks":
+        from .marks.reading import Marks
+
+        return Marks(self.connection)
 
     @cached_property
     def checks(self) -> "Checks":

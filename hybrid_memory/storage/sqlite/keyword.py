@@ -60,6 +60,8 @@ where  c.doc_id = :doc_id and c.id > :after
 order  by c.id
 """
 
+CALLED = "select name from names where doc_id = ? and kind <> 'file'"
+
 SUBSTRING = """
 select   id, sum(matches) as matches
 from     ({sides})
@@ -118,9 +120,10 @@ class FTSIndex:
     def ranked(self, query: Query, limit: int) -> Ranked:
         """The best `limit` chunks by BM25.
 
-        If the query is a document's path, file name or stem, that document comes first, with scores raised above the others.
-        Where FTS5 finds nothing, the score is the share of the query's fragments that a chunk contains as substrings. An
-        expression in FTS5's syntax is matched as it is, and nothing else is tried; raises QueryError if it is not valid.
+        If the query is a document's path, file name, stem, alias or title, that document comes first, with scores raised above
+        the others. Where FTS5 finds nothing, the score is the share of the query's fragments that a chunk contains as
+        substrings. An expression in FTS5's syntax is matched as it is, and nothing else is tried; raises QueryError if it is
+        not valid.
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
@@ -204,7 +207,7 @@ class FTSIndex:
         return [self._counts[expression] for expression in expressions]
 
     def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
-        """The BM25 of the first chunks of the documents that have this name, those with the same capitals above the others."""
+        """The BM25 of the first chunks of the documents that have this name; file names, best in these capitals, above others."""
         if not query.name:
             return {}
         term = Term((query.name,))
@@ -213,9 +216,9 @@ class FTSIndex:
         parameters = {"expression": match_expression([term, *wanted]), "among": match_expression([term]), "limit": limit}
         named = dict(self._conn.execute(SEARCH.format(rows=f"{AMONG} {self._rows}"), parameters))
         ids = self._conn.execute(DOC_IDS, (json.dumps(list(named)),))
-        same = {id for id, doc_id in ids if query.names(doc_id)}
-        top = max(named.values(), default=0.0) if len(same) < len(named) else 0.0
-        raised = {id: score + (top if id in same else 0.0) for id, score in named.items()}
+        ranks = {id: query.names(doc_id) for id, doc_id in ids}
+        top = max(named.values(), default=0.0) if len(set(ranks.values())) > 1 else 0.0
+        raised = {id: score + top * ranks[id] for id, score in named.items()}
         return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
 
     def _substring_search(self, query: Query, limit: int) -> list[tuple[int, float]]:
@@ -245,7 +248,8 @@ class FTSIndex:
         rows = self._conn.execute(DOCUMENT, {"doc_id": doc_id, "after": after}).fetchall()
         if rows:
             *_, collection, metadata = rows[0]
-            written = terms(doc_id, collection, metadata, ((row[2], row[3]) for row in rows), is_start=not after)
+            called = None if after else [name for (name,) in self._conn.execute(CALLED, (doc_id,))]
+            written = terms(doc_id, collection, metadata, ((row[2], row[3]) for row in rows), called)
             self.add((row[0], doc_id, row[1], *of_chunk) for row, of_chunk in zip(rows, written, strict=True))
 
     def add(self, rows: Iterable[tuple[int, str, str, str, str, str]]) -> None:

@@ -5,7 +5,7 @@ import sqlite3
 
 from ...errors import StoreError
 
-VERSION = 4
+VERSION = 5
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)  # FTS5's secure-delete; before, words of removed rows stay in old segments
 APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
 
@@ -97,6 +97,34 @@ create table spare_embeddings (       -- of texts that left, and of the model th
 )
 """
 
+MARKS = """
+create table names (                  -- what documents are called: by file name, alias and title
+    key    text not null,             -- the last part of the name, folded
+    doc_id text not null,
+    kind   text not null,             -- file, alias, title
+    name   text not null,
+    primary key (key, doc_id, kind, name)
+) without rowid;
+create index names_by_document on names (doc_id);
+
+create table links (                  -- as they are written; names says where they lead, whatever comes and goes
+    doc_id text not null,
+    line   integer not null,
+    target text not null,
+    kind   text not null,             -- wikilink, embed, markdown
+    key    text not null              -- that of names
+);
+create index links_by_document on links (doc_id);
+create index links_by_key on links (key);
+
+create table tags (                   -- of the metadata and of the text, folded; also the words of a tag that has several
+    tag    text not null,
+    doc_id text not null,
+    primary key (tag, doc_id)
+) without rowid;
+create index tags_by_document on tags (doc_id);
+"""
+
 KEYWORD_INDEX = """
 create virtual table chunks_fts using fts5(
     doc_id unindexed, chunk_id unindexed, heading, content, context,
@@ -108,7 +136,7 @@ create virtual table chunks_fts using fts5(
 def create_tables(conn: sqlite3.Connection) -> None:
     """Make all tables and indexes of an empty database, inside a transaction."""
     conn.execute(f"pragma application_id = {APPLICATION_ID}")
-    run(conn, SCHEMA + DOCUMENTS)
+    run(conn, SCHEMA + DOCUMENTS + MARKS)
     conn.execute(FOLDERS)
     conn.execute(SPARE_EMBEDDINGS)
     create_keyword_index(conn)

@@ -7,16 +7,31 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from functools import cached_property, lru_cache
 
+from ...documents.marks.tags import bare
 from ...errors import QueryError
 from ...text import dates
 from ...text.characters import storable
-from ..filters import Filters, have_tags, have_values, plain_tags
+from ..filters import Filters, have_values
 
 LONGEST_GLOB = 10_000  # characters; SQLite takes 50,000 bytes
 EVERYTHING = "true"
 
 # Spares most documents a call of Python. LIKE ignores case in ASCII; "ß" and a few others are ASCII when case is ignored.
 MAY_HAVE = "(d.metadata like ? or length(d.metadata) <> length(cast(d.metadata as blob)))"
+
+# All between "a/" and "a0", the next character, are nested in a.
+TAGGED = "d.doc_id in (select doc_id from tags where tag = ? or tag > ? and tag < ?)"
+# The same, for a few documents: does not list all that have the tag.
+IS_TAGGED = "exists (select 1 from tags t where t.doc_id = d.doc_id and (t.tag = ? or t.tag > ? and t.tag < ?))"
+ALL_TAGS = """
+not exists (
+    select 1 from json_each(?) w
+    where  not exists (
+        select 1 from tags t
+        where  t.doc_id = d.doc_id and (t.tag = w.value or t.tag > w.value || '/' and t.tag < w.value || '0')
+    )
+)
+"""
 
 SAMPLE = 64  # chunks that tell which share is chosen
 BROAD = 0.15  # of all chunks: from there on it is faster to look at those that a search finds than to list those that are chosen
@@ -60,7 +75,7 @@ class Selection:
     @property
     def join(self) -> tuple[str, Sequence[str]]:
         """What leaves the chosen ones of chunks, at the end of a statement, and its parameters."""
-        return JOIN.format(condition=self._where), self._parameters
+        return JOIN.format(condition=self._where.replace(TAGGED, IS_TAGGED)), self._parameters
 
     def among(self, ids: Iterable[int]) -> set[int]:
         """Those of these chunks that are chosen."""
@@ -106,9 +121,9 @@ def selected(conn: sqlite3.Connection, filters: Filters, today: date | None) -> 
 def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = None) -> tuple[str, list[str]]:
     """SQL on a row `d` of documents, and its parameters in order; EVERYTHING where every document will do.
 
-    The connection is taught the functions in it. Raises ValueError for a date that is not one, QueryError for a long glob.
+    The connection is taught the function in it. Raises ValueError for a date that is not one, QueryError for a long glob.
     """
-    _add_functions(conn)
+    _add_function(conn)
     if len(filters.inside or "") > LONGEST_GLOB:
         raise QueryError(f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood")
     today = today or date.today()
@@ -116,6 +131,7 @@ def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = N
     globs = [] if inside in (None, "*") else [inside]
     if inside and not inside.endswith("*"):
         globs.append(f"{inside.rstrip('/')}/*")
+    tags = list(map(bare, filters.tags))
     values = [
         (key, value) for key, of_key in filters.where.items() for value in ([of_key] if isinstance(of_key, str) else of_key)
     ]
@@ -124,9 +140,11 @@ def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = N
         (f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", globs or [None]),
         ("d.date >= substr(?, 1, length(d.date))", [None if since is None else dates.first_day(since, today)]),
         ("d.date <= substr(?, 1, length(d.date))", [None if until is None else dates.last_day(until, today)]),
-        *((MAY_HAVE, [_pattern(text)]) for text in (*filters.tags[:1], *(value for _, value in values[:1]))),
-        ("has_tags(d.metadata, ?)", [json.dumps(plain_tags(filters.tags)) if filters.tags else None]),
+        *((TAGGED, [tag, f"{tag}/", f"{tag}0"]) for tag in tags[:1]),
+        (ALL_TAGS, [json.dumps(tags[1:]) if tags[1:] else None]),
+        *((MAY_HAVE, [_pattern(value)]) for _, value in values[:1]),
         ("has_values(d.metadata, ?)", [json.dumps(values) if values else None]),
+        ("d.doc_id in (select value from json_each(?))", [_linking(conn, filters.linked_to)]),
     ]
     used = [(sql, values) for sql, values in conditions if None not in values]
     parameters = [storable(str(value)) for _, values in used for value in values]
@@ -135,25 +153,28 @@ def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = N
 
 def _pattern(text: str) -> str | None:
     """What metadata in ASCII that has this text is like; None if JSON may write it otherwise."""
-    text = text.strip().lstrip("#")
     is_plain = text.isascii() and text.isprintable() and len(text) < LONGEST_GLOB and not set(text) & set('%_"\\')
     return f"%{text}%" if is_plain else None
+
+
+def _linking(conn: sqlite3.Connection, doc_id: str | None) -> str | None:
+    """The documents that link to this one, as JSON."""
+    if doc_id is None:
+        return None
+    from .marks.reading import Marks
+
+    return json.dumps(list({link.source for link in Marks(conn).links_to(doc_id)}))
 
 
 _parsed = lru_cache(maxsize=2)(json.loads)
 
 
-def _add_functions(conn: sqlite3.Connection) -> None:
-    """Add them once only: SQLite cannot replace a function while a statement runs, and FTS5's run until a transaction ends."""
+def _add_function(conn: sqlite3.Connection) -> None:
+    """Add it once only: SQLite cannot replace a function while a statement runs, and FTS5's run until a transaction ends."""
     try:
-        conn.execute("select has_tags('{}', '[]'), has_values('{}', '[]')")
+        conn.execute("select has_values('{}', '[]')")
     except sqlite3.OperationalError:
-        conn.create_function("has_tags", 2, _has_tags, deterministic=True)
         conn.create_function("has_values", 2, _has_values, deterministic=True)
-
-
-def _has_tags(metadata: str, tags: str) -> bool:
-    return have_tags(metadata, _parsed(tags))
 
 
 def _has_values(metadata: str, values: str) -> bool:

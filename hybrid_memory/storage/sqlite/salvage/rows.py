@@ -32,7 +32,7 @@ FOLDER = (
 )  # fmt: skip
 FOLDER_COLUMNS = (7, 11)  # of version 2 and 3, and since
 IDENTITY = {"provider", "model", "dims"}
-CHUNKING = re.compile(r"\d+\.\d+:(\d{1,9}):(\d{1,9})")
+CHUNKING = re.compile(r"\d+\.\d+:(\d{1,9}):(\d{1,9})(?::.*)?")
 
 PUT_SOURCE = "insert or ignore into folders ({columns}) values ({values})"
 DOCUMENTS, IDS, FOLDERS = "documents", "sqlite_autoindex_documents_1", "folders"  # tables and an index, by name

@@ -24,6 +24,7 @@ from ...vector import FLOAT_BYTES
 from .. import schema
 from ..embeddings import Embeddings
 from ..keyword import FTSIndex
+from ..marks.writing import fill
 
 CHUNKS = {"doc_id", "chunk_id", "heading", "content", "embedding"}  # columns that have to be there, and that may be
 MAYBE_IN_CHUNKS = {"id", "created_at", "metadata"}
@@ -90,6 +91,7 @@ def convert(conn: sqlite3.Connection) -> None:
     for (doc_id,) in conn.execute(IDS).fetchall():
         _convert_document(conn, doc_id)
         index.add_document(_text(doc_id))
+    fill(conn)
     _convert_embeddings(conn)
     conn.execute("drop table plan_chunks")
     conn.execute("drop table plan_documents")

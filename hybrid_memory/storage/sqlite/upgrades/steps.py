@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 
 from .. import schema
+from ..marks.writing import TABLES, fill
 
 # Version 1 noted folders without how they were ingested, and single files not at all: those are the documents from elsewhere.
 FOLDERS_OF_1 = "insert into folders (collection, path, is_file) select collection, path, 0 from folders_1"
@@ -64,4 +65,12 @@ def _from_3(conn: sqlite3.Connection) -> None:
     conn.execute("create index if not exists chunks_truncated on chunks (id) where truncated")
 
 
-STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3}  # from version n to n + 1
+def _from_4(conn: sqlite3.Connection) -> None:
+    for table in TABLES:
+        conn.execute(f"drop table if exists {table}")
+    schema.run(conn, schema.MARKS)
+    fill(conn)
+
+
+# From version n to n + 1.
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
