@@ -13,14 +13,13 @@ from typing import Any
 from .. import log
 from ..text.characters import storable
 from . import prompts
-from .transport import BUSY, LONG, REST, RETRY, STOP, TEXT, Failure, Server, within
+from .transport import BUSY, LONG, REST, RETRY, STOP, TEXT, TRIES, Failure, Server, backoff, within
 
 QUERY, DOCUMENT = "query", "document"
 
 DOCUMENT_TIMEOUT = 600.0  # seconds for a batch. Loading a model may take 300, and a client that leaves ends the loading
 READ_TIMEOUT = 30.0  # seconds more until the thread that still waits for the reply gives up, too
 DAY = 86400.0  # seconds, the longest time-out: sockets do not take every larger number
-TRIES = 3
 LONGEST_WAIT = 60.0  # seconds: a server that asks for a longer wait between two tries is not asked again
 STRIKES = 4  # so many texts that fail in succession, each in a request of its own, mean that the server is at fault
 SHORTER = 0.75  # the share of a text that is kept when it is too long
@@ -201,7 +200,7 @@ class BaseEmbedder:
                 raw = self._within(seconds, limit, lambda: self._request(texts, call.role))
             except Failure as failure:
                 allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
-                wait = failure.wait or _backoff(attempt)
+                wait = failure.wait or backoff(attempt)
                 if attempt >= allowed or wait > LONGEST_WAIT or time.monotonic() + wait > call.deadline:
                     raise
                 self._sleep(wait)
@@ -257,13 +256,6 @@ class _Call:
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons
         self.strikes = 0
-
-
-def _backoff(attempt: int) -> float:
-    """Seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying at the same time."""
-    from random import random
-
-    return float(2 ** (attempt - 1)) * (0.75 + random() / 2)
 
 
 def by_index(reply: Any, server: Server) -> list[Any]:

@@ -1,4 +1,4 @@
-"""One HTTP request to an embedding server, and what a failure means. Knows nothing of vectors.
+"""One HTTP request to a server of a model, and what a failure means. Knows nothing of vectors.
 
 A reply is judged by its words before its status: Ollama answers 400 to a text that is too long, and also when its runner has
 just crashed. A plain HTTP server on this machine is asked by loopback.py, every other one by remote.py, which needs `requests`;
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 3.0  # seconds
 NO_ANSWER = f"no answer within {CONNECT_TIMEOUT:g} s"
 REST = 30.0  # seconds for which a server that did not answer in time is not asked again
+TRIES = 3
 SAID = 200  # characters of a server's own message that are worth repeating
 REPLY_BYTES = 1_000_000  # of a reply without vectors: a list of 2,000 models
 TEXT_BYTES = 200_000  # of a reply for each text: 8,192 dimensions, twice those of today's largest models, of 24 characters
@@ -57,7 +58,7 @@ class Failure(Exception):
 
 
 class Server:
-    """An embedding server at a URL. Its key is read from an environment variable, is sent to this server only and never shown.
+    """A server at a URL. Its key is read from an environment variable, is sent to this server only and never shown.
 
     `explain(status, words)` is asked first what a reply means whose status is not 200; it returns None if it does not know.
     `hint` follows "cannot connect" in messages. `key_header` is the name of the key's header, and the text in front of the key.
@@ -88,8 +89,8 @@ class Server:
     def call(self, path: str, payload: object = None, *, silence: float, texts: int = 0, patient: bool = False) -> Any:
         """The JSON of the reply to a POST of the payload as JSON, or to a GET if the payload is None. Raises Failure.
 
-        `silence` is how many seconds may pass without a byte, and until the end of the reply. `texts` is the number of vectors
-        in the reply, which limits its size. If `patient`, a refused connection to a server that has answered before is a restart.
+        `silence` is how many seconds may pass without a byte, and until the end of the reply. `texts` is the number of texts
+        that it tells of, which limits its size. If `patient`, a refused connection to a server that has answered is a restart.
         """
         method, body = ("GET", None) if payload is None else ("POST", json.dumps(payload).encode())
         try:
@@ -172,7 +173,7 @@ class Server:
         from . import loopback
 
         if isinstance(error, loopback.TooLong):
-            return Failure(STOP, f"{self.name} sent a reply that is too long to be embeddings; is the URL right?")
+            return Failure(STOP, f"{self.name} sent a reply that is too long; is the URL right?")
         if isinstance(error, loopback.ConnectTimeout):
             return self._down(NO_ANSWER, wait=REST)
         if isinstance(error, ConnectionRefusedError):
@@ -245,6 +246,13 @@ def within(seconds: float, work: Callable[[], Any]) -> Any:
     if isinstance(outcome[0], Exception):
         raise outcome[0]
     return outcome[0]
+
+
+def backoff(attempt: int) -> float:
+    """Seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying at the same time."""
+    from random import random
+
+    return float(2 ** (attempt - 1)) * (0.75 + random() / 2)
 
 
 def _tidy(text: str) -> str:

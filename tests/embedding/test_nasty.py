@@ -39,7 +39,7 @@ def ask(request, monkeypatch):
 @pytest.mark.parametrize("reply", [nasty.terabyte, nasty.until_close, nasty.chunked], ids=lambda reply: reply.__name__)
 def test_body_without_end_is_read_up_to_a_limit(ask, reply):
     problem, memory, seconds = ask(reply)
-    assert "sent a reply that is too long to be embeddings; is the URL right?" in problem
+    assert "sent a reply that is too long; is the URL right?" in problem
     assert memory < MOST_MEMORY
     assert seconds < SOON
 
