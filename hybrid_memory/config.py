@@ -1,13 +1,12 @@
 """Where settings come from: defaults < config.json < HYBRID_MEMORY_* environment < command line."""
 
-import json
 import os
-import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from reprlib import repr as short_repr
 from typing import Any
 
+from .config_file import read
 from .errors import ConfigError, UsageError
 
 DEFAULTS: dict[str, Any] = {
@@ -32,14 +31,24 @@ DEFAULTS: dict[str, Any] = {
     "old_embeddings_days": 30.0,
     "query_cache_size": 1000,  # query embeddings kept in the database
     "query_timeout": 10.0,  # seconds of wall time that a search waits for the embedding of its query
+    "rerank": "none",  # what reorders the first passages of a search
+    "rerank_url": None,  # of the reranker's server; null: where it usually is
+    "rerank_model": None,  # null: the reranker's usual one
+    "rerank_limit": 30,  # passages that it sees
+    "rerank_weight": 0.5,  # of its score; the rest is that of the merged score
+    "rerank_timeout": 10.0,  # seconds of wall time that a search waits for it
     "query_prompt": None,  # such as "search_query: {text}"; null: the prompt of the model, if it is known
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
     # keys of the front matter that may date a document whose path does not, the best first
     "date_keys": ["date", "created", "created_at", "updated", "modified", "published"],
 }
-OPTIONAL = {"base_url", "model", "dims", "query_prompt", "document_prompt", "per_doc"}  # these may be null
+OPTIONAL = {  # these may be null
+    "base_url", "model", "dims", "query_prompt", "document_prompt", "per_doc", "rerank_url", "rerank_model",
+}  # fmt: skip
 PROVIDERS = ("auto", "ollama", "builtin", "openai", "gemini", "voyage", "local", "none")
+RERANKERS = ("none", "local", "tei", "llamacpp", "vllm", "jina", "cohere", "voyage")
+CHOICES = {"provider": PROVIDERS, "rerank": RERANKERS}
 MINIMUM = {
     "dims": 1,
     "chunk_size": 1,
@@ -56,11 +65,15 @@ MINIMUM = {
     "old_embeddings_days": 0,
     "query_cache_size": 0,
     "query_timeout": 0,
+    "rerank_limit": 1,
+    "rerank_weight": 0,
+    "rerank_timeout": 0,
     "max_file_bytes": 1,
 }
 MAXIMUM = 10**9  # of every number: larger ones do not fit into SQLite, into memory or into a timer
-MOST = {"min_score": 1, "min_confidence": 1}
-SEARCH = ("refresh", "limit", "min_score", "min_confidence", "per_doc")  # also options of `search`; the shipped file has none
+MOST = {"min_score": 1, "min_confidence": 1, "rerank_weight": 1}
+# Also options of `search`; the shipped file has none.
+SEARCH = ("refresh", "limit", "min_score", "min_confidence", "per_doc", "rerank")
 TYPES: dict[str, type] = {key: str if value is None else type(value) for key, value in DEFAULTS.items()} | {"per_doc": int}
 WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 THE_DEFAULTS, LIBRARY = "the defaults", "config"
@@ -82,8 +95,8 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
     """The defaults, overridden by named layers. A later layer overrides an earlier one. Every value is checked.
 
     If a layer names a provider but no model, the provider's default model is used. If it names a provider or a model but no
-    dims, the model decides the dims. A layer that names a model or Ollama's URL, but no other provider, chooses Ollama. Raises
-    ConfigError with the name of the layer.
+    dims, the model decides the dims. A layer that names a model or Ollama's URL, but no other provider, chooses Ollama. URL and
+    model of a reranker do not pass to another one. Raises ConfigError with the name of the layer.
     """
     settings, origin = Settings(DEFAULTS), {key: (THE_DEFAULTS, key) for key in DEFAULTS}
     for name, layer in layers:
@@ -93,6 +106,9 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
         if "model" in layer:
             settings["dims"] = None
             origin["dims"] = name, "model"
+        if settings["rerank"] not in ("none", layer.get("rerank", settings["rerank"])):  # another one is named
+            settings["rerank_url"] = settings["rerank_model"] = None
+            origin["rerank_url"] = origin["rerank_model"] = name, "rerank"
         for key, value in layer.items():
             settings[key] = _checked(name, key, value)
             origin[key] = name, key
@@ -138,8 +154,8 @@ def _checked(source: str, key: str, value: Any) -> Any:
         raise _error(source, f"{key} in {source} is {short_repr(value)}, not {_NAMES[kind]}")
     if kind is str and not _is_text(key, value):
         raise _error(source, f"{key} in {source} is {short_repr(value)}; it has a character that cannot be used there")
-    if key == "provider" and value not in PROVIDERS:
-        raise _error(source, f"provider in {source} is {short_repr(value)}, not one of {', '.join(PROVIDERS)}")
+    if value not in CHOICES.get(key, (value,)):
+        raise _error(source, f"{key} in {source} is {short_repr(value)}, not one of {', '.join(CHOICES[key])}")
     if key.endswith("_prompt") and "{text}" not in value:
         raise _error(source, f"{key} in {source} has no {{text}} in it")
     return value
@@ -175,44 +191,6 @@ def _last(origin: Mapping[str, str], *keys: str) -> str:
 
 def _error(source: str, message: str) -> ConfigError:
     return UsageError(message) if source == COMMAND_LINE else ConfigError(message)
-
-
-def read(path: str) -> dict[str, Any]:
-    """The keys of a config file. A relative db_path in it is relative to the folder of the file."""
-    path = os.path.expanduser(path)
-    try:
-        with open(path, encoding="utf-8-sig", opener=_open_without_waiting) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigError(f"the config file {path} is not a regular file")
-            values = json.load(file, object_pairs_hook=_each_once)
-    except OSError as error:
-        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"the config file {path} is not UTF-8 at byte {error.start}") from error
-    except RecursionError as error:
-        raise ConfigError(f"the config file {path} is nested too deeply") from error
-    except ValueError as error:
-        problem = "its name contains a NUL" if "\0" in path else f"it is not valid JSON: {error}"
-        raise ConfigError(f"cannot read the config file {path}: {problem}") from error
-    if not isinstance(values, dict):
-        raise ConfigError(f"the config file {path} must contain one JSON object")
-    if isinstance(values.get("db_path"), str):
-        values["db_path"] = os.path.join(os.path.dirname(os.path.abspath(path)), os.path.expanduser(values["db_path"]))
-    return values
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file. If it is a FIFO, do not wait until another program writes to it."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in values:
-            raise ValueError(f"the key {short_repr(key)} is there twice")
-        values[key] = value
-    return values
 
 
 def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .documents.document import Document, Prepared
     from .embedding.protocol import Embedder, MinimalEmbedder
     from .indexing.embedding import Embedded
+    from .search.reranking.base import Reranker
     from .storage.protocol import Storage
 
 DEFAULT_DB = "hybrid_search.db"
@@ -68,11 +69,11 @@ class HybridStore:
         self.close()
 
     def close(self) -> None:
-        """Close the database and the embedder's connections."""
+        """Close the database, and the connections to models."""
         self.storage.close()
-        for embedder in (self.__dict__.get("embedder"), self._fitting):
-            if embedder:
-                embedder.close()
+        for model in (self.__dict__.get("embedder"), self._fitting, self.__dict__.get("reranker")):
+            if model:
+                model.close()
 
     @cached_property
     def embedder(self) -> "Embedder | None":
@@ -84,6 +85,15 @@ class HybridStore:
         from .embedding import providers
 
         return providers.make(self.config, self.storage.embeddings.identity())
+
+    @cached_property
+    def reranker(self) -> "Reranker | None":
+        """What reorders the first results of a search; None unless the config names it."""
+        if self.config["rerank"] == "none":
+            return None
+        from .search.reranking import providers
+
+        return providers.make(self.config)
 
     @property
     def fitting_embedder(self) -> "Embedder | None":
@@ -164,7 +174,7 @@ class HybridStore:
 
     def answer(self, query: str, request: Request) -> Answer:
         """`search`, with the warnings and timings of this search."""
-        search = Search(self.storage, self.config, lambda: self.fitting_embedder)
+        search = Search(self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker)
         with self.storage.guarded():
             answer = search.answer(Query(query, fts_syntax=request.fts_syntax), request)
         self._warn(*answer.warnings)
@@ -188,14 +198,15 @@ class HybridStore:
     def stats(self) -> dict[str, Any]:
         """Counts, the size of the store in bytes, and the identity of the embeddings (None before the first).
 
-        `building` tells of embeddings by another model that are not complete: `model`, `done`, `of`; else it is None.
+        `building` tells of embeddings by another model that are not complete: `model`, `done`, `of`; else it is None. `reranker`
+        names the one that searches ask, or is None.
         """
         from .indexing.change_over import building
 
         with self.storage.guarded(), self.storage.snapshot():
             identity, counts = self.storage.embeddings.identity(), self.storage.catalog.counts()
             found = {"db_path": self.path, "embeddings": identity, "building": building(self.storage), "advice": self.advice}
-        return counts | found
+        return counts | found | {"reranker": self.reranker.name if self.reranker else None}
 
     def _warn(self, *messages: str | None) -> None:
         """Keep each warning once."""

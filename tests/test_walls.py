@@ -8,6 +8,7 @@ import pytest
 import hybrid_memory
 from hybrid_memory import config
 from hybrid_memory.embedding import providers
+from hybrid_memory.search.reranking.servers import FORMS
 
 PACKAGE = Path(hybrid_memory.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -55,3 +56,4 @@ def test_the_names_of_the_contract_are_doors_to_the_rooms() -> None:
 
 def test_every_provider_of_the_table_can_be_configured() -> None:
     assert set(config.PROVIDERS) == {"auto", "none", *providers.TABLE}
+    assert set(config.RERANKERS) == {"none", "local", *FORMS}

@@ -24,3 +24,4 @@ class Context:
         self.query, self.request, self.half_life_days, self.legs = query, request, half_life_days, legs
         self.storage, self.keyword_index = storage, keyword_index
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
+        self.warnings: list[str] = []  # what a stage could not do

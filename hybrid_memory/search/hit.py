@@ -26,7 +26,8 @@ class Request:
     age (None: the configured number; 0: never), counted from `today`. At most `per_doc` results are of one document.
     `context` adds as many chunks before and after to the text of each result. `budget` is how many characters all of them may
     have. With either, results that stand side by side are joined, so that there may be fewer than `limit`. With `explain` each
-    result says what its score is made of. Raises ValueError for a value that no search can have.
+    result says what its score is made of. Without `rerank` the configured reranker is not asked. Raises ValueError for a value
+    that no search can have.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Request:
         explain: bool = False,
         today: "date | None" = None,
         budget: "Budget | None" = None,
+        rerank: bool = True,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
@@ -59,6 +61,7 @@ class Request:
         self.min_score, self.min_confidence = min_score, min_confidence
         self.half_life_days, self.today = half_life_days, today
         self.per_doc, self.context, self.budget = per_doc, context, budget
+        self.rerank = rerank and not fts_syntax  # an expression is no text to read
 
 
 def configured(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +74,7 @@ class Hit:
 
     __slots__ = (
         "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id", "document", "id",
-        "nearness", "neighbours", "others", "row", "scale", "score", "source", "terms", "text",
+        "nearness", "neighbours", "others", "rerank", "row", "scale", "score", "source", "terms", "text",
     )  # fmt: skip
 
     def __init__(self, id: int, doc_id: str, chunk_id: str, text: str) -> None:
@@ -91,10 +94,25 @@ class Hit:
         self.confidence = self.coverage = 0.0
         self.nearness: float | None = None
         self.terms: Sequence[str] = ()  # words of the query that the chunk has
+        # Reranking
+        self.rerank: dict[str, Any] | None = None  # what the reranker's part of the score is made of
         # Results
         self.row: ChunkRow | None = None
         self.chunks: Sequence[Neighbour] = ()  # itself and those around it, read if there is a context or a budget
         self.also: list[str] = []  # citations of the same text elsewhere
+
+    def scale_by(self, share: float) -> None:
+        """Let only a share of the score count, and of each of its parts."""
+        self.score *= share
+        self.neighbours, self.document, self.scale = share * self.neighbours, share * self.document, share * self.scale
+        if self.before_decay is not None:
+            self.before_decay *= share
+
+    def add(self, part: float) -> None:
+        """Add to the score, which ages as a whole."""
+        self.score += part * self.decay
+        if self.before_decay is not None:
+            self.before_decay += part
 
 
 class Answer:

@@ -23,7 +23,8 @@ class Legs(NamedTuple):
     weights: tuple[float, float]  # of keywords and vectors; their sum is 1
 
     def explanation(self, hit: Hit) -> dict[str, Any]:
-        """The parts of a hit's score: those of the legs, `neighbours` and `document` add up to `score_before_decay`."""
+        """The parts of a hit's score: those of the legs, `neighbours`, `document` and, if there is
+        one, that of `rerank` add up to `score_before_decay`."""
         return {
             "keyword": _part(hit, self.by_keyword, self.bm25, self.weights[0]),
             "vector": _part(hit, self.by_vector, {**self.cosine, **dict(self.filled)}, self.weights[1]),
@@ -34,7 +35,7 @@ class Legs(NamedTuple):
             "terms": list(hit.terms),
             "coverage": hit.coverage,
             "nearness": hit.nearness,
-        }
+        } | ({"rerank": hit.rerank} if hit.rerank else {})
 
 
 def _part(hit: Hit, leg: Scores | None, scores: Mapping[int, float], weight: float) -> dict[str, Any]:

@@ -10,8 +10,9 @@ FIRST, SHARE = 10, 3  # results that people look at, and how many of them one do
 
 
 def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """Without those that score less than `min_score`."""
-    return [hit for hit in hits if hit.score >= context.request.min_score]
+    """Without those that score less than `min_score`, whatever their age."""
+    least = context.request.min_score
+    return [hit for hit in hits if (hit.score if hit.before_decay is None else hit.before_decay) >= least]
 
 
 def same_text_once(hits: Iterable[Hit], context: Context) -> list[Hit]:

@@ -1,8 +1,8 @@
 """One search from a query to an answer: the two legs, then the stages.
 
 A stage is a function from hits and the context of the search to hits, best first. It may be lazy: later stages take only as
-many hits as they need. To add a stage, write the function and give it a place in STAGES; one that may take long, such as a
-call to a server, also goes into SLOW_STAGES.
+many hits as they need. To add a stage, write the function and give it a place in STAGES; one that goes by the final
+score or order also goes into FINAL.
 """
 
 import time
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..embedding.protocol import Embedder
     from ..storage.protocol import KeywordIndex, Storage
     from ..text.query import Query
+    from .reranking.base import Reranker
 
 Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
 
@@ -57,14 +58,20 @@ STAGES: list[Stage] = [
     confident_enough,
     limited,
 ]
-SLOW_STAGES: frozenset[Stage] = frozenset()  # these, and all stages after them, run when the store's snapshot is closed
+FINAL: frozenset[Stage] = frozenset({scoring_enough, spread, limited})  # these follow a reranker, and read nothing of the store
 
 
 class Search:
-    """Answers queries from a store. `embedder` gives the embedder, or None; it is asked as late as possible."""
+    """Answers queries from a store. `embedder` and `reranker` give these, or None; they are asked as late as possible."""
 
-    def __init__(self, storage: "Storage", settings: "Settings", embedder: "Callable[[], Embedder | None]") -> None:
-        self._storage, self._settings, self._embedder = storage, settings, embedder
+    def __init__(
+        self,
+        storage: "Storage",
+        settings: "Settings",
+        embedder: "Callable[[], Embedder | None]",
+        reranker: "Callable[[], Reranker | None]" = lambda: None,
+    ) -> None:
+        self._storage, self._settings, self._embedder, self._reranker = storage, settings, embedder, reranker
 
     def answer(self, query: "Query", request: Request) -> Answer:
         """The best results. A query that could not be embedded is a warning: in the mode "hybrid" keywords answer, in the mode
@@ -88,15 +95,17 @@ class Search:
             legs = self._legs(query, vector, request, index, chosen, timings)
             with _timed("merge", timings):
                 context = Context(query, request, self._half_life(request), legs, self._storage, index)
-                quick, slow = _split(STAGES)
+                quick, slow = self._stages(request)
                 hits = _through(quick, self._candidates(legs), context)
                 is_packed = bool(request.context or request.budget)
                 load(self._storage, hits, request.context if is_packed else None)
                 missed = [] if hits else sorted(context.refused, key=lambda hit: -hit.confidence)[:1]
                 load(self._storage, missed)
-        hits = _through(slow, hits, context)
+        if slow:
+            with _timed("rerank", timings):
+                hits = _through(slow, hits, context)
         make = partial(result, legs=legs, explain=request.explain)
-        warnings = [problem] if problem else []
+        warnings = [*([problem] if problem else []), *context.warnings]
         if is_packed:
             from .packing import packed
 
@@ -115,6 +124,16 @@ class Search:
             least = f"nothing reaches confidence {request.min_confidence:g}"
             warnings.append(f"{least}; the nearest is {miss['citation']} with {miss['confidence']:g}")
         return Answer(results, warnings, timings, miss)
+
+    def _stages(self, request: Request) -> tuple[list[Stage], list[Stage]]:
+        """The stages, and those that run when the store's snapshot is closed, because a slow server must not hold it."""
+        reranker = self._reranker() if request.rerank else None
+        if reranker is None:
+            return STAGES, []
+        from .reranking.stage import reranked
+
+        stage: Stage = partial(reranked, reranker=reranker, settings=self._settings)
+        return [each for each in STAGES if each not in FINAL], [stage, *(each for each in STAGES if each in FINAL)]
 
     def _half_life(self, request: Request) -> float:
         configured: float = self._settings["half_life_days"]
@@ -180,12 +199,6 @@ class Search:
         """A hit for every chunk that either leg found and that still exists."""
         ids = dict.fromkeys(id for leg in (legs.by_keyword, legs.by_vector) for id, _ in leg or [])
         return [Hit(*row) for row in self._storage.chunks.candidates(ids)]
-
-
-def _split(stages: list[Stage]) -> tuple[list[Stage], list[Stage]]:
-    """The stages before the first slow one, and the others."""
-    first = next((number for number, stage in enumerate(stages) if stage in SLOW_STAGES), len(stages))
-    return stages[:first], stages[first:]
 
 
 def _through(stages: list[Stage], hits: Iterable[Hit], context: Context) -> list[Hit]:

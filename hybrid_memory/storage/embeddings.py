@@ -87,7 +87,12 @@ class Embeddings(Protocol):
 
 
 class QueryCache(Protocol):
-    """The embeddings of earlier queries. Needs no transaction, and waits for no other writer."""
+    """What models said of earlier queries. Needs no transaction, and waits for no other writer."""
 
     def vector(self, identity: Identity, query: str, embed: Callable[[str], list[float]]) -> list[float]:
         """The embedding of a query: the one that is kept, else what `embed` gives, which is then kept if nobody else writes."""
+
+    def scores(self, reranker: str, query: str, texts: Sequence[str], score: Callable[[list[str]], list[float]]) -> list[float]:
+        """A reranker's score of each text for a query: those that are kept, and for other texts what `score` gives, which is then
+        kept; [] if it gives [].
+        """

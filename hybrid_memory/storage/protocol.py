@@ -242,7 +242,7 @@ class Storage(Protocol):
         """The vector leg over the chunks of a selection, or all."""
 
     def query_cache(self, size: int) -> QueryCache:
-        """The embeddings of the `size` queries used last."""
+        """What models said of the `size` queries used last."""
 
     def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[Any]:
         """The chunks of the documents that fulfil the filters; None for none. Raises ValueError for a bad date."""

@@ -54,7 +54,8 @@ def _notes(result: Result) -> list[str]:
     if why := result.get("explain"):
         legs = " + ".join(_leg(name, why[name]) for name in ("keyword", "vector"))
         aged = f" x decay {why['decay']:.3f}" if why["decay"] != 1 else ""
-        notes.append(f"{legs} + neighbours {why['neighbours']:.3f} + document {why['document']:.3f}{aged}")
+        rerank = f" + {_leg('rerank', why['rerank'])}" if "rerank" in why else ""
+        notes.append(f"{legs} + neighbours {why['neighbours']:.3f} + document {why['document']:.3f}{rerank}{aged}")
         near = "" if why["nearness"] is None else f", nearness {why['nearness']:.2f}"
         notes.append(f"coverage {why['coverage']:.2f} ({', '.join(why['terms']) or 'no word'}){near}")
     return notes

@@ -8,7 +8,7 @@ from contextlib import suppress
 from shutil import copymode
 from typing import Any
 
-from .. import config
+from .. import config, config_file
 from ..errors import ConfigError
 
 
@@ -22,7 +22,7 @@ def change(path: str, key: str, *value: Any) -> dict[str, Any]:
     path = os.path.realpath(path)  # a link stays a link
     is_right, text = True, ""
     if os.path.exists(path):
-        is_right = _can_be_loaded(path, config.read(path))
+        is_right = _can_be_loaded(path, config_file.read(path))
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     values: dict[str, Any] = json.loads(text or "{}")  # as it is written: `read` makes the path of the database absolute

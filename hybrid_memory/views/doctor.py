@@ -36,8 +36,8 @@ class Finding(NamedTuple):
 def examine(store: "HybridStore", *, thorough: bool = False) -> list[Finding]:
     """Run every check, and with `thorough` also those that read the whole file.
 
-    This asks the embedding server whether it is available, but embeds nothing. An index is built again from the rest of the
-    file, so the file itself is checked before that is advised.
+    This asks the embedding server and the reranker whether they are available, but sends nothing of the store. An index is built
+    again from the rest of the file, so the file itself is checked before that is advised.
     """
     findings: list[Finding] = []
     for name, check in (THOROUGH if thorough else CHECKS).items():
@@ -108,6 +108,12 @@ def _embedder(store: "HybridStore") -> list[Finding]:
     if not embedder.is_available():
         return [Finding("embedder", False, f"{name}: {embedder.problem or 'it does not answer'}")]
     return [Finding("embedder", True, f"{name} answers")]
+
+
+def _reranker(store: "HybridStore") -> Iterator[Finding]:
+    if reranker := store.reranker:
+        ok = reranker.is_available()
+        yield Finding("reranker", ok, f"{reranker.name} answers" if ok else f"{reranker.problem}; searches are not reranked")
 
 
 def _embeddings(store: "HybridStore") -> Iterator[Finding]:
@@ -202,6 +208,7 @@ CHECKS: dict[str, "Callable[[HybridStore], Iterable[Finding]]"] = {
     "integrity": _unread,
     "tables": _tables,
     "embedder": _embedder,
+    "reranker": _reranker,
     "embeddings": _embeddings,
     "sources": _sources,
     "permissions": _permissions,

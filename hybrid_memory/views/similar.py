@@ -37,7 +37,7 @@ def passages(store: "HybridStore", doc_id: str, lines: str | None, *, limit: int
         near = vectors.nearest(vector, limit + DEPTH) if vector else []
         rows = storage.chunks.rows([id for id, _ in near] if vector else ids[:1])
     if not vector:
-        answer = store.answer(rows[ids[0]].text, Request(limit + DEPTH, "keyword", per_doc=limit))
+        answer = store.answer(rows[ids[0]].text, Request(limit + DEPTH, "keyword", per_doc=limit, rerank=False))
         found = [{key: result[key] for key in FIELDS} for result in answer.results]
         return {"by": "keyword", "results": [result for result in found if result["doc_id"] != doc_id][:limit]}
     others = [(rows[id], round(cosine, 6)) for id, cosine in near if rows[id].doc_id != doc_id]

@@ -43,5 +43,5 @@ def run_eval(args: Namespace) -> int:
         found = evaluation.evaluate(store, queries, qrels, args.modes, misses=args.misses, progress=progress)
     answer = {key: value for key, value in found._asdict().items() if args.misses or key != "misses"}
     print_answer(args, answer, lambda stream: show_evaluation(found, stream))
-    tell(*found.notes())
+    tell(*found.notes(), *store.warnings)
     return 0

@@ -45,6 +45,7 @@ def search_options(parser: Parser) -> None:
         metavar="DAYS",
         help="halve the score of a dated document for every DAYS days of its age (default: never; 30 if DAYS is left out)",
     )
+    parser.add_argument("--rerank", choices=config.RERANKERS, help="let this model or server reorder the first passages")
     parser.add_argument("--explain", action="store_true", help="show how each score was computed, and how long each stage took")
     parser.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the vector index")
     parser.add_argument(

@@ -72,7 +72,7 @@ SCHEMAS: Mapping[str, Json] = {
     "Deleted": fields(doc_id=TEXT, chunks_deleted=COUNT, warnings=listed(TEXT)),
     "Status": fields(
         doc_count=COUNT, chunk_count=COUNT, embedded_count=COUNT, pending_count=COUNT, unembeddable_count=COUNT,
-        db_size_bytes=COUNT, db_path=TEXT, embeddings={"type": ["object", "null"]}, advice=NAME_OR_NULL,
+        db_size_bytes=COUNT, db_path=TEXT, embeddings={"type": ["object", "null"]}, advice=NAME_OR_NULL, reranker=NAME_OR_NULL,
     ),
     "Overview": fields(
         status=ref("Status"),

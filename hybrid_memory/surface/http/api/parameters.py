@@ -91,6 +91,7 @@ SEARCH = (
     Parameter(
         "half_life", NUMBER, "Halve the score of a dated document for every so many days of its age; 0: never.", most=10**6
     ),
+    Parameter("rerank", SWITCH, "Let the configured reranker, if there is one, reorder the first passages.", True),
     Parameter("explain", SWITCH, "Say how each score was computed.", False),
     Parameter("marks", SWITCH, "List the words of each text that match the query, as they are written.", False),
     Parameter("exact", SWITCH, "Compare the query with every embedding.", False),
@@ -146,7 +147,7 @@ def search_request(values: dict[str, Any], settings: dict[str, Any]) -> Request:
     """The options of a search; where they are not given, the settings hold."""
     given = {key: values[key] for key in ("limit", "min_score", "min_confidence", "per_doc") if values[key] is not None}
     completed = configured(settings) | given
-    same = {key: values[key] for key in ("mode", "context", "explain", "exact", "fts_syntax")}
+    same = {key: values[key] for key in ("mode", "context", "explain", "exact", "fts_syntax", "rerank")}
     completed["per_doc"] = completed["per_doc"] or None
     return Request(**completed, **same, filters=filters(values), half_life_days=values["half_life"])
 

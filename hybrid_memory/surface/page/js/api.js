@@ -11,7 +11,7 @@ export class Failure extends Error {
 }
 
 /** @param {string} q @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */
-export const search = (q, filters, limit, signal) => get("search", [["q", q], ["limit", limit], ["explain", "true"], ["marks", "true"], ...filters], signal);
+export const search = (q, filters, limit, signal) => get("search", [["q", q], ["limit", limit], ["explain", "true"], ["marks", "true"], ["rerank", "false"], ...filters], signal);
 
 /** @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */
 export const documents = (filters, limit, signal) => get("documents", [["limit", limit], ...filters], signal);
