@@ -12,6 +12,8 @@ from ..printable import harmless, json_text
 from ..streams import tell
 from .answers import print_answer
 
+WIDEST = 40  # columns of a value; what is longer moves what is behind it
+
 
 def config_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] [set KEY VALUE | unset KEY]"
@@ -77,7 +79,7 @@ def _show(answer: dict[str, Any], stream: TextIO) -> None:
     style = Style(stream)
     print(f"{style.bold}{harmless(answer['file'])}{style.off}{'' if answer['exists'] else ' (does not exist)'}\n", file=stream)
     values = {key: harmless(json_text(found["value"])) for key, found in answer["settings"].items()}
-    first, second = max(map(len, values)), min(max(map(len, values.values())), 40)
+    first, second = max(map(len, values)), max(len(value) for value in values.values() if len(value) <= WIDEST)
     for key, value in values.items():
         origin = answer["settings"][key]["from"]
         shown = "config file" if origin == answer["file"] else harmless(origin)
