@@ -72,7 +72,7 @@ def test_any_records_of_a_transcript_give_strings_that_can_be_stored(found: list
     st.binary(max_size=200) | surrogates.map(lambda text: f"---\n{text}: {text}\n---\n# {text}".encode("utf-8", "surrogatepass"))
 )
 def test_any_bytes_as_markdown_give_strings_that_can_be_stored(data: bytes) -> None:
-    reading = markdown.MarkdownReading(FileBytes(data, 1.0, len(data)), {})
+    reading = markdown.MarkdownReading(FileBytes(data, 1.0, len(data)), {}, markdown.FORMAT)
     assert_storable(list(reading.chunks(20, 5)), reading.metadata, reading.warnings, reading.date("d"))
 
 
@@ -182,6 +182,37 @@ PATTERNS = {
     "FIRST_HEADING": "search",
     "CLOSING_SIGNS": "finditer",
     "EMPHASIS": "finditer",
+    "org.HEADLINE": "finditer",
+    "org.STATE": "match",
+    "org.PRIORITY": "finditer",
+    "org.PROGRESS": "finditer",
+    "org.TAGS": "finditer",
+    "org.LINK": "finditer",
+    "org.KEYWORD": "finditer",
+    "org.PROPERTY": "finditer",
+    "org.TIMESTAMP": "finditer",
+    "org.ALIAS": "finditer",
+    "org.OF_EXPORT": "fullmatch",
+    "org.BLOCK": "finditer",
+    "org.FIXED_WIDTH": "finditer",
+    "org.TABLE": "finditer",
+    "org.TABLE_HEADER": "match",
+    "org.NOISE": "finditer",
+    "rst.TITLE": "finditer",
+    "rst.MARKUP": "finditer",
+    "rst.TARGET": "finditer",
+    "rst.FIELD": "match",
+    "rst.NIKOLA": "match",
+    "rst.BLANK": "match",
+    "rst.SEPARATOR": "split",
+    "rst.COMMENT": "finditer",
+    "rst.RULE": "finditer",
+    "rst.LITERAL": "finditer",
+    "rst.DOCTEST": "finditer",
+    "rst.GRID": "finditer",
+    "rst.GRID_HEADER": "finditer",
+    "rst.SIMPLE": "finditer",
+    "plain.UNDERLINED": "finditer",
 }
 UNITS = [
     *("x", " ", "\t", "\n", "#", "# ", "# h\n", "`", "```", "```\n", "- ```\n", "~ ", "1. ", "- ", "a: ", "a:", ": ", ":", '"', "'"),
@@ -190,18 +221,28 @@ UNITS = [
     *("|", "| a ", "|-", "|-|\n", "-|", "a|b\n|-|-|\n", "---\n", "- - ", "* ", "_", "<!--", "<!---->", "`<!-- -->", "data:", "data:a/b;"),
     *("http://", "a://b|", ". ", ".", '."', "a. B ", "。", "e.g. ", "> ", "~~~", "-"),
     *("[[a", "[[a|", "[[a]]", "[[a]], ", "[a](b", "](", "](<", "[a]: ", " #a/", "``", "\n    a\n\n"),
+    *("#+begin_src\n", "#+a: ", ":a: ", ":b:", "| a\n", "\n|-", ": ", "+--", "\n+-+", "=", "= ", "\n===\n", "\n.. a::\n", "::\n", ">>> ", "[[a][b]]"),
     *("[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
 ]  # fmt: skip
 BEGINNINGS = ["", "---\n", '---\na: "', "---\na: [", "[", '"', "'", "# ", "```\n", "<bash-a>", "x (untrusted x):\n```json\n"]
 
 
-OF_A_FEW_CHARACTERS = {"ABBREVIATION", "BEFORE_NUMBER", "DAY", "NUMBERING"}  # sentences.py searches BEFORE characters by these
+# sentences.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
+OF_A_FEW_CHARACTERS = {
+    *("ABBREVIATION", "BEFORE_NUMBER", "DAY", "NUMBERING"),
+    *("org.TAGS", "org.PROGRESS", "org.PRIORITY", "org.LINK", "rst.MARKUP", "rst.TARGET"),
+}
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
     names = [module.name for module in pkgutil.walk_packages(documents.__path__, f"{documents.__name__}.")]
     modules = [importlib.import_module(name) for name in names]
-    return {name: value for module in modules for name, value in vars(module).items() if isinstance(value, re.Pattern)}
+    found = {}
+    for module in modules:
+        folder, _, file = module.__name__.removeprefix(f"{documents.__name__}.").rpartition(".")
+        of_markup = f"{file}." if folder == "markup" else ""  # their patterns have the same names
+        found |= {of_markup + name: value for name, value in vars(module).items() if isinstance(value, re.Pattern)}
+    return found
 
 
 def seconds(run: Callable[[str], Any], beginning: str, unit: str, length: int) -> float:
