@@ -16,7 +16,8 @@ class Filters(NamedTuple):
     must be among the document's own, in its metadata or its text; a tag a/b is an a. `where` has metadata by key: a value, or
     several values that must all be in the list. `since` and `until` are days (`2026-01-05`), months (`2026-01`) or ages (`7d`,
     `3w`, `6m`, `1y`), both ends included; a document dated by its month counts during the whole month, an undated one never.
-    `linked_to` is the id of a document that it must link to.
+    `linked_to` is the id of a document that it must link to. `heading` leaves the passages below a heading, alone or with those
+    above it (`Costs`, `Meeting > Costs`), in any case.
     """
 
     collection: str | None = None
@@ -26,6 +27,15 @@ class Filters(NamedTuple):
     since: str | None = None
     until: str | None = None
     linked_to: str | None = None
+    heading: str | None = None
+
+
+def is_below(heading_path: str, heading: str) -> bool:
+    """Whether a passage with this heading path stands below this heading, or below several side by side. Case is ignored.
+
+    'Meeting > Costs > Power', 'meeting > costs' -> True
+    """
+    return f" > {heading} > ".casefold() in f" > {heading_path} > ".casefold()
 
 
 def has_value(metadata: str, key: str, value: str) -> bool:

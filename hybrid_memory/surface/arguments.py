@@ -155,6 +155,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         "--since", metavar="DATE", help="only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y"
     )
     parser.add_argument("--until", metavar="DATE", help="only documents of this date or earlier")
+    parser.add_argument("--heading", metavar="TEXT", help="only passages below this heading: Costs, or 'Meeting > Costs'")
 
 
 def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:

@@ -133,6 +133,17 @@ def test_folder_and_document_are_filters(open_page: Open) -> None:
     assert all(place.startswith("notes/journal/") for place in page.locator("#results .place").all_inner_texts())
 
 
+def test_headings_above_a_passage_are_filters(open_page: Open) -> None:
+    page = open_page("?q=ssh+port")
+    page.click("#results .crumb:text-is('Atlas')")
+    page.wait_for_selector(".chip")
+    assert page.locator(".chip").inner_text().split()[:2] == ["below", "Atlas"]
+    page.wait_for_function("() => [...document.querySelectorAll('#results h2')].every((h2) => h2.innerText.startsWith('Atlas'))")
+    assert len(titles(page)) > 1
+    page.click(".chip")
+    page.wait_for_function("() => [...document.querySelectorAll('#results h2')].some((h2) => !h2.innerText.startsWith('Atlas'))")
+
+
 def test_filter_without_a_question_lists_its_documents(open_page: Open) -> None:
     page = open_page("?tag=home")
     page.wait_for_selector("#results li")

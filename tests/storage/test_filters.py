@@ -172,6 +172,47 @@ def test_documents_that_link_to_another_one(store: HybridStore) -> None:
     assert ids(store, Filters(linked_to="v/c.md")) == ids(store, Filters(linked_to="none")) == []
 
 
+SECTIONS = {
+    "a": "# Meeting\n\nserver\n\n## Costs\n\nserver costs\n\n### Power\n\nserver power\n",
+    "b": "# Meeting → 東京\n\nserver\n\n## Costs of power\n\nserver costs\n",
+    "c": "# ÜBUNG\n\nserver\n\n## meeting\n\nserver notes\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ("Meeting", ["Costs", "Meeting", "Power", "meeting"]),
+        ("meeting > costs", ["Costs", "Power"]),
+        ("Costs > Power", ["Power"]),
+        ("Meeting > Power", []),
+        ("übung", ["meeting", "ÜBUNG"]),
+        ("Meeting → 東京", ["Costs of power", "Meeting → 東京"]),
+        ("Cost", []),
+    ],
+)
+@pytest.mark.parametrize("broad", [0.0, 1.1])
+@pytest.mark.parametrize("mode", ["keyword", "vector"])
+def test_passages_below_a_heading(store: HybridStore, heading: str, expected: list[str], broad: float, mode: str) -> None:
+    for doc_id, text in SECTIONS.items():
+        store.store(doc_id, text)
+    assert sorted(hit["heading"] for hit in found(store, "server", mode, Filters(heading=heading), broad)) == expected
+    in_a = [hit for hit in found(store, "server", mode, Filters(heading=heading, inside="a"), broad) if hit["doc_id"] != "a"]
+    assert in_a == []
+
+
+def test_documents_with_a_heading_are_listed(store: HybridStore) -> None:
+    for doc_id, text in SECTIONS.items():
+        store.store(doc_id, text)
+    assert {found["doc_id"] for found in documents(store, filters=Filters(heading="costs"))["documents"]} == {"a"}
+
+
+def test_a_heading_without_words_is_told(store: HybridStore) -> None:
+    put(store, {"a": {}})
+    with pytest.raises(QueryError, match="has no word"):
+        ids(store, Filters(heading="→"))
+
+
 def test_a_key_may_be_asked_for_twice_on_the_command_line(run: Run) -> None:
     for doc_id, people in (("both", "[ann, bob]"), ("one", "[bob]")):
         run("store", "--doc-id", doc_id, "--text", f"---\npeople: {people}\n---\nserver")

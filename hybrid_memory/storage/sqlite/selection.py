@@ -10,8 +10,9 @@ from functools import cached_property, lru_cache
 from ...documents.marks.tags import bare
 from ...errors import QueryError
 from ...text import dates
+from ...text.analyzer import searchable
 from ...text.characters import storable
-from ..filters import Filters, have_values
+from ..filters import Filters, have_values, is_below
 
 LONGEST_GLOB = 10_000  # characters; SQLite takes 50,000 bytes
 EVERYTHING = "true"
@@ -32,6 +33,15 @@ not exists (
     )
 )
 """
+
+# Most chunks are ruled out by the words of the heading, which are in the keyword index.
+HEADED = """
+d.doc_id in (
+    select c.doc_id from chunks_fts cross join chunks c on c.id = chunks_fts.rowid
+    where  chunks_fts match ? and is_below(c.heading_path, ?)
+)
+"""
+BELOW = "is_below({chunks}.heading_path, ?)"
 
 SAMPLE = 64  # chunks that tell which share is chosen
 BROAD = 0.15  # of all chunks: from there on it is faster to look at those that a search finds than to list those that are chosen
@@ -54,10 +64,11 @@ CHOSEN = "in (select id from temp.chosen)"
 
 
 class Selection:
-    """The chunks of the documents that fulfil a condition. Documents are chosen by metadata; no text is read for that."""
+    """The chunks of the documents that fulfil a condition, all or those below a heading. No text is read for that."""
 
-    def __init__(self, conn: sqlite3.Connection, where: str, parameters: Sequence[str]) -> None:
+    def __init__(self, conn: sqlite3.Connection, where: str, parameters: Sequence[str], heading: str | None) -> None:
         self._conn, self._where, self._parameters = conn, where, parameters
+        self._headings = [] if heading is None else [heading]
         self._is_listed = False
         self._known: dict[int, bool] = {}  # chunks that were looked at
 
@@ -75,7 +86,11 @@ class Selection:
     @property
     def join(self) -> tuple[str, Sequence[str]]:
         """What leaves the chosen ones of chunks, at the end of a statement, and its parameters."""
-        return JOIN.format(condition=self._where.replace(TAGGED, IS_TAGGED)), self._parameters
+        if self._headings:  # no need to ask for the document's headings
+            where, parameters = self._where.removesuffix(HEADED) + BELOW.format(chunks="chunks"), self._parameters[:-2]
+        else:
+            where, parameters = self._where, self._parameters
+        return JOIN.format(condition=where.replace(TAGGED, IS_TAGGED)), [*parameters, *self._headings]
 
     def among(self, ids: Iterable[int]) -> set[int]:
         """Those of these chunks that are chosen."""
@@ -94,7 +109,8 @@ class Selection:
             self._conn.execute(DROP)  # one may be left where a search was interrupted
             self._conn.execute(CREATE)
             wanted = self._conn.execute(WANTED.format(condition=self._where), self._parameters)
-            self._conn.execute(FILL, (json.dumps([doc_id for (doc_id,) in wanted]),))
+            fill = f"{FILL} where {BELOW.format(chunks='c')}" if self._headings else FILL
+            self._conn.execute(fill, (json.dumps([doc_id for (doc_id,) in wanted]), *self._headings))
             self._is_listed = True
         return CHOSEN
 
@@ -111,7 +127,7 @@ def selected(conn: sqlite3.Connection, filters: Filters, today: date | None) -> 
     if where == EVERYTHING:
         yield None
         return
-    selection = Selection(conn, where, parameters)
+    selection = Selection(conn, where, parameters, filters.heading)
     try:
         yield selection
     finally:
@@ -121,9 +137,10 @@ def selected(conn: sqlite3.Connection, filters: Filters, today: date | None) -> 
 def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = None) -> tuple[str, list[str]]:
     """SQL on a row `d` of documents, and its parameters in order; EVERYTHING where every document will do.
 
-    The connection is taught the function in it. Raises ValueError for a date that is not one, QueryError for a long glob.
+    The connection is taught the functions in it. Raises ValueError for a date that is not one, QueryError for a long glob
+    or a heading without words.
     """
-    _add_function(conn)
+    _add_functions(conn)
     if len(filters.inside or "") > LONGEST_GLOB:
         raise QueryError(f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood")
     today = today or date.today()
@@ -145,6 +162,7 @@ def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = N
         *((MAY_HAVE, [_pattern(value)]) for _, value in values[:1]),
         ("has_values(d.metadata, ?)", [json.dumps(values) if values else None]),
         ("d.doc_id in (select value from json_each(?))", [_linking(conn, filters.linked_to)]),
+        (HEADED, [_words(filters.heading), filters.heading]),  # the last one: see Selection.join
     ]
     used = [(sql, values) for sql, values in conditions if None not in values]
     parameters = [storable(str(value)) for _, values in used for value in values]
@@ -155,6 +173,16 @@ def _pattern(text: str) -> str | None:
     """What metadata in ASCII that has this text is like; None if JSON may write it otherwise."""
     is_plain = text.isascii() and text.isprintable() and len(text) < LONGEST_GLOB and not set(text) & set('%_"\\')
     return f"%{text}%" if is_plain else None
+
+
+def _words(heading: str | None) -> str | None:
+    """The words of a heading as an expression of FTS5."""
+    if heading is None:
+        return None
+    words = searchable(heading[:LONGEST_GLOB]).split()
+    if not words:
+        raise QueryError(f"the heading {heading!r} has no word by which it could be found")
+    return " AND ".join(f'heading : "{word}"' for word in words)
 
 
 def _linking(conn: sqlite3.Connection, doc_id: str | None) -> str | None:
@@ -169,12 +197,13 @@ def _linking(conn: sqlite3.Connection, doc_id: str | None) -> str | None:
 _parsed = lru_cache(maxsize=2)(json.loads)
 
 
-def _add_function(conn: sqlite3.Connection) -> None:
-    """Add it once only: SQLite cannot replace a function while a statement runs, and FTS5's run until a transaction ends."""
+def _add_functions(conn: sqlite3.Connection) -> None:
+    """Add them once only: SQLite cannot replace a function while a statement runs, and FTS5's run until a transaction ends."""
     try:
-        conn.execute("select has_values('{}', '[]')")
+        conn.execute("select has_values('{}', '[]'), is_below('', '')")
     except sqlite3.OperationalError:
         conn.create_function("has_values", 2, _has_values, deterministic=True)
+        conn.create_function("is_below", 2, is_below, deterministic=True)
 
 
 def _has_values(metadata: str, values: str) -> bool:

@@ -79,6 +79,7 @@ FILTERS = (
     Parameter("where", PAIR, "Only documents with this metadata, as KEY=VALUE.", repeated=True),
     Parameter("since", DATE, "Only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y."),
     Parameter("until", DATE, "Only documents of this date or earlier."),
+    Parameter("heading", TEXT, "Only passages below this heading, alone or with those above it: Meeting > Costs."),
 )
 SEARCH = (
     Parameter("q", TEXT, "The query: a question in plain words, or exact names.", required=True),
@@ -139,7 +140,8 @@ def filters(values: dict[str, Any]) -> Filters | None:
     where: dict[str, list[str]] = {}
     for key, value in values["where"]:
         where.setdefault(key, []).append(value)
-    found = Filters(values["collection"], values["in"], values["tag"], where, values["since"], values["until"])
+    one = {"inside": values["in"]} | {key: values[key] for key in ("collection", "since", "until", "heading")}
+    found = Filters(tags=values["tag"], where=where, **one)
     return found if any(value or value == "" for value in found) else None
 
 

@@ -60,7 +60,7 @@ function result(found) {
   const href = address({ doc, lines: start ? `${start}-${end}` : "" });
   return h("li", { "data-key": key },
     h("article", {},
-      h("h2", { dir: "auto" }, h("a", { class: "open", href, "data-route": true }, heading(found) || leaf(doc))),
+      h("h2", { dir: "auto" }, crumbs(found), h("a", { class: "open", href, "data-route": true }, title(found))),
       h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
       h("div", { class: "meta" }, confidenceBar(found.confidence), place(doc), facts(found), also(found.also)),
       why(found)));
@@ -75,12 +75,14 @@ function documentItem(found) {
         found.pending ? h("span", {}, `${found.pending} not embedded yet`) : null)));
 }
 
-/** "A > B > C" with the last one strong; null if there is none. */
-function heading({ heading_path: path, heading: own, marks }) {
-  if (!path && !own) return null;
-  const parts = (path || own).split(" > ").map((part) => whole(part, marks));
-  return parts.flatMap((part, i) => (i < parts.length - 1 ? [h("span", { class: "crumb" }, part, " › ")] : part));
-}
+const parts = ({ heading_path: path, heading }) => (path || heading || "").split(" > ");
+
+const title = (found) => (parts(found).at(-1) ? whole(parts(found).at(-1), found.marks) : leaf(found.doc_id));
+
+/** The headings above the passage's own; each is a filter. */
+const crumbs = (found) =>
+  parts(found).slice(0, -1).flatMap((part, i, all) => [
+    filterLink("heading", all.slice(0, i + 1).join(" > "), whole(part, found.marks), `only below ${part}`, "crumb"), h("span", { class: "crumb" }, " › ")]);
 
 /** The document's id; each of its folders is a filter, and its name is one, too. @param {string} doc */
 export function place(doc) {
@@ -100,8 +102,8 @@ export function facts({ doc_id: doc, date, collection, metadata }) {
   ];
 }
 
-const filterLink = (key, value, text, title) =>
-  h("a", { href: address({ doc: "", lines: "", filters: withFilter(key, value) }), "data-route": true, title, dir: "auto" }, text);
+const filterLink = (key, value, text, title, style = null) =>
+  h("a", { class: style, href: address({ doc: "", lines: "", filters: withFilter(key, value) }), "data-route": true, title, dir: "auto" }, text);
 
 function onDay(date) {
   const filters = withFilter("since", date).filter(([key]) => key !== "until");

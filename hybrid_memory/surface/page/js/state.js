@@ -1,7 +1,7 @@
 // What the page shows, as the query string of its address: { q, doc, lines } and the filters. Nothing else is kept anywhere.
 
 /** Filters by their names in the address, and how each is said. `tag` may be given more than once. */
-export const FILTERS = { collection: "in collection", in: "in", tag: "tagged", since: "since", until: "until" };
+export const FILTERS = { collection: "in collection", in: "in", tag: "tagged", since: "since", until: "until", heading: "below" };
 const KEYS = ["q", ...Object.keys(FILTERS), "doc", "lines"];
 
 /** @typedef {{q: string, doc: string, lines: string, filters: [string, string][]}} State */
