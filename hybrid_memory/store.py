@@ -38,6 +38,8 @@ class HybridStore:
     config names. `warnings` collects what went wrong without stopping the work, a line each. `on_wait` is called with a line
     when another process keeps this one from writing for longer than a second.
 
+    With `read_only`, nothing is written, and a database of an older version is refused, because it would be upgraded.
+
     Raises ConfigError for a bad config, StoreError for a database that cannot be opened.
     """
 
@@ -48,6 +50,7 @@ class HybridStore:
         *,
         embedder: "MinimalEmbedder | None" = None,
         create: bool = True,
+        read_only: bool = False,
         on_wait: Callable[[str], None] = log.warning,
     ) -> None:
         self.config = (
@@ -60,7 +63,7 @@ class HybridStore:
         self.warnings: list[str] = []
         self._given_embedder = embedder
         self._fitting: Embedder | None = None
-        self.storage: Storage = SQLiteStorage(self.path, create=create, on_wait=on_wait)
+        self.storage: Storage = SQLiteStorage(self.path, create=create, read_only=read_only, on_wait=on_wait)
 
     def __enter__(self) -> "HybridStore":
         return self

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 from ... import log
 from ...errors import StoreError
@@ -45,11 +46,11 @@ select user_version, application_id, exists (select 1 from sqlite_schema) from p
 OnWait = Callable[[str], None]  # is told what a writer waits for
 
 
-def connect(path: str, *, create: bool = False, on_wait: OnWait = log.warning) -> sqlite3.Connection:
+def connect(path: str, *, create: bool = False, read_only: bool = False, on_wait: OnWait = log.warning) -> sqlite3.Connection:
     """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600, WAL).
 
     Opening an up-to-date database writes nothing and waits for nobody. Raises StoreError for a file that is missing, damaged,
-    from another program or from a newer version; the file stays as it is.
+    from another program or from a newer version, and with `read_only` of an older one; the file stays as it is.
     """
     if path != ":memory:":
         if create:
@@ -61,7 +62,11 @@ def connect(path: str, *, create: bool = False, on_wait: OnWait = log.warning) -
     except BROKEN as error:
         raise failure(error, path, "cannot open") or error from error
     try:
+        if read_only:
+            conn.execute("pragma query_only = on")
         if _version(conn, path) < schema.VERSION:
+            if read_only:
+                _refuse_older(path)
             _upgrade(conn, path, create, on_wait)
     except BaseException as error:
         conn.close()
@@ -69,6 +74,10 @@ def connect(path: str, *, create: bool = False, on_wait: OnWait = log.warning) -
             raise failure(error, path, "cannot open") or error from error
         raise
     return conn
+
+
+def _refuse_older(path: str) -> NoReturn:
+    raise StoreError(f"{path} is of an older version, which the next command upgrades")
 
 
 def failure(error: Exception, path: str, what: str = "cannot write") -> StoreError | None:

@@ -45,13 +45,13 @@ or     exists (select 1 from documents where typeof(doc_id) || typeof(metadata) 
 class SQLiteStorage:
     """Implements `protocol.Storage`. What few commands need is imported when it is first used."""
 
-    def __init__(self, path: str, *, create: bool = False, on_wait: OnWait = log.warning) -> None:
+    def __init__(self, path: str, *, create: bool = False, read_only: bool = False, on_wait: OnWait = log.warning) -> None:
         """Raises StoreError for a file that cannot be opened; with `create`, a missing one is made.
 
         `on_wait` is called with a line when another process keeps this one from writing for longer than a second.
         """
         self.path = path
-        self.connection = connect(path, create=create, on_wait=on_wait)
+        self.connection = connect(path, create=create, read_only=read_only, on_wait=on_wait)
         self._on_wait = on_wait
         self.chunks = Chunks(self.connection)
         self.embeddings = Embeddings(self.connection)

@@ -23,6 +23,7 @@ TABLE = {  # command -> its module in this folder, and its line in --help
         "Check the memory, its files and the embedding server. Exit status 1 means that something should be repaired.",
     ),
     "rescue": ("upkeep", "Write what can still be read of a damaged memory to a new file. The damaged one is not changed."),
+    "completion": ("completion", "Print what makes bash, zsh or fish complete commands, options, documents and tags."),
     "eval": ("evaluation", "Measure how well searches find the documents that your judgements name."),
     "mcp": ("serving", "Serve the memory to an agent as MCP tools, over standard input and output."),
     "serve": ("serving", "Serve a page for people, an HTTP API for programs and MCP for agents, on this machine."),
