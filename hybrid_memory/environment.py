@@ -10,7 +10,13 @@ from typing import Any
 from .errors import ConfigError
 
 DISTRIBUTION = "hybrid-memory-search"
-EXTRAS = {"local": "fastembed>=0.4", "mcp": "mcp>=2", "serve": "mcp>=2", "watch": "watchfiles>=0.21"}  # of pyproject.toml
+EXTRAS = {  # of pyproject.toml
+    "local": "fastembed>=0.4",
+    "mcp": "mcp>=2",
+    "picker": "prompt_toolkit>=3.0.36",
+    "serve": "mcp>=2",
+    "watch": "watchfiles>=0.21",
+}
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -23,12 +29,12 @@ def missing_package(user: str, extra: str) -> str:
 
 
 @contextmanager
-def needing(extra: str) -> Iterator[None]:
-    """Imports of the command with the name of an extra. Raises ConfigError if a package is missing."""
+def needing(extra: str, user: str | None = None) -> Iterator[None]:
+    """Imports of `user`, by default the command with the name of the extra. Raises ConfigError if a package is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise ConfigError(missing_package(f"`hybrid-memory {extra}`", extra)) from error
+        raise ConfigError(missing_package(user or f"`hybrid-memory {extra}`", extra)) from error
 
 
 def install_command(extra: str, requirement: str) -> list[str]:

@@ -2,12 +2,13 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import UsageError
 from ...search.hit import MODES, Request, configured
 from ...search.results import lean
+from ...store import HybridStore
 from ...views.hints import why_nothing
 from .. import argument_types as types
 from .. import from_arguments, requests
@@ -71,7 +72,10 @@ def search_options(parser: Parser) -> None:
 
 
 def run_search(args: argparse.Namespace) -> int:
-    query, filters = _query(args), from_arguments.filters(args)
+    filters = from_arguments.filters(args)
+    if not (args.words or args.query is not None or args.format) and sys.stdin.isatty() and sys.stdout.isatty():
+        return _pick(args, filters)
+    query = _query(args)
     with open_store(args) as store:
         request = _request(args, filters, store.config)
         answer = requests.search(store, query, request, refresh=store.config["refresh"])
@@ -91,6 +95,30 @@ def run_search(args: argparse.Namespace) -> int:
 
             show(results, query, form, stream, full=args.full, opened=args.open)
     return 1 if unanswered else 0
+
+
+def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
+    """Let the user search on the whole terminal, and open what is chosen."""
+    from ...environment import needing
+
+    with needing("picker", "`hybrid-memory search` without a query"):
+        from ..picker.app import pick
+    from ..picker.opening import open_chosen
+
+    def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
+        request = _request(args, filters, store.config)
+        request.mode = mode or request.mode
+        return list(requests.search(store, query, request)["results"])
+
+    args.budget = None
+    with open_store(args):  # what is wrong is told before the screen is taken
+        pass
+    settings = from_arguments.settings(args)
+    chosen = pick(lambda: HybridStore(settings["db_path"], settings, create=False), search)
+    if chosen:
+        with open_store(args) as store:
+            open_chosen(store, chosen)
+    return 0
 
 
 def _query(args: argparse.Namespace) -> str:

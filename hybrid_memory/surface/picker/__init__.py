@@ -1,0 +1,1 @@
+"""A search on the whole terminal that answers while one types."""
