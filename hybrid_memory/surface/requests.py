@@ -58,11 +58,16 @@ def similar(store: HybridStore, doc_id: str, lines: str | None, *, limit: int) -
     return passages(store, doc_id, lines, limit=limit)
 
 
-def why(store: HybridStore, note: str) -> Answer:
-    """Whether a note is in the store, and what keeps it out; see views/why.py."""
+def why(store: HybridStore, note: str, query: str | None = None) -> Answer:
+    """Whether a note is in the store, and what keeps it out; see views/why.py. With a query, also `search`; see views/rank.py."""
     from ..views.why import explain
 
-    return explain(store, note)
+    answer = explain(store, note)
+    if query is None or not answer["in_memory"]:
+        return answer
+    from ..views.rank import rank
+
+    return answer | {"search": rank(store, answer["doc_id"], query)}
 
 
 def list_documents(store: HybridStore, *, filters: "Filters | None" = None, limit: int = 100) -> Answer:

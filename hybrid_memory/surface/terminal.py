@@ -96,6 +96,27 @@ def show_reason(answer: dict[str, Any], stream: TextIO) -> None:
         told = f"not in: {answer['rule']}"
     rest = [part for part in (answer["reason"], answer["way_out"]) if part]
     print(harmless("; ".join([f"{name}: {told}", *rest])), file=stream)
+    if "search" in answer:
+        _show_rank(answer["search"], stream)
+
+
+def _show_rank(found: dict[str, Any], stream: TextIO) -> None:
+    style = Style(stream)
+
+    def ranks(of: dict[str, Any]) -> str:
+        return ", ".join(f"{leg} rank {of[f'{leg}_rank'] or '-'}" for leg in ("keyword", "vector"))
+
+    place = f"rank {found['rank']} of {found['of']}" if found["rank"] else f"not among {found['of']} results"
+    passage = f": {found['citation']}, score {found['score']:.3f}, confidence {found['confidence']:.2f}" if found["rank"] else ""
+    print(f"\n{style.bold}{place}{style.off}{harmless(passage)}  {style.dim}{ranks(found)}{style.off}", file=stream)
+    if found["left_out_by"]:
+        print(f"  a search leaves it out, because of the setting {found['left_out_by']}", file=stream)
+    for verb in ("has", "lacks"):
+        print(f"  it {verb}: {harmless(', '.join(found[verb])) or 'no word of the query'}", file=stream)
+    for other in found["before"]:
+        words = harmless(", ".join(other["has"])) or "no word"
+        line = f"{harmless(other['citation'])}, score {other['score']:.3f}  {style.dim}{ranks(other)}; has {words}{style.off}"
+        print(f"  before it, {other['rank']}: {line}", file=stream)
 
 
 def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:

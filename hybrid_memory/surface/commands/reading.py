@@ -62,15 +62,17 @@ def _show_texts(answers: list[requests.Answer], stream: TextIO, is_one: bool) ->
 
 def why_options(parser: Parser) -> None:
     parser.add_argument("note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id")
+    parser.add_argument("words", nargs="*", metavar="QUERY", help="also tell at which rank a search has it")
     parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
-    examples(parser, "why ~/notes/draft.txt", "why memory/2026-01-05.md --json")
+    examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
 
 
 def run_why(args: Namespace) -> int:
     from ..terminal import show_reason
 
     with open_store(args) as store:
-        answer = requests.why(store, args.note)
+        answer = requests.why(store, args.note, " ".join(args.words) if args.words else None)
+    tell(*answer.get("search", {}).pop("warnings", []))
     print_answer(args, answer, lambda stream: show_reason(answer, stream))
     return 0 if answer["current"] else 1
 
