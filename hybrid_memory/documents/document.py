@@ -107,7 +107,17 @@ def embedded_text(heading_path: str, content: str) -> str:
     """What the model reads of a chunk: the words of links without their brackets, and the heading path, because the text alone
     may not tell what it is about.
     """
-    return plain(f"{heading_path}\n\n{content}" if heading_path else content)
+    return plain(_with_path(heading_path, content))
+
+
+def is_hash_of(content_hash: object, heading_path: str, content: str) -> bool:
+    """Whether this is the hash of what the model reads of a chunk, now or before context 2, with the brackets of links."""
+    texts = embedded_text(heading_path, content), _with_path(heading_path, content)
+    return content_hash in [digest(text.encode()) for text in dict.fromkeys(texts)]
+
+
+def _with_path(heading_path: str, content: str) -> str:
+    return f"{heading_path}\n\n{content}" if heading_path else content
 
 
 def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> str:

@@ -12,8 +12,8 @@ from ..documents.formats import format_of
 from ..documents.wanted import EXCLUDED, HIDDEN, LINK, PATTERN, SKIPPED_FOLDERS, SPECIAL, Wanted
 from ..errors import QueryError
 from ..storage.source import Source, StoredDocument, default_collection, is_in
-from .get import find
 from .missing import REASONS, TAKEN, Missing, is_up_to_date, of_file
+from .target import find
 
 if TYPE_CHECKING:
     from ..store import HybridStore
@@ -31,7 +31,7 @@ def explain(store: "HybridStore", note: str) -> dict[str, Any]:
     with store.storage.snapshot():
         path = _existing(note)
         if path is None:
-            return _document(store, find(store.storage.catalog, note)[0])
+            return _document(store, find(store.storage, note)[0])
         places = [(source, os.path.join(source.path, *parts), parts) for source, parts in _sources_above(store, path)]
         real = os.path.realpath(path)
         for place in (path, *(place for _, place, _ in places)):

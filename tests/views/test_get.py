@@ -56,6 +56,7 @@ def test_whole_document(store: HybridStore, poem: Path) -> None:
         "citation": "memory/poem.md#L1-L5",
         "collection": "memory",
         "date": None,
+        "date_from": None,
         "changed": False,
         "next": None,
     }
@@ -142,7 +143,6 @@ def test_names_of_a_document(store: HybridStore, notes: Notes, monkeypatch: pyte
     ("target", "message"),
     [
         ("memory/peom.md", "no document 'memory/peom.md' in this memory; did you mean memory/poem.md?"),
-        ("POEM.md#L2", "no document 'POEM.md' in this memory; did you mean memory/poem.md?"),
         ("poem.txt", "did you mean memory/poem.md?"),
         ("zebra", "no document 'zebra' in this memory; `hybrid-memory list` names all documents"),
         ("oem.md", "no document 'oem.md'"),
@@ -150,10 +150,12 @@ def test_names_of_a_document(store: HybridStore, notes: Notes, monkeypatch: pyte
         ("%", "no document '%'"),
         ("a\0b", "no document"),
         ("\ud800", "no document"),
-        ("memory/poem.md#L0", "no document 'memory/poem.md#L0'"),
+        ("memory/poem.md#L0", "memory/poem.md has no heading 'L0'; its headings: none"),
         ("memory/poem.md#L6", "memory/poem.md has 5 lines; there is no line 6"),
         ("memory/poem.md#L4-L2", "line 4 is after line 2"),
-        ("memory/poem.md#L" + "9" * 5000, "no document"),
+        ("memory/poem.md#L" + "9" * 5000, "memory/poem.md has no heading"),
+        ("memory/poem.md#^a", "memory/poem.md has no block ^a"),
+        ("nobody.md#Heading", "no document 'nobody.md#Heading'"),
     ],
 )
 def test_what_cannot_be_read_is_named(store: HybridStore, poem: Path, target: str, message: str) -> None:

@@ -8,9 +8,8 @@ from contextlib import suppress
 from math import hypot
 from typing import Any
 
-from ....documents.document import embedded_text
+from ....documents.document import is_hash_of
 from ....errors import StoreError
-from ....text.digest import digest
 from ...rows import Identity
 from ...vector import FLOAT_BYTES, UNIT, decode_embedding
 from ..schema import path_from_column
@@ -118,7 +117,7 @@ class Rows:
         number = _number(row["doc_id"], row["chunk_id"])
         assert number is not None
         self._counts[row["doc_id"]] = max(self._counts.get(row["doc_id"], 0), number + 1)
-        if digest(embedded_text(row["heading_path"], row["content"]).encode()) == row["content_hash"]:
+        if is_hash_of(row["content_hash"], row["heading_path"], row["content"]):
             self._chunks.setdefault(row["doc_id"], {})[number] = place
         if _is_unit(row["embedding"]):
             self._embeddings[row["content_hash"]] = place
