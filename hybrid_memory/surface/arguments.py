@@ -156,6 +156,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--until", metavar="DATE", help="only documents of this date or earlier")
     parser.add_argument("--heading", metavar="TEXT", help="only passages below this heading: Costs, or 'Meeting > Costs'")
+    parser.add_argument("--linked-to", metavar="TARGET", help="only documents that link to this one, as `get` takes it")
 
 
 def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:

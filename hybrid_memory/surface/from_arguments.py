@@ -39,7 +39,7 @@ def origin(found: config.Settings, key: str, environ: Mapping[str, str] = os.env
 
 def filters(args: argparse.Namespace) -> "Filters | None":
     """The filters, or None if there are none. Raises UsageError for a bad date."""
-    single = args.collection, args.inside, args.since, args.until, args.heading
+    single = args.collection, args.inside, args.since, args.until, args.linked_to, args.heading
     if not (args.tag or args.where or any(value is not None for value in single)):
         return None
     from datetime import date
@@ -55,7 +55,7 @@ def filters(args: argparse.Namespace) -> "Filters | None":
     where: dict[str, list[str]] = {}
     for key, value in args.where:
         where.setdefault(key, []).append(value)
-    return Filters(args.collection, args.inside, args.tag, where, args.since, args.until, heading=args.heading)
+    return Filters(args.collection, args.inside, args.tag, where, args.since, args.until, args.linked_to, args.heading)
 
 
 def has_working_directory() -> bool:

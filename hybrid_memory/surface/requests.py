@@ -33,6 +33,10 @@ def search(store: HybridStore, query: str, request: "Request", *, refresh: bool 
 
         report = take_in(store, embed_seconds=0.0 if request.mode == "keyword" else EMBED_SECONDS)
         warnings = problems(report) + report.embedding_problems
+    if request.filters and request.filters.linked_to:
+        from ..views.links import with_document
+
+        request.filters = with_document(store, request.filters)
     answer = store.answer(query, request)
     return vars(answer) | {"warnings": list(dict.fromkeys(warnings + answer.warnings))}
 
@@ -72,9 +76,38 @@ def why(store: HybridStore, note: str, query: str | None = None) -> Answer:
 
 def list_documents(store: HybridStore, *, filters: "Filters | None" = None, limit: int = 100) -> Answer:
     """The documents that pass the filters; see views/listing.py."""
+    from ..views.links import with_document
     from ..views.listing import documents
 
-    return documents(store, filters=filters, limit=limit)
+    return documents(store, filters=with_document(store, filters), limit=limit)
+
+
+def links(store: HybridStore, target: str) -> Answer:
+    """Where a document links to, and what links to it; see views/links.py."""
+    from ..views.links import links
+
+    return links(store, target)
+
+
+def links_of_document(store: HybridStore, doc_id: str) -> Answer:
+    """The same for the document with exactly this id."""
+    from ..views.links import links_of_document
+
+    return links_of_document(store, doc_id)
+
+
+def broken_links(store: HybridStore) -> Answer:
+    """The links of all documents that lead nowhere; see views/links.py."""
+    from ..views.links import broken
+
+    return broken(store)
+
+
+def tags(store: HybridStore) -> Answer:
+    """`tags`, each with how many `documents` a filter on it leaves, the most frequent first; `total` is their number."""
+    with store.storage.snapshot():
+        found = [{"tag": tag, "documents": count} for tag, count in store.storage.marks.tags()]
+    return {"total": len(found), "tags": found}
 
 
 def store_text(store: HybridStore, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> Answer:

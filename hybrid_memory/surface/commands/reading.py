@@ -19,7 +19,7 @@ def get_options(parser: Parser) -> None:
         "targets",
         nargs="+",
         metavar="TARGET",
-        help="a citation (notes/a.md#L12-L30), the id of a document, the end of an id, or a path",
+        help="a citation (notes/a.md#L12-L30), an id or its end, a path, an alias, a title, [[Note]], or Note#Heading",
     )
     parser.add_argument("--max-lines", type=types.positive, default=200, metavar="N", help="at most N lines (default: 200)")
     parser.add_argument(

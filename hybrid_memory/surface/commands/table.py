@@ -11,6 +11,8 @@ TABLE = {  # command -> its module in this folder, and its line in --help
     "get": ("reading", "Read an indexed document, or some of its lines, as its file is now."),
     "why": ("reading", "Tell whether a note is in the memory and current, else by which rule not. Exit status 1 if not."),
     "list": ("reading", "List the documents, those with the newest date first."),
+    "links": ("notes", "Show where a document links to and what links to it, or all links that lead nowhere."),
+    "tags": ("notes", "List the tags, each with the number of documents that `--tag` finds."),
     "ingest": ("syncing", "Make the memory a mirror of a folder of files."),
     "update": ("syncing", "Take in what has changed in everything that was ingested before, and embed what is pending."),
     "watch": ("syncing", "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped."),
