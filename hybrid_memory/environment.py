@@ -11,6 +11,7 @@ from .errors import ConfigError
 
 DISTRIBUTION = "hybrid-memory-search"
 EXTRAS = {  # of pyproject.toml
+    "documents": "pypdfium2>=5",
     "local": "fastembed>=0.4",
     "mcp": "mcp>=2",
     "picker": "prompt_toolkit>=3.0.36",

@@ -13,6 +13,7 @@ from .marks.names import aliases
 
 if TYPE_CHECKING:
     from .chunker import Chunk
+    from .extracted.extract import Extract
     from .terms import Terms
 
 # Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that stores chunk their files again.
@@ -32,6 +33,7 @@ class Document(NamedTuple):
     file_size: int | None = None
     content_hash: bytes | None = None
     collection: str | None = None
+    extract: "Extract | None" = None  # of a file that is not text
 
 
 class Prepared(NamedTuple):

@@ -19,7 +19,8 @@ BY_FOLDERS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH")
 class BadFileError(Exception):
     """A file that cannot be indexed. It is reported, and the other files are not affected.
 
-    `kind` says why in a word: "size", "encoding", "changing" (while it is read) or "special" (not a regular file).
+    `kind` says why in a word: "size", "encoding", "changing" (while it is read), "special" (not a regular file), or of
+    documents that are not text "damaged", "encrypted" or "package" (one is missing).
     """
 
     def __init__(self, reason: str, kind: str) -> None:
@@ -73,8 +74,11 @@ class FileBytes(NamedTuple):
     size: int
 
 
-def read(path: str, max_bytes: int, follow_symlinks: bool) -> FileBytes:
-    """The file's bytes, all of one state. Raises OSError, or BadFileError for a file that is binary, too large or changing."""
+def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False) -> FileBytes:
+    """The file's bytes, all of one state. Raises OSError, or BadFileError for a file that is too large or changing.
+
+    So does a file that is binary, unless it may be.
+    """
     with open_regular(path, follow_symlinks) as stream:
         for _ in range(READS):
             before = os.fstat(stream.fileno())
@@ -89,6 +93,6 @@ def read(path: str, max_bytes: int, follow_symlinks: bool) -> FileBytes:
                 break
         else:
             raise BadFileError("changed while it was read; the next ingest takes it", "changing")
-    if b"\0" in data[:SNIFF]:
+    if not binary and b"\0" in data[:SNIFF]:
         raise BadFileError("binary: it has NUL bytes", "encoding")
     return FileBytes(data, after.st_mtime, after.st_size)

@@ -1,6 +1,7 @@
 """The formats of files that can be indexed, and which file has which. A new format is a module and a row in SUFFIXES."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -10,15 +11,18 @@ from .files import BadFileError
 
 if TYPE_CHECKING:
     from .chunker import Chunk
+    from .extracted.extract import Extract
     from .marks.found import Marks
 
-# Ending of a file's name in lower case -> the module whose FORMAT reads it, imported when the first such file is met.
+# Ending of a file's name in lower case -> the module whose FORMAT (or what is named) reads it, imported when first needed.
 SUFFIXES = {
     ".jsonl": "transcripts",
     ".org": "markup.org",
     ".rst": "markup.rst",
     ".txt": "markup.plain",
     ".text": "markup.plain",
+    ".pdf": "extracted.document:PDF",
+    ".docx": "extracted.document:DOCX",
 }
 LONGEST_SUFFIX = max(map(len, SUFFIXES))
 DEFAULT = "markdown"
@@ -33,6 +37,10 @@ class Reading(Protocol):
     @property
     def digest(self) -> bytes:
         """The hash of the bytes that were read."""
+
+    @property
+    def extract(self) -> "Extract | None":
+        """The text whose lines count, of a file that is not text. This and all below may raise BadFileError for such a file."""
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -70,6 +78,10 @@ class Format(Protocol):
         Each line of such a file is a record. A passage made of several chunks has blank lines between them.
         """
 
+    @property
+    def is_text(self) -> bool:
+        """Whether an editor shows its files with the lines that citations count."""
+
     def is_due(self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool) -> bool:
         """Whether a file should be read again now, after its first `indexed_size` bytes were indexed and it has changed since.
 
@@ -91,14 +103,21 @@ class Format(Protocol):
 
 def format_of(name: str) -> Format:
     """The format of the file with this name, path or document id, or of the files that a glob matches."""
+    suffix = own_suffix(name)
+    return _format(SUFFIXES[suffix] if suffix else DEFAULT)
+
+
+def own_suffix(name: str) -> str | None:
+    """The ending of a name that has a format of its own: "Report.PDF" -> ".pdf", "a.md" -> None"""
     ending = name[-LONGEST_SUFFIX:].lower()
-    return _format(next((module for suffix, module in SUFFIXES.items() if ending.endswith(suffix)), DEFAULT))
+    return next((suffix for suffix in SUFFIXES if ending.endswith(suffix)), None)
 
 
 def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str] | None:
     """Why a file cannot be indexed, as the kind of files.py and a sentence; None if it can. Reads as much as that takes."""
     try:
-        format_of(path).open(path, max_bytes, follow_symlinks, {}).close()
+        with closing(format_of(path).open(path, max_bytes, follow_symlinks, {})) as reading:
+            _ = reading.extract
     except BadFileError as error:
         return error.kind, str(error)
     except OSError as error:
@@ -107,6 +126,7 @@ def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str]
 
 
 @cache
-def _format(module: str) -> Format:
-    found: Format = import_module(f"{__package__}.{module}").FORMAT
+def _format(place: str) -> Format:
+    module, _, name = place.partition(":")
+    found: Format = getattr(import_module(f"{__package__}.{module}"), name or "FORMAT")
     return found

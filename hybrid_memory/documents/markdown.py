@@ -67,6 +67,8 @@ def chunks(parsed: Parsed, chunk_size: int, overlap: int, syntax: "Syntax | None
 class MarkdownReading:
     """A file that has been read; implements `formats.Reading`."""
 
+    extract = None
+
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Markdown") -> None:
         self.mtime, self.size = file.mtime, file.size
         self.digest = digest(file.data)
@@ -112,6 +114,7 @@ class Markdown:
 
     collection = None
     grows = False
+    is_text = True
     syntax: "Syntax | None" = None  # of markdown
 
     def front_matter(self, text: str) -> "FrontMatter":

@@ -177,6 +177,7 @@ class TranscriptReading:
     """A transcript that is being read; implements `formats.Reading`."""
 
     marks = NONE
+    extract = None
 
     def __init__(self, stream: BinaryIO, metadata: Mapping[str, Any]) -> None:
         status = os.fstat(stream.fileno())
@@ -217,6 +218,7 @@ class Transcripts:
 
     collection = "sessions"
     grows = True
+    is_text = True
 
     def is_due(self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool) -> bool:
         """Whether enough is new, or the session has not changed for so long that it counts as ended."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..storage.stems import stems
-from ..text.citation import citation
+from ..text.citation import citation, within
 from ..text.highlight import Highlighter
 from ..text.query import Query
 
@@ -56,5 +56,5 @@ def _of(result: Result, spans: list[tuple[int, int]]) -> Result:
     first, last = result["start_line"], result["end_line"]
     if text.count("\n") == last - first:  # else the text does not have the lines of its source, as that of a transcript
         first, last = first + text.count("\n", 0, spans[0][0]), first + text.count("\n", 0, spans[-1][1])
-    place = citation(result["doc_id"], first, last)
+    place = within(result["citation"], citation(result["doc_id"], first, last))
     return result | {"text": "".join(parts).strip(), "start_line": first, "end_line": last, "citation": place}

@@ -6,7 +6,7 @@ A budget counts what is printed, not passages alone, so whoever prints says what
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..text.citation import citation
+from ..text.citation import citation, page
 from .surroundings import joined
 
 if TYPE_CHECKING:
@@ -46,8 +46,11 @@ class Group:
         self.hits, self.doc_id = hits, hits[0].doc_id
         self.first, self.last = min(chunks), max(chunks)
         text, start, end = joined(self.doc_id, [chunks[id] for id in sorted(chunks)])
+        pages = hits[0].row.pages if hits[0].row else ()
         self.result = make(hits[0])
-        self.result |= {"text": text, "start_line": start, "end_line": end, "citation": citation(self.doc_id, start, end)}
+        self.result |= {"text": text, "start_line": start, "end_line": end, "citation": citation(self.doc_id, start, end, pages)}
+        if pages:
+            self.result["page"] = page(pages, start)
         self.result["also"] = list(dict.fromkeys(place for hit in hits for place in hit.also))
 
     def is_beside(self, hit: "Hit") -> bool:

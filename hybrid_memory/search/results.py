@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..text.citation import citation
+from ..text.citation import citation, page
 
 if TYPE_CHECKING:
     from ..storage.protocol import Storage
@@ -40,13 +40,15 @@ def result(hit: "Hit", legs: "Legs", *, explain: bool) -> dict[str, Any]:
         "path": row.path,
         "start_line": row.start_line,
         "end_line": row.end_line,
-        "citation": citation(row.doc_id, row.start_line, row.end_line),
+        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
         "also": hit.also,
         "collection": row.collection,
         "date": row.date,
         "metadata": row.metadata,
         "scores": {"keyword": _significant(legs.bm25, hit.id), "vector": _significant(legs.cosine, hit.id)},
     }
+    if row.pages:
+        found["page"] = page(row.pages, row.start_line)
     return found | ({"explain": _rounded(legs.explanation(hit))} if explain else {})
 
 

@@ -1,5 +1,6 @@
 """The values that other readers than a search get from a store. Apart from rows.py because defining them takes start-up time."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -14,13 +15,14 @@ class Neighbour(NamedTuple):
 
 
 class DocumentRow(NamedTuple):
-    """A document; `content` is the text of one that has no file."""
+    """A document; `content` is the text of one that has no file, or whose file is not text."""
 
     path: str | None
     content_hash: bytes | None
     content: str | None
     collection: str | None
     date: str | None
+    pages: Sequence[int]  # the line with which each page begins
 
 
 class SourceFile(NamedTuple):

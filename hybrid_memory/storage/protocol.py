@@ -133,8 +133,8 @@ class Chunks(Protocol):
     def at(self, doc_id: str, start: int, end: int) -> list[int]:
         """The ids of the document's chunks that have one of these lines, in the order of the document."""
 
-    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int]]:
-        """Document id, first and last line of each chunk."""
+    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
+        """Document id, first and last line of each chunk, and the lines with which the pages of the document begin."""
 
     def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
         """The dates of those of these documents that have one."""

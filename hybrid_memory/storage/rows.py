@@ -1,5 +1,6 @@
 """The values that a search gets from a store, whatever the engine."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
@@ -35,3 +36,4 @@ class ChunkRow(NamedTuple):
     collection: str | None
     date: str | None
     metadata: dict[str, Any]
+    pages: Sequence[int]  # the line with which each page begins, if there are pages

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..documents.formats import format_of
 from ..errors import HybridMemoryError, SourceError, UsageError
 
 # The name of the program -> its arguments for a line. Other editors get the file alone.
@@ -17,8 +18,8 @@ GOTO = ("code", "code-insiders", "codium", "cursor")
 def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
     """Open the file of a result, counted from 1, at its first line, and wait until the editor ends.
 
-    Raises UsageError if there is no such result, SourceError for a stored text, HybridMemoryError if no editor is known or it
-    fails.
+    Raises UsageError if there is no such result, SourceError for a stored text or a file that is no text, HybridMemoryError if no
+    editor is known or it fails.
     """
     if number > len(results):
         found = f"{len(results)} results" if len(results) != 1 else "1 result"
@@ -26,6 +27,10 @@ def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
     result = results[number - 1]
     if result["path"] is None:
         raise SourceError(f"{result['citation']} was stored without a file; `get` reads it")
+    if not format_of(result["path"]).is_text:
+        raise SourceError(
+            f"{result['path']} is no text for an editor; `hybrid-memory get {shlex.quote(result['citation'])}` reads it"
+        )
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise HybridMemoryError("--open needs an editor; set VISUAL or EDITOR, as in `export EDITOR=nano`")

@@ -76,7 +76,7 @@ class Reader:
 
     def _document(self, doc_id: str, file: Found, reading: Reading) -> Document:
         of_file = file.path, reading.mtime, reading.size, reading.digest
-        return Document(doc_id, "", reading.metadata, *of_file, self._source.collection)
+        return Document(doc_id, "", reading.metadata, *of_file, self._source.collection, reading.extract)
 
     def _tell_warnings(self, file: Found, reading: Reading) -> None:
         for warning in reading.warnings:

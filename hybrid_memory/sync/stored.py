@@ -25,7 +25,7 @@ def store_file(store: HybridStore, doc_id: str, path: str, metadata: Mapping[str
     try:
         with closing(format_of(path).open(path, store.config["max_file_bytes"], False, metadata)) as reading:
             chunks = list(reading.chunks(*sizes))
-            of_file = path, reading.mtime, reading.size, reading.digest, collection
+            of_file = path, reading.mtime, reading.size, reading.digest, collection, reading.extract
             document = Document(doc_id, "", reading.metadata, *of_file)
             date = reading.date(doc_id, store.config["date_keys"])
             prepared = assemble(document, chunks, date, source.chunking(store.config), reading.marks)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_of
 from ..errors import NotFoundError, QueryError, SourceError
-from ..text.citation import citation
+from ..text.citation import citation, page
 from ..text.dates import origin_of_date
+from ..text.digest import digest as of_bytes
 from ..text.lines import Lines
 from .parts import lines_of
 from .target import WHOLE, Place, find, in_lines
@@ -64,10 +65,10 @@ def _passage(
 ) -> dict[str, Any]:
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
-    path, content_hash, content, collection, date = row
+    path, content_hash, content, collection, date, pages = row
     lines: Sequence[str]
     if path:
-        lines, changed = _of_file(doc_id, path, content_hash, store.config["max_file_bytes"])
+        lines, changed = _of_file(doc_id, path, content, content_hash, store.config["max_file_bytes"])
     else:
         lines, changed = Lines(content or ""), False
     start, column, end = _asked(doc_id, place, lines, changed)
@@ -89,20 +90,25 @@ def _passage(
         "start_line": start,
         "end_line": last,
         "total_lines": len(lines),
-        "citation": citation(doc_id, start, last),
+        "citation": citation(doc_id, start, last, pages),
         "collection": collection,
         "date": date,
         "changed": changed,
         "next": rest and doc_id + rest,
+        **({"page": page(pages, start)} if pages else {}),
     }
 
 
-def _of_file(doc_id: str, path: str, indexed: bytes | None, max_bytes: int) -> tuple[Sequence[str], bool]:
-    """The file's lines, and whether the file has changed since it was indexed."""
+def _of_file(doc_id: str, path: str, extract: str | None, indexed: bytes | None, max_bytes: int) -> tuple[Sequence[str], bool]:
+    """The lines of the file, or of its extract if it is not text, and whether the file has changed since it was indexed."""
     try:
         with open_regular(path, follow_symlinks=True) as stream:
             status = os.fstat(stream.fileno())
-            lines, digest = format_of(path).lines(stream, max_bytes)
+            lines: Sequence[str]
+            if extract is None:
+                lines, digest = format_of(path).lines(stream, max_bytes)
+            else:
+                lines, digest = Lines(extract), of_bytes(stream.read(max_bytes + 1))
         # A link in place of the file may lead anywhere. The text behind it is shown only if it is the one that was indexed.
         if digest != indexed and not (os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)):
             raise SourceError(f"{path} is reached by a symbolic link and is not what was indexed; ingest it again to read it")

@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import SourceError
+from ..text.citation import OF_PAGES
 
 MOST = 20.0  # the highest grade; the gain is 2^grade, which grows quickly
 
 Grades = dict[str, float]  # doc_id -> how well it answers, > 0
 
-_CITATION = re.compile(r"(.+)#L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?")
+_CITATION = re.compile(r"(.+)#L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?" + OF_PAGES)
 
 
 class Lines(NamedTuple):

@@ -45,5 +45,5 @@ def passages(store: "HybridStore", doc_id: str, lines: str | None, *, limit: int
 
 
 def _result(row: Any, score: float) -> dict[str, Any]:
-    found = row._asdict() | {"score": score, "citation": citation(row.doc_id, row.start_line, row.end_line)}
+    found = row._asdict() | {"score": score, "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages)}
     return {key: found[key] for key in FIELDS}

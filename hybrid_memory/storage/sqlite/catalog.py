@@ -17,7 +17,11 @@ BY_ID = "select doc_id from documents where doc_id = ?"
 BY_PATH = "select doc_id from documents where source_path in (?, ?) order by doc_id"
 BY_TAIL = "select doc_id from documents where substr(doc_id, -length(:tail)) = :tail order by doc_id"
 ALL_IDS = "select doc_id from documents"
-DOCUMENT = "select source_path, content_hash, content, collection, date from documents where doc_id = ?"
+DOCUMENT = """
+select d.source_path, d.content_hash, coalesce(d.content, e.content), d.collection, d.date, e.pages
+from   documents d left join extracts e using (doc_id)
+where  d.doc_id = ?
+"""
 
 # What is pending comes from its own small index (+ keeps another out); counting what is embedded would read every chunk.
 LIST = """
@@ -91,8 +95,8 @@ class Catalog:
         return [doc_id for (doc_id,) in self._conn.execute(ALL_IDS)]
 
     def document(self, doc_id: str) -> DocumentRow:
-        path, *rest = self._conn.execute(DOCUMENT, (doc_id,)).fetchone()
-        return DocumentRow(path_from_column(path), *rest)
+        path, content_hash, content, collection, date, pages = self._conn.execute(DOCUMENT, (doc_id,)).fetchone()
+        return DocumentRow(path_from_column(path), content_hash, content, collection, date, json.loads(pages or "[]"))
 
     def outline(self, doc_id: str) -> dict[str, Any]:
         metadata, is_file = self._conn.execute(METADATA, (doc_id,)).fetchone()

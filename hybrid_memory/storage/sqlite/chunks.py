@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..rows import ChunkRow
@@ -15,11 +15,15 @@ CANDIDATES = "select id, doc_id, chunk_id, content from chunks where id in (sele
 
 CHUNK_ROWS = """
 select c.id, c.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
-       d.source_path, d.collection, d.date, d.metadata
-from   chunks c join documents d using (doc_id)
+       d.source_path, d.collection, d.date, d.metadata, e.pages
+from   chunks c join documents d using (doc_id) left join extracts e using (doc_id)
 where  c.id in (select value from json_each(?))
 """
-PLACES = "select id, doc_id, start_line, end_line from chunks where id in (select value from json_each(?))"
+PLACES = """
+select c.id, c.doc_id, c.start_line, c.end_line, e.pages
+from   chunks c left join extracts e using (doc_id)
+where  c.id in (select value from json_each(?))
+"""
 DATES = "select doc_id, date from documents where date is not null and doc_id in (select value from json_each(?))"
 AROUND = """
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
@@ -44,11 +48,16 @@ class Chunks:
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         rows = self._conn.execute(CHUNK_ROWS, (json.dumps(list(ids)),))
         return {
-            row[0]: ChunkRow._make((*row[1:8], path_from_column(row[8]), row[9], row[10], json.loads(row[11]))) for row in rows
+            row[0]: ChunkRow._make(
+                (*row[1:8], path_from_column(row[8]), *row[9:11], json.loads(row[11]), json.loads(row[12] or "[]"))
+            )
+            for row in rows
         }
 
-    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int]]:
-        return {id: place for id, *place in self._conn.execute(PLACES, (json.dumps(list(ids)),))}
+    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
+        return {
+            id: (*place, json.loads(pages or "[]")) for id, *place, pages in self._conn.execute(PLACES, (json.dumps(list(ids)),))
+        }
 
     def at(self, doc_id: str, start: int, end: int) -> list[int]:
         return [id for (id,) in self._conn.execute(AT, (doc_id, start, end))]

@@ -1,5 +1,6 @@
 """Write documents and chunks over all tables, whole or only what was added at the end. Every method needs a transaction."""
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -26,6 +27,8 @@ PUT_CHUNK = """
 insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
 values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
 """
+
+PUT_EXTRACT = "insert into extracts (doc_id, pages, content) values (?, ?, ?)"
 
 CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
 HASHES_OF = "select id, content_hash from chunks where doc_id = ?"
@@ -97,6 +100,8 @@ class Documents:
             self._embeddings.keep(id for id, content_hash in before if content_hash not in prepared.texts)
             self.remove(doc_id)
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
+        if extract := prepared.row.get("extract"):
+            self._conn.execute(PUT_EXTRACT, (doc_id, json.dumps(extract.pages) if extract.pages else None, extract.text))
         self._conn.executemany(PUT_CHUNK, prepared.chunks)
         marks.put(self._conn, prepared.row, prepared.marks)
         ids = [id for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
@@ -113,7 +118,7 @@ class Documents:
             self._embeddings.keep(ids)
         blocks.drop(self._conn, ids)
         FTSIndex(self._conn).remove(ids)
-        for table in ("chunks", "documents"):
+        for table in ("chunks", "documents", "extracts"):
             self._conn.executemany(f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids])
         marks.remove(self._conn, doc_ids)
         return len(ids)
@@ -191,6 +196,7 @@ class GrowingDocument:
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as the table holds it; a text without a file has its size beside it, so that a list need not read the text."""
     size = row["file_size"] if row["content"] is None else len(row["content"].encode())
+    row = {key: value for key, value in row.items() if key != "extract"}
     return {**row, "source_path": path_to_column(row["source_path"]), "file_size": size}
 
 

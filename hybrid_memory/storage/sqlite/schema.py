@@ -5,7 +5,7 @@ import sqlite3
 
 from ...errors import StoreError
 
-VERSION = 5
+VERSION = 6
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)  # FTS5's secure-delete; before, words of removed rows stay in old segments
 APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
 
@@ -86,6 +86,14 @@ create table folders (                -- what was ingested, and how; a refresh l
 ) without rowid
 """
 
+EXTRACTS = """
+create table extracts (               -- the texts of documents whose files are not text, as their lines are cited
+    doc_id  text primary key not null,
+    pages   text,                     -- JSON: the line with which each page begins; null where there are no pages
+    content text not null             -- last, as it may be long
+)
+"""
+
 SPARE_EMBEDDINGS = """
 create table spare_embeddings (       -- of texts that left, and of the model that the store is changing over to
     model        blob not null,       -- hash of an identity
@@ -139,6 +147,7 @@ def create_tables(conn: sqlite3.Connection) -> None:
     run(conn, SCHEMA + DOCUMENTS + MARKS)
     conn.execute(FOLDERS)
     conn.execute(SPARE_EMBEDDINGS)
+    conn.execute(EXTRACTS)
     create_keyword_index(conn)
 
 

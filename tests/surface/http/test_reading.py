@@ -133,6 +133,17 @@ def test_a_document_has_the_lines_asked_for_and_its_passages(client: Client) -> 
     ]
 
 
+def test_a_pdf_is_the_text_that_was_extracted_from_it(client: Client, run: Run, tmp_path: Path) -> None:
+    pdf = Path(__file__).parents[2] / "documents/files/report.pdf"
+    run("ingest", "--path", str(pdf))
+    found = client.json("/api/documents/report.pdf", lines="10-13")
+    assert found["text"].startswith("## Repairs\n\nThe valve")
+    assert (found["citation"], found["page"], found["passages"][0]["heading_path"]) == (
+        "report.pdf#L10-L13 (p. 2)", 2, "Report on the boiler",
+    )  # fmt: skip
+    assert client.json("/api/search", q="circuit seven", limit=1)["results"][0]["page"] == 2
+
+
 @pytest.mark.parametrize("bound", [{"max_lines": 2}, {"max_chars": 7}])
 def test_a_document_is_read_on_where_the_last_answer_ended(client: Client, folder: Path, bound: dict[str, int]) -> None:
     lines, text = "5-11", ""

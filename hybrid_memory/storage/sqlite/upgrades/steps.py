@@ -72,5 +72,10 @@ def _from_4(conn: sqlite3.Connection) -> None:
     fill(conn)
 
 
+def _from_5(conn: sqlite3.Connection) -> None:
+    conn.execute("select 1 from chunks, folders limit 0")  # a database without its tables is not old but damaged
+    conn.execute(schema.EXTRACTS)
+
+
 # From version n to n + 1.
-STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5}

@@ -27,6 +27,11 @@ def fields(**properties: Json) -> Json:
     return {"type": "object", "properties": named, "required": [*named]}
 
 
+def with_page(schema: Json) -> Json:
+    """An object that has a page, too, if the document has pages."""
+    return schema | {"properties": schema["properties"] | {"page": COUNT}}
+
+
 def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
@@ -39,8 +44,11 @@ PASSAGE: Json = {
 SCHEMAS: Mapping[str, Json] = {
     "Problem": fields(type=TEXT, title=TEXT, status=COUNT, detail=TEXT, instance=TEXT),
     "Passage": fields(**PASSAGE),
-    "Result": fields(
-        **PASSAGE, confidence=NUMBER, source=TEXT, also=listed(TEXT), scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL)
+    "Result": with_page(
+        fields(
+            **PASSAGE, confidence=NUMBER, source=TEXT, also=listed(TEXT),
+            scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL),
+        )
     ),
     "Search": fields(
         results=listed(ref("Result")),
@@ -54,12 +62,12 @@ SCHEMAS: Mapping[str, Json] = {
         size={"type": ["integer", "null"]}, indexed_at=TEXT,
     ),
     "Listing": fields(total=COUNT, documents=listed(ref("Entry"))),
-    "Document": fields(
+    "Document": with_page(fields(
         doc_id=TEXT, path=NAME_OR_NULL, text=TEXT, start_line=COUNT, end_line=COUNT, total_lines=COUNT, citation=TEXT,
         collection=NAME_OR_NULL, date=NAME_OR_NULL, changed=SWITCH, next=NAME_OR_NULL, next_lines=NAME_OR_NULL, metadata=OBJECT,
         is_file=SWITCH,
         passages=listed(fields(chunk_id=TEXT, heading=TEXT, heading_path=TEXT, start_line=COUNT, end_line=COUNT)),
-    ),
+    )),
     "Similar": fields(by={"enum": ["vector", "keyword"]}, results=listed(ref("Passage"))),
     "Text": {
         "type": "object",
