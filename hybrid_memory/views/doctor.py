@@ -6,10 +6,13 @@ To add a check, write a function and add a row to CHECKS.
 import os
 import shlex
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..documents.formats import own_suffix
+from ..documents.wanted import PATTERN
 from ..embedding.identity import differing, identity_of
 from ..errors import StoreError
 from ..storage.source import Source, is_in
@@ -156,6 +159,7 @@ def _sources(store: "HybridStore") -> Iterator[Finding]:
         yield Finding("sources", False, f"{len(ids)} documents of {source.path} no longer have a file; `{way_out}` removes them")
     new: dict[Source, list[str]] = {}
     by_rule: dict[str, list[str]] = {}
+    others: dict[Source, Counter[str]] = {}  # endings of files that could be read
     is_refused = False  # something that an ingest would read, and cannot
     for found in missing(store):
         if found.rule in PASSING:
@@ -163,6 +167,8 @@ def _sources(store: "HybridStore") -> Iterator[Finding]:
         else:
             by_rule.setdefault(found.rule, []).append(os.path.basename(found.path))
             is_refused = is_refused or found.rule not in REASONS
+            if found.rule == PATTERN and (suffix := own_suffix(found.path)):
+                others.setdefault(found.source, Counter())[found.path[-len(suffix) :]] += 1
     for source, names in new.items():
         take_in = f"`{source.command()}` takes them in"
         yield Finding("sources", False, f"{len(names)} files of {source.path} are not in yet: {_some(names)}; {take_in}")
@@ -177,6 +183,10 @@ def _sources(store: "HybridStore") -> Iterator[Finding]:
     if by_rule:
         rules = ", ".join(f"{len(names)} {rule} ({_some(names)})" for rule, names in by_rule.items())
         yield Finding("left out", not is_refused, f"{rules}; `hybrid-memory why NOTE` tells the way out of each")
+    for source, suffixes in others.items():
+        counts = ", ".join(f"{count} {suffix}" for suffix, count in sorted(suffixes.items()))
+        wider = source._replace(patterns=(*(source.patterns or ()), *(f"*{suffix}" for suffix in sorted(suffixes))))
+        yield Finding("formats", True, f"no pattern of {source.path} takes {counts}; `{wider.command()}` would")
 
 
 def _some(names: list[str]) -> str:

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..documents.files import BadFileError
-from ..documents.formats import format_of
+from ..documents.formats import format_of, refusal
 from ..documents.wanted import EXCLUDED, HIDDEN, LINK, PATTERN, SKIPPED_FOLDERS, SPECIAL, Wanted
 from ..errors import QueryError
 from ..storage.source import Source, StoredDocument, default_collection, is_in
@@ -78,6 +78,8 @@ def _file(store: "HybridStore", path: str, places: list[tuple[Source, str, list[
         of_place = refused or of_file(store, source, place, doc_id)
         if refused is None or found is None:
             found = _missing(path, doc_id, of_place.rule, of_place.reason, _way_out(store, of_place, doc_id))
+            if of_place.rule == PATTERN and (unread := refusal(place, store.config["max_file_bytes"], True)):
+                found |= {"reason": f"{of_place.reason}, and it would be refused: {unread[1]}", "way_out": None}
         if refused is None:
             break
     if found:
@@ -129,7 +131,7 @@ def _way_out(store: "HybridStore", found: Missing, doc_id: str) -> str | None:
         return f"`hybrid-memory delete --doc-id {quote(doc_id)}` makes room; then {again}"
     if rule == "size":
         return f"`HYBRID_MEMORY_MAX_FILE_BYTES={os.path.getsize(path)} {source.command()}` takes it in"
-    first = {"encoding": "saved as text in UTF-8, ", "unreadable": "once you may read it, "}
+    first = {"encoding": "saved as text in UTF-8, ", "unreadable": "once you may read it, ", "package": "then "}
     return None if rule == SPECIAL else first.get(rule, "") + again
 
 

@@ -122,6 +122,16 @@ def test_what_the_rules_leave_out_is_summed_up_and_no_problem(filled: HybridStor
     assert problems(filled) == {}
 
 
+def test_files_of_other_formats_are_named_with_the_command_that_takes_them_in(filled: HybridStore, tmp_path: Path) -> None:
+    for name in ("a.org", "b.ORG", "c.pdf", "picture.png"):
+        (tmp_path / "memory" / name).write_text("x")
+    [found] = [finding for finding in examine(filled) if finding.check == "formats"]
+    command = f"hybrid-memory ingest --path {tmp_path / 'memory'} --pattern '*.md' --pattern '*.ORG' --pattern '*.org' --pattern '*.pdf' --incremental"
+    assert found == Finding(
+        "formats", True, f"no pattern of {tmp_path / 'memory'} takes 1 .ORG, 1 .org, 1 .pdf; `{command}` would"
+    )
+
+
 def test_file_that_an_ingest_refuses_is_a_problem_and_is_not_called_new(filled: HybridStore, tmp_path: Path) -> None:
     (tmp_path / "memory/bin.md").write_bytes(b"\0")
     (tmp_path / "memory/big.md").write_bytes(b"x" * 100)

@@ -127,6 +127,13 @@ def test_note_that_is_in_with_something_to_know_says_it(store: HybridStore, top:
     assert explain(store, "memory/taken.md")["path"] is None
 
 
+def test_file_that_no_pattern_would_help_has_no_way_out(store: HybridStore, top: Path) -> None:
+    (top / "picture.png").write_bytes(b"\x89PNG\0")
+    found = explain(store, str(top / "picture.png"))
+    assert (found["rule"], found["way_out"]) == ("pattern", None)
+    assert found["reason"].endswith("matches its name, and it would be refused: binary: it has NUL bytes")
+
+
 def test_path_through_a_link_above_the_folder_is_the_same_note(store: HybridStore, top: Path, tmp_path: Path) -> None:
     (tmp_path / "home").symlink_to(tmp_path)
     assert explain(store, str(tmp_path / "home/memory/a.md"))["current"]
