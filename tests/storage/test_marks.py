@@ -134,7 +134,7 @@ def test_an_older_database_knows_links_after_the_next_ingest_and_embeds_nothing_
         Ingest(store).run([str(notes)])
         store.store("text", "see [[Alpha]] #kept")
     conn = sqlite3.connect(path, isolation_level=None)
-    for table in ("names", "links", "tags"):
+    for table in ("names", "links", "tags", "extracts"):
         conn.execute(f"drop table {table}")
     conn.execute("update documents set chunking = '2.1:512:50'")
     conn.execute("pragma user_version = 4")

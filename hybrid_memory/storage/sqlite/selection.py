@@ -66,7 +66,7 @@ CHOSEN = "in (select id from temp.chosen)"
 class Selection:
     """The chunks of the documents that fulfil a condition, all or those below a heading. No text is read for that."""
 
-    def __init__(self, conn: sqlite3.Connection, where: str, parameters: Sequence[str], heading: str | None) -> None:
+    def __init__(self, conn: sqlite3.Connection, where: str, parameters: Sequence[str], heading: str | None = None) -> None:
         self._conn, self._where, self._parameters = conn, where, parameters
         self._headings = [] if heading is None else [heading]
         self._is_listed = False
