@@ -17,6 +17,7 @@ The file is little-endian, and the machine must be, too. It holds HEADER and the
 """
 
 import mmap
+import os
 import struct
 import unicodedata
 from bisect import bisect_right
@@ -167,7 +168,8 @@ class BuiltinEmbedder:
     def __init__(self, path: str | None = None, cache_size: int = 256) -> None:
         self.model = MODEL
         self.truncated: set[int] = set()
-        self._path = Path(path) if path else Path(__file__).with_name("builtin.bin")
+        self.path = path or os.path.join(os.path.dirname(__file__), "builtin.bin")
+        self._batched = 0
         self._kept_sum = lru_cache(SUMS_KEPT)(self._sum)
         self._kept_lanes = lru_cache(SUMS_KEPT)(self._lanes)
         self._kept_tokens = lru_cache(WORDS_KEPT)(self._pieces)
@@ -179,7 +181,8 @@ class BuiltinEmbedder:
 
     def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
         """The vectors of documents, in the order of the texts. They take milliseconds, so `seconds` is ignored."""
-        if len(texts) >= MANY:
+        self._batched += len(texts)
+        if self._batched >= MANY:
             self._table.read_vocabulary()
         return [self._vector(text) for text in texts]
 
@@ -205,7 +208,7 @@ class BuiltinEmbedder:
 
     @cached_property
     def _table(self) -> Table:
-        return Table(self._path)
+        return Table(Path(self.path))
 
     @cached_property
     def _characters(self) -> Characters:

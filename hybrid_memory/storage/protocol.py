@@ -58,7 +58,7 @@ class Documents(Protocol):
         """
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """`put` for documents that are written in one transaction, which takes less time than one by one."""
+        """`put` for documents of one transaction, one after the other, which takes less time than several calls."""
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         """Remove documents. Gives the number of their chunks. `keep`: their embeddings become spare ones."""

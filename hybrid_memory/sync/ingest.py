@@ -1,22 +1,38 @@
 """Make the store the mirror of folders: what is new or changed goes in, what vanished goes out, all else is left alone."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.document import Prepared
 from ..documents.formats import format_of
 from ..documents.walk import Found
+from ..embedding.identity import conflict
 from ..errors import SourceError
 from ..progress import Progress, counted
-from ..storage.source import Source
+from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
 from .overlap import settled
 from .plan import Listing, Rules, is_due, is_recut, left_out, listed
-from .reading import Reader, Unchanged
+from .reading import Job, Outcome, Reader, read
 from .recut import Recut
 from .report import Report
 from .selection import remembered, selected
 from .writing import Writer
+
+if TYPE_CHECKING:
+    from ..embedding.builtin import BuiltinEmbedder
+    from .workers import Workers
+
+
+class Due(NamedTuple):
+    """A file that is to be taken in, and what the store has of it. One that grows has no job."""
+
+    doc_id: str
+    file: Found
+    known: StoredDocument | None
+    job: Job | None
 
 
 class Ingest:
@@ -26,6 +42,7 @@ class Ingest:
     as they were are not read again, unless other chunk settings make them due (`rechunk`). Documents of files that are gone
     are removed, unless `keep_missing`. Files that grow are read once enough is new in them, or always with `everything`. `sizes`,
     chunk size and overlap, also hold for later ingests of these paths; without them, those of an earlier ingest or the settings.
+    With two `workers` or more, files are read by so many processes if much is due; the store gets the same either way.
     `progress` is called after each file and each batch of embeddings.
     """
 
@@ -41,12 +58,15 @@ class Ingest:
         follow_symlinks: bool = False,
         keep_missing: bool = False,
         sizes: tuple[int, int] | None = None,
+        workers: int = 1,
         progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
         self.report = Report()
         self._store, self._progress = store, progress
         self._like = Source("", None, False, tuple(patterns), tuple(exclude), follow_symlinks, keep_missing, *(sizes or ()))
         self._rules, self._rechunk = Rules(incremental, everything), rechunk
+        self._workers = workers
+        self._embeds = False
         self._reached: dict[str, Progress] = {}  # by stage
 
     def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
@@ -54,6 +74,7 @@ class Ingest:
 
         Raises SourceError, before anything is written, if that leaves none, or for a collection that another folder has.
         """
+        self._embeds = True
         listings = self.mirror(selected(paths, self._like, collection, self._store.storage.sources, self.report))
         self._tell_of_others(listings)
         for listing in listings:
@@ -70,6 +91,7 @@ class Ingest:
         storage = self._store.storage
         if not (storage.sources.all() or storage.chunks.count()):
             raise SourceError("nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to take in")
+        self._embeds = True
         self._tell_of_others(self.mirror(remembered(storage.sources, self.report)))
         self._embed()
         return self.report
@@ -81,9 +103,10 @@ class Ingest:
         listings = [listed(storage.sources.sized(source), storage.documents, self.report) for source in sources]
         listings = settled(listings, storage)
         total, done = sum(len(listing.found) for listing in listings), 0
-        for listing in listings:
-            self._take_in(listing, writer, done, total)
-            done += len(listing.found)
+        with self._processes() as workers:
+            for listing in listings:
+                self._take_in(listing, writer, workers, done, total)
+                done += len(listing.found)
         for listing in listings:  # last, because what moved from one source to another has its embeddings in the first
             self._remove_vanished(listing, writer)
         if self.report.files or self.report.removed:
@@ -91,16 +114,29 @@ class Ingest:
         self.report.leave_out(left_out(listings))
         return listings
 
-    def _take_in(self, listing: Listing, writer: Writer, before: int, total: int) -> None:
+    def _processes(self) -> "AbstractContextManager[Workers | None]":
+        if self._workers < 2:
+            return nullcontext()
+        from .workers import Workers
+
+        return closing(Workers(self._workers))
+
+    def _take_in(self, listing: Listing, writer: Writer, workers: "Workers | None", before: int, total: int) -> None:
         """Read and write what is due."""
         rules = self._rules
         if self._rechunk:
             rules = rules._replace(chunking=listing.source.chunking(self._store.config))
         reader = Reader(self._store, listing.source, rules, self.report)
         recut = Recut(self._store, writer, self.report)
+        builtin = writer.embedder = self._builtin
+        files = self._due(listing, reader, writer)
+        outcomes: Iterable[tuple[Due | None, Outcome | None]] = ((due, None) for due, _ in files)
+        if workers:
+            outcomes = workers.outcomes(files, reader.way, builtin.path if builtin else None)
         try:
-            for number, file in enumerate(listing.found, before + 1):
-                self._take_in_file(listing, file, reader, writer, recut)
+            for number, (due, outcome) in enumerate(outcomes, before + 1):
+                if due:
+                    self._take_in_file(listing, due, outcome, reader, writer, recut)
                 if number == before + len(listing.found):
                     recut.flush(listing.source)
                     writer.flush(listing.source)
@@ -110,25 +146,54 @@ class Ingest:
             raise
         writer.remember(listing.source)
 
-    def _take_in_file(self, listing: Listing, file: Found, reader: Reader, writer: Writer, recut: Recut) -> None:
+    def _due(self, listing: Listing, reader: Reader, writer: Writer) -> Iterator[tuple[Due | None, Job | None]]:
+        """For each file what is to be done, if anything; with a job for one that fits into memory."""
         source = listing.source
-        doc_id = source.doc_id(file.relative)
-        known = listing.known.get(doc_id)
-        if (known is None or known.path != file.path) and writer.is_taken(doc_id, file.path):
-            return
-        if not is_due(file, known, reader.rules, self.report, source.follow_symlinks):
-            return
-        found: Prepared | Unchanged | None
-        if format_of(file.path).grows:
-            found = reader.growing(
+        for file in listing.found:
+            doc_id = source.doc_id(file.relative)
+            known = listing.known.get(doc_id)
+            is_taken = (known is None or known.path != file.path) and writer.is_taken(doc_id, file.path)
+            if is_taken or not is_due(file, known, reader.rules, self.report, source.follow_symlinks):
+                yield None, None
+            elif format_of(file.path).grows:
+                yield Due(doc_id, file, known, None), None
+            else:
+                job = reader.job(doc_id, file, known, embed=known is None)
+                yield Due(doc_id, file, known, job), job
+
+    def _take_in_file(
+        self, listing: Listing, due: Due, outcome: Outcome | None, reader: Reader, writer: Writer, recut: Recut
+    ) -> None:
+        source, (doc_id, file, known, job) = listing.source, due
+        if job is None:
+            grown = reader.growing(
                 doc_id, file, known, recut.spooled, lambda document, row: writer.grown(source, document, row, file.path)
             )
-        else:
-            found = reader.whole(doc_id, file, known)
+            if grown:
+                writer.add(source, grown)
+            return
+        found, vectors, without, errors, warnings = outcome or read(reader.way, job, writer.embedder)
+        self.report.errors += errors
+        self.report.warnings += warnings
         if isinstance(found, Prepared) and known and is_recut(known, found.row["content_hash"], found.row["chunking"]):
             recut.add(source, found)
         elif found:
-            writer.add(source, found)
+            writer.add(source, found, vectors, without)
+
+    @property
+    def _builtin(self) -> "BuiltinEmbedder | None":
+        """The built-in model if it is to embed what is new; then new documents are embedded as they are read."""
+        embedder = self._store.embedder if self._embeds else None
+        if embedder is None or embedder.provider != "builtin":
+            return None
+        from ..embedding.builtin import BuiltinEmbedder
+
+        if not isinstance(embedder, BuiltinEmbedder):
+            return None
+        embeddings = self._store.storage.embeddings
+        identity = embeddings.identity()
+        is_changing = embeddings.spare.next_identity() or (identity and conflict(identity, embedder))
+        return None if is_changing else embedder
 
     def _remove_vanished(self, listing: Listing, writer: Writer) -> None:
         """Remove the documents of files that the walk did not find."""

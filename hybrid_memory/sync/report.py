@@ -60,7 +60,7 @@ class Report:
 
     def embedded_by(self, embedded: Embedded) -> None:
         """Note what embedding did."""
-        self.embedded = embedded.chunks
+        self.embedded += embedded.chunks
         self.embedding_problems += embedded.problems
         self.notes += embedded.notes
 

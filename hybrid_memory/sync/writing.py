@@ -1,41 +1,58 @@
 """Write what was read to the store, in transactions of many documents, with what is remembered of its source."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from shlex import quote
 from typing import Any
 
 from ..documents.document import Prepared
+from ..embedding.protocol import Embedder
+from ..indexing.embedding import accepts, mark_unembeddable
 from ..storage.protocol import GrowingDocument, Storage
+from ..storage.rows import Vectors
 from ..storage.source import Source
 from .reading import Unchanged
 from .report import UNCHANGED, Report
 
-GROUP = 64  # documents written in one transaction, so that another writer waits for milliseconds only
+# Written in one transaction. With more, another writer waits for longer than some 200 ms; with fewer, FTS5 has more to merge.
+GROUP = 512  # documents
+GROUP_CHUNKS = 2048
 
 
 class Writer:
     """Writes documents."""
 
     def __init__(self, storage: Storage, report: Report) -> None:
+        self.embedder: Embedder | None = None  # that made the vectors which documents come with
         self._storage, self._report = storage, report
         self._documents: list[Prepared] = []  # read, and not yet written
         self._unchanged: list[Unchanged] = []
+        self._vectors: Vectors = {}
+        self._without: list[bytes] = []
+        self._chunks = 0
 
-    def add(self, source: Source, found: Prepared | Unchanged) -> None:
-        """Write a document of the source, or the new time of its file, at the latest with the next `flush`."""
+    def add(
+        self, source: Source, found: Prepared | Unchanged, vectors: Vectors | None = None, without: Iterable[bytes] = ()
+    ) -> None:
+        """Write a document of the source, or the new time of its file, at the latest with the next `flush`.
+
+        `vectors` are embeddings of its texts, by content hash; `without` the hashes of those that the model has none for.
+        """
         if isinstance(found, Unchanged):
             self._report.skip(UNCHANGED)
             self._unchanged.append(found)
         else:
             self._documents.append(found)
-        if len(self._documents) + len(self._unchanged) >= GROUP:
+            self._chunks += len(found.chunks)
+            self._vectors |= vectors or {}
+            self._without += without
+        if len(self._documents) + len(self._unchanged) >= GROUP or self._chunks >= GROUP_CHUNKS:
             self.flush(source)
 
     def flush(self, source: Source) -> None:
         """Write what is not yet written."""
         if self._documents or self._unchanged:
             self._write(source, self._put)
-            self._documents, self._unchanged = [], []
+            self._documents, self._unchanged, self._vectors, self._without, self._chunks = [], [], {}, [], 0
 
     def grown(self, source: Source, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
         """Write what is new of a growing document."""
@@ -82,13 +99,23 @@ class Writer:
             put()
 
     def _put(self) -> None:
-        for prepared in self._documents:
-            if not self.is_taken(prepared.row["doc_id"], prepared.row["source_path"]):  # another process may have been first
-                self._storage.documents.put(prepared)
-                self._report.files += 1
-                self._report.chunks += len(prepared.chunks)
+        vectors = self._vectors
+        if self.embedder and not accepts(self._storage, self.embedder, vectors):
+            vectors = {}
+        self._storage.documents.put_all(self._free(vectors), vectors)
+        if self.embedder and self._without:
+            mark_unembeddable(self._storage, self.embedder, self._without)
         for file in self._unchanged:
             self._storage.documents.touch(*file)
+
+    def _free(self, vectors: Vectors) -> Iterator[Prepared]:
+        """The documents whose ids are free when it is their turn: another process, or one before them, may have been first."""
+        for prepared in self._documents:
+            if not self.is_taken(prepared.row["doc_id"], prepared.row["source_path"]):
+                yield prepared
+                self._report.files += 1
+                self._report.chunks += len(prepared.chunks)
+                self._report.embedded += sum(chunk["content_hash"] in vectors for chunk in prepared.chunks)
 
     def _put_grown(self, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
         if self.is_taken(row["doc_id"], path):

@@ -94,13 +94,14 @@ def _agrees(question: str, default: bool) -> bool:
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     """A report of all notes, and one of each folder of transcripts."""
     from ...sync.ingest import Ingest
+    from ...sync.workers import cores
     from ..terminal import progress_line
 
     notes = [place.path for place in places if place.kind != SESSIONS]
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
-        reports = [Ingest(store, incremental=True, progress=progress).run(notes)] if notes else []
+        reports = [Ingest(store, incremental=True, workers=cores(), progress=progress).run(notes)] if notes else []
         for place in (place for place in places if place.kind == SESSIONS):
-            job = Ingest(store, patterns=place.patterns, incremental=True, progress=progress)
+            job = Ingest(store, patterns=place.patterns, incremental=True, workers=cores(), progress=progress)
             reports.append(job.run([place.path], place.collection))
         for report in reports:
             tell(*report.error_lines(), *report.warning_lines())

@@ -49,13 +49,14 @@ def ingest_options(parser: Parser) -> None:
 
 def run_ingest(args: Namespace) -> int:
     from ...sync.ingest import Ingest
+    from ...sync.workers import cores
     from ..terminal import progress_line
 
     options = _options(args)
     if args.path and not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # or a database would be made
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
     with open_store(args, create=bool(args.path)) as store, progress_line(args.quiet) as progress:
-        job = Ingest(store, **options, sizes=_sizes(args, store.config), progress=progress)
+        job = Ingest(store, **options, sizes=_sizes(args, store.config), workers=cores(), progress=progress)
         try:
             report = job.run(args.path, args.collection) if args.path else job.update()
         except KeyboardInterrupt as error:
