@@ -19,7 +19,7 @@ RESULTS = 3
 
 PARTS = {  # key of the explanation -> its name in the legend, and where that stands
     "keyword": ("keyword: BM25", 0),
-    "vector": ("vector: cosine", 140),
+    "vector": ("vector: nearness", 140),
     "neighbours": ("the chunks beside it", 280),
     "document": ("the best chunks of its document", 450),
 }

@@ -7,7 +7,7 @@ model gives to any two texts. Standard deviations above the mean told less on ju
 many subjects.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from .context import Context
 from .hit import Hit
@@ -28,17 +28,9 @@ def with_confidence(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
             found = {id: (each.share, each.terms) for id, each in coverage.items()}
         for hit in batch:
             hit.coverage, hit.terms = found[hit.id]
-            cosine = context.legs.cosine.get(hit.id)
-            hit.nearness = None if cosine is None else nearness(hit.id, cosine, context.legs.sample)
+            hit.nearness = context.legs.near.get(hit.id)
             hit.confidence = confidence(hit.coverage, hit.nearness)
             yield hit
-
-
-def nearness(id: int, cosine: float, sample: Mapping[int, float]) -> float:
-    """0 for a chunk that is no nearer than the mean of the others in the sample, 1 for one that points where the query does."""
-    others = [other for other_id, other in sample.items() if other_id != id]
-    mean = max(sum(others) / len(others), 0.0) if others else 0.0
-    return max(cosine - mean, 0.0) / (1 - mean) if mean < 1 else 0.0
 
 
 def confidence(share: float, near: float | None) -> float:

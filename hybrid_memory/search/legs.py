@@ -1,33 +1,53 @@
-"""What the two legs of a search found, and the weight of each."""
+"""What the two legs of a search found, what each is worth, and the weight of each.
 
-from collections.abc import Mapping
+Both legs are put on one scale, from 0 to 1, that means the same in every search and for every model.
+
+A cosine becomes its nearness, which takes away what a model gives to any two texts. It is not divided by the best one: where a
+model has nothing to say, as to a language that it does not know, all nearnesses are small, and keywords decide.
+
+BM25 is divided by its best value, and multiplied by how telling that value is: of chunks that share one common word with a long
+question, one is still the best. The best hit is telling if it has as much BM25 as all words of the query are worth, or twice the
+logarithm of the number of chunks. (By the definition of inverse document frequency, those of independent words add up to that
+logarithm where one chunk of all has these words by chance. Words are not independent, hence twice.) One that has less counts by
+the cube of its share; these figures were found on judged collections (docs/measurements.md).
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..storage.rows import Scores
+from ..storage.rows import Ranked, Scores
 from .hit import Hit
+
+SHARPNESS = 3  # of the power by which a weak best hit counts less
 
 
 class Legs(NamedTuple):
-    """Both legs; None for one that could not run.
+    """Both legs; None for one that could not run. `keyword` and `vector` are what each gives to a score, 0 to 1, by chunk.
 
-    `filled` are vector scores of chunks that only the keyword leg retrieved: their cosines, and for chunks without an
-    embedding an estimate, which is not in `cosine`.
+    A chunk that only the keyword leg retrieved has a part of the vector leg, too. Without an embedding it is an estimate: as near
+    as its words say, so that it is not ranked last.
     """
 
     by_keyword: Scores | None
     by_vector: Scores | None
-    filled: Scores
+    keyword: Mapping[int, float]
+    vector: Mapping[int, float]
+    telling: float  # how much the best keyword hit says, 0 to 1
     bm25: Mapping[int, float]
     cosine: Mapping[int, float]
-    sample: Mapping[int, float]  # cosines of chunks from all over the store
+    near: Mapping[int, float]  # the nearness of each chunk that has a cosine
     weights: tuple[float, float]  # of keywords and vectors; their sum is 1
+
+    def score(self, id: int) -> float:
+        """The weighted sum of both parts."""
+        return self.weights[0] * self.keyword.get(id, 0.0) + self.weights[1] * self.vector.get(id, 0.0)
 
     def explanation(self, hit: Hit) -> dict[str, Any]:
         """The parts of a hit's score: those of the legs, `neighbours`, `document` and, if there is
         one, that of `rerank` add up to `score_before_decay`."""
         return {
-            "keyword": _part(hit, self.by_keyword, self.bm25, self.weights[0]),
-            "vector": _part(hit, self.by_vector, {**self.cosine, **dict(self.filled)}, self.weights[1]),
+            "keyword": _part(hit, self.by_keyword, self.keyword, self.weights[0]) | {"telling": self.telling},
+            "vector": _part(hit, self.by_vector, self.vector, self.weights[1]),
             "neighbours": hit.neighbours,
             "document": hit.document,
             "score_before_decay": hit.score if hit.before_decay is None else hit.before_decay,
@@ -38,23 +58,54 @@ class Legs(NamedTuple):
         } | ({"rerank": hit.rerank} if hit.rerank else {})
 
 
-def _part(hit: Hit, leg: Scores | None, scores: Mapping[int, float], weight: float) -> dict[str, Any]:
-    """One leg's part: its rank there, from 1 (None if it was not retrieved), and its share of the leg's best score, weighted."""
+def made(
+    ranked: Ranked | None,
+    by_vector: Scores | None,
+    cosine: Mapping[int, float],
+    sample: Mapping[int, float],
+    weights: tuple[float, float],
+) -> Legs:
+    """The legs on one scale. One that ran alone is divided by its best score, so that its best hit has 1."""
+    by_keyword = ranked.scores if ranked else None
+    near = nearness(cosine, sample)
+    keyword, vector, telling = divided(by_keyword or []), divided(by_vector or []), 1.0
+    if ranked and by_vector is not None:
+        telling, nearest = _telling(ranked), max(near.values(), default=0.0)
+        vector = {id: share * nearest for id, share in keyword.items()} | near
+        keyword = {id: share * telling for id, share in keyword.items()}
+    return Legs(by_keyword, by_vector, keyword, vector, telling, dict(by_keyword or []), cosine, near, weights)
+
+
+def divided(scores: Iterable[tuple[int, float]]) -> dict[int, float]:
+    """Scores, best first, divided by the best one; left as they are if that is not above 0."""
+    listed = list(scores)
+    top = listed[0][1] if listed and listed[0][1] > 0 else 1.0
+    return {id: score / top for id, score in listed}
+
+
+def nearness(cosine: Mapping[int, float], sample: Mapping[int, float]) -> dict[int, float]:
+    """0 for a chunk that is no nearer than the mean of the others in the sample, 1 for one that points where the query does."""
+    total = sum(sample.values())
+    found = {}
+    for id, own in cosine.items():
+        others = len(sample) - (id in sample)
+        mean = max((total - sample.get(id, 0.0)) / others, 0.0) if others else 0.0
+        found[id] = max(own - mean, 0.0) / (1 - mean) if mean < 1 else 0.0
+    return found
+
+
+def _telling(ranked: Ranked) -> float:
+    best = ranked.scores[0][1] if ranked.scores else 0.0
+    return min(best / ranked.enough, 1.0) ** SHARPNESS if ranked.enough > 0 else 1.0
+
+
+def _part(hit: Hit, leg: Scores | None, parts: Mapping[int, float], weight: float) -> dict[str, Any]:
+    """One leg's part: its rank there, from 1 (None if it was not retrieved), and what it gives, weighted."""
     rank = next((rank for rank, (id, _) in enumerate(leg or [], 1) if id == hit.id), None)
-    top = leg[0][1] if leg else 0.0
-    normalised = max(scores.get(hit.id, 0.0), 0.0) / (top if top > 0 else 1.0)
+    normalised = parts.get(hit.id, 0.0)
     return {
         "rank": rank,
         "normalised": normalised,
         "weight": weight * hit.scale,
         "part": weight * hit.scale * normalised,
     }
-
-
-def estimated(by_keyword: Scores | None, by_vector: Scores | None, cosine: Mapping[int, float]) -> Scores:
-    """Vector scores for keyword hits without an embedding, as near as their words say, so that they are not ranked last."""
-    if not by_keyword or by_vector is None:
-        return []
-    most, nearest = by_keyword[0][1], by_vector[0][1] if by_vector else 0.0
-    scale = (nearest if nearest > 0 else 1.0) / (most if most > 0 else 1.0)
-    return [(id, score * scale) for id, score in by_keyword if id not in cosine]

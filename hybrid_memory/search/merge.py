@@ -11,32 +11,24 @@ def fused(
     vector: Sequence[tuple[Key, float]],
     keyword_weight: float,
     vector_weight: float,
-    filled: Iterable[tuple[Key, float]] = (),
 ) -> dict[Key, tuple[float, str]]:
     """The weighted sum of the scores of both lists, each list divided by its maximum; and which lists retrieved the item.
 
-    A list whose maximum is not above 0 is left as it is. `filled` are scores of the vector list for items that only the keyword
-    list retrieved: they add to the scores of those, unless they are negative, and change nothing else.
+    A list whose maximum is not above 0 is left as it is.
 
     keyword [a 4, b 2], vector [b 0.5] -> b 0.3 * 2/4 + 0.7 * 0.5/0.5 = 0.85 "hybrid", a 0.3 * 4/4 = 0.3 "keyword"
     """
-    merged = {key: (keyword_weight * score, "keyword") for key, score in _divided(keyword, keyword)}
-    for key, score in _divided(vector, vector):
-        of_keyword = merged.get(key)
-        if of_keyword is None:
-            merged[key] = (vector_weight * score, "vector")
+    merged = {key: (keyword_weight * score, "keyword") for key, score in _divided(keyword)}
+    for key, score in _divided(vector):
+        if key in merged:
+            merged[key] = (merged[key][0] + vector_weight * score, "hybrid")
         else:
-            merged[key] = (of_keyword[0] + vector_weight * score, "hybrid")
-    for key, score in _divided(filled, vector):
-        of_keyword = merged.get(key)
-        if of_keyword is not None and of_keyword[1] == "keyword":
-            merged[key] = (of_keyword[0] + vector_weight * max(score, 0.0), "keyword")
+            merged[key] = (vector_weight * score, "vector")
     return merged
 
 
-def _divided(scores: Iterable[tuple[Key, float]], whole: Sequence[tuple[Key, float]]) -> Iterable[tuple[Key, float]]:
-    """The scores divided by the maximum of the whole list."""
-    top = max((score for _, score in whole), default=0.0)
+def _divided(scores: Sequence[tuple[Key, float]]) -> Iterable[tuple[Key, float]]:
+    top = max((score for _, score in scores), default=0.0)
     return ((key, score / top if top > 0 else score) for key, score in scores)
 
 

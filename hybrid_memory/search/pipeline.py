@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..storage.rows import Scores
+from ..storage.rows import Ranked, Scores
 from .age import aged
 from .confidence import with_confidence
 from .context import Context
 from .evidence import with_evidence
 from .hit import Answer, Hit, Request
-from .legs import Legs, estimated
+from .legs import Legs, made
 from .limits import confident_enough, limited, same_text_once, scoring_enough, spread
-from .merge import fused, order
+from .merge import order
 from .query_vector import query_vector
 from .results import load, result
 
@@ -34,16 +34,17 @@ Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
 
 CANDIDATES = 100  # of each leg, whatever the limit, so that the first results do not change with it
 LOOKUP_WEIGHTS = (0.7, 0.3)  # of keywords and vectors, for a query that is an identifier or a document's name
-BUILTIN_WEIGHTS = (0.5, 0.5)  # the built-in model's cosines tell less than those of a model that reads whole sentences
+WEIGHTS = (0.5, 0.5)  # for every other query, unless the user chose weights
 
 
 def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
     """The candidates with the weighted sum of both legs' scores."""
     legs = context.legs
-    scores = fused(legs.by_keyword or [], legs.by_vector or [], *legs.weights, legs.filled)
+    by_keyword, by_vector = ({id for id, _ in leg or []} for leg in (legs.by_keyword, legs.by_vector))
     found = list(hits)
     for hit in found:
-        hit.score, hit.source = scores[hit.id]
+        hit.score = legs.score(hit.id)
+        hit.source = ("hybrid" if hit.id in by_vector else "keyword") if hit.id in by_keyword else "vector"
     return sorted(found, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 
 
@@ -161,38 +162,32 @@ class Search:
     ) -> Legs:
         """`vector` is None where keywords alone are to answer, [] where nothing can be near."""
         depth = max(CANDIDATES, request.limit)
-        by_keyword: Scores | None = None
+        ranked: Ranked | None = None
         by_vector: Scores | None = None
-        is_name = False
-        filled: Scores = []
+        cosine: dict[int, float] = {}
         sample: dict[int, float] = {}
         with _timed("keyword", timings):
             if request.mode != "vector":
                 ranked = index.ranked(query, depth)
-                by_keyword, is_name = ranked.scores, ranked.is_name
         with _timed("vector", timings):
             if vector is not None and self._embedder():
                 vectors = self._storage.vectors(chosen)
                 by_vector = vectors.nearest(vector, depth, exact=request.exact)
-                found = dict(by_vector)
-                filled = list(vectors.cosines(vector, [id for id, _ in by_keyword or [] if id not in found]).items())
+                cosine = dict(by_vector)
+                cosine |= vectors.cosines(vector, [id for id, _ in (ranked.scores if ranked else []) if id not in cosine])
                 sample = vectors.sample(vector)
-        cosine = dict([*(by_vector or []), *filled])
-        filled += estimated(by_keyword, by_vector, cosine)
-        weights = self._weights(by_keyword, by_vector, is_name or query.is_identifier)
-        return Legs(by_keyword, by_vector, filled, dict(by_keyword or []), cosine, sample, weights)
+        if ranked and not cosine:
+            by_vector = None  # nothing that was found has an embedding
+        return made(ranked, by_vector, cosine, sample, self._weights(ranked, by_vector, query))
 
-    def _weights(self, by_keyword: Scores | None, by_vector: Scores | None, is_lookup: bool) -> tuple[float, float]:
+    def _weights(self, ranked: Ranked | None, by_vector: Scores | None, query: "Query") -> tuple[float, float]:
         """The weights of both legs; all for the only leg that ran. A name is looked up by its letters: keywords weigh more."""
-        if by_keyword is None or by_vector is None:
+        if ranked is None or by_vector is None:
             return (1.0, 0.0) if by_vector is None else (0.0, 1.0)
         weights = self._settings["keyword_weight"], self._settings["vector_weight"]
         if not self._settings.chosen & {"keyword_weight", "vector_weight"}:
-            embedder = self._embedder()
-            if is_lookup and by_keyword:
-                weights = LOOKUP_WEIGHTS
-            elif embedder and embedder.provider == "builtin":
-                weights = BUILTIN_WEIGHTS
+            is_lookup = ranked.scores and (ranked.is_name or query.is_identifier)
+            weights = LOOKUP_WEIGHTS if is_lookup else WEIGHTS
         return weights[0] / sum(weights), weights[1] / sum(weights)
 
     def _candidates(self, legs: Legs) -> list[Hit]:

@@ -9,10 +9,14 @@ Scores = list[tuple[int, float]]  # (chunks.id, score), best first
 
 
 class Ranked(NamedTuple):
-    """What the keyword leg found; `is_name` says that the query is the name of a document."""
+    """What the keyword leg found; `is_name` says that the query is the name of a document.
+
+    `enough` is the score of a hit that tells all that keywords can; 0 if any does.
+    """
 
     scores: Scores
     is_name: bool = False
+    enough: float = 0.0
 
 
 class Coverage(NamedTuple):

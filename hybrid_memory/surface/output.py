@@ -57,7 +57,8 @@ def _notes(result: Result) -> list[str]:
         rerank = f" + {_leg('rerank', why['rerank'])}" if "rerank" in why else ""
         notes.append(f"{legs} + neighbours {why['neighbours']:.3f} + document {why['document']:.3f}{rerank}{aged}")
         near = "" if why["nearness"] is None else f", nearness {why['nearness']:.2f}"
-        notes.append(f"coverage {why['coverage']:.2f} ({', '.join(why['terms']) or 'no word'}){near}")
+        tell = f", telling {why['keyword']['telling']:.2f}" if why["keyword"]["telling"] < 1 else ""
+        notes.append(f"coverage {why['coverage']:.2f} ({', '.join(why['terms']) or 'no word'}){near}{tell}")
     return notes
 
 

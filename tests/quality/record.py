@@ -25,8 +25,8 @@ class Recorder(OllamaEmbedder):
         vector = self.vectors[recorded.key("query", text)] = super().embed(text)
         return vector
 
-    def embed_batch(self, texts: Sequence[str]) -> list[list[float]]:
-        vectors = super().embed_batch(texts)
+    def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
+        vectors = super().embed_batch(texts, seconds=seconds)
         self.vectors |= {recorded.key("document", text): vector for text, vector in zip(texts, vectors, strict=True)}
         return vectors
 

@@ -8,7 +8,8 @@ from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.indexing.embedding import new_vectors
-from hybrid_memory.search.confidence import confidence, nearness
+from hybrid_memory.search.confidence import confidence
+from hybrid_memory.search.legs import nearness
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
 from tests.command import Run, answer
@@ -138,15 +139,15 @@ numbers = st.floats(-1, 1)
 
 @given(st.floats(0, 1), st.none() | numbers)
 def test_confidence_is_between_0_and_1(share: float, cosine: float | None) -> None:
-    near = None if cosine is None else nearness(1, cosine, {1: cosine, 2: 0.2})
+    near = None if cosine is None else nearness({1: cosine}, {1: cosine, 2: 0.2})[1]
     assert 0 <= confidence(share, near) <= 1
 
 
 @given(numbers, st.dictionaries(st.integers(1, 9), numbers))
 def test_nearness_is_between_0_and_1_and_does_not_count_the_chunk_itself(cosine: float, sample: dict[int, float]) -> None:
-    near = nearness(1, cosine, sample)
+    near = nearness({1: cosine}, sample)[1]
     assert 0 <= near <= 1
-    assert near == nearness(1, cosine, {**sample, 1: 0.123})
+    assert near == pytest.approx(nearness({1: cosine}, {**sample, 1: 0.123})[1], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_nearness_is_between_0_and_1_and_does_not_count_the_chunk_itself(cosine:
     [(1.0, [0.5], 1.0), (0.75, [0.5], 0.5), (0.5, [0.5], 0.0), (0.2, [0.5], 0.0), (0.6, [], 0.6), (0.6, [-0.4], 0.6), (1.0, [1.0], 0.0)],
 )  # fmt: skip
 def test_nearness_is_the_share_of_the_way_from_the_mean(cosine: float, others: list[float], near: float) -> None:
-    assert nearness(0, cosine, dict(enumerate(others, 1))) == pytest.approx(near)
+    assert nearness({0: cosine}, dict(enumerate(others, 1)))[0] == pytest.approx(near)
 
 
 @settings(max_examples=60, deadline=None)

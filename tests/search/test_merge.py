@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.merger import merge_results
-from hybrid_memory.search.merge import fused
 
 
 def hits(*scores: float, prefix: str = "d") -> list[dict[str, Any]]:
@@ -53,19 +52,6 @@ def test_scores_that_are_all_zero_stay_zero() -> None:
 
 def test_negative_maximum_leaves_scores_as_they_are() -> None:
     assert summary(merge_results(hits(-1.0, -2.0), [], 1.0, 0.0)) == {"d0": (-1.0, "keyword"), "d1": (-2.0, "keyword")}
-
-
-def test_filled_score_adds_to_the_score_and_not_to_the_source() -> None:
-    found = fused([("k", 2.0)], [("v", 0.8)], 0.3, 0.7, [("k", 0.4)])
-    assert found == {"k": (pytest.approx(0.3 + 0.7 * 0.5), "keyword"), "v": (0.7, "vector")}
-
-
-def test_negative_filled_score_counts_as_zero() -> None:
-    assert fused([("k", 2.0)], [], 0.3, 0.7, [("k", -0.4)]) == {"k": (0.3, "keyword")}
-
-
-def test_filled_score_of_what_no_list_retrieved_changes_nothing() -> None:
-    assert fused([("k", 2.0)], [], 0.3, 0.7, [("other", 0.4)]) == {"k": (0.3, "keyword")}
 
 
 def test_ties_stand_in_the_order_of_documents_and_chunks() -> None:

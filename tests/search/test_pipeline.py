@@ -138,6 +138,7 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
         "normalised": 1.0,
         "weight": pytest.approx(1 / 1.07, abs=1e-5),
         "part": pytest.approx(1 / 1.07, abs=1e-5),
+        "telling": 1.0,
     }
     filtered = run("search", "gpu", "--provider", "none", "--explain", "--in", "it")
     assert "filter " in filtered.stderr
@@ -273,7 +274,7 @@ def test_one_document_has_three_of_the_first_ten_if_there_are_others(store: Hybr
         assert found[:7].count("much") == 3
         assert sorted(found) == ["little"] * 2 + ["much"] * 12 + ["other"] * 2
         assert found[7:] == ["much"] * 9
-    assert [hit["doc_id"] for hit in store.search("gpu", 5, per_doc=5)] == ["much"] * 5
+    assert [hit["doc_id"] for hit in store.search("gpu", 5, "keyword", per_doc=5)] == ["much"] * 5
     assert len(store.search("gpu", 10, "keyword")) == 10
 
 

@@ -34,7 +34,7 @@ from tests.serving import served
 from tests.surface.test_mcp import with_client
 
 QUERY = "gpu server password"
-NOTES = {  # by their words alone: a, b, c, d
+NOTES = {  # by their words alone: a, b, c, d; and d so far behind that a reranker needs a good part of the weight
     "a": "The gpu server has a password.",
     "b": "The gpu server stands in the rack beside the door.",
     "c": "The server hums.",
@@ -68,7 +68,9 @@ def opened(db_path: str) -> Iterator[Opened]:
 
     def open_store(server: FakeReranker | None, name: str = "tei", **config: Any) -> HybridStore:
         rerank = {"rerank": name, "rerank_url": server.url} if server else {}
-        stores.append(HybridStore(db_path, {"half_life_days": 0.0, **rerank, **config}, embedder=TopicEmbedder()))
+        stores.append(
+            HybridStore(db_path, {"half_life_days": 0.0, "rerank_weight": 0.7, **rerank, **config}, embedder=TopicEmbedder())
+        )
         if len(stores) == 1:
             for doc_id, text in NOTES.items():
                 stores[0].store(doc_id, text)

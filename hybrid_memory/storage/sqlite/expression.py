@@ -23,6 +23,11 @@ def match_expression(wanted: Iterable[Term]) -> str:
     return " OR ".join(f'"{" ".join(term.tokens)}"{" *" if term.prefix else ""}' for term in wanted)
 
 
+def any_of(expressions: Iterable[str]) -> str:
+    """An expression for what matches any of these."""
+    return f"({' OR '.join(expressions)})"
+
+
 def checked_expression(conn: sqlite3.Connection, text: str) -> str:
     """The expression for MATCH, "" for a blank one. Raises QueryError with the place of what FTS5 does not understand."""
     if not text.strip():

@@ -5,14 +5,14 @@ import re
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from math import ceil, log
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from ...text.query import Query, Term
 from ..rows import Coverage, Ranked
 from . import schema
-from .coverage import coverage
-from .expression import checked_expression, match_expression
+from .coverage import coverage, enough, idf
+from .expression import ANY_ROW, any_of, checked_expression, match_expression
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -45,8 +45,6 @@ order  by key
 AVERAGES = "select block from chunks_fts_data where id = 1"  # fts5_index.c: the first varint is the number of rows
 
 OPTIMIZE = "insert into chunks_fts (chunks_fts) values ('optimize')"
-
-ANY_ROW = "select rowid from chunks_fts where chunks_fts match ? limit 1"
 
 ADD = """
 insert into chunks_fts (rowid, doc_id, chunk_id, heading, content, context)
@@ -133,13 +131,18 @@ class FTSIndex:
         if named := self._named(query, wanted, limit):
             top = hits[0][1] if hits else 0.0
             hits = [*((id, score + top) for id, score in named.items()), *(hit for hit in hits if hit[0] not in named)][:limit]
-        return Ranked(hits or self._substring_search(query, limit), bool(named))
+        if not hits:
+            return Ranked(self._substring_search(query, limit), enough=1.0)
+        return Ranked(hits, bool(named), 0.0 if named else enough(self._frequencies_of(query).values(), self.size()))
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
         """For each of these chunks, which words of the query it has."""
+        return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
+
+    def _frequencies_of(self, query: Query) -> dict[str, int]:
+        """For each word of the query, as an expression, how many chunks have it."""
         expressions = [match_expression([term]) for term in query.affordable_words]
-        counts = dict(zip(expressions, self.frequencies(expressions), strict=True))
-        return coverage(self._conn, query, ids, counts, self.size())
+        return dict(zip(expressions, self.frequencies(expressions), strict=True))
 
     def _rows_of(self, parameters: Mapping[str, Any]) -> list[tuple[int, float]]:
         return self._conn.execute(SEARCH.format(rows=self._rows), parameters).fetchall()
@@ -176,7 +179,7 @@ class FTSIndex:
         counts = self.frequencies(expressions)
         size = max(self.size(), *counts)
         rarest = sorted((count, expression) for count, expression in zip(counts, expressions, strict=True) if count)
-        bounds = [(K1 + 1) * max(log((size - count + 0.5) / (count + 0.5)), 1e-6) for count, _ in rarest]
+        bounds = [(K1 + 1) * idf(count, size) for count, _ in rarest]
         totals = accumulate(count for count, _ in rarest)
         needed = 1 + next((i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1)
         proven = min(proven, limit)
@@ -184,7 +187,8 @@ class FTSIndex:
         chosen = 0
         hits: list[tuple[int, float]] = []
         while chosen < needed:
-            among = _any(rarest[chosen:needed]) + (f" NOT {_any(rarest[:chosen])}" if chosen else "")
+            each = [expression for _, expression in rarest]
+            among = any_of(each[chosen:needed]) + (f" NOT {any_of(each[:chosen])}" if chosen else "")
             hits += self._conn.execute(search, {"expression": expression, "among": among, "limit": limit})
             hits = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
             chosen, needed = needed, _needed(bounds, hits[proven - 1][1] if len(hits) >= limit else 0.0)
@@ -271,10 +275,6 @@ class FTSIndex:
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_document(doc_id)
         self._conn.execute(OPTIMIZE)
-
-
-def _any(counted: Iterable[tuple[int, str]]) -> str:
-    return f"({' OR '.join(expression for _, expression in counted)})"
 
 
 def _needed(bounds: Sequence[float], floor: float) -> int:

@@ -1,0 +1,87 @@
+from math import log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore
+from hybrid_memory.fts import FTSIndex
+from hybrid_memory.search.legs import made
+from hybrid_memory.storage.rows import Ranked
+from hybrid_memory.text.query import Query
+from tests.conftest import TopicEmbedder
+
+HALF = (0.5, 0.5)
+SAMPLE = {7: 0.8, 8: 0.8}  # of a model that gives 0.8 to any two texts
+
+
+def test_each_leg_gives_its_part_on_one_scale() -> None:
+    """The best hit has half of the BM25 that is enough, so keywords count by 0.5 cubed; a cosine of 0.9 is halfway from 0.8."""
+    legs = made(Ranked([(1, 4.0), (2, 2.0)], enough=8.0), [(3, 0.9)], {1: 0.8, 2: 0.85, 3: 0.9}, SAMPLE, HALF)
+    assert legs.telling == 0.125
+    assert legs.keyword == pytest.approx({1: 0.125, 2: 0.0625})
+    assert legs.vector == pytest.approx({1: 0.0, 2: 0.25, 3: 0.5})
+    assert legs.score(2) == pytest.approx(0.5 * 0.0625 + 0.5 * 0.25)
+
+
+@pytest.mark.parametrize(("enough", "telling"), [(2.0, 1.0), (4.0, 1.0), (0.0, 1.0), (40.0, 0.001)])
+def test_keywords_count_in_full_where_the_best_hit_has_enough(enough: float, telling: float) -> None:
+    assert made(Ranked([(1, 4.0)], enough=enough), [], {1: 0.5}, {}, HALF).telling == pytest.approx(telling)
+
+
+def test_a_hit_without_an_embedding_is_as_near_as_its_words_say() -> None:
+    legs = made(Ranked([(1, 4.0), (2, 2.0)], enough=8.0), [(3, 0.9)], {3: 0.9}, SAMPLE, HALF)
+    assert legs.vector == pytest.approx({1: 0.5, 2: 0.25, 3: 0.5})
+    assert legs.near.keys() == {3}
+
+
+def test_a_leg_alone_is_divided_by_its_best() -> None:
+    assert made(Ranked([(1, 4.0), (2, 1.0)], enough=8.0), None, {}, {}, (1.0, 0.0)).keyword == {1: 1.0, 2: 0.25}
+    assert made(None, [(1, 0.9), (2, 0.45)], {1: 0.9, 2: 0.45}, SAMPLE, (0.0, 1.0)).vector == {1: 1.0, 2: 0.5}
+
+
+scores = st.dictionaries(st.integers(1, 20), st.floats(1e-6, 30)).map(lambda d: sorted(d.items(), key=lambda hit: -hit[1]))
+cosines = st.dictionaries(st.integers(1, 20), st.floats(-1, 1))
+
+
+@given(scores, cosines, cosines, st.floats(0, 40))
+def test_parts_are_between_0_and_1_and_keep_the_order_of_each_leg(
+    ranked: list[tuple[int, float]], cosine: dict[int, float], sample: dict[int, float], enough: float
+) -> None:
+    by_vector = sorted(((id, x) for id, x in cosine.items() if x > 0), key=lambda hit: -hit[1])
+    legs = made(Ranked(ranked, enough=enough), by_vector, cosine, sample, HALF)
+    assert all(0 <= part <= 1 for part in [*legs.keyword.values(), *legs.vector.values()])
+    assert [id for id, _ in sorted(ranked, key=lambda hit: -legs.keyword[hit[0]])] == [id for id, _ in ranked]
+
+
+@pytest.fixture
+def many(store: HybridStore) -> FTSIndex:
+    """60 chunks: "common" is in 20 of them, "rare" in one, which has both."""
+    for number in range(60):
+        store.store(
+            f"d{number}", f"text {number} {'common' if number % 3 == 0 else 'other'} {'rare' if number == 30 else 'more'}"
+        )
+    return FTSIndex(store.storage.connection)
+
+
+def test_enough_is_what_all_words_are_worth_or_twice_the_logarithm_of_the_size(many: FTSIndex) -> None:
+    rare, common, nowhere = log(59.5 / 1.5), log(40.5 / 20.5), log(60.5 / 0.5)
+    assert many.ranked(Query("rare"), 10).enough == pytest.approx(rare)
+    assert many.ranked(Query("common rare"), 10).enough == pytest.approx(rare + common)
+    assert rare + nowhere > 2 * log(61)
+    assert many.ranked(Query("rare zeppelin"), 10).enough == pytest.approx(2 * log(61))
+
+
+def test_enough_of_a_name_and_of_fragments_is_reached_by_what_has_them(many: FTSIndex) -> None:
+    assert many.ranked(Query("d30"), 10).enough == 0
+    assert many.ranked(Query("ommo"), 10).enough == 1
+
+
+def test_one_common_word_of_a_long_question_does_not_outweigh_what_is_near(store: HybridStore, embedder: TopicEmbedder) -> None:
+    for number in range(30):
+        store.store(f"d{number}", f"house {number} in the street")
+    store.store("wanted", "the dog sleeps")
+    store.store("shares a word", "the evening of house zero")
+    found = store.search("where does our puppy spend quiet evening hours?", explain=True)
+    assert found[0]["doc_id"] == "wanted"
+    assert found[0]["explain"]["keyword"]["telling"] < 0.2
