@@ -10,6 +10,8 @@ _NOMIC = ("search_query: {text}", "search_document: {text}")
 _GEMMA = ("task: search result | query: {text}", "title: none | text: {text}")
 _PASSAGES = ("Represent this sentence for searching relevant passages: {text}", TEXT)
 _ARCTIC_2 = ("query: {text}", TEXT)
+_E5 = ("query: {text}", "passage: {text}")
+_INSTRUCT = ("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: {text}", TEXT)
 _QWEN = ("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:{text}", TEXT)
 
 TEMPLATES = {  # part of a model's name in lower case -> query's and document's template; the first match counts
@@ -22,6 +24,9 @@ TEMPLATES = {  # part of a model's name in lower case -> query's and document's 
     "arctic-embed-l-v2": _ARCTIC_2,
     "arctic-embed": _PASSAGES,
     "qwen3-embedding": _QWEN,
+    "e5-large-instruct": _INSTRUCT,
+    "e5-mistral": _INSTRUCT,
+    **dict.fromkeys(("multilingual-e5", "e5-small", "e5-base", "e5-large"), _E5),
 }
 
 

@@ -4,6 +4,8 @@ from hybrid_memory.embedding import prompts
 from hybrid_memory.errors import ConfigError
 
 QWEN = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:{text}"
+INSTRUCT = QWEN.replace("Query:", "Query: ")
+E5 = ("query: {text}", "passage: {text}")
 PASSAGES = "Represent this sentence for searching relevant passages: {text}"
 GEMMA = ("task: search result | query: {text}", "title: none | text: {text}")
 NOMIC = ("search_query: {text}", "search_document: {text}")
@@ -28,6 +30,10 @@ NOMIC = ("search_query: {text}", "search_document: {text}")
         ("snowflake-arctic-embed:137m", (PASSAGES, "{text}")),
         ("qwen3-embedding:0.6b", (QWEN, "{text}")),
         ("Qwen/Qwen3-Embedding-4B", (QWEN, "{text}")),
+        ("jeffh/intfloat-multilingual-e5-small:f16", E5),
+        ("intfloat/e5-base-v2", E5),
+        ("intfloat/multilingual-e5-large-instruct", (INSTRUCT, "{text}")),
+        ("e5-mistral-7b-instruct", (INSTRUCT, "{text}")),
         ("all-minilm", ("{text}", "{text}")),
         ("bge-m3", ("{text}", "{text}")),
         ("gemini-embedding-001", ("{text}", "{text}")),
