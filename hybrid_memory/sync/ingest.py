@@ -23,7 +23,7 @@ from .writing import Writer
 
 if TYPE_CHECKING:
     from ..embedding.builtin import BuiltinEmbedder
-    from .workers import Workers
+    from .workers.pool import Workers
 
 
 class Due(NamedTuple):
@@ -117,7 +117,7 @@ class Ingest:
     def _processes(self) -> "AbstractContextManager[Workers | None]":
         if self._workers < 2:
             return nullcontext()
-        from .workers import Workers
+        from .workers.pool import Workers
 
         return closing(Workers(self._workers))
 

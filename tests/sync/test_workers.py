@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.sync import workers
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.sync.workers import pool
 from hybrid_memory.views.doctor import examine
 
 Notes = Callable[..., Path]
@@ -37,8 +37,8 @@ TRANSCRIPT = '{"type": "message", "message": {"role": "user", "content": "the ba
 # The command with two processes for any work, on any machine.
 COMMAND = """
 import sys
-from hybrid_memory.sync import workers
-workers.cores, workers.ENOUGH = (lambda: 2), 1
+from hybrid_memory.sync.workers import pool
+pool.cores, pool.ENOUGH = (lambda: 2), 1
 from hybrid_memory.cli import entry_point
 entry_point()
 """
@@ -67,16 +67,16 @@ def many(notes: Notes) -> Path:
 def started(monkeypatch: pytest.MonkeyPatch) -> list["Popen[bytes]"]:
     """The processes that were started. Any work is enough for them, and they get little at a time."""
     processes: list[Popen[bytes]] = []
-    start = workers.Workers._started
+    start = pool.Workers._started
 
-    def noted(self: workers.Workers) -> "Popen[bytes]":
+    def noted(self: pool.Workers) -> "Popen[bytes]":
         processes.append(start(self))
         return processes[-1]
 
-    monkeypatch.setattr(workers.Workers, "_started", noted)
-    monkeypatch.setattr(workers, "ENOUGH", 1)
-    monkeypatch.setattr(workers, "BATCH", 4000)
-    monkeypatch.setattr(workers, "AHEAD", 20_000)
+    monkeypatch.setattr(pool.Workers, "_started", noted)
+    monkeypatch.setattr(pool, "ENOUGH", 1)
+    monkeypatch.setattr(pool, "BATCH", 4000)
+    monkeypatch.setattr(pool, "AHEAD", 20_000)
     return processes
 
 
@@ -123,9 +123,9 @@ def test_processes_that_are_killed_lose_nothing(tmp_path: Path, many: Path, star
 def test_processes_that_cannot_run_are_given_up(
     tmp_path: Path, many: Path, started: list["Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "MAIN", "import sys; sys.exit(1)")
+    monkeypatch.setattr(pool, "MAIN", "import sys; sys.exit(1)")
     assert ingested(tmp_path / "2.db", many, 2) == ingested(tmp_path / "1.db", many, 1)
-    assert len(started) <= workers.FAILURES + 1  # two may fail at the same time
+    assert len(started) <= pool.FAILURES + 1  # two may fail at the same time
 
 
 def test_what_a_process_raises_is_raised_here(
@@ -133,7 +133,7 @@ def test_what_a_process_raises_is_raised_here(
 ) -> None:
     """A file of which the process says that nobody expected this is read again by the ingest."""
     raising = "from hybrid_memory.documents import document, markdown\nmarkdown.parse = 0\n"
-    monkeypatch.setattr(workers, "MAIN", workers.MAIN.replace("from hybrid_memory", f"{raising}from hybrid_memory", 1))
+    monkeypatch.setattr(pool, "MAIN", pool.MAIN.replace("from hybrid_memory", f"{raising}from hybrid_memory", 1))
     assert ingested(tmp_path / "2.db", many, 2) == ingested(tmp_path / "1.db", many, 1)
     assert started
 
@@ -141,9 +141,9 @@ def test_what_a_process_raises_is_raised_here(
 def test_little_work_starts_no_process(
     tmp_path: Path, many: Path, started: list["Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "ENOUGH", 2_000_000)
+    monkeypatch.setattr(pool, "ENOUGH", 2_000_000)
     ingested(tmp_path / "a.db", many, 2)
-    monkeypatch.setattr(workers, "ENOUGH", 1)
+    monkeypatch.setattr(pool, "ENOUGH", 1)
     ingested(tmp_path / "a.db", many, 2, incremental=True)  # nothing is due
     with HybridStore(tmp_path / "a.db", {"provider": "none"}) as store:
         (many / "new.md").write_text("new " * 9000)

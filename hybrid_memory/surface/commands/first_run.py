@@ -94,7 +94,7 @@ def _agrees(question: str, default: bool) -> bool:
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     """A report of all notes, and one of each folder of transcripts."""
     from ...sync.ingest import Ingest
-    from ...sync.workers import cores
+    from ...sync.workers.pool import cores
     from ..terminal import progress_line
 
     notes = [place.path for place in places if place.kind != SESSIONS]

@@ -49,7 +49,7 @@ def ingest_options(parser: Parser) -> None:
 
 def run_ingest(args: Namespace) -> int:
     from ...sync.ingest import Ingest
-    from ...sync.workers import cores
+    from ...sync.workers.pool import cores
     from ..terminal import progress_line
 
     options = _options(args)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from ..environment import CHECKOUT
+from ...environment import CHECKOUT
+from ..reading import Job, Outcome, Way
 from . import worker
-from .reading import Job, Outcome, Way
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -31,7 +31,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import hybrid_memory
 del sys.path[0]
-from hybrid_memory.sync.worker import main
+from hybrid_memory.sync.workers.worker import main
 main()
 """
 

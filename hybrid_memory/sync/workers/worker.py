@@ -13,16 +13,16 @@ import struct
 import sys
 from typing import IO, TYPE_CHECKING, Any
 
-from ..documents.document import Prepared, texts_of
-from ..documents.extracted.extract import Extract
-from ..documents.marks.found import Marks
-from ..documents.marks.links import Link
-from .reading import Job, Outcome, Unchanged, Way, read
+from ...documents.document import Prepared, texts_of
+from ...documents.extracted.extract import Extract
+from ...documents.marks.found import Marks
+from ...documents.marks.links import Link
+from ..reading import Job, Outcome, Unchanged, Way, read
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from ..embedding.builtin import BuiltinEmbedder
+    from ...embedding.builtin import BuiltinEmbedder
 
 LENGTH = struct.Struct("<Q")
 
@@ -95,7 +95,7 @@ def main() -> None:
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no reply
     gc.set_threshold(100_000)  # rows are no cycles
-    from ..embedding import builtin
+    from ...embedding import builtin
 
     embedder: BuiltinEmbedder | None = None
     try:

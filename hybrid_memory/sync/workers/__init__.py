@@ -1,0 +1,1 @@
+"""Other processes that read, cut and embed files for an ingest."""
