@@ -74,6 +74,7 @@ def _from_4(conn: sqlite3.Connection) -> None:
 
 def _from_5(conn: sqlite3.Connection) -> None:
     conn.execute("select 1 from chunks, folders limit 0")  # a database without its tables is not old but damaged
+    conn.execute("drop table if exists extracts")
     conn.execute(schema.EXTRACTS)
 
 
