@@ -43,6 +43,11 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str, **kwargs: Any) -> None:
         super().__init__(prog + " [options]", **{"width": _columns() - 2} | kwargs)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Keep the lines of what has several, and wrap the rest."""
+        fill = super()._fill_text if "\n" in text else super(argparse.RawDescriptionHelpFormatter, self)._fill_text
+        return fill(text, width, indent)
+
     def add_usage(self, usage: str | None, actions: Iterable[argparse.Action], groups: Any, prefix: str | None = None) -> None:
         """Only what must be given. The list below the usage has all options."""
         either = [action for group in groups if group.required for action in group._group_actions]
@@ -166,7 +171,7 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
     group = parser.add_argument_group("options of every command")
     add("--db", metavar="PATH", help="the database")
     add("--config", metavar="PATH", help="the config file, instead of the standard one")
-    providers = f"what makes the embeddings: {', '.join(config.PROVIDERS)} (none: search by keyword only)"
+    providers = f"what makes the embeddings: {', '.join(config.PROVIDERS)} (keywords alone)"
     add("--provider", choices=config.PROVIDERS, metavar="NAME", help=providers)
     add("--ollama-url", metavar="URL", help="the URL of the Ollama server")
     add("--model", metavar="NAME", help="the embedding model")

@@ -107,7 +107,7 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
 
     def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
         request = _request(args, filters, store.config)
-        request.mode = mode or request.mode
+        request.mode, request.rerank = mode or request.mode, mode is None
         return list(requests.search(store, query, request)["results"])
 
     args.budget = None

@@ -6,7 +6,6 @@ from typing import Any
 
 TABLE = {  # command -> its module in this folder, and its line in --help
     "init": ("first_run", "Find the notes of a workspace, take them in, and say how to go on. Asks before it changes anything."),
-    "store": ("storing", "Put a text or a file into the memory. It replaces the document with the same id."),
     "search": ("search", "Find the chunks that answer a query, best first."),
     "get": ("reading", "Read an indexed document, or some of its lines, as its file is now."),
     "why": ("reading", "Tell whether a note is in the memory and current, else by which rule not. Exit status 1 if not."),
@@ -16,17 +15,18 @@ TABLE = {  # command -> its module in this folder, and its line in --help
     "ingest": ("syncing", "Make the memory a mirror of a folder of files."),
     "update": ("syncing", "Take in what has changed in everything that was ingested before, and embed what is pending."),
     "watch": ("syncing", "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped."),
+    "store": ("storing", "Put a text or a file into the memory. It replaces the document with the same id."),
     "delete": ("storing", "Remove a document, or all documents of a collection or a path."),
-    "reindex": ("upkeep", "Build the indexes again from the stored chunks, and compact the file."),
     "config": ("settings", "Show every setting with its value and where that came from, or change the config file."),
     "stats": ("upkeep", "Count documents, chunks and embeddings."),
     "doctor": (
         "upkeep",
         "Check the memory, its files and the embedding server. Exit status 1 means that something should be repaired.",
     ),
+    "reindex": ("upkeep", "Build the indexes again from the stored chunks, and compact the file."),
     "rescue": ("upkeep", "Write what can still be read of a damaged memory to a new file. The damaged one is not changed."),
-    "completion": ("completion", "Print what makes bash, zsh or fish complete commands, options, documents and tags."),
     "eval": ("evaluation", "Measure how well searches find the documents that your judgements name."),
+    "completion": ("completion", "Print what makes bash, zsh or fish complete commands, options, documents and tags."),
     "mcp": ("serving", "Serve the memory to an agent as MCP tools, over standard input and output."),
     "serve": ("serving", "Serve a page for people, an HTTP API for programs and MCP for agents, on this machine."),
 }
