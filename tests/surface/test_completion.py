@@ -16,6 +16,9 @@ import pytest
 from hybrid_memory.surface.completion.candidates import MOST
 from tests.command import Run
 
+# The child only executes another program, so no lock of another thread can stop it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarning")
+
 BIN = Path(sys.executable).parent
 
 

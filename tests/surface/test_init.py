@@ -13,6 +13,9 @@ import pytest
 
 from tests.command import Run, answer, as_process
 
+# The child only executes another program, so no lock of another thread can stop it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarning")
+
 SAID = json.dumps({"type": "message", "message": {"role": "user", "content": "The gpu password=hunter2hunter2 is old."}}) + "\n"
 
 

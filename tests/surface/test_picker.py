@@ -22,6 +22,9 @@ from hybrid_memory import HybridStore
 from hybrid_memory.surface.picker.worker import Found, Worker
 from tests.command import Run
 
+# The child only executes another program, so no lock of another thread can stop it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarning")
+
 SECONDS = 60  # after which a screen that does not come is a failure
 CURSOR = b"\x1b[6n"  # the question where the cursor is
 DOWN, CTRL_Y, ENTER, ESC = "\x1b[B", "\x19", "\r", "\x1b"
