@@ -78,6 +78,19 @@ def test_similar_passages_lead_to_other_documents(open_page: Open) -> None:
     page.wait_for_selector(".passage")
 
 
+def test_links_of_a_document_stand_beside_it_in_both_directions(open_page: Open) -> None:
+    page = open_page(ATLAS)
+    page.wait_for_selector(".linked li")
+    assert page.locator(".linked h2").all_inner_texts() == ["Links to"]
+    page.click(".linked a:text-is('backups')")
+    page.wait_for_selector("#reader h1:text-is('backups')")
+    page.wait_for_selector(".linked h2:text-is('Linked from')")
+    page.click(".linked a:text-is('atlas')")
+    page.wait_for_selector("#reader h1:text-is('Atlas')")
+    assert "lines=8" in page.url
+    page.wait_for_selector(".passage")
+
+
 @pytest.mark.parametrize("words", ["the backups", "that note"])
 def test_links_between_notes_open_the_note(open_page: Open, words: str) -> None:
     page = open_page(ATLAS)

@@ -94,7 +94,14 @@ def test_a_search_with_refresh_reads_what_was_written_lately(client: Client, fol
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/search?q=server", "/api/documents", "/api/overview", "/api/documents/memory%2Fpi.md/similar"]
+    "path",
+    [
+        "/api/search?q=server",
+        "/api/documents",
+        "/api/overview",
+        "/api/documents/memory%2Fpi.md/similar",
+        "/api/documents/memory%2Fpi.md/links",
+    ],
 )
 def test_what_the_client_has_is_not_sent_again_until_the_store_changes(client: Client, path: str) -> None:
     first = client.get(path)
@@ -196,6 +203,25 @@ def test_similar_passages_of_lines_are_those_of_that_passage(client: Client) -> 
     assert found["results"][0]["doc_id"] == "price"
     told = client.get("/api/documents/memory/meeting.md/similar", params={"lines": "1-2"})
     assert (told.status_code, told.json()["detail"]) == (422, "memory/meeting.md has no passage in the lines 1-2")
+
+
+def test_links_lead_both_ways(client: Client, run: Run) -> None:
+    client.put_text("v%2Fplan", "# Plan\n\nSee [[Pets]], [[Nobody]] and ![[a.png]].")
+    client.put_text("v%2Fpets", "---\nalias: Animals\n---\n# Pets")
+    found = client.json("/api/documents/v%2Fplan/links")
+    assert [(link["target"], link["doc_id"], link["broken"]) for link in found["links"]] == [
+        ("Pets", "v/pets", False), ("Nobody", None, True), ("a.png", None, False),
+    ]  # fmt: skip
+    assert client.json("/api/documents/v%2Fpets/links") == answer(run("links", "animals"))
+    assert client.get("/api/documents/nothing/links").status_code == 404
+
+
+def test_documents_that_link_to_another_can_be_asked_for(client: Client) -> None:
+    client.put_text("plan", "# Plan\n\nServer, see [[pi]].")
+    for path, parameters in (("/api/search", {"q": "server"}), ("/api/documents", {})):
+        found = client.json(path, linked_to="PI", **parameters)
+        assert [each["doc_id"] for each in found.get("results") or found["documents"]] == ["plan"]
+        assert client.get(path, params={"linked_to": "nobody", **parameters}).status_code == 404
 
 
 def test_the_status_is_that_of_the_command(client: Client, run: Run) -> None:

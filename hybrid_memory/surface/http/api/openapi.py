@@ -41,6 +41,9 @@ PASSAGE: Json = {
     "path": NAME_OR_NULL, "start_line": COUNT, "end_line": COUNT, "citation": TEXT, "collection": NAME_OR_NULL,
     "date": NAME_OR_NULL, "metadata": OBJECT,
 }  # fmt: skip
+LINK: Json = {
+    "target": TEXT, "kind": {"enum": ["wikilink", "embed", "markdown"]}, "line": COUNT, "citation": TEXT,
+}  # fmt: skip
 SCHEMAS: Mapping[str, Json] = {
     "Problem": fields(type=TEXT, title=TEXT, status=COUNT, detail=TEXT, instance=TEXT),
     "Passage": fields(**PASSAGE),
@@ -64,11 +67,16 @@ SCHEMAS: Mapping[str, Json] = {
     "Listing": fields(total=COUNT, documents=listed(ref("Entry"))),
     "Document": with_page(fields(
         doc_id=TEXT, path=NAME_OR_NULL, text=TEXT, start_line=COUNT, end_line=COUNT, total_lines=COUNT, citation=TEXT,
-        collection=NAME_OR_NULL, date=NAME_OR_NULL, changed=SWITCH, next=NAME_OR_NULL, next_lines=NAME_OR_NULL, metadata=OBJECT,
-        is_file=SWITCH,
+        collection=NAME_OR_NULL, date=NAME_OR_NULL, date_from=NAME_OR_NULL, changed=SWITCH, next=NAME_OR_NULL,
+        next_lines=NAME_OR_NULL, metadata=OBJECT, is_file=SWITCH,
         passages=listed(fields(chunk_id=TEXT, heading=TEXT, heading_path=TEXT, start_line=COUNT, end_line=COUNT)),
     )),
     "Similar": fields(by={"enum": ["vector", "keyword"]}, results=listed(ref("Passage"))),
+    "Links": fields(
+        doc_id=TEXT,
+        links=listed(fields(**LINK, doc_id=NAME_OR_NULL, broken=SWITCH)),
+        linked_from=listed(fields(**LINK, doc_id=TEXT)),
+    ),
     "Text": {
         "type": "object",
         "properties": {"text": TEXT, "metadata": OBJECT},
@@ -149,9 +157,9 @@ COOKIE = {"204": {"description": "The token is right; a cookie is set if the ser
 
 PATHS: Json = {
     "/api/search": {
-        "get": operation("search", "Find the passages that answer a query.", "Search", parameters.SEARCH, may=(304,))
+        "get": operation("search", "Find the passages that answer a query.", "Search", parameters.SEARCH, may=(304, 404))
     },
-    "/api/documents": {"get": operation("list", "List the documents.", "Listing", parameters.LISTING, may=(304,))},
+    "/api/documents": {"get": operation("list", "List the documents.", "Listing", parameters.LISTING, may=(304, 404))},
     "/api/documents/{id}": {
         "parameters": [DOC_ID],
         "get": operation("read", "Read a document.", "Document", parameters.DOCUMENT, may=(304, 400, 404, 409)),
@@ -165,6 +173,10 @@ PATHS: Json = {
         "get": operation(
             "similar", "Find passages like one of this document.", "Similar", parameters.SIMILAR, may=(304, 400, 404)
         ),
+    },
+    "/api/documents/{id}/links": {
+        "parameters": [DOC_ID],
+        "get": operation("links", "Where it links to, and what links to it.", "Links", may=(304, 400, 404)),
     },
     "/api/update": {
         "post": operation("update", "Take in what has changed.", None, parameters.UPDATE, may=(409,), responses=EVENTS)

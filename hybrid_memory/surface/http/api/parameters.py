@@ -80,6 +80,7 @@ FILTERS = (
     Parameter("since", DATE, "Only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y."),
     Parameter("until", DATE, "Only documents of this date or earlier."),
     Parameter("heading", TEXT, "Only passages below this heading, alone or with those above it: Meeting > Costs."),
+    Parameter("linked_to", TEXT, "Only documents that link to this one: its id, the end of it, its alias or title."),
 )
 SEARCH = (
     Parameter("q", TEXT, "The query: a question in plain words, or exact names.", required=True),
@@ -140,8 +141,8 @@ def filters(values: dict[str, Any]) -> Filters | None:
     where: dict[str, list[str]] = {}
     for key, value in values["where"]:
         where.setdefault(key, []).append(value)
-    one = {"inside": values["in"]} | {key: values[key] for key in ("collection", "since", "until", "heading")}
-    found = Filters(tags=values["tag"], where=where, **one)
+    single = {key: values[key] for key in ("collection", "since", "until", "linked_to", "heading")}
+    found = Filters(**single, inside=values["in"], tags=values["tag"], where=where)
     return found if any(value or value == "" for value in found) else None
 
 

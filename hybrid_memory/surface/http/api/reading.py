@@ -16,7 +16,7 @@ from . import parameters
 from .marks import add_marks
 
 DOCUMENTS = b"/api/documents/"
-SIMILAR = b"/similar"
+SIMILAR, LINKS = b"/similar", b"/links"
 
 
 async def search(request: Request) -> Response:
@@ -57,6 +57,8 @@ async def document(request: Request) -> Response:
     raw, doc_id = request.scope["raw_path"], id_of(request)
     if raw.endswith(SIMILAR):
         return await similar(request, id_of(request, SIMILAR))
+    if raw.endswith(LINKS):
+        return await links(request, id_of(request, LINKS))
     values = parameters.read(request.query_params, parameters.DOCUMENT)
 
     def work(store: HybridStore) -> dict[str, Any]:
@@ -76,6 +78,16 @@ async def similar(request: Request, doc_id: str) -> Response:
         return answers.not_modified(tag)
     found = await memory.read(lambda store: requests.similar(store, doc_id, values["lines"], limit=values["limit"]))
     return answers.tagged(found, tag)
+
+
+async def links(request: Request, doc_id: str) -> Response:
+    """GET /api/documents/{id}/links"""
+    memory = memory_of(request)
+    parameters.read(request.query_params, ())
+    tag = await memory.etag(doc_id)
+    if answers.has(request, tag):
+        return answers.not_modified(tag)
+    return answers.tagged(await memory.read(lambda store: requests.links_of_document(store, doc_id)), tag)
 
 
 async def status(request: Request) -> Response:

@@ -22,6 +22,9 @@ export const read = (id, lines, signal) => get(`documents/${encodeURIComponent(i
 /** Passages of other documents that are like the one at these lines. @param {string} id @param {string} lines @param {AbortSignal} [signal] */
 export const similar = (id, lines, signal) => get(`documents/${encodeURIComponent(id)}/similar`, lines ? [["lines", lines]] : [], signal);
 
+/** Where a document links to, and what links to it. @param {string} id @param {AbortSignal} [signal] */
+export const links = (id, signal) => get(`documents/${encodeURIComponent(id)}/links`, [], signal);
+
 /** @param {AbortSignal} [signal] */
 export const overview = (signal) => get("overview", [], signal);
 

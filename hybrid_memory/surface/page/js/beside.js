@@ -10,18 +10,20 @@ const MOST = 40; // parts that are named
 const ABOVE = 10; // of them before the one that is read
 
 let outline = h("ol");
+let linked = h("div");
 let alike = h("section");
 
 /** @param {any} answer of a read */
-export function panel({ doc_id: doc, passages = [], links = [], linked_from: from = [] }, [start]) {
+export function panel({ doc_id: doc, passages = [] }, [start]) {
   const parts = byHeading(passages);
   const at = parts.findIndex((each) => each.last_line >= start);
   const first = Math.max(0, Math.min(at - ABOVE, parts.length - MOST));
   outline = h("ol", {}, parts.slice(first, first + MOST).map((each) => part(doc, each)));
+  linked = h("div");
   alike = h("section", { class: "alike", "aria-label": "Similar passages" });
   return h("aside", { class: "beside", "aria-label": "About this document" },
     parts.length > 1 && h("section", {}, h("h2", {}, "In this document"), outline),
-    notes("Links to", links), notes("Linked from", from), alike);
+    linked, alike);
 }
 
 /** Say which passage is the one that is read. @param {[number, number]} range */
@@ -38,6 +40,14 @@ export async function showSimilar(doc, lines, signal) {
   const { results } = await api.similar(doc, lines, signal).catch(() => ({ results: [] }));
   if (signal.aborted) return;
   show(alike, results.length > 0 && h("h2", {}, "Similar passages"), results.length > 0 && h("ul", {}, results.slice(0, 5).map(similar)));
+}
+
+/** Fill in the links in both directions. @param {string} doc @param {AbortSignal} signal */
+export async function showLinks(doc, signal) {
+  const { links, linked_from: from } = await api.links(doc, signal).catch(() => ({ links: [], linked_from: [] }));
+  if (signal.aborted) return;
+  const led = links.filter((link) => link.doc_id || link.broken).map(({ doc_id: to, target }) => ({ doc: to, lines: "", name: to ?? target }));
+  show(linked, notes("Links to", led), notes("Linked from", from.map(({ doc_id: by, line }) => ({ doc: by, lines: String(line), name: by }))));
 }
 
 /** Passages one after the other below the same heading are one part, which leads to the first of them. */
@@ -63,5 +73,10 @@ function similar({ doc_id: doc, start_line: start, end_line: end, heading, text 
     h("p", { dir: "auto" }, excerpt(text, [])), h("div", { class: "meta" }, place(doc)));
 }
 
-const notes = (title, all) => all.length > 0 && h("section", {}, h("h2", {}, title),
-  h("ul", {}, all.map(({ doc_id: doc, title: name }) => h("li", {}, h("a", { href: address({ doc, lines: "" }), "data-route": true, dir: "auto" }, name || doc)))));
+/** Each document once; one that is missing is no link. */
+function notes(title, all) {
+  const once = [...new Map(all.map((each) => [each.name, each])).values()];
+  return once.length > 0 && h("section", { class: "linked" }, h("h2", {}, title), h("ul", {}, once.map(({ doc, lines, name }) => h("li", {}, doc
+    ? h("a", { href: address({ doc, lines }), "data-route": true, title: doc, dir: "auto" }, leaf(doc))
+    : h("span", { class: "meta", dir: "auto" }, `${name} (missing)`)))));
+}

@@ -29,6 +29,7 @@ export async function open(doc, lines) {
     if (signal.aborted) return;
     mark(lines);
     beside.showSimilar(doc, lines, signal);
+    beside.showLinks(doc, signal);
   } catch (failure) {
     if (failure.name === "AbortError" || signal.aborted) return;
     shown = null;
