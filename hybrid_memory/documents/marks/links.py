@@ -58,7 +58,8 @@ def _places(text: str) -> Iterator[tuple[int, str, str]]:
 
 def without_links(text: str) -> str:
     """The text without the targets of its links."""
-    return LINK_TARGET.sub("](", WIKILINK.sub("", text))
+    text = WIKILINK.sub("", text) if "[[" in text else text
+    return LINK_TARGET.sub("](", text) if "](" in text else text
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 # What Obsidian takes for a tag: no white space, and of the signs only _, - and /.
 SIGN = r"\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20!-,.:-@\[-^`{-~\s"
-TAG = re.compile(rf"(?:(?<=[\s,;*_~|])|(?<=\()(?<!\]\())#([^{SIGN}]{{1,200}})")
+TAG = re.compile(rf"#(?<=[\s,;*_~|(]#)(?<!\]\(#)([^{SIGN}]{{1,200}})")
 HEADING_LINE = re.compile(r"\n {0,3}#{1,6}[ \t][^\n]*")
 
 
