@@ -179,7 +179,7 @@ class HybridStore:
         """`search`, with the warnings and timings of this search."""
         search = Search(self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker)
         with self.storage.guarded():
-            answer = search.answer(Query(query, fts_syntax=request.fts_syntax), request)
+            answer = search.answer(Query(query, fts_syntax=request.fts_syntax, today=request.today), request)
         self._warn(*answer.warnings)
         return answer
 

@@ -74,7 +74,7 @@ class Hit:
 
     __slots__ = (
         "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id", "document", "id",
-        "nearness", "neighbours", "others", "rerank", "row", "scale", "score", "source", "terms", "text",
+        "nearness", "neighbours", "of_date", "others", "rerank", "row", "scale", "score", "source", "terms", "text",
     )  # fmt: skip
 
     def __init__(self, id: int, doc_id: str, chunk_id: str, text: str) -> None:
@@ -85,7 +85,8 @@ class Hit:
         # Evidence from around the chunk
         self.neighbours = self.document = 0.0  # the parts of the score that come from the chunks beside it, and its document
         self.scale = 1.0  # by which the score before was multiplied
-        # Age
+        # Dates
+        self.of_date = 0.0  # the part of the score for a document of the days that the query means
         self.before_decay: float | None = None  # the score without the effect of age, if that was asked for
         self.decay = 1.0
         # The same text once
@@ -105,6 +106,7 @@ class Hit:
         """Let only a share of the score count, and of each of its parts."""
         self.score *= share
         self.neighbours, self.document, self.scale = share * self.neighbours, share * self.document, share * self.scale
+        self.of_date *= share
         if self.before_decay is not None:
             self.before_decay *= share
 

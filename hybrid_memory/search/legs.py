@@ -50,6 +50,7 @@ class Legs(NamedTuple):
             "vector": _part(hit, self.by_vector, self.vector, self.weights[1]),
             "neighbours": hit.neighbours,
             "document": hit.document,
+            **({"of_date": hit.of_date} if hit.of_date else {}),
             "score_before_decay": hit.score if hit.before_decay is None else hit.before_decay,
             "decay": hit.decay,
             "terms": list(hit.terms),

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..storage.rows import Ranked, Scores
-from .age import aged
+from .age import aged, dated
 from .confidence import with_confidence
 from .context import Context
 from .evidence import with_evidence
@@ -51,6 +51,7 @@ def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
 STAGES: list[Stage] = [
     merged,
     with_evidence,
+    dated,
     scoring_enough,
     aged,
     same_text_once,

@@ -1,9 +1,13 @@
 """From the words of a command line to the values of its options. Raises argparse.ArgumentTypeError for a wrong one."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from ..search.hit import MODES
 from ..text.characters import storable_name
+
+if TYPE_CHECKING:
+    from datetime import date
 
 MOST = 10**9  # a larger count means the same, and SQLite has no number above 2**63
 
@@ -49,6 +53,15 @@ def days(text: str) -> float:
     if not 0 <= number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not a number from 0 up")
     return number
+
+
+def day(text: str) -> "date":
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day: write 2026-01-05") from None
 
 
 def share(text: str) -> float:

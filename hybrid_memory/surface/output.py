@@ -53,9 +53,10 @@ def _notes(result: Result) -> list[str]:
     notes = [f"also {place}" for place in result["also"]]
     if why := result.get("explain"):
         legs = " + ".join(_leg(name, why[name]) for name in ("keyword", "vector"))
+        of_date = f" + date {why['of_date']:.3f}" if "of_date" in why else ""
         aged = f" x decay {why['decay']:.3f}" if why["decay"] != 1 else ""
         rerank = f" + {_leg('rerank', why['rerank'])}" if "rerank" in why else ""
-        notes.append(f"{legs} + neighbours {why['neighbours']:.3f} + document {why['document']:.3f}{rerank}{aged}")
+        notes.append(f"{legs} + neighbours {why['neighbours']:.3f} + document {why['document']:.3f}{of_date}{rerank}{aged}")
         near = "" if why["nearness"] is None else f", nearness {why['nearness']:.2f}"
         tell = f", telling {why['keyword']['telling']:.2f}" if why["keyword"]["telling"] < 1 else ""
         notes.append(f"coverage {why['coverage']:.2f} ({', '.join(why['terms']) or 'no word'}){near}{tell}")

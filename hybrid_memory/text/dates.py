@@ -9,7 +9,7 @@ from typing import Any
 from ..config import DEFAULTS
 
 # Year, month and, if there is one, the day. Whether the day exists is checked afterwards.
-_IN_PATH = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}))?(?![0-9])")
+IN_PATH = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}))?(?![0-9])")
 _VALUE = re.compile(r"((?:19|20)[0-9]{2})-(0[1-9]|1[0-2])(?:-([0-9]{2}))?(?![0-9])")
 DATE_KEYS = tuple(DEFAULTS["date_keys"])
 _NAMES = (  # of the months in English, German, French and Spanish, without accents
@@ -44,17 +44,17 @@ def origin_of_date(
 
 def _dates(doc_id: str, metadata: Mapping[str, Any], titles: Sequence[str], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Where a date is, and the date; the best first."""
-    in_path = [found for match in _IN_PATH.finditer(doc_id) if (found := _iso(match))]
+    in_path = [found for match in IN_PATH.finditer(doc_id) if (found := iso(match))]
     if in_path:
         yield "path", max(reversed(in_path), key=len)
     for key in keys:
         value = str(metadata.get(key, metadata.get(key.lower(), ""))).lstrip("[\"' ")  # a link to a daily note is a date, too
         match = _VALUE.match(value)
-        if found := _iso(match) if match else _written_out(value, at_start=True):
+        if found := iso(match) if match else _written_out(value, at_start=True):
             yield key, found
     for title in titles:
-        match = _IN_PATH.search(title)
-        if found := (_iso(match) if match else None) or _written_out(title):
+        match = IN_PATH.search(title)
+        if found := (iso(match) if match else None) or _written_out(title):
             yield "title", found
 
 
@@ -63,7 +63,7 @@ def _written_out(text: str, *, at_start: bool = False) -> str | None:
     from unicodedata import normalize
 
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower() if re.search("[0-9]{4}", text) else ""
-    numbers, pattern = _months()
+    numbers, pattern = months()
     found = (pattern.match if at_start else pattern.search)(plain) if plain else None
     if not found:
         return None
@@ -72,11 +72,11 @@ def _written_out(text: str, *, at_start: bool = False) -> str | None:
     if not day:
         return month
     match = _VALUE.match(f"{month}-{day:02}")
-    return _iso(match) if match else None
+    return iso(match) if match else None
 
 
 @cache
-def _months() -> tuple[dict[str, int], re.Pattern[str]]:
+def months() -> tuple[dict[str, int], re.Pattern[str]]:
     """The number of each name, and the pattern of a date with a name in it; compiled when the first text needs it."""
     numbers = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
     return numbers, re.compile(
@@ -111,7 +111,7 @@ def age(of_document: str, today: date) -> int:
     return 0
 
 
-def _iso(match: re.Match[str]) -> str | None:
+def iso(match: re.Match[str]) -> str | None:
     """The date that was matched as year, month and perhaps day; None if it does not exist."""
     try:
         date(*(int(group or 1) for group in match.groups()))

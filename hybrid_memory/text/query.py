@@ -6,12 +6,17 @@ Keyword search, weights, confidence and highlighting all take a `Query`, so that
 import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import analyzer
 from .analyzer import HUMP, SHORT, TAIL, TOKEN, fold, gram_run, symbolic, tokens
 from .characters import storable
 from .stop_words import STOP_WORDS
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from .periods import Period
 
 MAX_QUERY = 2000  # characters of a query that are used, before and after folding: U+FDFA alone becomes 18 letters
 MAX_TOKENS = 96  # in all terms of a query together, so that a search for a pasted page is as fast as for a long question
@@ -28,15 +33,15 @@ class Term(NamedTuple):
 
 
 class Query:
-    """What a user asked. If `fts_syntax`, the text is an expression in FTS5's own language; all properties ignore that.
+    """What a user asked, `today`. If `fts_syntax`, the text is an expression in FTS5's own language; all properties ignore that.
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact, phrase, src and ts,
     of which the last four are its words.
     """
 
-    def __init__(self, text: str, *, fts_syntax: bool = False) -> None:
+    def __init__(self, text: str, *, fts_syntax: bool = False, today: "date | None" = None) -> None:
         self.text = storable(text).replace("\0", " ")
-        self.fts_syntax = fts_syntax
+        self.fts_syntax, self._today = fts_syntax, today
         self._start = self.text[:MAX_QUERY]
 
     @property
@@ -75,7 +80,29 @@ class Query:
 
     @cached_property
     def _terms(self) -> tuple[list[Term], list[Term]]:
-        return _parsed(fold(self._start)[:MAX_QUERY])
+        """In place of words such as "yesterday", and beside a date that is written, stand the phrases of its days."""
+        text = self._folded
+        for period in reversed(self.periods):
+            if period.is_named:
+                text = f"{text[: period.start]} {text[period.end :]}"
+        compounds, words = _parsed(text)
+        if self.periods and not any(_is_telling(term.tokens[0]) for term in words):
+            compounds, words = [], []  # nothing but days is asked for
+        phrases = (Term(tokens) for period in self.periods for tokens in period.phrases())
+        return list(dict.fromkeys([*compounds, *(term for term in phrases if term not in words)])), words
+
+    @cached_property
+    def periods(self) -> "list[Period]":
+        """The days that the query means; "yesterday" is the day before `today`, which is that of the clock if it is None."""
+        from datetime import date
+
+        from .periods import periods
+
+        return periods(self._folded.lower(), self._today or date.today())
+
+    @cached_property
+    def _folded(self) -> str:
+        return fold(self._start)[:MAX_QUERY]
 
     @cached_property
     def name(self) -> str:

@@ -357,3 +357,51 @@ def test_where_nothing_that_the_filters_leave_is_embedded_keywords_weigh_all(sto
     embedder.problem = None
     [hit] = store.search("dog", filters=Filters(inside="late/"))
     assert (hit["doc_id"], hit["score"], hit["source"]) == ("late/one", 1.0, "keyword")
+
+
+# Dates
+
+
+@pytest.fixture
+def daily(store: HybridStore) -> HybridStore:
+    for day in range(10, 30):
+        store.store(f"memory/2026-01-{day}", f"# Log\n\nThe dog barked {day} times and the server was up.")
+    store.store("people/petra", "---\ndate: 2026-01-22\n---\nPetra wants the dog and the server.")
+    store.store("plan", "On 2026-01-12 the roof was mended.")
+    return store
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid", "vector"])
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("what did the dog do on 2026-01-17?", "memory/2026-01-17"),
+        ("the dog on 17 January", "memory/2026-01-17"),
+        ("what did the dog do yesterday?", "memory/2026-01-28"),
+        ("was hat der dog vorgestern gemacht", "memory/2026-01-27"),
+    ],
+)
+def test_documents_of_the_days_that_are_asked_for_come_first(daily: HybridStore, mode: str, query: str, first: str) -> None:
+    found = daily.search(query, 50, mode, today=date(2026, 1, 29), explain=True)
+    assert found[0]["doc_id"] == first
+    assert [hit["doc_id"] for hit in found if "of_date" in hit["explain"]] == [first]
+    for hit in found:
+        why = hit["explain"]
+        legs = why["keyword"]["part"] + why["vector"]["part"] + why["neighbours"] + why["document"]
+        assert legs + why.get("of_date", 0) == pytest.approx(hit["score"], **EXACT)
+
+
+def test_days_are_asked_for_alone_and_mentions_count(daily: HybridStore) -> None:
+    days = [hit["doc_id"] for hit in daily.search("last week", 50, "keyword", today=date(2026, 1, 29))]
+    assert {*days} == {*(f"memory/2026-01-{day}" for day in range(19, 26)), "people/petra"}
+    found = [hit["doc_id"] for hit in daily.search("12 January 2026", 50, "keyword")][:2]
+    assert sorted(found) == ["memory/2026-01-12", "plan"]
+
+
+def test_the_day_that_is_today_can_be_given(run: Run) -> None:
+    for day in ("2026-01-28", "2026-01-27"):
+        run("store", "--doc-id", day, "--text", "gpu")
+    search = ("search", "gpu yesterday", "--provider", "none", "--today")
+    assert answer(run(*search, "2026-01-28"))[0]["doc_id"] == "2026-01-27"
+    assert answer(run(*search, "2026-01-29"))[0]["doc_id"] == "2026-01-28"
+    assert run(*search, "tomorrow").returncode == 2

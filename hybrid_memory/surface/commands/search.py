@@ -46,6 +46,9 @@ def search_options(parser: Parser) -> None:
         metavar="DAYS",
         help="halve the score of a dated document for every DAYS days of its age (default: never; 30 if DAYS is left out)",
     )
+    parser.add_argument(
+        "--today", type=types.day, metavar="DATE", help='count ages, and words such as "yesterday", from this day: 2026-01-05'
+    )
     parser.add_argument("--rerank", choices=config.RERANKERS, help="let this model or server reorder the first passages")
     parser.add_argument("--explain", action="store_true", help="show how each score was computed, and how long each stage took")
     parser.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the vector index")
@@ -135,7 +138,7 @@ def _request(args: argparse.Namespace, filters: "Filters | None", settings: conf
     budget = _budget(args) if args.budget else None
     if budget and "limit" not in settings.chosen:
         same["limit"] = budget.pool
-    return Request(**same, budget=budget, filters=filters, half_life_days=args.half_life)
+    return Request(**same, budget=budget, filters=filters, half_life_days=args.half_life, today=args.today)
 
 
 def _form(args: argparse.Namespace) -> str:

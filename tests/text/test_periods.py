@@ -1,0 +1,88 @@
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_memory.text.analyzer import fold
+from hybrid_memory.text.periods import MOST, RELATIVE, periods
+from hybrid_memory.text.query import Query
+
+TODAY = date(2026, 1, 29)  # a Thursday
+
+
+def meant(text: str, today: date = TODAY) -> list[tuple[str, str]]:
+    return [(period.first, period.last) for period in periods(fold(text).lower(), today)]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("the call of 2023-09-12", "2023-09-12", "2023-09-12"),
+        ("am 3.9.2023 beim Arzt", "2023-09-03", "2023-09-03"),
+        ("12 September 2023", "2023-09-12", "2023-09-12"),
+        ("September 12th, 2023", "2023-09-12", "2023-09-12"),
+        ("le 12 février 2024", "2024-02-12", "2024-02-12"),
+        ("12 de septiembre de 2023", "2023-09-12", "2023-09-12"),
+        ("notes of September 2023", "2023-09-01", "2023-09-30"),
+        ("2024-02", "2024-02-01", "2024-02-29"),
+        ("am 12. September", "2025-09-12", "2025-09-12"),
+        ("12 January", "2026-01-12", "2026-01-12"),
+        ("29 February", "2024-02-29", "2024-02-29"),
+        ("today", "2026-01-29", "2026-01-29"),
+        ("what did Emil say yesterday?", "2026-01-28", "2026-01-28"),
+        ("the day before yesterday", "2026-01-27", "2026-01-27"),
+        ("letzte Woche", "2026-01-19", "2026-01-25"),
+        ("this week's calls", "2026-01-26", "2026-02-01"),
+        ("le mois dernier", "2025-12-01", "2025-12-31"),
+        ("el año pasado", "2025-01-01", "2025-12-31"),
+        ("что было на прошлой неделе", "2026-01-19", "2026-01-25"),
+        ("昨天的电话", "2026-01-28", "2026-01-28"),
+    ],
+)
+def test_days_are_read_from_a_query(text: str, first: str, last: str) -> None:
+    assert meant(text) == [(first, last)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["v2.0", "2222", "you may ask", "may", "march on", "10.0.0.1", "2023-13-01", "2023-02-30", "hier steht es", "todays", "192.168.1.5", ""],
+)  # fmt: skip
+def test_what_is_no_day_is_not_read_as_one(text: str) -> None:
+    assert meant(text) == []
+
+
+def test_the_first_periods_count() -> None:
+    assert meant("2023-09-12 2023-09-13 2023-09-14 2023-09-15") == [(f"2023-09-{day}",) * 2 for day in (12, 13, 14)]
+    assert MOST == 3
+
+
+def test_words_for_days_become_the_days_and_dates_stay_words() -> None:
+    assert [term.tokens for term in Query("outage yesterday", today=TODAY).terms] == [("2026", "01", "28"), ("outage",)]
+    assert ("12",) in [term.tokens for term in Query("call of 12 September 2023", today=TODAY).words]
+    assert Query("what did we do last week?", today=TODAY).words == []
+    assert len(Query("what did we do last week?", today=TODAY).terms) == 7
+
+
+days = st.dates(date(1900, 2, 1), date(2099, 12, 1))
+words = st.sampled_from([word for names in RELATIVE.values() for word in names.split("|")])
+
+
+@given(st.text(max_size=60) | st.lists(words | st.text("2019-. may", max_size=12), max_size=6).map(" ".join), days)
+def test_any_text_has_whole_periods_that_do_not_overlap(text: str, today: date) -> None:
+    folded = fold(text).lower()
+    found = periods(folded, today)
+    assert len(found) <= MOST
+    for period in found:
+        assert period.first <= period.last
+        assert period.has(period.first) and period.has(period.last[:7])
+        assert not period.has((date.fromisoformat(period.last) + timedelta(1)).isoformat())
+        assert period.phrases()
+    ends = [0, *(period.end for period in found)]
+    assert all(end <= period.start < period.end <= len(folded) for end, period in zip(ends, found, strict=False))
+
+
+@given(words, days)
+def test_every_word_of_the_table_is_found(word: str, today: date) -> None:
+    [period] = periods(word, today)
+    assert period.is_named
