@@ -169,7 +169,6 @@ PATTERNS = {
     "CODE_SPAN": "finditer",
     "INDENTED": "finditer",
     "LIST_ITEM": "match",
-    "NOT_A_BREAK": "finditer",
     "WIKILINK": "finditer",
     "WIKILINKS": "fullmatch",
     "LINK_TARGET": "finditer",
