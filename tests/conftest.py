@@ -1,6 +1,7 @@
 """What tests share: a toy embedder that can be followed by hand, stores made with it, notes, the command, a fake Ollama."""
 
 import os
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -140,3 +141,14 @@ def folder(tmp_path: Path) -> Path:
     (folder / "2026-01-05.md").write_text("# GPU server\n\n## SSH\n\nThe SSH password of the GPU server is hunter2.\n")
     (folder / "pi.md").write_text("# Raspberry Pi\n\nIts IP address is 192.168.1.5.\n")
     return folder
+
+
+def indexed_words(conn: sqlite3.Connection) -> list[tuple[int, str, str, int]]:
+    """(rank of the chunk by id, column, word, position) of every word in the keyword index, as FTS5 itself tells."""
+    conn.execute("create virtual table temp.words using fts5vocab('main', 'chunks_fts', 'instance')")
+    numbers = {id: number for number, (id,) in enumerate(conn.execute("select id from chunks order by id"))}
+    words = [
+        (numbers[doc], col, term, at) for term, doc, col, at in conn.execute("select term, doc, col, offset from temp.words")
+    ]
+    conn.execute("drop table temp.words")
+    return sorted(words)

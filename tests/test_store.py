@@ -583,6 +583,7 @@ def test_marks_of_version_2_are_cleared(db_path: str) -> None:
     conn.execute("update chunks set unembeddable = 1, embedding = null, slot = null")
     conn.execute("delete from vector_blocks")
     conn.execute("drop table spare_embeddings")
+    conn.execute("drop view indexed_chunks")
     conn.execute("pragma user_version = 2")
     conn.close()
     with HybridStore(db_path, embedder=EnglishOnly()) as store:

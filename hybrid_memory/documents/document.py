@@ -72,7 +72,7 @@ def assemble(document: Document, chunks: Iterable["Chunk"], date: str | None, ch
     written = ((chunk["heading_path"], chunk["content"]) for chunk in rows)
     called = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *marks.titles)]
     index = terms(document.doc_id, document.collection, row["metadata"], written, called)
-    return Prepared(row, rows, texts_of(rows), index, marks)
+    return Prepared(row, rows, texts_of(rows), list(index), marks)
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:

@@ -1,7 +1,7 @@
 """What of a document goes into the keyword index: the tokens of its chunks and, with the first, of its names and metadata."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..text import analyzer
@@ -11,30 +11,26 @@ Terms = tuple[str, str, str]  # tokens of a chunk's headings, of its text, and o
 
 
 def terms(
-    doc_id: str,
-    collection: str | None,
-    metadata: str,
-    chunks: Iterable[tuple[str, str]],
-    called: Iterable[str] | None,
-) -> list[Terms]:
+    doc_id: str, collection: str | None, metadata: str, chunks: Iterable[tuple[str, str]], called: Iterable[str] | None
+) -> Iterator[Terms]:
     """The terms of chunks, which are given as heading path and text. `metadata` is JSON; `called` are titles and aliases.
 
     What is told once for a document goes with the first chunk. `called` is None if that is not the first of the document.
     """
     path = doc_id.removeprefix(f"{collection}/")
     path_words = analyzer.searchable(analyzer.stem(path))
-    found: list[Terms] = []
-    headings: dict[str, str] = {}
+    heading = written = ""  # of the chunk before, which is often the same
+    is_first = called is not None
     for heading_path, content in chunks:
-        if heading_path not in headings:
-            headings[heading_path] = f"{analyzer.searchable(plain(heading_path))} {path_words}"
+        if heading_path != written:
+            heading, written = analyzer.searchable(plain(heading_path)), heading_path
         words, identifiers = analyzer.written(plain(content))
         context = [identifiers, *map(analyzer.searchable, targets(content))]
-        if called is not None and not found:
-            context += dict.fromkeys([*analyzer.names(doc_id, path), *map(analyzer.name, called)])
+        if is_first:
+            context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, called or ())})
             context += map(analyzer.searchable, _values(json.loads(metadata)))
-        found.append((headings[heading_path], words, " ".join(context)))
-    return found
+            is_first = False
+        yield f"{heading} {path_words}", words, " ".join(context)
 
 
 def _values(metadata: Any) -> list[str]:

@@ -139,10 +139,10 @@ def test_snippet_marks_the_matched_words_in_the_original_text(keyword_store: Hyb
 
 def test_reindex_after_a_lost_index_finds_again(keyword_store: HybridStore, found: Found) -> None:
     put(keyword_store, a="gpu server", b="gpu farm")
-    keyword_store.storage.connection.execute("delete from chunks_fts")
-    assert keyword_store.storage.connection.execute("select count(*) from chunks_fts").fetchone() == (0,)
+    keyword_store.storage.connection.execute("insert into chunks_fts (chunks_fts) values ('delete-all')")
+    assert found("servers") == []
     FTSIndex(keyword_store.storage.connection).reindex()
-    assert sorted(found("gpu")) == ["a", "b"]
+    assert found("servers") == ["a"]
 
 
 def test_reindex_mends_a_damaged_index(keyword_store: HybridStore, found: Found) -> None:
@@ -416,9 +416,9 @@ def test_an_index_behind_a_bare_connection_makes_its_tables(tmp_path: Path) -> N
 def test_an_index_that_was_dropped_is_made_again_and_can_be_filled(keyword_store: HybridStore) -> None:
     keyword_store.store("a", "gpu server")
     conn = keyword_store.storage.connection
-    before = fts.FTSIndex(conn).search("gpu")
+    before = fts.FTSIndex(conn).search("servers")
     conn.execute("drop table chunks_fts")
     index = fts.FTSIndex(conn)
-    assert index.search("gpu") == []
+    assert index.search("servers") == []
     index.reindex()
-    assert fts.FTSIndex(conn).search("gpu") == before != []
+    assert fts.FTSIndex(conn).search("servers") == before != []

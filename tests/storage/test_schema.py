@@ -71,7 +71,7 @@ def test_database_of_a_newer_version_is_refused_and_left_alone(db_path: str) -> 
     assert Path(db_path).read_bytes() == before
 
 
-@pytest.mark.parametrize("kept", [50, 4096, 0.5, -4096])
+@pytest.mark.parametrize("kept", [50, 4096, 0.5, -16384])
 def test_truncated_database_is_named_and_left_alone(db_path: str, kept: float) -> None:
     conn = connection.connect(db_path, create=True)
     conn.execute("insert into meta values ('big', ?)", ("x" * 100_000,))
@@ -116,7 +116,7 @@ def test_bug_of_ours_is_no_store_error(db_path: str) -> None:
 
 
 def test_creation_is_all_or_nothing(db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "SCHEMA", schema.SCHEMA + "create table broken (;\n")
+    monkeypatch.setattr(schema, "VECTORS", schema.VECTORS + "create table broken (;\n")
     with pytest.raises(sqlite3.OperationalError):
         connection.connect(db_path, create=True)
     monkeypatch.undo()

@@ -137,6 +137,7 @@ def test_an_upgrade_says_what_it_waits_for(db_path: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(connection, "SILENCE", 0.05)
     with closing(connection.connect(db_path, create=True)) as conn:
         conn.execute("drop table spare_embeddings")
+        conn.execute("drop view indexed_chunks")
         conn.execute("pragma user_version = 3")
     told: list[str] = []
     with being_written(db_path) as other:

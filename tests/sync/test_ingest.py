@@ -620,8 +620,8 @@ CHANGES = st.one_of(
 STEPS = st.tuples(CHANGES, st.sampled_from([None, True, False]))  # a change, and whether an ingest after it is incremental
 CONTENTS = """
 select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.content_hash, d.chunk_count, c.chunk_id, c.heading_path, c.content,
-       c.start_line, c.embedding, f.heading, f.content
-from   documents d left join chunks c using (doc_id) left join chunks_fts f on f.rowid = c.id
+       c.start_line, c.embedding, c.indexed
+from   documents d left join chunks c using (doc_id)
 order  by d.doc_id, c.id
 """
 

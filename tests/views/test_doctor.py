@@ -10,6 +10,7 @@ from hybrid_memory.views.doctor import Finding, examine
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 
+PAGE = 16384
 DAMAGE_OF_FTS = "update chunks_fts_data set block = zeroblob(length(block)) where id = (select max(id) from chunks_fts_data)"
 
 
@@ -193,8 +194,8 @@ def test_damaged_page_is_a_problem_and_no_crash(filled: HybridStore, db_path: st
     filled.store("long", "gpu server password " * 3000)
     filled.close()
     data = bytearray(Path(db_path).read_bytes())
-    for page in range(len(data) // 8192, len(data) // 4096):
-        data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
+    for page in range(len(data) // PAGE // 2, len(data) // PAGE):
+        data[page * PAGE : page * PAGE + 64] = b"\xff" * 64
     Path(db_path).write_bytes(data)
     with HybridStore(db_path, {"provider": "none"}, create=False) as damaged:
         found = problems(damaged, thorough=True)
@@ -220,7 +221,7 @@ def test_reindex_is_not_advised_where_more_than_an_index_is_damaged(filled: Hybr
     [page] = filled.storage.connection.execute("select rootpage from sqlite_schema where name = 'query_embeddings'").fetchone()
     filled.close()
     data = bytearray(Path(db_path).read_bytes())
-    data[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
+    data[(page - 1) * PAGE : page * PAGE] = b"\xff" * PAGE
     Path(db_path).write_bytes(data)
     with HybridStore(db_path, {"provider": "none"}, create=False) as damaged:
         found = problems(damaged)

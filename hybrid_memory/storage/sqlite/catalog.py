@@ -47,7 +47,7 @@ where  d.source_path is not null
 COUNTS = """
 select (select count(*) from documents)                       as doc_count,
        (select count(*) from chunks)                          as chunk_count,
-       (select count(slot) from chunks)                       as embedded_count,
+       (select count(*) from chunks where slot is not null)    as embedded_count,
        (select count(*) from chunks where embedding is null and not unembeddable) as pending_count,
        (select count(*) from chunks where embedding is null and unembeddable)     as unembeddable_count,
        (select count(*) from chunks where truncated)          as truncated_count

@@ -43,6 +43,11 @@ select user_version, application_id, exists (select 1 from sqlite_schema) from p
 """
 
 
+# Rows of text and embedding have 1.5 to 5 KB: of small pages, they leave up to half unused. Freed pages can be given back.
+LAYOUT = ("page_size = 16384", "auto_vacuum = incremental")
+HAS_LAYOUT = "select page_size = 16384 and auto_vacuum = 2 from pragma_page_size, pragma_auto_vacuum"
+LARGE = 50_000_000  # bytes of a file whose upgrade takes long enough to be told
+
 OnWait = Callable[[str], None]  # is told what a writer waits for
 
 
@@ -68,6 +73,9 @@ def connect(path: str, *, create: bool = False, read_only: bool = False, on_wait
             if read_only:
                 _refuse_older(path)
             _upgrade(conn, path, create, on_wait)
+        elif conn.execute("pragma journal_mode").fetchone()[0] == "delete":  # somebody was killed in `compact`
+            with suppress(sqlite3.OperationalError):
+                conn.execute("pragma journal_mode = wal")
     except BaseException as error:
         conn.close()
         if isinstance(error, BROKEN):
@@ -172,6 +180,11 @@ def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait)
 
     if 0 < _size(path) < SMALLEST:  # SQLite takes such a file for an empty database
         raise StoreError(f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}")
+    if _size(path) > LARGE:
+        on_wait(f"bringing {path} to the tables of this version, once")
+    if not _version(conn, path):
+        for layout in LAYOUT:
+            conn.execute(f"pragma {layout}")
     _switch_to_wal(conn)
     write(conn, "begin immediate", path, on_wait)
     try:
@@ -191,6 +204,30 @@ def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait)
         if conn.in_transaction:
             conn.execute("rollback")
         raise
+    if version not in (0, schema.VERSION):
+        try:
+            compact(conn, path, on_wait)
+        except sqlite3.OperationalError as error:
+            on_wait(f"{path} is upgraded, but not made smaller: {error}; `hybrid-memory reindex` does that when it can")
+
+
+def compact(conn: sqlite3.Connection, path: str, on_wait: OnWait = log.warning) -> None:
+    """Write the whole file anew, without unused space; in the layout of new files if nobody else has it open.
+
+    Needs free room of twice its size; raises sqlite3.OperationalError where that is missing, and the file stays as it is.
+    """
+    if conn.execute(HAS_LAYOUT).fetchone()[0]:
+        write(conn, "vacuum", path, on_wait)
+        conn.execute("pragma wal_checkpoint(truncate)")
+        return
+    with suppress(sqlite3.OperationalError):  # others have it open; and a WAL file keeps its page size
+        conn.execute("pragma journal_mode = delete")
+    try:
+        for layout in LAYOUT:
+            conn.execute(f"pragma {layout}")
+        write(conn, "vacuum", path, on_wait)
+    finally:
+        _switch_to_wal(conn)
 
 
 def _switch_to_wal(conn: sqlite3.Connection) -> None:

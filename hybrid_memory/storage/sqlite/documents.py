@@ -4,10 +4,12 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from ...documents.document import Prepared, embedded_text
 from ...documents.marks.found import NONE
+from ...documents.terms import Terms, terms
 from ..rows import Vectors
 from ..source import StoredDocument, is_in
 from .embeddings import Embeddings
@@ -15,6 +17,7 @@ from .keyword import FTSIndex
 from .marks import writing as marks
 from .schema import path_from_column, path_to_column
 from .vectors import blocks
+from .written import called, checksum, of_chunks
 
 PUT_DOCUMENT = """
 insert or replace into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
@@ -24,8 +27,8 @@ values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collecti
 """
 
 PUT_CHUNK = """
-insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
-values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
+insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, indexed)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash, :indexed)
 """
 
 PUT_EXTRACT = "insert into extracts (doc_id, pages, content) values (?, ?, ?)"
@@ -33,6 +36,8 @@ PUT_EXTRACT = "insert into extracts (doc_id, pages, content) values (?, ?, ?)"
 CHUNKS_OF = "select id from chunks where doc_id = ? order by id"
 HASHES_OF = "select id, content_hash from chunks where doc_id = ?"
 TOUCH = "update documents set file_mtime = ?, file_size = ? where doc_id = ?"
+
+BATCH = 512  # spooled chunks that are in memory at a time
 
 STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunking from documents"
 OF_COLLECTION = f"{STORED} where collection = ? and source_path is not null"
@@ -48,7 +53,13 @@ order  by id
 """
 COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash")
 KEPT = "select count(*), max(id) from chunks where doc_id = ? and id <= ?"
-AFTER = "select id from chunks where doc_id = ? and id > ?"
+LAST_OF = "select coalesce(max(id), 0) from chunks where doc_id = ?"
+AFTER = "select id from chunks where doc_id = ? and id > ? order by id"
+TELLING_FIRST = """
+select min(c.id)
+from   chunks c join documents d using (doc_id)
+where  c.doc_id = :doc_id and c.id <= :last and d.metadata <> :metadata
+"""  # the first chunk, which the keyword index also finds by the metadata, if these change while it stays
 CREATE_SPOOL = """
 create temp table spool (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
 """
@@ -57,10 +68,7 @@ SPOOL = """
 insert into temp.spool values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
 """
 SPOOLED = "select content_hash, heading_path, content from temp.spool order by rowid"
-MOVE = """
-insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
-select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash from temp.spool order by rowid
-"""
+SPOOLED_ROWS = "select * from temp.spool order by rowid"
 
 
 class Documents:
@@ -102,15 +110,13 @@ class Documents:
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
         if extract := prepared.row.get("extract"):
             self._conn.execute(PUT_EXTRACT, (doc_id, json.dumps(extract.pages) if extract.pages else None, extract.text))
-        self._conn.executemany(PUT_CHUNK, prepared.chunks)
         marks.put(self._conn, prepared.row, prepared.marks)
-        ids = [id for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
-        if prepared.terms is None:
-            FTSIndex(self._conn).add_document(doc_id)
-        else:
-            rows = zip(ids, prepared.chunks, prepared.terms, strict=True)
-            FTSIndex(self._conn).add((id, doc_id, chunk["chunk_id"], *terms) for id, chunk, terms in rows)
-        return ids
+        found: Iterable[Terms] | None = prepared.terms
+        if found is None:
+            written = ((chunk["heading_path"], chunk["content"]) for chunk in prepared.chunks)
+            names = called(self._conn, doc_id)
+            found = terms(doc_id, prepared.row["collection"], prepared.row["metadata"], written, names)
+        return _put_chunks(self._conn, doc_id, zip(prepared.chunks, found, strict=True))
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         ids = [id for doc_id in doc_ids for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
@@ -178,19 +184,41 @@ class GrowingDocument:
         self._embeddings.keep(ids)
         index = FTSIndex(self._conn)
         blocks.drop(self._conn, ids)
-        index.remove(ids)
+        (first,) = self._conn.execute(TELLING_FIRST, {**row, "last": self._last}).fetchone()
+        again = [first] if first else []
+        index.remove(again + ids)
         self._conn.execute("delete from chunks where doc_id = ? and id > ?", (self._doc_id, self._last))
         self._conn.execute(PUT_DOCUMENT, _columns(row))
-        self._conn.execute(MOVE)
         marks.remove(self._conn, [self._doc_id])
         marks.put(self._conn, row, NONE)
-        index.add_document(self._doc_id, after=self._last)
+        index.add_again(of_chunks(self._conn, again))
+        self._put_spooled(row)
         self._embeddings.restore()
         return self._new
+
+    def _put_spooled(self, row: Mapping[str, Any]) -> None:
+        names = None if self._last else called(self._conn, self._doc_id)
+        written = ((path, content) for _, path, content in self._conn.execute(SPOOLED))
+        found = terms(self._doc_id, row["collection"], row["metadata"], written, names)
+        spooled = self._conn.execute(SPOOLED_ROWS)
+        columns = [column[0] for column in spooled.description]
+        chunks = (dict(zip(columns, each, strict=True)) for each in spooled)
+        while some := list(islice(zip(chunks, found, strict=True), BATCH)):
+            _put_chunks(self._conn, self._doc_id, some)
 
     def close(self) -> None:
         with suppress(sqlite3.OperationalError):  # an interrupted statement may still be reading it
             self._conn.execute(DROP_SPOOL)
+
+
+def _put_chunks(conn: sqlite3.Connection, doc_id: str, chunks: Iterable[tuple[Mapping[str, Any], Terms]]) -> list[int]:
+    """Write rows of `chunks`, behind those that the document has, and index them. Gives their ids."""
+    rows = list(chunks)
+    (last,) = conn.execute(LAST_OF, (doc_id,)).fetchone()
+    conn.executemany(PUT_CHUNK, ({**chunk, "indexed": checksum(found)} for chunk, found in rows))
+    ids = [id for (id,) in conn.execute(AFTER, (doc_id, last))]
+    FTSIndex(conn).add(zip(ids, (found for _, found in rows), strict=True))
+    return ids
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,9 @@ select id, content_hash from chunks where id in (select value from json_each(?))
 """
 ANY_WITHOUT = "select 1 from chunks where embedding is null limit 1"
 COUNT_PENDING = "select count(*) from chunks where embedding is null and not unembeddable"
-MARK_UNEMBEDDABLE = "update chunks set unembeddable = 1 where content_hash = ? and embedding is null and not unembeddable"
+MARK_UNEMBEDDABLE = """
+update chunks set unembeddable = 1 where content_hash in ({}) and embedding is null and not unembeddable
+"""
 
 
 class Embeddings:
@@ -72,7 +74,9 @@ class Embeddings:
         blocks.put(self._conn, rows)
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
-        self._conn.executemany(MARK_UNEMBEDDABLE, ((content_hash,) for content_hash in hashes))
+        marked = list(hashes)
+        if marked:  # one statement for all, because it goes through all that is pending
+            self._conn.execute(MARK_UNEMBEDDABLE.format(", ".join("?" * len(marked))), marked)
 
     @cached_property
     def spare(self) -> "SpareEmbeddings":

@@ -3,15 +3,16 @@
 import json
 import sqlite3
 import struct
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ... import log
 from ...errors import StoreError
 from .chunks import Chunks
-from .connection import BROKEN, DAMAGED, OnWait, connect, failure, one_state, waiting, write
+from .connection import BROKEN, DAMAGED, OnWait, compact, connect, failure, one_state, waiting, write
 from .embeddings import Embeddings
 from .keyword import FTSIndex
 
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 UNEXPECTED = (sqlite3.DatabaseError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
 
 
+PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
+LAST = "select coalesce(max(id), 0) from chunks"
+MUCH_FREE = 0.01  # share of the pages
+MUCH_GROWN = 1.5  # times the chunks before
+
 # SQLite's own check does not mind a value of another type than its column's.
 NO_TEXT = """
 select exists (select 1 from chunks where typeof(content) || typeof(heading) || typeof(heading_path) <> 'texttexttext')
@@ -53,6 +59,7 @@ class SQLiteStorage:
         self.path = path
         self.connection = connect(path, create=create, read_only=read_only, on_wait=on_wait)
         self._on_wait = on_wait
+        self._last_before: int | None = None  # the highest chunks.id before the first transaction
         self.chunks = Chunks(self.connection)
         self.embeddings = Embeddings(self.connection)
 
@@ -110,6 +117,8 @@ class SQLiteStorage:
             write(self.connection, "begin immediate", self.path, self._on_wait)
         try:
             with self.guarded("cannot write"):
+                if self._last_before is None:
+                    (self._last_before,) = self.connection.execute(LAST).fetchone()
                 yield
                 self.connection.execute("commit")
         except BaseException:
@@ -159,8 +168,7 @@ class SQLiteStorage:
 
     def compact(self) -> None:
         with self.guarded("cannot write"):
-            write(self.connection, "vacuum", self.path, self._on_wait)
-            self.connection.execute("pragma wal_checkpoint(truncate)")
+            compact(self.connection, self.path, self._on_wait)
 
     def salvage(self, path: str) -> "Rows":
         from .salvage.rows import Rows
@@ -168,4 +176,15 @@ class SQLiteStorage:
         return Rows(path, self.connection)
 
     def close(self) -> None:
+        if self._last_before is not None and sys.exc_info()[0] is None:  # an interrupted command ends at once
+            with suppress(sqlite3.DatabaseError), waiting(self.connection, 0):  # best effort; another process may write
+                self._tidy(self._last_before)
         self.connection.close()
+
+    def _tidy(self, last_before: int) -> None:
+        """Merge the keyword index if it has grown much: it is smaller and faster in one piece. Give back pages that are free."""
+        if self.connection.execute(LAST).fetchone()[0] > MUCH_GROWN * last_before:
+            FTSIndex(self.connection).optimize()
+        free, pages = self.connection.execute(PAGES).fetchone()
+        if free > MUCH_FREE * pages:
+            self.connection.executescript("pragma incremental_vacuum")  # a page a step, and `execute` does but one

@@ -8,13 +8,16 @@ from itertools import accumulate
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from ...text import analyzer
 from ...text.query import Query, Term
 from ..rows import Coverage, Ranked
 from . import schema
 from .coverage import coverage, enough, idf
 from .expression import ANY_ROW, any_of, checked_expression, match_expression
+from .written import checksum, of_chunks, of_document
 
 if TYPE_CHECKING:
+    from ...documents.terms import Terms
     from .selection import Selection
 
 HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT = 2.0, 1.0, 0.25
@@ -46,30 +49,18 @@ AVERAGES = "select block from chunks_fts_data where id = 1"  # fts5_index.c: the
 
 OPTIMIZE = "insert into chunks_fts (chunks_fts) values ('optimize')"
 
-ADD = """
-insert into chunks_fts (rowid, doc_id, chunk_id, heading, content, context)
-values (?, ?, ?, ?, ?, ?)
+ADD = "insert into chunks_fts (rowid, heading, content, context) values (?, ?, ?, ?)"
+SET_CHECKSUM = "update chunks set indexed = :checksum where id = :id and indexed is not :checksum"
+CHECKSUMS = """
+select id, indexed from chunks where id in (select value from json_each(?)) and id in (select id from chunks_fts_docsize)
 """
+REMOVE = "insert into chunks_fts (chunks_fts, rowid, heading, content, context) values ('delete', ?, ?, ?, ?)"
+REMOVE_WITH_TEXTS = "delete from chunks_fts where rowid = ?"  # where the index has a copy of them
+BATCH = 512  # chunks whose texts are in memory at a time
 
-DOCUMENT = """
-select c.id, c.chunk_id, c.heading_path, c.content, d.collection, d.metadata
-from   chunks c join documents d using (doc_id)
-where  c.doc_id = :doc_id and c.id > :after
-order  by c.id
-"""
-
-CALLED = "select name from names where doc_id = ? and kind <> 'file'"
-
-SUBSTRING = """
-select   id, sum(matches) as matches
-from     ({sides})
-where    matches > 0
-group by id
-order by 2 desc, max(size), id
-limit    ?
-"""
-WRITTEN_SIDE = "select rowid as id, {count} as matches, length(content) as size from chunks_fts where true {rows}"
-ORIGINAL_SIDE = "select id, {count} as matches, length(content) as size from chunks where true {rows}"
+# Chunks that may have a word of the folded text: LIKE ignores case in ASCII, and only other letters are folded.
+MAY_HAVE = "select id, content from chunks where ({words} or length(content) <> length(cast(content as blob))) {rows}"
+HAVING = "select * from (select id, {count} as matches, length(content) from chunks where true {rows}) where matches > 0"
 LIKE = r"(content like ? escape '\')"
 
 DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
@@ -79,7 +70,9 @@ select value, coalesce(c.doc_id, f.doc_id), coalesce(c.chunk_id, f.chunk_id), co
 from   json_each(?) left join chunks c on c.id = value left join chunks_fts f on f.rowid = value
 """  # a row that somebody put into chunks_fts alone is shown as it is written there
 
-_LIKE_SYNTAX = r"[\\%_]"  # compiled only when needed: few searches get that far
+# Compiled only when needed: few searches get that far. The second finds what `fold` may turn into letters of ASCII.
+_LIKE_SYNTAX = r"[\\%_]"
+_FOLDED = "[^\0-\x7f\u2010-\u2027\u2190-\u23ff\u2500-\u2bff\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\ufe0f\U0001f300-\U0001faff]"
 
 
 class FTSIndex:
@@ -226,55 +219,68 @@ class FTSIndex:
         return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
 
     def _substring_search(self, query: Query, limit: int) -> list[tuple[int, float]]:
-        """The last tier: LIKE over every chunk, for what is not a word, such as 'ollam', '→' and '🎉'.
+        """The last tier: every chunk is looked through for what is not a word, such as 'ollam', '→' and '🎉'.
 
-        Words are looked for in the folded text in several spellings, because LIKE ignores case only in ASCII; all else is
-        looked for in the original text.
+        Words are looked for in the folded text, all else in the original text. Of equal chunks, the shortest come first.
         """
         written, original = query.fragments
-        parameters: list[Any] = []
-        sides = []
-        for side, wanted in ((WRITTEN_SIDE, written), (ORIGINAL_SIDE, original)):
-            spellings = [dict.fromkeys((word, word.lower(), word.upper(), word.title())) for word in wanted]
-            if wanted:
-                count = " + ".join(f"({' or '.join([LIKE] * len(each))})" for each in spellings)
-                sides.append(side.format(count=count, rows=self._rows))
-            parameters += ("%" + re.sub(_LIKE_SYNTAX, r"\\\g<0>", spelling) + "%" for each in spellings for spelling in each)
-        if not sides:
-            return []
-        rows = self._conn.execute(SUBSTRING.format(sides=" union all ".join(sides)), (*parameters, limit))
-        return [(id, matches / (len(written) + len(original))) for id, matches in rows]
+        found: dict[int, tuple[int, int]] = {}  # chunks.id -> matches, size
+        if original:
+            having = HAVING.format(count=" + ".join(f"({' or '.join([LIKE] * 4)})" for _ in original), rows=self._rows)
+            patterns = [_pattern(f(word)) for word in original for f in (str, str.lower, str.upper, str.title)]
+            found = {id: (matches, size) for id, matches, size in self._conn.execute(having, patterns)}
+        if written:
+            wanted = [word.lower() for word in written]
+            starts = [word.split()[0] for word in wanted]
+            may_have = MAY_HAVE.format(words=" or ".join([LIKE] * len(starts)), rows=self._rows)
+            for id, content in self._conn.execute(may_have, [*map(_pattern, starts)]):
+                folded = (analyzer.fold(content) if re.search(_FOLDED, content) else content).lower()
+                text = analyzer.searchable(content).lower() if any(start in folded for start in starts) else ""
+                matches, size = found.get(id, (0, 0))
+                if n := sum(word in text for word in wanted):
+                    found[id] = matches + n, max(size, len(text))
+        best = sorted(found, key=lambda id: (-found[id][0], found[id][1], id))[:limit]
+        return [(id, found[id][0] / (len(written) + len(original))) for id in best]
 
-    def add_document(self, doc_id: str, after: int = 0) -> None:
-        """Index the document's rows of `chunks` whose id is greater than `after`."""
-        from ...documents.terms import terms
+    def add(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
+        """Index chunks, by chunks.id."""
+        self._conn.executemany(ADD, ((id, *terms) for id, terms in chunks))
 
-        rows = self._conn.execute(DOCUMENT, {"doc_id": doc_id, "after": after}).fetchall()
-        if rows:
-            *_, collection, metadata = rows[0]
-            called = None if after else [name for (name,) in self._conn.execute(CALLED, (doc_id,))]
-            written = terms(doc_id, collection, metadata, ((row[2], row[3]) for row in rows), called)
-            self.add((row[0], doc_id, row[1], *of_chunk) for row, of_chunk in zip(rows, written, strict=True))
-
-    def add(self, rows: Iterable[tuple[int, str, str, str, str, str]]) -> None:
-        """Index chunks: chunks.id, doc_id, chunk_id, and the three texts of `documents.terms`."""
-        self._conn.executemany(ADD, rows)
+    def add_again(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
+        """Index chunks that have been in the table for some time."""
+        for id, terms in chunks:
+            self.add([(id, terms)])
+            self._conn.execute(SET_CHECKSUM, {"id": id, "checksum": checksum(terms)})
 
     def remove(self, ids: Iterable[int]) -> None:
-        """Take chunks out of the index, by chunks.id."""
-        self._conn.executemany("delete from chunks_fts where rowid = ?", ((id,) for id in ids))
+        """Take chunks out of the index, by chunks.id, while their rows and that of their document are still there."""
+        leaving = list(ids)
+        if schema.has_texts(self._conn):
+            self._conn.executemany(REMOVE_WITH_TEXTS, ((id,) for id in leaving))
+            return
+        for start in range(0, len(leaving), BATCH):
+            known = dict(self._conn.execute(CHECKSUMS, (json.dumps(leaving[start : start + BATCH]),)))
+            chunks = list(of_chunks(self._conn, known))
+            if any(checksum(terms) != known[id] for id, terms in chunks):
+                self.reindex(without=set(leaving))
+                return
+            self._conn.executemany(REMOVE, ((id, *terms) for id, terms in chunks))
 
     def purge(self) -> None:
         """Rewrite the index without the words of removed chunks, unless FTS5 erases them at once (from SQLite 3.42 on)."""
         if not schema.ERASES_WORDS:
-            self._conn.execute(OPTIMIZE)
+            self.optimize()
 
-    def reindex(self) -> None:
-        """Build the index anew from `chunks`, even if it is damaged."""
-        schema.create_keyword_index(self._conn)
-        for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
-            self.add_document(doc_id)
+    def optimize(self) -> None:
+        """Merge the parts of the index into one. Takes time in proportion to the store."""
         self._conn.execute(OPTIMIZE)
+
+    def reindex(self, without: Collection[int] = ()) -> None:
+        """Build the index anew from `chunks`, even if it is damaged; some of them may be left out."""
+        schema.create_keyword_index(self._conn, with_texts=schema.has_texts(self._conn))
+        for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
+            self.add_again((id, terms) for id, terms in of_document(self._conn, doc_id) if id not in without)
+        self.optimize()
 
 
 def _needed(bounds: Sequence[float], floor: float) -> int:
@@ -284,3 +290,7 @@ def _needed(bounds: Sequence[float], floor: float) -> int:
         needed -= 1
         rest += bounds[needed]
     return needed
+
+
+def _pattern(text: str) -> str:
+    return "%" + re.sub(_LIKE_SYNTAX, r"\\\g<0>", text) + "%"

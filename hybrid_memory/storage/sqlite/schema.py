@@ -5,16 +5,19 @@ import sqlite3
 
 from ...errors import StoreError
 
-VERSION = 6
+VERSION = 7
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)  # FTS5's secure-delete; before, words of removed rows stay in old segments
 APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
 
-SCHEMA = """
+META = """
 create table meta (
     key   text primary key,
     value text not null
 ) without rowid;
 
+"""
+
+CHUNKS = """
 create table chunks (
     id           integer primary key, -- chunks_fts.rowid; ascending within a document
     doc_id       text not null,
@@ -25,17 +28,23 @@ create table chunks (
     start_line   integer not null,
     end_line     integer not null,
     content_hash blob not null,       -- of the text that is embedded
-    slot         integer unique,      -- place in vector_blocks; null exactly where embedding is
+    slot         integer,             -- place in vector_blocks; null exactly where embedding is
     truncated    integer not null default 0,
     created_at   real not null default (unixepoch('now')),
     embedding    blob,                -- little-endian float32, unit length; last, as it may overflow the page
     unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
-    unique (doc_id, chunk_id)
+    indexed      integer              -- checksum of what the keyword index was given of it, see written.py
 );
-create index chunks_by_content on chunks (content_hash);
+create unique index chunks_by_document on chunks ( -- by doc_id and chunk_id, but the latter, "<doc_id>-3", only from the "-" on
+    doc_id, iif(substr(chunk_id, 1, length(doc_id)) = doc_id, substr(chunk_id, length(doc_id) + 1), chunk_id)
+);
+create unique index chunks_by_slot on chunks (slot) where slot is not null;
+create index chunks_by_content on chunks (content_hash) where embedding is not null;
 create index chunks_pending on chunks (id) where embedding is null;
 create index chunks_truncated on chunks (id) where truncated;
+"""
 
+VECTORS = """
 create table vector_blocks (
     block  integer primary key,
     live   blob not null,             -- one bit a slot
@@ -133,18 +142,27 @@ create table tags (                   -- of the metadata and of the text, folded
 create index tags_by_document on tags (doc_id);
 """
 
+# What the index shows when its columns are read: the texts as they are. What it is given of them is in written.py.
+INDEXED_CHUNKS = """
+create view indexed_chunks as
+select id, doc_id, chunk_id, heading_path as heading, content, '' as context from chunks
+"""
+
 KEYWORD_INDEX = """
 create virtual table chunks_fts using fts5(
     doc_id unindexed, chunk_id unindexed, heading, content, context,
-    tokenize = 'porter unicode61 remove_diacritics 2'
+    {content}tokenize = 'porter unicode61 remove_diacritics 2'
 )
 """
+WITHOUT_TEXTS = "content = 'indexed_chunks', content_rowid = 'id', "
+HAS_TEXTS = "select exists (select 1 from sqlite_schema where name = 'chunks_fts_content')"
 
 
 def create_tables(conn: sqlite3.Connection) -> None:
     """Make all tables and indexes of an empty database, inside a transaction."""
     conn.execute(f"pragma application_id = {APPLICATION_ID}")
-    run(conn, SCHEMA + DOCUMENTS + MARKS)
+    run(conn, META + CHUNKS + VECTORS + DOCUMENTS + MARKS)
+    conn.execute(INDEXED_CHUNKS)
     conn.execute(FOLDERS)
     conn.execute(SPARE_EMBEDDINGS)
     conn.execute(EXTRACTS)
@@ -152,13 +170,16 @@ def create_tables(conn: sqlite3.Connection) -> None:
 
 
 def complete(conn: sqlite3.Connection) -> None:
-    """Make what is missing of all tables: all of them, or the keyword index beside tables that are there. Never commits."""
+    """Make what is missing of all tables: all of them, or the keyword index beside tables that are there. Never commits.
+
+    The index gets a copy of its texts, as somebody may put rows into it that have no chunk.
+    """
     tables = {name for (name,) in conn.execute("select name from sqlite_schema where type = 'table'")}
     if not tables:
         create_tables(conn)
         conn.execute(f"pragma user_version = {VERSION}")
-    elif "chunks_fts" not in tables:
-        create_keyword_index(conn)
+    if "chunks_fts" not in tables:
+        create_keyword_index(conn, with_texts=True)
 
 
 def run(conn: sqlite3.Connection, script: str) -> None:
@@ -171,14 +192,19 @@ def run(conn: sqlite3.Connection, script: str) -> None:
             statement = ""
 
 
-def create_keyword_index(conn: sqlite3.Connection) -> None:
+def has_texts(conn: sqlite3.Connection) -> bool:
+    """Whether the keyword index has a copy of its texts, as one behind a bare connection has."""
+    return bool(conn.execute(HAS_TEXTS).fetchone()[0])
+
+
+def create_keyword_index(conn: sqlite3.Connection, *, with_texts: bool = False) -> None:
     """Make an empty keyword index in place of the existing one, even a damaged one.
 
     Raises StoreError if SQLite has no FTS5.
     """
     conn.execute("drop table if exists chunks_fts")
     try:
-        conn.execute(KEYWORD_INDEX)
+        conn.execute(KEYWORD_INDEX.format(content="" if with_texts else WITHOUT_TEXTS))
     except sqlite3.OperationalError as error:
         if "fts5" in str(error):
             raise StoreError("this Python's SQLite is built without FTS5; use a Python whose SQLite has it") from error

@@ -11,7 +11,7 @@ from typing import BinaryIO
 MAGIC = b"SQLite format 3\0"
 WAL_MAGIC = (0x377F0682, 0x377F0683)  # the checksums' words are little-endian, big-endian
 WAL_HEADER, FRAME_HEADER = 32, 24
-USUAL_SIZE = 4096  # SQLite's own choice, if the header cannot be read
+USUAL_SIZES = (16384, 4096)  # of our files since version 5 and before, if the header cannot be read
 
 
 class Pages:
@@ -24,7 +24,7 @@ class Pages:
         self._wal: BinaryIO | None = open(path + "-wal", "rb") if os.path.exists(path + "-wal") else None  # noqa: SIM115
         self._newer: dict[int, int] = {}  # page number -> place in the -wal
         self.wal_problem = self._read_wal() if self._wal and self._length(self._wal) else None
-        self.use(USUAL_SIZE, 0)
+        self.use(USUAL_SIZES[0], 0)
 
     def __enter__(self) -> "Pages":
         return self
@@ -49,7 +49,7 @@ class Pages:
             yield size, 0
         if self._newer:
             yield self._wal_size, 0
-        yield USUAL_SIZE, 0
+        yield from ((size, 0) for size in USUAL_SIZES)
 
     def state(self) -> list[tuple[int, int]]:
         """Time and size of both files; another one later means that somebody writes."""
@@ -58,7 +58,7 @@ class Pages:
 
     def read(self, number: int) -> bytes:
         """A page; b"" if there is none of this number."""
-        if number < 1:
+        if not 1 <= number <= self.count:
             return b""
         if self._wal and number in self._newer:
             return self._at(self._wal, self._newer[number], self.size)

@@ -22,8 +22,9 @@ DOCUMENT = (
 )  # fmt: skip
 CHUNK = (
     "id", "doc_id", "chunk_id", "heading", "heading_path", "content", "start_line", "end_line", "content_hash", "slot",
-    "truncated", "created_at", "embedding", "unembeddable",
+    "truncated", "created_at", "embedding", "unembeddable", "indexed",
 )  # fmt: skip
+CHUNK_LENGTHS = (13, 14, 15)  # of version 1, of 2 to 4, and since
 CHUNK_COLUMNS = ("doc_id", "chunk_id", "heading", "heading_path", "content", "start_line", "end_line", "content_hash")
 FOLDER = (
     "collection", "path", "is_file", "patterns", "exclude", "follow_symlinks", "keep_missing", "chunk_size", "chunk_overlap",
@@ -102,7 +103,7 @@ class Rows:
             self._counts[str(values[0])] = max(self._counts.get(str(values[0]), 0), int(str(values[9])))
         elif _is_chunk(found):
             self._note_chunk(place, dict(zip(CHUNK, values, strict=False)))
-        elif len(values) == 3 and isinstance(values[2], int) and (number := _number(values[0], values[1])) is not None:
+        elif len(values) == 3 and isinstance(values[2], int) and (number := _number_in_index(values[0], values[1])) is not None:
             doc_id = str(values[0])
             self._counts[doc_id] = max(self._counts.get(doc_id, 0), number + 1)
         elif _is_folder(found):
@@ -192,7 +193,7 @@ def _is_chunk(found: Record) -> bool:
     """Whether all of a chunk can be read but, perhaps, its embedding."""
     values = found.values
     return (
-        len(values) in (len(CHUNK) - 1, len(CHUNK))
+        len(values) in CHUNK_LENGTHS
         and values[0] is None  # the id, which is the rowid
         and all(isinstance(value, str) for value in values[1:6])
         and all(isinstance(value, int) for value in values[6:8])
@@ -240,6 +241,12 @@ def _number(doc_id: object, chunk_id: object) -> int | None:
         return None
     number = chunk_id[len(doc_id) + 1 :]
     return int(number) if number.isdecimal() and len(number) < 10 else None
+
+
+def _number_in_index(doc_id: object, chunk_id: object) -> int | None:
+    """The same of an entry of the index by document, where the chunk's id is without the document's: "a.md", "-3" -> 3"""
+    short = isinstance(chunk_id, str) and chunk_id.startswith("-")
+    return _number(doc_id, f"{doc_id}{chunk_id}" if short else chunk_id)
 
 
 def _json(text: object) -> Any:

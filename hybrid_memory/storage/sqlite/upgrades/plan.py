@@ -25,6 +25,7 @@ from .. import schema
 from ..embeddings import Embeddings
 from ..keyword import FTSIndex
 from ..marks.writing import fill
+from ..written import of_document
 
 CHUNKS = {"doc_id", "chunk_id", "heading", "content", "embedding"}  # columns that have to be there, and that may be
 MAYBE_IN_CHUNKS = {"id", "created_at", "metadata"}
@@ -90,8 +91,9 @@ def convert(conn: sqlite3.Connection) -> None:
     index = FTSIndex(conn)
     for (doc_id,) in conn.execute(IDS).fetchall():
         _convert_document(conn, doc_id)
-        index.add_document(_text(doc_id))
     fill(conn)
+    for (doc_id,) in conn.execute(IDS).fetchall():
+        index.add_again(of_document(conn, _text(doc_id)))
     _convert_embeddings(conn)
     conn.execute("drop table plan_chunks")
     conn.execute("drop table plan_documents")

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 
 from .. import schema
+from ..keyword import FTSIndex
 from ..marks.writing import TABLES, fill
 
 # Version 1 noted folders without how they were ingested, and single files not at all: those are the documents from elsewhere.
@@ -32,6 +33,13 @@ create table folders (
 COLUMNS_OF_2 = """
 doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, chunking, chunk_count, indexed_at, content
 """
+
+CHUNK_COLUMNS_OF_6 = """
+id, doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, slot, truncated, created_at, embedding,
+unembeddable
+"""
+
+INDEXES_OF_CHUNKS = "select name from sqlite_schema where type = 'index' and tbl_name = 'chunks_6' and sql is not null"
 
 COLUMNS_OF_3 = "collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing"
 
@@ -78,5 +86,21 @@ def _from_5(conn: sqlite3.Connection) -> None:
     conn.execute(schema.EXTRACTS)
 
 
+def _from_6(conn: sqlite3.Connection) -> None:
+    # The rows are written anew, one after the other, and the keyword index without a copy of the texts.
+    conn.execute("drop table chunks_fts")
+    conn.execute("drop view if exists indexed_chunks")
+    conn.execute("alter table chunks rename to chunks_6")
+    for (name,) in conn.execute(INDEXES_OF_CHUNKS).fetchall():
+        conn.execute(f"drop index {name}")
+    schema.run(conn, schema.CHUNKS)
+    conn.execute(f"insert into chunks ({CHUNK_COLUMNS_OF_6}) select {CHUNK_COLUMNS_OF_6} from chunks_6 order by id")
+    conn.execute("drop table chunks_6")
+    conn.execute(schema.INDEXED_CHUNKS)
+    FTSIndex(conn).reindex()
+
+
 # From version n to n + 1.
-STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5}
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {
+    1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6,
+}  # fmt: skip

@@ -45,7 +45,8 @@ where  id in (select id from chunks where embedding is not null order by id * 26
 SLOTS_IN_BLOCK = "select slot from chunks where slot between ? and ?"
 COUNT_UNPAIRED = """
 select abs(pairless) from (
-    select count(*) - (select count(*) from chunks where embedding is null) - (select count(slot) from chunks) as pairless
+    select count(*) - (select count(*) from chunks where embedding is null)
+                    - (select count(*) from chunks where slot is not null) as pairless
     from   chunks
 )
 where  pairless <> 0
@@ -86,11 +87,12 @@ def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[flo
         units[id] = encode_embedding(vector), truncated
     drop(conn, [*units, *refused])
     before = sum(_counts(conn).values())
-    conn.executemany(SET_EMBEDDING, [(data, truncated, id) for id, (data, truncated) in units.items()])
+    # In the order of the rows: these grow, and pages that are split from the left to the right stay full.
+    conn.executemany(SET_EMBEDDING, [(data, truncated, id) for id, (data, truncated) in sorted(units.items())])
     if _centerings(before) < _centerings(before + len(units)):
         rebuild(conn)
     else:
-        _place(conn, [(id, data) for id, (data, _) in units.items()], read_center(conn))
+        _place(conn, [(id, data) for id, (data, _) in sorted(units.items())], read_center(conn))
     return refused
 
 

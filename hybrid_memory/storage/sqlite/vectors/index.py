@@ -87,7 +87,7 @@ class VectorIndex:
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
         """The cosines of at most SAMPLE chunks from all over the store. They tell how near a query is to chunks in general."""
-        (last,) = self._conn.execute("select max(slot) from chunks").fetchone()
+        (last,) = self._conn.execute("select max(slot) from chunks where slot is not null").fetchone()
         query = self._query(vector)
         if query is None:
             return {}

@@ -21,13 +21,17 @@ select ?, content_hash, embedding, truncated from chunks where id = ? and embedd
 """
 WANTED = """
 select c.id, s.embedding, s.truncated
-from   chunks c join spare_embeddings s on s.model = ? and s.content_hash = c.content_hash
+from   chunks c cross join spare_embeddings s on s.model = ? and s.content_hash = c.content_hash
 where  c.embedding is null and s.embedding <> x''
 limit  ?
 """
 WANTED_BATCH = 512  # chunks
 
-DROP_UNUSED = "delete from spare_embeddings where content_hash not in (select content_hash from chunks)"
+DROP_UNUSED = """
+delete from spare_embeddings
+where  content_hash not in (select content_hash from chunks where embedding is null)
+and    not exists (select 1 from chunks c where c.content_hash = spare_embeddings.content_hash and c.embedding is not null)
+"""
 DROP_USED = """
 delete from spare_embeddings
 where  model = ? and content_hash in (select content_hash from chunks where embedding is not null)
