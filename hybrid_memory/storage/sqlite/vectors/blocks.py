@@ -6,7 +6,7 @@ embeddings have the dimension of the first one, until the last one is dropped.
 """
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
 from math import hypot
 
@@ -56,6 +56,7 @@ ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in
 
 SET_EMBEDDING = "update chunks set embedding = ?, truncated = ? where id = ?"
 SET_SLOT = "update chunks set slot = ? where id = ?"
+SET_BOTH = "update chunks set slot = ?, embedding = ?, truncated = ? where id = ?"
 CLEAR = """
 update chunks set embedding = null, slot = null, truncated = 0
 where  id in (select value from json_each(?)) and embedding is not null
@@ -87,12 +88,12 @@ def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[flo
         units[id] = encode_embedding(vector), truncated
     drop(conn, [*units, *refused])
     before = sum(_counts(conn).values())
-    # In the order of the rows: these grow, and pages that are split from the left to the right stay full.
-    conn.executemany(SET_EMBEDDING, [(data, truncated, id) for id, (data, truncated) in sorted(units.items())])
+    in_order = dict(sorted(units.items()))  # rows grow: pages that are split from the left to the right stay full
     if _centerings(before) < _centerings(before + len(units)):
+        conn.executemany(SET_EMBEDDING, [(data, truncated, id) for id, (data, truncated) in in_order.items()])
         rebuild(conn)
     else:
-        _place(conn, [(id, data) for id, (data, _) in sorted(units.items())], read_center(conn))
+        _place(conn, [(id, data) for id, (data, _) in in_order.items()], read_center(conn), units)
     return refused
 
 
@@ -192,10 +193,13 @@ def as_json(numbers: Iterable[int]) -> str:
     return str(list(numbers))
 
 
-def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
+def _place(
+    conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes, new: Mapping[int, tuple[bytes, bool]] | None = None
+) -> None:
     """Put chunks into the block with the most free places, and the rest into new blocks.
 
-    This way the chunks of a document are in one or two blocks.
+    This way the chunks of a document are in one or two blocks. Chunks that are `new` get their embedding with the slot, because
+    SQLite would write their long rows twice.
     """
     counts = _counts(conn)
     roomiest = sorted(counts, key=lambda block: counts[block])[:1]
@@ -208,7 +212,11 @@ def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: byte
         rows = rows[len(taken) :]
         if taken:
             _write(conn, block, {place: data for place, (_, data) in taken.items()}, center)
-            conn.executemany(SET_SLOT, [(block * PLACES + place, id) for place, (id, _) in taken.items()])
+            slots = [(block * PLACES + place, id) for place, (id, _) in taken.items()]
+            if new is None:
+                conn.executemany(SET_SLOT, slots)
+            else:
+                conn.executemany(SET_BOTH, [(slot, *new[id], id) for slot, id in slots])
 
 
 def _write(conn: sqlite3.Connection, block: int, embeddings: dict[int, bytes], center: bytes) -> None:
