@@ -35,8 +35,8 @@ KEEP, DROP, SPACE, APART = range(4)
 LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
 MOST_TOKENS = 4096  # in one text, the rest is ignored: 127 * the largest scale (4095) * 4096 just fits in a signed 32-bit lane
 KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
-SUMS_KEPT = 8192  # of the vectors of pieces, words with what stands around them, about 1.1 KiB each; and as many of tokens
-WORDS_KEPT = 32_768  # words whose tokens are kept, some 200 bytes each
+SUMS_KEPT = 4096  # of the vectors of pieces, words with what stands around them, about 1.1 KiB each; and as many of tokens
+WORDS_KEPT = 16_384  # words whose tokens are kept, some 200 bytes each
 MANY = 64  # texts for which it pays to read the whole vocabulary, in some 10 ms
 COUNTS = 2  # lanes behind those of a vector: how many tokens are in the sum, and how many of them have a vector
 

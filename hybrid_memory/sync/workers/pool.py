@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST = 8  # processes: one writer cannot keep more of them busy
 ENOUGH = 2_000_000  # bytes of files that are due: less is done before the processes have started; a fourth if they embed
-AHEAD = 4_000_000  # bytes of files that are read before they are written
+AHEAD = 3_000_000  # bytes of files that are read before they are written
 BATCH = 200_000  # bytes of files that a process gets at a time
 BATCH_FILES = 64
 FAILURES = 3  # processes that ended by themselves; after that no more are started
