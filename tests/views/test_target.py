@@ -4,6 +4,7 @@ import pytest
 
 from hybrid_memory import HybridStore, QueryError
 from hybrid_memory.views.get import read
+from hybrid_memory.views.target import Place, in_lines
 
 PLAN = """\
 ---
@@ -89,6 +90,10 @@ def test_a_part_of_a_document(vault: HybridStore, part: str, lines: tuple[int, i
     found = read(vault, f"plan{part}")
     assert (found["start_line"], found["end_line"]) == lines
     assert read(vault, f"[[the plan{part}]]")["text"] == found["text"]
+
+
+def test_lines_without_a_name_are_a_place() -> None:
+    assert [in_lines(text) for text in ("12-30", "12", "12C501-30")] == [Place(12, 1, 30), Place(12, 1, 12), Place(12, 501, 30)]
 
 
 def test_a_part_that_is_not_there_is_named_with_those_that_are(vault: HybridStore) -> None:
