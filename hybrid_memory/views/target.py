@@ -41,7 +41,7 @@ WHOLE = Place()
 
 def in_lines(lines: str) -> Place:
     """ "12-30", "12" or "12C501-30" """
-    return _split(f"#L{lines}")[1]
+    return _split(f"any#L{lines}")[1]
 
 
 def find(storage: "Storage", target: str) -> tuple[str, Place]:

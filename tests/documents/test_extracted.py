@@ -7,6 +7,7 @@ report.html, a heading, two sections and a page break, by `chromium --headless -
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -182,8 +183,9 @@ def test_forms_of_a_docx(body: str, text: str) -> None:
         (made_docx("<w:p>" * 5_000 + "</w:p>" * 5_000), "damaged"),
         (made_docx(" " * (docx.MAX_XML + 1)), "size"),
         ((FILES / "report.docx").read_bytes()[:-2_000], "damaged"),
+        (re.sub(rb"(?s)(?<=word/document.xml)....", b"\xff" * 4, made_docx(paragraph("text")), count=1), "damaged"),
     ],
-    ids=["no archive", "encrypted", "no XML", "nested", "bomb", "cut off"],
+    ids=["no archive", "encrypted", "no XML", "nested", "bomb", "cut off", "not deflated"],
 )
 def test_a_bad_docx_is_an_error_that_says_why(data: bytes, kind: str) -> None:
     with pytest.raises(ExtractError) as error:

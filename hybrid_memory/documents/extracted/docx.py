@@ -5,6 +5,7 @@ headers and footers are left out.
 """
 
 import re
+import zlib
 from collections.abc import Iterator
 from functools import partial
 from io import BytesIO
@@ -42,7 +43,7 @@ def extract(data: bytes) -> Extract:
     try:
         document = Document(ZipFile(BytesIO(data)))
         text = "\n".join(document.lines()) + "\n"
-    except (BadZipFile, ElementTree.ParseError, KeyError, ValueError, RuntimeError, EOFError, OSError) as error:
+    except (BadZipFile, zlib.error, ElementTree.ParseError, KeyError, ValueError, RuntimeError, EOFError, OSError) as error:
         raise ExtractError(f"it cannot be read as a DOCX ({error})", "damaged") from error
     if len(text) > MAX_TEXT:
         raise ExtractError(f"its text has over {MAX_TEXT:,} characters", "size")
