@@ -34,7 +34,7 @@ Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
 
 CANDIDATES = 100  # of each leg, whatever the limit, so that the first results do not change with it
 LOOKUP_WEIGHTS = (0.7, 0.3)  # of keywords and vectors, for a query that is an identifier or a document's name
-WEIGHTS = (0.5, 0.5)  # for every other query, unless the user chose weights
+WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
 
 def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
