@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...text.characters import storable, with_plain_newlines
@@ -10,11 +11,10 @@ from ...text.digest import digest
 from ...text.lines import Lines
 from ..files import BadFileError, FileBytes, read
 from ..markdown import Parsed, chunks
-from ..marks.found import Marks
-from ..marks.names import titles
 
 if TYPE_CHECKING:
     from ..chunker import Chunk
+    from ..marks.found import Marks
     from .extract import Extract
 
 
@@ -36,15 +36,16 @@ class ExtractedReading:
     def metadata(self) -> Mapping[str, Any]:
         return {**self.extract.metadata, **self._given}
 
+    @cached_property
+    def marks(self) -> "Marks":
+        """Titles and links; a `#word` is no tag where nobody writes tags."""
+        from ..marks.found import marks
+
+        return marks(self.extract.text, 0, self.metadata)._replace(tags=())
+
     @property
     def warnings(self) -> list[tuple[str, str]]:
         return [(self.extract.warning, "no text")] if self.extract.warning else []
-
-    @property
-    def marks(self) -> Marks:
-        """Titles alone: what looks like a tag or a link in extracted text is none."""
-        text = f"\n{self.extract.text}"
-        return Marks(titles(self.metadata, text, text))
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
         return document_date(doc_id, self.metadata, self.marks.titles, keys)
