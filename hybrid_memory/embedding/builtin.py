@@ -24,7 +24,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import hypot
-from pathlib import Path
 
 HEADER = struct.Struct("<8s5I")  # magic, tokens, boundaries, rows, dims, bytes of strings
 MAGIC = b"hmtokvec"
@@ -67,8 +66,8 @@ class Strings:
 class Table:
     """The data file, mapped into memory: a page is read at its first use. Raises ValueError for another file."""
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
+    def __init__(self, path: "str | os.PathLike[str]") -> None:
+        with open(path, "rb") as file:
             self._map = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         magic, tokens, boundaries, rows, dims, length = HEADER.unpack_from(self._map)
         if magic != MAGIC:
@@ -208,7 +207,7 @@ class BuiltinEmbedder:
 
     @cached_property
     def _table(self) -> Table:
-        return Table(Path(self.path))
+        return Table(self.path)
 
     @cached_property
     def _characters(self) -> Characters:
