@@ -15,9 +15,8 @@ from tests.command import NO_SERVER, Run, as_process, in_process
 from tests.fake_ollama import FakeOllama
 
 # A machine that many share is slow, which says nothing of a property.
-settings.register_profile(
-    "quick", max_examples=50, suppress_health_check=[HealthCheck.too_slow]
-)  # of each property; `--hypothesis-profile=default` tries 100
+# `--hypothesis-profile=default` tries 100 examples of each property, and minds slow ones.
+settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
 
 TOPICS = {  # word -> axis; a text points where its words do
