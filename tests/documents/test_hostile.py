@@ -272,6 +272,7 @@ def test_every_pattern_is_tested() -> None:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.large
 def test_pattern_takes_linear_time(name: str) -> None:
     use = getattr(patterns()[name], PATTERNS[name])
 
@@ -295,6 +296,7 @@ def test_pattern_takes_linear_time(name: str) -> None:
     ],
     ids=["front matter", "wrappers", "chunks", "marks"],
 )
+@pytest.mark.large
 def test_text_of_one_kind_takes_linear_time(run: Callable[[str], Any], beginnings: list[str], most: int) -> None:
     for beginning in beginnings:
         for unit in UNITS:
@@ -321,6 +323,7 @@ def test_text_of_one_kind_takes_linear_time(run: Callable[[str], Any], beginning
         ),
     ],
 )
+@pytest.mark.large
 def test_half_a_million_characters_take_linear_time(run: Callable[[str], Any], beginning: str, unit: str) -> None:
     assert_linear(run, beginning, unit, 500_000)
 

@@ -241,6 +241,7 @@ FAMILIES: dict[str, Callable[[random.Random, int], list[list[float]]]] = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.large
 def test_recall_at_10_is_at_least_98_percent(conn: sqlite3.Connection, family: str, without_numpy: None) -> None:
     rnd = random.Random(7)
     search = fill(conn, FAMILIES[family](rnd, ROWS))

@@ -155,6 +155,7 @@ def beginnings(text: str, number: int) -> list[str]:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@pytest.mark.large
 def test_no_rule_takes_quadratic_time(rule: Rule) -> None:
     pattern = compiled(rule.pattern)
     samples = [text for text in PLAIN if pattern.search(text)][:1]
@@ -197,6 +198,7 @@ NAMES = ["password", "pass", "pwd", "pw", "secret", "credentials", "token", "key
 TRIGGERS += [name + sign for name in NAMES for sign in ("", "=", ":", ": ", " ")] + ["--token ", '"token": "', "a://"]
 
 
+@pytest.mark.large
 def test_no_word_that_triggers_a_search_makes_it_much_slower_than_prose() -> None:
     prose = repeated("The meeting was moved to Tuesday (room 12): Ann sends the notes, key points first.\n", LENGTH)
     usual = min(cpu_seconds(redact, prose) for _ in range(3))
