@@ -23,7 +23,6 @@ from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import format_of, refusal
 from hybrid_memory.search.hit import Request
 from hybrid_memory.search.packing import Budget
-from hybrid_memory.storage.sqlite import schema
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.report import Report
 from hybrid_memory.views.get import outlined, read
