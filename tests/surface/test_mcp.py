@@ -30,6 +30,7 @@ from hybrid_memory.surface.opening import open_store
 from hybrid_memory.surface.places import place
 from tests.command import answer, in_process
 from tests.fake_ollama import FakeOllama
+from tests.run_async import run_async
 
 COMMAND = [sys.executable, "-m", "hybrid_memory"]
 
@@ -63,7 +64,7 @@ def with_client(environ: dict[str, str], play: Callable[[Client], Awaitable[None
                 await play(client)
 
     with patch.dict(os.environ, environ, clear=True):
-        anyio.run(connect)
+        run_async(connect)
 
 
 def with_server_processes(environ: dict[str, str], play: Callable[..., Awaitable[None]], clients: int = 1) -> None:
@@ -78,7 +79,7 @@ def with_server_processes(environ: dict[str, str], play: Callable[..., Awaitable
             async with Client(server) as client:
                 await connect([*open_clients, client])
 
-    anyio.run(connect, [])
+    run_async(lambda: connect([]))
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> str:

@@ -34,11 +34,12 @@ WHOLE = ("integrity", "keyword index", "indexed", "documents", "vector index")  
 WORDS = "server password getUserName() C++ 東京都 café port:8080 backup mirror garden. violin, ledger tide".split()
 TRANSCRIPT = '{"type": "message", "message": {"role": "user", "content": "the backup server"}}\n'
 
-# The command with two processes for any work, on any machine.
+# The command with two processes for any work, on any machine. It writes often, so that it is found at work.
 COMMAND = """
 import sys
+from hybrid_memory.sync import writing
 from hybrid_memory.sync.workers import pool
-pool.cores, pool.ENOUGH = (lambda: 2), 1
+pool.cores, pool.ENOUGH, writing.GROUP_CHUNKS = (lambda: 2), 1, 100
 from hybrid_memory.cli import entry_point
 entry_point()
 """

@@ -10,6 +10,7 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.run_async import run_async
 from tests.serving import Client, served
 from tests.surface.http.test_security import TOKEN
 
@@ -34,7 +35,7 @@ def test_an_agent_searches_reads_and_stores(client: Client) -> None:
             stored = await agent.call_tool("memory_store", {"doc_id": "zoo", "text": "The zebra."})
             assert not stored.is_error
 
-    anyio.run(play)
+    run_async(play)
     assert client.json("/api/search", q="zebra")["results"][0]["doc_id"] == "zoo"
 
 
@@ -44,7 +45,7 @@ def test_agents_at_once_have_a_session_each(client: Client) -> None:
             for agent in (one, other, one):
                 assert not (await agent.call_tool("memory_status", {})).is_error
 
-    anyio.run(play)
+    run_async(play)
 
 
 def test_an_agent_needs_the_token(folder: Any, environ: dict[str, str]) -> None:
@@ -53,6 +54,6 @@ def test_an_agent_needs_the_token(folder: Any, environ: dict[str, str]) -> None:
             assert not (await agent.call_tool("memory_status", {})).is_error
 
     with served(environ, "--token", TOKEN) as client:
-        anyio.run(lambda: play(client.base, Authorization=f"Bearer {TOKEN}"))
+        run_async(lambda: play(client.base, Authorization=f"Bearer {TOKEN}"))
         with pytest.raises(Exception):  # noqa: B017, PT011 - the client's groups of errors change with its version
-            anyio.run(lambda: play(client.base))
+            run_async(lambda: play(client.base))
