@@ -157,7 +157,7 @@ def test_little_work_starts_no_process(
 def running(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator["Popen[str]"]:
     """An ingest that has begun to write."""
     chance = random.Random(6)
-    folder = notes({f"{number}.md": f"# {number}\n\n{' '.join(chance.choices(WORDS, k=2500))}\n" for number in range(200)})
+    folder = notes({f"{number}.md": f"# {number}\n\n{' '.join(chance.choices(WORDS, k=4000))}\n" for number in range(200)})
     arguments = [sys.executable, "-c", COMMAND, "ingest", "--path", str(folder), "--provider", "builtin"]
     with Popen(arguments, env=environ, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -7,6 +7,7 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -16,13 +17,21 @@ from .api import openapi, reading, writing
 from .memory import Memory
 from .page import Page
 
+
+class AnyConvertor(PathConvertor):
+    """The rest of an address, line breaks included: an id may have any character."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("any", AnyConvertor())
 HANDLERS: Mapping[Any, Any] = dict.fromkeys((Exception, HTTPException, problems.Problem, HybridMemoryError), problems.handler)
 ROUTES: tuple[BaseRoute, ...] = (
     Route("/api/search", reading.search),
     Route("/api/documents", reading.documents),
-    Route("/api/documents/{id:path}", reading.document),
-    Route("/api/documents/{id:path}", writing.put, methods=["PUT"]),
-    Route("/api/documents/{id:path}", writing.delete, methods=["DELETE"]),
+    Route("/api/documents/{id:any}", reading.document),
+    Route("/api/documents/{id:any}", writing.put, methods=["PUT"]),
+    Route("/api/documents/{id:any}", writing.delete, methods=["DELETE"]),
     Route("/api/update", writing.update, methods=["POST"]),
     Route("/api/overview", reading.overview),
     Route("/api/status", reading.status),

@@ -70,6 +70,13 @@ CHECKS = [
 ]
 
 
+def test_an_id_may_have_line_breaks(client: Client) -> None:
+    address = "/api/documents/a%0Ab"
+    assert client.put(address, json={"text": "The GPU server."}).status_code == 201
+    assert client.json(address)["doc_id"] == "a\nb"
+    assert client.delete(address).status_code == 200
+
+
 @given(doc_id=st.text(min_size=1, max_size=20))
 @settings(max_examples=10, deadline=None, database=None, suppress_health_check=[*HealthCheck])
 def test_any_id_gets_an_answer(client: Client, doc_id: str) -> None:
