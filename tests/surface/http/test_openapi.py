@@ -26,7 +26,7 @@ def test_the_document_is_valid_and_served(client: Client) -> None:
 
 
 def test_every_address_of_the_api_is_described() -> None:
-    routes = {(method.lower(), re.sub(r":path", "", route.path)) for route in ROUTES for method in route.methods - {"HEAD"}}  # type: ignore[attr-defined]
+    routes = {(method.lower(), re.sub(r":any", "", route.path)) for route in ROUTES for method in route.methods - {"HEAD"}}  # type: ignore[attr-defined]
     described = {*OPERATIONS, ("get", "/api/openapi.json")} - {
         ("get", f"/api/documents/{{id}}/{kind}") for kind in ("similar", "links")
     }  # kinds of document
