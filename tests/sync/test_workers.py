@@ -36,7 +36,9 @@ TRANSCRIPT = '{"type": "message", "message": {"role": "user", "content": "the ba
 
 # The command with two processes for any work, on any machine. It writes often, so that it is found at work.
 COMMAND = """
+import signal
 import sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored by what it runs in the background
 from hybrid_memory.sync import writing
 from hybrid_memory.sync.workers import pool
 pool.cores, pool.ENOUGH, writing.GROUP_CHUNKS = (lambda: 2), 1, 100
