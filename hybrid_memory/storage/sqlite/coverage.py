@@ -1,4 +1,4 @@
-"""What the words of a query are worth, and which of them a chunk has: what confidence is made of, beside the cosine."""
+"""Which words of a query a chunk has: what confidence is made of, beside the cosine."""
 
 import json
 import sqlite3
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
 PUT = "insert into chunks_fts (rowid, heading, content, context) values (?, ?, ?, ?)"
 ORIGINAL = "select id, content from chunks where id in (select value from json_each(?))"
 MATCHED = "select rowid from chunks_fts where chunks_fts match ?"
-
-
-CHANCE = 2  # times the logarithm of the number of chunks: with more BM25, it is no chance that a chunk has these words
-
-
-def idf(count: int, size: int) -> float:
-    """The inverse document frequency of FTS5's bm25, for a word that so many of all chunks have."""
-    return max(log((size - count + 0.5) / (count + 0.5)), 1e-6)
-
-
-def enough(counts: Collection[int], size: int) -> float:
-    """The BM25 of a hit that tells all that keywords can: that of all words, or what none has by chance, if that is less.
-
-    `counts` says how many of all chunks have each word.
-    """
-    size = max(size, *counts, 1)
-    return min(sum(idf(count, size) for count in counts), CHANCE * log(size + 1))
 
 
 def coverage(

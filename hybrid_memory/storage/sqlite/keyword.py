@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...text import analyzer
 from ...text.query import Query, Term
+from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, enough, idf
 from ..rows import Coverage, Ranked
 from . import schema
-from .coverage import coverage, enough, idf
+from .coverage import coverage
 from .expression import ANY_ROW, any_of, checked_expression, match_expression
 from .written import checksum, of_chunks, of_document
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from ...documents.terms import Terms
     from .selection import Selection
 
-HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT = 2.0, 1.0, 0.25
-K1 = 1.2  # of FTS5's bm25: a term adds less than its idf x (K1 + 1), however often it occurs and whatever the weights
 FIRST_ROWS = 4000  # scored at first: at 100,000 chunks the fastest of 1,000 to 8,000
 SURPLUS = 1.25  # so many times as many as needed are looked at, because the share of a selection is an estimate
 PROVEN = 10  # ranks that are exact; with 10, 99.9 % of the best 100 are right at 100,000 chunks, and 100 take a quarter longer
