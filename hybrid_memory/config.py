@@ -11,6 +11,7 @@ from .errors import ConfigError, UsageError
 
 DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",
+    "space": "default",  # of a database on a PostgreSQL server, which may have many
     "provider": "auto",  # decided when a store gets its first embedding: Ollama if it answers and has the model, else builtin
     "ollama_url": "http://localhost:11434",
     "base_url": None,  # URL of another provider than Ollama; null: its usual one
@@ -125,7 +126,7 @@ def load(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str
     file = in_force(path, environ)
     is_there = path or environ.get("HYBRID_MEMORY_CONFIG") or os.path.exists(file)  # one that is named has to be there
     settings = merged(
-        (THE_DEFAULTS, {"db_path": _standard_database(environ)}),
+        (THE_DEFAULTS, {"db_path": standard_database(environ)}),
         (file, read(file) if is_there else {}),
         *_environment(environ),
         (COMMAND_LINE, options),
@@ -227,7 +228,8 @@ def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
     return path or environ.get("HYBRID_MEMORY_CONFIG") or standard
 
 
-def _standard_database(environ: Mapping[str, str]) -> str:
+def standard_database(environ: Mapping[str, str] = os.environ) -> str:
+    """Where a database is unless anything says otherwise: in the checkout, or in the data folder of the user."""
     if _in_checkout():
         return os.path.join(CHECKOUT, DEFAULTS["db_path"])
     return _users_database(environ)

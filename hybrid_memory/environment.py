@@ -15,6 +15,7 @@ EXTRAS = {  # of pyproject.toml
     "local": "fastembed>=0.4",
     "mcp": "mcp>=2",
     "picker": "prompt_toolkit>=3.0.36",
+    "postgres": "psycopg[binary]>=3.2",
     "serve": "mcp>=2",
     "watch": "watchfiles>=0.21",
 }

@@ -4,6 +4,7 @@
     ├── ConfigError        a config file or an environment variable
     │   └── UsageError     an option of the command line
     ├── StoreError         the database: missing, not ours, locked, full, too new
+    │   └── ConnectionLostError  the server of the database has gone away
     ├── SourceError        a file or folder that should be read
     ├── QueryError         a query that cannot be answered
     │   └── NotFoundError  a document that is not in the store
@@ -26,6 +27,10 @@ class UsageError(ConfigError):
 
 
 class StoreError(HybridMemoryError):
+    pass
+
+
+class ConnectionLostError(StoreError):
     pass
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import config as configuration
 from . import log
+from .config_file import is_server
+from .errors import ConfigError, ConnectionLostError
 from .search.hit import Answer, Request, configured
 from .search.pipeline import Search
 from .storage.sqlite.engine import SQLiteStorage
@@ -33,10 +35,11 @@ TEN = NotGiven(10)
 class HybridStore:
     """Documents as chunks in one store, searched by keyword and by meaning. A context manager.
 
-    `db_path` is a SQLite file, or ":memory:". `config` has the keys of config.json; neither that file nor the environment is
-    read. `embedder` is anything with the methods of `hybrid_memory.embedder.MinimalEmbedder`; by default the one that the
-    config names. `warnings` collects what went wrong without stopping the work, a line each. `on_wait` is called with a line
-    when another process keeps this one from writing for longer than a second.
+    `db_path` is a SQLite file, ":memory:", or an address of PostgreSQL, postgresql://USER@HOST/DATABASE. `config` has the keys of
+    config.json; neither that file nor the environment is read. `embedder` is anything with the methods of
+    `hybrid_memory.embedder.MinimalEmbedder`; by default the one that the config names. `warnings` collects what went wrong
+    without stopping the work, a line each. `on_wait` is called with a line when another process keeps this one from writing for
+    longer than a second.
 
     With `read_only`, nothing is written, and a database of an older version is refused, because it would be upgraded.
 
@@ -59,11 +62,22 @@ class HybridStore:
         path = os.fspath(db_path)
         if path == DEFAULT_DB and config and "db_path" in config:
             path = config["db_path"]
-        self.path = path if path == ":memory:" else os.path.abspath(path)
+        self.path = path if is_server(path) or path == ":memory:" else os.path.abspath(path)
         self.warnings: list[str] = []
         self._given_embedder = embedder
         self._fitting: Embedder | None = None
-        self.storage: Storage = SQLiteStorage(self.path, create=create, read_only=read_only, on_wait=on_wait)
+        self.storage: Storage
+        if is_server(path):
+            from .storage.postgres.engine import PostgresStorage
+
+            self.storage = PostgresStorage(
+                path, space=self.config["space"], create=create and not read_only, read_only=read_only, on_wait=on_wait
+            )
+            self.path = self.storage.path  # without a password
+        elif self.config["space"] != configuration.DEFAULTS["space"]:
+            raise ConfigError(f"a SQLite file has no spaces, so {self.config['space']!r} is none; name another file with --db")
+        else:
+            self.storage = SQLiteStorage(self.path, create=create, read_only=read_only, on_wait=on_wait)
 
     def __enter__(self) -> "HybridStore":
         return self
@@ -178,8 +192,13 @@ class HybridStore:
     def answer(self, query: str, request: Request) -> Answer:
         """`search`, with the warnings and timings of this search."""
         search = Search(self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker)
-        with self.storage.guarded():
-            answer = search.answer(Query(query, fts_syntax=request.fts_syntax, today=request.today), request)
+        parsed = Query(query, fts_syntax=request.fts_syntax, today=request.today)
+        try:
+            with self.storage.guarded():
+                answer = search.answer(parsed, request)
+        except ConnectionLostError:  # once more, on a new one
+            with self.storage.guarded():
+                answer = search.answer(parsed, request)
         self._warn(*answer.warnings)
         return answer
 

@@ -1,11 +1,15 @@
-"""What tests share: a toy embedder that can be followed by hand, stores made with it, notes, the command, a fake Ollama."""
+"""What tests share: a toy embedder that can be followed by hand, stores made with it, notes, the command, a fake Ollama.
+
+Tests that need PostgreSQL are skipped where its server cannot be started, and fail there if HYBRID_MEMORY_TEST_POSTGRES=required.
+"""
 
 import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,10 +18,16 @@ from hybrid_memory import HybridStore
 from tests.command import NO_SERVER, Run, as_process, in_process
 from tests.fake_ollama import FakeOllama
 
+if TYPE_CHECKING:
+    from tests.postgres_server import PostgresServer
+
 # A machine that many share is slow, which says nothing of a property.
 # `--hypothesis-profile=default` tries 100 examples of each property, and minds slow ones.
 settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
+
+TEMPLATE = "ready"  # the database that those of tests are copies of
+NUMBERS = count(1)
 
 TOPICS = {  # word -> axis; a text points where its words do
     "server": 0, "host": 0, "machine": 0, "gpu": 0,
@@ -67,9 +77,45 @@ def embedder() -> TopicEmbedder:
     return TopicEmbedder()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked `both_engines` with each engine, but for what is about the tables of SQLite."""
+    marks = metafunc.definition.get_closest_marker
+    if "engine" in metafunc.fixturenames and marks("both_engines") and not marks("sqlite"):
+        metafunc.parametrize("engine", ["sqlite", "postgres"], indirect=True)
+
+
 @pytest.fixture
-def db_path(tmp_path: Path) -> str:
-    return str(tmp_path / "memory.db")
+def engine(request: pytest.FixtureRequest) -> str:
+    """The name of the storage engine."""
+    return getattr(request, "param", "sqlite")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> "Iterator[PostgresServer]":
+    """A server with a database that has our tables. Each worker of pytest-xdist that needs one has one."""
+    from tests.postgres_server import NoServerError, PostgresServer
+
+    try:
+        server = PostgresServer()
+    except NoServerError as error:
+        if os.environ.get("HYBRID_MEMORY_TEST_POSTGRES") == "required":
+            pytest.fail(f"no PostgreSQL server: {error}")
+        pytest.skip(f"no PostgreSQL server: {error}")
+    HybridStore(server.database(TEMPLATE), {"provider": "none"}).close()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def postgres_path(postgres: "PostgresServer") -> str:
+    """The address of an empty store of its own."""
+    return postgres.database(f"test{next(NUMBERS)}", TEMPLATE)
+
+
+@pytest.fixture
+def db_path(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    path: str = request.getfixturevalue("postgres_path") if engine == "postgres" else str(tmp_path / "memory.db")
+    return path
 
 
 @pytest.fixture

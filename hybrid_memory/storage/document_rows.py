@@ -15,7 +15,7 @@ class Neighbour(NamedTuple):
 
 
 class DocumentRow(NamedTuple):
-    """A document; `content` is the text of one that has no file, or whose file is not text."""
+    """A document; `content` is the text of one that has no file, or whose file is not text or on another `host`."""
 
     path: str | None
     content_hash: bytes | None
@@ -23,6 +23,7 @@ class DocumentRow(NamedTuple):
     collection: str | None
     date: str | None
     pages: Sequence[int]  # the line with which each page begins
+    host: str | None = None  # of a file that cannot be read here
 
 
 class SourceFile(NamedTuple):

@@ -18,6 +18,7 @@ from .marks import Marks
 from .rows import ChunkRow, Coverage, Ranked, Scores, Vectors
 from .salvage import Salvage
 from .source import Source, StoredDocument
+from .whole import Whole
 
 
 class GrowingDocument(Protocol):
@@ -51,6 +52,9 @@ class Documents(Protocol):
 
     def from_path(self, path: str) -> list[StoredDocument]:
         """The documents that came from this file or from below this folder."""
+
+    def whole(self, doc_id: str) -> Whole | None:
+        """All of the document of this id."""
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """Write a document with its chunks, in place of the one of the same id. Texts embedded before keep their embedding;

@@ -27,6 +27,7 @@ WHEN = ("auto", "always", "never")
 
 SETTINGS = {  # option -> config key
     "db": "db_path",
+    "space": "space",
     "provider": "provider",
     "ollama_url": "ollama_url",
     "model": "model",
@@ -169,7 +170,8 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
         group.add_argument(flag, default=default, **kwargs)
 
     group = parser.add_argument_group("options of every command")
-    add("--db", metavar="PATH", help="the database")
+    add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
+    add("--space", metavar="NAME", help="which of the memories in a PostgreSQL database (default: default)")
     add("--config", metavar="PATH", help="the config file, instead of the standard one")
     providers = f"what makes the embeddings: {', '.join(config.PROVIDERS)} (keywords alone)"
     add("--provider", choices=config.PROVIDERS, metavar="NAME", help=providers)

@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..config_file import is_server
 from ..errors import StoreError
 from ..store import HybridStore
 from . import from_arguments
@@ -18,7 +19,7 @@ def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore
     try:
         opened = HybridStore(settings["db_path"], settings, create=create, on_wait=(lambda message: None) if args.quiet else tell)
     except StoreError as error:
-        if os.path.exists(settings["db_path"]):
+        if is_server(settings["db_path"]) or os.path.exists(settings["db_path"]):
             raise
         from .places import told
 

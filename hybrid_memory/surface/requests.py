@@ -190,12 +190,35 @@ def rescue(settings: "Settings", out: str, on_wait: Callable[[str], None], progr
     """Write what can be read of the damaged store that the settings name to a new file; see sync/rescue.py."""
     from shlex import quote
 
+    from ..config_file import is_server
+    from ..errors import StoreError
     from ..sync.rescue import rescue
 
+    if is_server(settings["db_path"]):
+        raise StoreError("only a SQLite file can be rescued; a server has backups of its own")
     path = os.path.abspath(settings["db_path"])
     answer, warnings = rescue(path, out, settings, on_wait=on_wait, progress=progress)
     remove = f"rm -f {quote(path + '-wal')} {quote(path + '-shm')}"
     return answer | {"warnings": [*warnings, f"to put it in place: `{remove} && mv {quote(answer['path'])} {quote(path)}`"]}
+
+
+def copy(settings: "Settings", source: str, target: str, progress: "Callable[[Progress], None]") -> Answer:
+    """Copy a store into another one; see sync/copy.py. A space in the settings is that of a server, not of a file."""
+    from ..config import DEFAULTS
+    from ..config_file import is_server
+    from ..sync.copy import copy
+
+    def opened(path: str, *, create: bool) -> HybridStore:
+        space = settings["space"] if is_server(path) else DEFAULTS["space"]
+        return HybridStore(path, {"space": space, "provider": "none"}, create=create)
+
+    with (
+        opened(source, create=False) as first,
+        opened(target, create=True) as second,
+        first.storage.guarded(),
+        second.storage.guarded("cannot write"),
+    ):
+        return {"from": first.path, "to": second.path, **copy(first, second, progress)}
 
 
 def status(store: HybridStore) -> Answer:

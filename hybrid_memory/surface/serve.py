@@ -7,7 +7,8 @@ from ipaddress import ip_address
 from socket import socket
 from threading import Thread
 
-from ..config import Settings
+from ..config import Settings, standard_database
+from ..config_file import is_server
 from ..errors import HybridMemoryError
 from ..store import HybridStore
 from ..sync.report import Report
@@ -65,7 +66,7 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> tokens.Token 
         return tokens.Token(args.token)
     if args.token is None and is_loopback:
         return None
-    path = os.path.abspath(db_path) + ".token"
+    path = (standard_database() if is_server(db_path) else os.path.abspath(db_path)) + ".token"
     token = tokens.kept(path)
     tell(f"the token is in {path}")
     return token

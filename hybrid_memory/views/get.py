@@ -27,6 +27,8 @@ def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: 
     masked as in the index. If nothing was said there, it is empty. `date_from` is "path", a key of the metadata, "title", or
     "text" for a date that the file's format found in it.
 
+    If the file is on another host, the answer is its text as it was indexed, and has `host`.
+
     In the answer, `next` is the target that reads on, or None at the end. `changed` says that the file has changed since it
     was indexed. Raises QueryError if the target does not name exactly one document, or lines that it does not have. Raises
     SourceError if the file is gone or was replaced.
@@ -65,7 +67,7 @@ def _passage(
 ) -> dict[str, Any]:
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
-    path, content_hash, content, collection, date, pages = row
+    path, content_hash, content, collection, date, pages, host = row
     lines: Sequence[str]
     if path:
         lines, changed = _of_file(doc_id, path, content, content_hash, store.config["max_file_bytes"])
@@ -96,6 +98,7 @@ def _passage(
         "changed": changed,
         "next": rest and doc_id + rest,
         **({"page": page(pages, start)} if pages else {}),
+        **({"host": host} if host else {}),
     }
 
 

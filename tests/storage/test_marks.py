@@ -10,10 +10,12 @@ from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from tests.conftest import TopicEmbedder
 
+pytestmark = pytest.mark.both_engines
+
 
 @pytest.fixture
-def vault() -> Iterator[HybridStore]:
-    with HybridStore(":memory:", {"provider": "none"}) as store:
+def vault(db_path: str) -> Iterator[HybridStore]:
+    with HybridStore(db_path, {"provider": "none"}) as store:
         yield store
 
 
@@ -97,6 +99,7 @@ def test_a_link_with_a_path_is_broken_although_a_note_has_its_name(vault: Hybrid
     assert [link.target for link in vault.storage.marks.broken()] == ["projects/Ann"]
 
 
+@pytest.mark.sqlite
 def test_links_to_a_note_are_found_without_reading_other_links(vault: HybridStore) -> None:
     put(vault, *(f"v/{number}.md" for number in range(50)), text="[[Ann]] [[Bob]]")
     put(vault, "v/Ann.md")

@@ -12,9 +12,11 @@ from ...documents.marks.found import NONE
 from ...documents.terms import Terms, terms
 from ..rows import Vectors
 from ..source import StoredDocument, is_in
+from ..whole import Whole, whole
 from .embeddings import Embeddings
 from .keyword import FTSIndex
 from .marks import writing as marks
+from .marks.reading import Marks
 from .schema import path_from_column, path_to_column
 from .vectors import blocks
 from .written import called, checksum, of_chunks
@@ -43,6 +45,17 @@ STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunk
 OF_COLLECTION = f"{STORED} where collection = ? and source_path is not null"
 OF_FILES = f"{STORED} where source_path is not null"
 OF_ID = f"{STORED} where doc_id = ?"
+
+WHOLE = """
+select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.content_hash, d.collection, d.date, d.metadata, d.content,
+       d.chunking, d.chunk_count, e.pages, e.content as extracted
+from   documents d left join extracts e using (doc_id)
+where  d.doc_id = ?
+"""
+WHOLE_CHUNKS = """
+select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding, truncated
+from   chunks where doc_id = ? order by id
+"""
 
 # What is stored of a document that grows, compared with its chunks as they are now.
 CHUNKS_NOW = """
@@ -86,6 +99,13 @@ class Documents:
     def from_path(self, path: str) -> list[StoredDocument]:
         documents = map(_stored, self._conn.execute(OF_FILES))
         return [document for document in documents if document.path and is_in(document.path, path)]
+
+    def whole(self, doc_id: str) -> Whole | None:
+        documents = _dicts(self._conn.execute(WHOLE, (doc_id,)))
+        if not documents:
+            return None
+        row = documents[0] | {"source_path": path_from_column(documents[0]["source_path"])}
+        return whole(row, _dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))), Marks(self._conn).found(doc_id))
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         self.put_all([prepared], new_vectors)
@@ -219,6 +239,11 @@ def _put_chunks(conn: sqlite3.Connection, doc_id: str, chunks: Iterable[tuple[Ma
     ids = [id for (id,) in conn.execute(AFTER, (doc_id, last))]
     FTSIndex(conn).add(zip(ids, (found for _, found in rows), strict=True))
     return ids
+
+
+def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
+from ...config_file import absolute, is_server, shown, without_password
 from ...environment import program
+from ...errors import StoreError
 from ...sync.workspace import SESSIONS, Place, workspace
 from .. import from_arguments
 from ..arguments import Parser, examples
@@ -43,13 +45,13 @@ def run_init(args: Namespace) -> int:
     new = _new(args, places, settings)
     is_asking = sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
     if sys.stdout.isatty() and not args.json:
-        _show_found(args.dir, settings["db_path"], places, new)
+        _show_found(args.dir, shown(settings["db_path"]), places, new)
     taken = _wanted(args, new, is_asking)
     reports = _ingest(args, taken) if taken else []
     left = [place for place in new if place not in taken]
     answer = {
         "dir": os.path.abspath(args.dir),
-        "db_path": os.path.abspath(settings["db_path"]),
+        "db_path": shown(absolute(settings["db_path"])),
         "found": [_described(place) | {"taken": place in taken, "in_memory": place not in left} for place in places],
         "reports": reports,
         **(_how_to_go_on(args, settings) if len(left) < len(places) else {}),
@@ -63,10 +65,13 @@ def run_init(args: Namespace) -> int:
 
 def _new(args: Namespace, places: Sequence[Place], settings: "Settings") -> list[Place]:
     """What is not in the memory. Makes no database."""
-    if not os.path.exists(settings["db_path"]):
-        return list(places)
-    with open_store(args) as store:
-        sources = store.storage.sources.all()
+    try:
+        with open_store(args) as store:
+            sources = store.storage.sources.all()
+    except StoreError:
+        if is_server(settings["db_path"]) or not os.path.exists(settings["db_path"]):
+            return list(places)  # what else may be wrong is told when they are taken in
+        raise
     return [place for place in places if not place.is_of(sources)]
 
 
@@ -117,7 +122,7 @@ def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
     if args.config or os.environ.get("HYBRID_MEMORY_CONFIG"):
         named += ["--config", os.path.abspath(os.path.expanduser(args.config or os.environ["HYBRID_MEMORY_CONFIG"]))]
     if from_arguments.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
-        named += ["--db", os.path.abspath(settings["db_path"])]
+        named += ["--db", without_password(absolute(settings["db_path"]))]
     short, full = (join([*words, *named]) for words in (program(), program(for_cron=True)))
     return {
         "next": [f'{short} search "what you want to know"', f"{short} list --limit 10", f"{short} doctor"],

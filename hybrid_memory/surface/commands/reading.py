@@ -40,6 +40,8 @@ def run_get(args: Namespace) -> int:
                     raise
                 tell(str(error))
     for answer in answers:
+        if "host" in answer:
+            tell(f"{answer['doc_id']} is a file of {answer['host']}; this is its text as it was indexed")
         if answer["changed"]:
             tell(f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
     print_answer(args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one))

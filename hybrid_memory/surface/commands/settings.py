@@ -5,6 +5,7 @@ from argparse import Namespace
 from typing import Any, TextIO
 
 from ... import config
+from ...config_file import absolute, shown
 from ...errors import ConfigError, UsageError
 from .. import from_arguments
 from ..arguments import Parser, examples, meant
@@ -35,7 +36,10 @@ def run_config(args: Namespace) -> int:
     answer = {
         "file": path,
         "exists": os.path.exists(path),
-        "settings": {key: {"value": value, "from": from_arguments.origin(settings, key)} for key, value in settings.items()},
+        "settings": {
+            key: {"value": shown(value) if key == "db_path" else value, "from": from_arguments.origin(settings, key)}
+            for key, value in settings.items()
+        },
     }
     print_answer(args, answer, lambda stream: _show(answer, stream))
     return 0
@@ -68,7 +72,7 @@ def _value(key: str, text: str) -> Any:
     except ConfigError as error:
         raise UsageError(str(error)) from None
     if key == "db_path" and not text.startswith("~"):
-        return os.path.abspath(text)  # in a file it would be relative to the file
+        return absolute(text)  # in a file it would be relative to the file
     return value
 
 

@@ -24,6 +24,7 @@ TABLE = {  # command -> its module in this folder, and its line in --help
         "Check the memory, its files and the embedding server. Exit status 1 means that something should be repaired.",
     ),
     "reindex": ("upkeep", "Build the indexes again from the stored chunks, and compact the file."),
+    "copy": ("upkeep", "Copy a memory with its embeddings to another database: a file, or an address of PostgreSQL."),
     "rescue": ("upkeep", "Write what can still be read of a damaged memory to a new file. The damaged one is not changed."),
     "eval": ("evaluation", "Measure how well searches find the documents that your judgements name."),
     "completion": ("completion", "Print what makes bash, zsh or fish complete commands, options, documents and tags."),

@@ -1,4 +1,4 @@
-"""The commands `reindex`, `stats`, `doctor` and `rescue`."""
+"""The commands `reindex`, `stats`, `doctor`, `copy` and `rescue`."""
 
 from argparse import Namespace
 
@@ -54,6 +54,25 @@ def run_doctor(args: Namespace) -> int:
         if not all(finding.ok for finding in findings):
             return 1
         advise_model(args, store)
+    return 0
+
+
+def copy_options(parser: Parser) -> None:
+    parser.add_argument("source", metavar="FROM", help="the database that is copied")
+    parser.add_argument("target", metavar="TO", help="the other database, which may have a part of the copy already")
+    examples(
+        parser,
+        "copy ~/notes.db postgresql://ann@db.example/memory",
+        "copy postgresql://ann@db.example/memory new.db",
+    )
+
+
+def run_copy(args: Namespace) -> int:
+    from ..terminal import progress_line
+
+    with progress_line(args.quiet) as progress:
+        answer = requests.copy(from_arguments.settings(args), args.source, args.target, progress)
+    print_answer(args, answer)
     return 0
 
 

@@ -106,7 +106,7 @@ class _Line:
         return []
 
     def _store(self) -> HybridStore:
-        named = {"db_path": self._options["db"]} if "db" in self._options else {}
+        named = {key: self._options[option] for option, key in (("db", "db_path"), ("space", "space")) if option in self._options}
         settings = config.load(self._options.get("config"), named)
         return HybridStore(settings["db_path"], settings, create=False, read_only=True)
 

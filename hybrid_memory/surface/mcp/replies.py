@@ -45,6 +45,7 @@ def search(answer: Answer) -> str:
 def get(answer: Answer) -> str:
     """The lines of a document under their citation. What is not shown stands last."""
     notes = [f"changed since it was indexed: {answer['doc_id']}; lines cited before may have moved"] if answer["changed"] else []
+    notes += [f"a file of {answer['host']}: this is its text as it was indexed"] if "host" in answer else []
     notes += [f"to read on: {answer['next']}"] if answer["next"] else []
     head = f"**{answer['citation']}** of {answer['total_lines']} lines"
     return "\n".join([head, answer["text"], *(f"[{note}]" for note in notes)])

@@ -5,7 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ....documents.marks.links import folded, is_attachment, key_of
+from ....documents.marks.found import Marks as Found
+from ....documents.marks.links import Link, folded, is_attachment, key_of
 from ....documents.marks.tags import above
 from ...marks import LinkRow
 from ...resolution import ALIAS, TITLE, Named, Resolver, by_name, by_path, named
@@ -23,6 +24,7 @@ TO = "l.key in (select key from names where doc_id = ? and kind <> 'title')"
 # A link with a path may be broken although there is a document of the name.
 MAYBE_BROKEN = "instr(l.target, '/') or l.key not in (select key from names where kind <> 'title')"
 TAGS = "select tag, doc_id from tags"
+TAGS_OF = "select tag from tags where doc_id = ? order by tag"
 
 
 class Marks:
@@ -56,6 +58,12 @@ class Marks:
             for each in above(tag):
                 documents[each].add(doc_id)
         return sorted(((tag, len(ids)) for tag, ids in documents.items()), key=lambda item: (-item[1], item[0]))
+
+    def found(self, doc_id: str) -> Found:
+        """All marks of a document, as they are written to another store."""
+        links = tuple(Link(line, target, kind) for _, line, target, kind, _ in self._links(OF, (doc_id,)))
+        tags = tuple(tag for (tag,) in self._conn.execute(TAGS_OF, (doc_id,)))
+        return Found(tuple(self.titles(doc_id)), links, tags)
 
     def _links(self, condition: str, parameters: Iterable[Any] = ()) -> list[tuple[str, int, str, str, str | None]]:
         return self._conn.execute(LINKS.format(condition=condition), tuple(parameters)).fetchall()

@@ -1,0 +1,1 @@
+"""The keyword index: postings in plain tables, ranked by BM25."""

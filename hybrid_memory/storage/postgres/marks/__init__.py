@@ -1,0 +1,1 @@
+"""The names, links and tags of documents: how they are written and read."""

@@ -1,0 +1,93 @@
+"""The folders and files that were ingested by this user on this machine, and how."""
+
+import json
+from shlex import quote
+
+from ...errors import SourceError
+from ..source import Source
+from .connection import Connection
+from .here import from_column, here, to_column
+from .selection import text
+
+CLAIMED = """
+select path, collection from folders
+where  space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file and path <> %(path)s
+and    exists (select from documents where space = %(space)s and host = %(host)s and collection = %(collection)s)
+"""
+SOURCES = """
+select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata
+from   folders
+where  space = %(space)s and host = %(host)s and collection = coalesce(%(collection)s, collection)
+and    path = coalesce(%(path)s::bytea, path)
+order  by collection, path
+"""
+REMEMBER = """
+insert into folders (space, host, path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
+                     chunk_overlap, doc_id, metadata)
+values (%(space)s, %(host)s, %(path)s, %(collection)s, %(is_file)s, %(patterns)s, %(exclude)s, %(follow_symlinks)s,
+        %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s, %(metadata)s)
+"""
+FORGET = "delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s and path = %(path)s"
+FORGET_OTHERS = """
+delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file
+"""
+
+
+class Sources:
+    """Implements `protocol.Sources`."""
+
+    def __init__(self, conn: Connection, space: int) -> None:
+        self._conn, self._of = conn, {"space": space, "host": here()}
+
+    def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
+        wanted = {"collection": None if collection is None else text(collection), "path": to_column(path)}
+        return [
+            Source(
+                str(from_column(path)), collection or None, is_file, patterns and tuple(json.loads(patterns)),
+                tuple(json.loads(exclude)), follow_symlinks, keep_missing, size, overlap, own_id,
+                tuple(json.loads(metadata).items()),
+            )
+            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap, own_id, metadata
+            in self._conn.all(SOURCES, self._of | wanted)
+        ]  # fmt: skip
+
+    def check_claim(self, source: Source) -> None:
+        if source.is_file:
+            return
+        if row := self._conn.first(CLAIMED, self._key(source)):
+            raise SourceError(
+                f"collection {source.collection!r} holds the documents of {from_column(row[0])}; give {source.path} another "
+                f"name with --collection NAME, or free this one: `hybrid-memory delete --collection {quote(row[1])}`"
+            )
+
+    def news(self, source: Source) -> Source | None:
+        known = self._known(source)
+        if known and known.patterns:
+            source = source._replace(patterns=tuple(dict.fromkeys((*known.patterns, *(source.patterns or ())))))
+        source = self.sized(source)
+        return None if source == known else source
+
+    def sized(self, source: Source) -> Source:
+        known = self._known(source)
+        if known is None or source.chunk_size is not None:
+            return source
+        return source._replace(chunk_size=known.chunk_size, chunk_overlap=known.chunk_overlap)
+
+    def _known(self, source: Source) -> Source | None:
+        return next(iter(self.all(source.collection or "", source.path)), None)
+
+    def remember(self, source: Source) -> None:
+        if not source.is_file:
+            self._conn.execute(FORGET_OTHERS, self._key(source))
+        self.forget(source)
+        values = source._asdict() | {
+            "patterns": json.dumps(source.patterns), "exclude": json.dumps(source.exclude),
+            "metadata": json.dumps(dict(source.metadata)), "own_id": source.own_id and text(source.own_id),
+        }  # fmt: skip
+        self._conn.execute(REMEMBER, values | self._key(source))
+
+    def forget(self, source: Source) -> None:
+        self._conn.execute(FORGET, self._key(source))
+
+    def _key(self, source: Source) -> dict[str, object]:
+        return self._of | {"collection": text(source.collection or ""), "path": to_column(source.path)}

@@ -1,0 +1,203 @@
+"""That both engines are one: the same words, the same frequencies, the same ranking."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore, StoreError
+from hybrid_memory.documents.document import Document
+from hybrid_memory.documents.extracted.extract import Extract
+from hybrid_memory.storage.filters import Filters
+from hybrid_memory.storage.postgres.keyword import index
+from hybrid_memory.storage.postgres.selection import glob_pattern
+from hybrid_memory.text.query import Query
+from tests.conftest import NUMBERS, TEMPLATE, TopicEmbedder
+from tests.postgres_server import PostgresServer
+
+Pair = tuple[HybridStore, HybridStore]
+
+WORDS = (
+    "server servers serving serve gpu GPU host hosts hosted password passwords café Lỗi kết nối naïve straße 東京都 日本語 部署服务 "
+    "스키마를 ภาษาไทยง่าย हिन्दी مُحَمَّد ΑΘΗΝΑ v2.0 boss-api src/store.ts bob@example.com --maxfail payment_processor getUserName C++ "
+    "192.168.1.5 relational relate running ran national nationality the what is of a and x² ½ ﬁle Ǆ 🎉 don't HEAD~3"
+).split()
+
+
+@pytest.fixture(scope="module")
+def pair(postgres: PostgresServer) -> Iterator[Pair]:
+    """The same 400 documents in both engines."""
+    rng = random.Random(7)
+    with (
+        HybridStore(":memory:", embedder=TopicEmbedder()) as a,
+        HybridStore(postgres.database(f"pair{next(NUMBERS)}", TEMPLATE), embedder=TopicEmbedder()) as b,
+    ):
+        for number in range(400):
+            words = rng.choices(WORDS, [1 / (n + 1) for n in rng.sample(range(len(WORDS)), len(WORDS))], k=rng.randint(1, 60))
+            cut = rng.randint(0, len(words))
+            doc = Document(
+                f"notes/{rng.choice('abc')}/n-{number}.md",
+                f"# {' '.join(words[:cut][:6])}\n\n{' '.join(words)}",
+                {"tags": rng.sample("xyz", 2)},
+                collection="notes",
+            )
+            for store in (a, b):
+                with store.storage.transaction():
+                    store.storage.documents.put(store.prepare(doc))
+        for number in range(0, 400, 7):
+            for store in (a, b):
+                store.delete(f"notes/a/n-{number}.md")
+        yield a, b
+
+
+def scores(store: HybridStore, query: str, filters: Filters | None = None, limit: int = 30) -> list[tuple[str, float]]:
+    storage = store.storage
+    with storage.snapshot():
+        if filters is None:
+            return named(store, storage.keyword().ranked(Query(query), limit).scores)
+        with storage.selection(filters) as chosen:
+            return named(store, storage.keyword(chosen).ranked(Query(query), limit).scores)
+
+
+def named(store: HybridStore, found: list[tuple[int, float]]) -> list[tuple[str, float]]:
+    chunk = {row[0]: row[2] for row in store.storage.chunks.candidates([id for id, _ in found])}
+    return [(chunk[id], score) for id, score in found]
+
+
+def test_both_have_the_same_terms_in_the_same_number_of_chunks(pair: Pair) -> None:
+    a, b = (store.storage.connection for store in pair)  # type: ignore[attr-defined]
+    a.execute("create virtual table temp.vocabulary using fts5vocab(main, chunks_fts, row)")
+    assert dict(a.execute("select term, doc from temp.vocabulary")) == dict(
+        b.execute("select term, frequency from terms").fetchall()
+    )
+    tokens = "select sum(cnt) from temp.vocabulary"
+    assert a.execute(tokens).fetchone()[0] == b.execute("select tokens from spaces").fetchone()[0]
+
+
+queries = st.lists(
+    st.sampled_from([*WORDS, '"gpu server"', '"the host"', "n-12", "notes/b/n-12.md", "ollam", "servi", "东", "京", "passw"]),
+    min_size=1,
+    max_size=7,
+).map(" ".join)
+
+
+@pytest.mark.parametrize("first_rows", [4000, 20])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@given(query=queries | st.text(max_size=20))
+def test_both_rank_alike(pair: Pair, monkeypatch: pytest.MonkeyPatch, first_rows: int, query: str) -> None:
+    monkeypatch.setattr(index, "FIRST_ROWS", first_rows)
+    a, b = (scores(store, query) for store in pair)
+    assert [chunk for chunk, _ in a[:10]] == [chunk for chunk, _ in b[:10]]
+    assert [score for _, score in a[:10]] == pytest.approx([score for _, score in b[:10]], rel=1e-6)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
+@given(query=queries, inside=st.sampled_from(["notes/a", "*[bc]*", "notes/?/n-1*", "notes/[^a]/*"]), tag=st.sampled_from("xyz"))
+def test_both_rank_alike_under_a_filter(pair: Pair, query: str, inside: str, tag: str) -> None:
+    filters = Filters(inside=inside, tags=[tag])
+    a, b = (scores(store, query, filters, 10) for store in pair)
+    assert a == [(chunk, pytest.approx(score, rel=1e-6)) for chunk, score in b]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=10)
+@given(query=queries)
+def test_both_see_the_same_words_covered(pair: Pair, query: str) -> None:
+    covered = []
+    for store in pair:
+        with store.storage.snapshot():
+            keyword = store.storage.keyword()
+            ids = [id for id, _ in keyword.ranked(Query(query), 20).scores][:10]
+            found = keyword.coverage(Query(query), ids)
+            covered.append([(round(found[id].share, 9), sorted(found[id].terms)) for id in ids])
+    assert covered[0] == covered[1]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80)
+@given(glob=st.text("ab-]^[*?/.\\!c", max_size=8), name=st.text("ab-]^[/.\\!c\n", max_size=6))
+def test_a_glob_means_what_sqlite_means(pair: Pair, glob: str, name: str) -> None:
+    connection: Any = pair[1].storage.connection  # type: ignore[attr-defined]
+    sqlite = sqlite3.connect(":memory:")
+    expected = sqlite.execute("select ? glob ?", (name, glob)).fetchone()[0]
+    sqlite.close()
+    assert connection.one('select %(name)s::text collate "C" ~ %(pattern)s', {"name": name, "pattern": glob_pattern(glob)})[
+        0
+    ] == bool(expected)
+
+
+def test_importing_the_command_imports_no_postgres(process: Any, tmp_path: Path) -> None:
+    assert process("store", "--doc-id", "a", "--text", "gpu", "--provider", "none").returncode == 0
+    done = process("search", "gpu", "--provider", "none", env={"PYTHONPROFILEIMPORTTIME": "1"})
+    assert done.returncode == 0
+    assert "hybrid_memory.storage.sqlite" in done.stderr
+    assert "psycopg" not in done.stderr and "storage.postgres" not in done.stderr
+
+
+@pytest.mark.both_engines
+def test_a_document_that_grows_keeps_its_beginning_and_is_found_by_its_new_metadata(store: HybridStore) -> None:
+    def write(text: str, metadata: dict[str, Any]) -> int | None:
+        prepared = store.prepare(Document("log", text, metadata, "/log", 0.0, len(text), b"x", "logs"))
+        documents = store.storage.documents
+        growing = documents.growing("log")
+        try:
+            growing.spool(prepared.chunks)
+            with store.storage.transaction():
+                return growing.write(prepared.row)
+        finally:
+            growing.close()
+
+    first, second = "# One\n\nthe gpu server\n", "# Two\n\nthe dog\n"
+    assert write(first, {"topic": "machines"}) == 1
+    assert write(first + second, {"topic": "machines", "place": "Lisbon", "aliases": ["Journal"]}) == 1
+    for query in ("gpu", "dog", "lisbon", "journal"):
+        assert [hit["doc_id"] for hit in store.search(query, mode="keyword")][:1] == ["log"], query
+    assert store.storage.marks.named("journal") == ["log"]
+    assert store.reindex() == 2
+    assert store.search("lisbon", mode="keyword")[0]["chunk_id"] == "log-0"
+
+
+@pytest.mark.both_engines
+def test_text_and_pages_of_a_file_that_is_not_text_are_kept_until_it_is_replaced(store: HybridStore) -> None:
+    def put(text: str, extract: Extract | None) -> None:
+        with store.storage.transaction():
+            store.storage.documents.put(store.prepare(Document("a.pdf", text, {}, "/a.pdf", 0.0, 1, b"x", None, extract)))
+
+    text = "the gpu server\n\nthe dog"
+    put(text, Extract(text, [1, 3], {}))
+    row = store.storage.catalog.document("a.pdf")
+    assert (row.path, row.content, list(row.pages)) == ("/a.pdf", text, [1, 3])
+    [hit] = store.search("dog", mode="keyword")
+    assert "p" in hit["citation"]
+    put(text, None)
+    row = store.storage.catalog.document("a.pdf")
+    assert (row.content, list(row.pages)) == (None, [])
+    assert store.delete("a.pdf") == 1
+
+
+@pytest.mark.both_engines
+def test_what_a_reranker_said_is_kept(store: HybridStore) -> None:
+    asked: list[list[str]] = []
+
+    def score(texts: list[str]) -> list[float]:
+        asked.append(texts)
+        return [float(len(text)) for text in texts]
+
+    cache = store.storage.query_cache(10)
+    assert cache.scores("model", "q", ["a", "bb"], score) == [1.0, 2.0]
+    assert cache.scores("model", "q", ["bb", "ccc"], score) == [2.0, 3.0]
+    assert cache.scores("model", "q", ["a", "ccc"], score) == [1.0, 3.0]
+    assert asked == [["a", "bb"], ["ccc"]]
+
+
+@pytest.mark.both_engines
+def test_a_store_that_is_opened_to_be_read_is_not_written(store: HybridStore, db_path: str, embedder: TopicEmbedder) -> None:
+    store.store("a", "gpu server")
+    with HybridStore(db_path, embedder=embedder, create=False, read_only=True) as reader:
+        assert [hit["doc_id"] for hit in reader.search("server")] == ["a"]
+        with pytest.raises(StoreError):
+            reader.store("b", "dog")
+    assert store.stats()["doc_count"] == 1
