@@ -33,10 +33,15 @@ select (select id from chunks where space = %(own_space)s and id >= low + n * 40
 from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high from chunks where space = %(own_space)s) range
 """
 METADATA = "select d.number, d.metadata from documents d where d.space = %(own_space)s and {where}"
+# All between "a/" and "a0", the next character, are nested in a.
 TAGGED = """
-exists (
-    select from tags t where t.document = d.number and (t.tag = %({name})s or t.tag > %({name}_from)s and t.tag < %({name}_to)s))
-"""  # all between "a/" and "a0", the next character, are nested in a
+not exists (
+    select from unnest(%(all_tags)s::text[]) w
+    where  not exists (
+        select from tags t where t.document = d.number and (t.tag = w or t.tag > w || '/' and t.tag < w || '0')
+    )
+)
+"""
 HEADED = "exists (select from chunks h where h.document = d.number and h.heading_path = any(%(headings)s::text[]))"
 BELOW = "and {chunks}.heading_path = any(%(headings)s::text[])"
 HEADINGS = """
@@ -110,10 +115,9 @@ def condition(conn: Connection, space: int, filters: Filters, today: date | None
     if filters.until is not None:
         parts.append("d.date <= left(%(until)s, length(d.date))")
         given["until"] = dates.last_day(filters.until, today)
-    for number, tag in enumerate(text(bare(tag)) for tag in filters.tags):
-        name = f"tag{number}"
-        parts.append(TAGGED.format(name=name))
-        given |= {name: tag, f"{name}_from": f"{tag}/", f"{name}_to": f"{tag}0"}
+    if filters.tags:
+        parts.append(TAGGED)
+        given["all_tags"] = [text(bare(tag)) for tag in filters.tags]
     if filters.linked_to is not None:
         from .marks.reading import Marks
 
