@@ -81,7 +81,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what is marked `both_engines` with each engine, but for what is about the tables of SQLite."""
     marks = metafunc.definition.get_closest_marker
     if "engine" in metafunc.fixturenames and marks("both_engines") and not marks("sqlite"):
-        metafunc.parametrize("engine", ["sqlite", "postgres"], indirect=True)
+        engines = ["sqlite", pytest.param("postgres", marks=pytest.mark.large)]
+        metafunc.parametrize("engine", engines, indirect=True)
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ WORDS = (
     "192.168.1.5 relational relate running ran national nationality the what is of a and x² ½ ﬁle Ǆ 🎉 don't HEAD~3"
 ).split()
 
+pytestmark = pytest.mark.large
+
 
 @pytest.fixture(scope="module")
 def pair(postgres: PostgresServer) -> Iterator[Pair]:

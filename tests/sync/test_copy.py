@@ -13,6 +13,8 @@ from hybrid_memory.views.get import read
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 
+pytestmark = pytest.mark.large
+
 
 @pytest.fixture
 def filled(tmp_path: Path, embedder: TopicEmbedder) -> Iterator[HybridStore]:

@@ -25,6 +25,8 @@ from tests.conftest import TopicEmbedder
 from tests.postgres_server import PostgresServer
 from tests.serving import served
 
+pytestmark = pytest.mark.large
+
 OWN = here.here()
 PAGE = Path(hybrid_memory.__file__).parent.parent / "docs" / "postgres.md"
 TABLES = (*OF_A_SPACE, "spaces", "space_roles")

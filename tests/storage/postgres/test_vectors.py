@@ -14,6 +14,8 @@ from hybrid_memory.storage.vector import encode_embedding
 from hybrid_memory.views.doctor import examine
 from tests.conftest import TopicEmbedder
 
+pytestmark = pytest.mark.large
+
 DIMS = 8
 
 
