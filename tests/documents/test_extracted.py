@@ -203,7 +203,7 @@ def test_entities_of_a_docx_are_not_expanded() -> None:
 def test_a_document_that_takes_too_much_memory_is_an_error_of_that_file() -> None:
     bomb = made_docx("<w:p a='' b=''/>" * 2_500_000)
     assert len(bomb) < 300_000
-    with pytest.raises(BadFileError, match="more than 512 MB of memory"):
+    with pytest.raises(BadFileError, match="more than 512 MB of memory|breaks the program that reads it"):
         sandbox.extracted(bomb, "docx", None)
 
 

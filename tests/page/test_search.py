@@ -17,7 +17,7 @@ def test_results_come_as_one_types_with_the_words_marked(open_page: Open) -> Non
     page = open_page()
     page.keyboard.type("ssh port")  # the field has the focus
     page.wait_for_function("() => document.title === 'ssh port'")  # the results of its beginning come first
-    page.locator("#results h2", has_text="Log in").first.wait_for()
+    page.locator("#results li:first-child h2", has_text="Log in").wait_for()
     assert titles(page)[0] == "Atlas › The GPU server › Log in"
     assert page.locator("#results li").first.locator(".text mark").all_inner_texts() == ["SSH", "port"]
     assert re.fullmatch(r"(best )?\d+ results? in \d+ ms", page.locator("#count").inner_text())
