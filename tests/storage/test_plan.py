@@ -4,12 +4,10 @@ import json
 import math
 import os
 import random
-import signal
 import sqlite3
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from hybrid_memory.storage.vector import decode_embedding
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views.doctor import examine
 from hybrid_memory.views.get import read
+from tests.kills import killed_while_it_opens
 
 CHUNKS = """
 create table chunks (
@@ -230,19 +229,7 @@ def test_an_upgrade_that_fails_changes_nothing(db_path: str, monkeypatch: pytest
 def test_a_killed_upgrade_loses_nothing(db_path: str, share: float) -> None:
     parts = [(f"d{i // 10:03}", f"d{i // 10:03}-{i % 10}", "H", f"text number {i} of many") for i in range(2000)]
     plans(db_path, parts)
-    opening = [
-        sys.executable,
-        "-c",
-        "import sys; from hybrid_memory.storage.sqlite.connection import connect; connect(sys.argv[1])",
-    ]
-    copy = db_path + ".copy"
-    Path(copy).write_bytes(Path(db_path).read_bytes())
-    started = time.monotonic()
-    subprocess.run([*opening, copy], check=True)
-    process = subprocess.Popen([*opening, db_path])
-    time.sleep(share * (time.monotonic() - started))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    killed_while_it_opens(db_path, share)
     with HybridStore(db_path, {"provider": "none"}) as store:
         assert kept(store) == parts
         assert store.stats()["embedded_count"] == 2000

@@ -3,11 +3,9 @@
 import gzip
 import os
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from hybrid_memory.storage.sqlite import connection, schema
 from hybrid_memory.storage.sqlite.keyword import FTSIndex
 from hybrid_memory.views.doctor import examine
 from tests.conftest import indexed_words
+from tests.kills import killed_while_it_opens
 
 WITHOUT, WITH = 2.5, 5.5  # times the notes: by keyword alone; with 256 dimensions, of which the floats alone are 2.4
 
@@ -178,23 +177,11 @@ def test_database_of_version_4_is_upgraded_and_loses_nothing(db_path: str, tmp_p
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.8, 0.9, 0.97])
 def test_an_upgrade_that_is_killed_loses_nothing(db_path: str, share: float) -> None:
     of_version_4(db_path, copies=300)
-    opening = [
-        sys.executable,
-        "-c",
-        "import sys; from hybrid_memory.storage.sqlite.connection import connect; connect(sys.argv[1])",
-    ]
-    copy = db_path + ".copy"
-    Path(copy).write_bytes(Path(db_path).read_bytes())
     conn = sqlite3.connect(db_path)
     contents = "select id, doc_id, chunk_id, content, embedding from chunks order by id"
     before = conn.execute(contents).fetchall()
     conn.close()
-    started = time.monotonic()
-    subprocess.run([*opening, copy], check=True)
-    process = subprocess.Popen([*opening, db_path])
-    time.sleep(share * (time.monotonic() - started))
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    killed_while_it_opens(db_path, share)
     with HybridStore(db_path, {"provider": "none"}) as store:
         now: sqlite3.Connection = store.storage.connection  # type: ignore[attr-defined]
         assert now.execute(contents).fetchall() == before

@@ -20,37 +20,12 @@ from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views.doctor import examine
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama
+from tests.kills import COUNTED
 
 DIMS = "64"
 WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit".split()
 PROMPT = "search_document: "
 WHOLE = ("integrity", "keyword index", "indexed", "documents", "vector index")  # doctor's checks
-
-# Counts the statements of a command, FTS5's own too, and kills it before one of them.
-KILLED = """
-import os, signal, sys
-from hybrid_memory import cli
-from hybrid_memory.storage.sqlite import engine
-
-moment, counted = int(sys.argv.pop(1)), 0
-connect = engine.connect
-
-def count(statement):
-    global counted
-    counted += 1
-    if counted == moment:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def traced(*args, **kwargs):
-    connection = connect(*args, **kwargs)
-    connection.set_trace_callback(count)
-    return connection
-
-engine.connect = traced
-status = cli.main()
-print(counted, file=sys.stderr)
-sys.exit(status)
-"""
 
 
 class Scene:
@@ -78,7 +53,7 @@ class Scene:
                 path.write_text("".join(f"# Part {i}\n\n{' '.join(chance.choices(WORDS, k=60))}\n\n" for i in range(3)))
 
     def run(self, *command: str, moment: int = 0) -> subprocess.CompletedProcess[str]:
-        arguments = [sys.executable, "-c", KILLED, str(moment), *command]
+        arguments = [sys.executable, "-c", COUNTED, str(moment), *command]
         return subprocess.run(arguments, env=self.environ, capture_output=True, text=True, timeout=60, check=False)
 
     def statements(self, *command: str) -> int:

@@ -18,6 +18,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views.doctor import examine
 from tests.command import Run
+from tests.kills import COUNTED
 
 PAGE = 4096
 BUILTIN = {"provider": "builtin"}
@@ -229,37 +230,13 @@ def test_an_embedding_that_is_not_whole_is_made_anew(small: HybridStore, run: Ru
     assert problems(tmp_path / "out.db") == []
 
 
-KILLED = """
-import os, signal, sys
-from hybrid_memory import cli
-from hybrid_memory.storage.sqlite import connection, engine
-
-moment, counted = int(sys.argv.pop(1)), 0
-connect = engine.connect
-
-def count(statement):
-    global counted
-    counted += 1
-    if counted == moment:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def traced(*args, **kwargs):
-    connection = connect(*args, **kwargs)
-    connection.set_trace_callback(count)
-    return connection
-
-engine.connect = traced
-sys.exit(cli.main())
-"""
-
-
 @pytest.mark.parametrize("moment", [1, 40, 700])
 def test_a_kill_leaves_no_half_store_and_the_next_rescue_succeeds(
     scene: Path, run: Run, tmp_path: Path, environ: dict[str, str], moment: int
 ) -> None:
     out = tmp_path / "out.db"
     command = ("rescue", str(out), "--db", str(scene / "sound.db"), "--provider", "builtin")
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(moment), *command], env=environ, capture_output=True, check=False)
+    killed = subprocess.run([sys.executable, "-c", COUNTED, str(moment), *command], env=environ, capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert not out.exists()
     done = rescue(run, scene / "sound.db", out)

@@ -42,7 +42,7 @@ of two lines
 @pytest.fixture
 def vault() -> Iterator[HybridStore]:
     with HybridStore(":memory:", {"provider": "none"}) as store:
-        store.store("v/work/Plan.md", PLAN)
+        store.store("v/jobs/Plan.md", PLAN)
         store.store("v/old/2026-02-02 plan.md", "# Plan of last year\n\nold")
         for doc_id in ("v/a/Same.md", "v/b/same.md", "v/c/SAME.md"):
             store.store(doc_id, "# Same")
@@ -51,12 +51,12 @@ def vault() -> Iterator[HybridStore]:
 
 @pytest.mark.parametrize(
     "target",
-    ["plan", "PLAN.md", "work/plan", "[[Plan]]", "![[work/Plan|shown]]", "the plan", "a/b", "plan of 2026", "[[The Plan]]"],
+    ["plan", "PLAN.md", "jobs/plan", "[[Plan]]", "![[jobs/Plan|shown]]", "the plan", "a/b", "plan of 2026", "[[The Plan]]"],
 )
 def test_a_document_goes_by_many_names(vault: HybridStore, target: str) -> None:
     found = read(vault, target)
     assert (found["doc_id"], found["start_line"], found["date"], found["date_from"]) == (
-        "v/work/Plan.md", 1, "2026-01-05", "created",
+        "v/jobs/Plan.md", 1, "2026-01-05", "created",
     )  # fmt: skip
 
 
@@ -98,6 +98,6 @@ def test_lines_without_a_name_are_a_place() -> None:
 
 def test_a_part_that_is_not_there_is_named_with_those_that_are(vault: HybridStore) -> None:
     with pytest.raises(
-        QueryError, match="v/work/Plan.md has no heading 'not a heading'; its headings: Plan of .*, Deeper, Other, End"
+        QueryError, match="v/jobs/Plan.md has no heading 'not a heading'; its headings: Plan of .*, Deeper, Other, End"
     ):
         read(vault, "plan#not a heading")

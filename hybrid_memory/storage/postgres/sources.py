@@ -1,9 +1,8 @@
 """The folders and files that were ingested by this user on this machine, and how."""
 
 import json
-from shlex import quote
 
-from ...errors import SourceError
+from ..shared.sources import KnownSources, claimed
 from ..source import Source
 from .connection import Connection
 from .here import from_column, here, to_column
@@ -33,7 +32,7 @@ delete from folders where space = %(space)s and host = %(host)s and collection =
 """
 
 
-class Sources:
+class Sources(KnownSources):
     """Implements `protocol.Sources`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
@@ -55,26 +54,7 @@ class Sources:
         if source.is_file:
             return
         if row := self._conn.first(CLAIMED, self._key(source)):
-            raise SourceError(
-                f"collection {source.collection!r} holds the documents of {from_column(row[0])}; give {source.path} another "
-                f"name with --collection NAME, or free this one: `hybrid-memory delete --collection {quote(row[1])}`"
-            )
-
-    def news(self, source: Source) -> Source | None:
-        known = self._known(source)
-        if known and known.patterns:
-            source = source._replace(patterns=tuple(dict.fromkeys((*known.patterns, *(source.patterns or ())))))
-        source = self.sized(source)
-        return None if source == known else source
-
-    def sized(self, source: Source) -> Source:
-        known = self._known(source)
-        if known is None or source.chunk_size is not None:
-            return source
-        return source._replace(chunk_size=known.chunk_size, chunk_overlap=known.chunk_overlap)
-
-    def _known(self, source: Source) -> Source | None:
-        return next(iter(self.all(source.collection or "", source.path)), None)
+            raise claimed(source, from_column(row[0]), row[1])
 
     def remember(self, source: Source) -> None:
         if not source.is_file:

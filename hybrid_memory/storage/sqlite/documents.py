@@ -10,7 +10,7 @@ from typing import Any
 from ...documents.document import Prepared, embedded_text
 from ...documents.marks.found import NONE
 from ...documents.terms import Terms, terms
-from ..rows import Vectors
+from ..shared.putting import PutsDocuments
 from ..source import StoredDocument, is_in
 from ..whole import Whole, whole
 from .embeddings import Embeddings
@@ -84,8 +84,10 @@ SPOOLED = "select content_hash, heading_path, content from temp.spool order by r
 SPOOLED_ROWS = "select * from temp.spool order by rowid"
 
 
-class Documents:
+class Documents(PutsDocuments):
     """Implements `protocol.Documents`."""
+
+    _embeddings: Embeddings
 
     def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings) -> None:
         self._conn, self._embeddings = conn, embeddings
@@ -106,20 +108,6 @@ class Documents:
             return None
         row = documents[0] | {"source_path": path_from_column(documents[0]["source_path"])}
         return whole(row, _dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))), Marks(self._conn).found(doc_id))
-
-    def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        self.put_all([prepared], new_vectors)
-
-    def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        vectors = dict(new_vectors or {})  # what a document loses here may be the embedding of a later one
-        items: list[tuple[int, bytes, bool]] = []
-        for prepared in documents:
-            vectors |= self._embeddings.known(key for key in prepared.texts if key not in vectors)
-            ids = self._put(prepared)
-            hashes = (chunk["content_hash"] for chunk in prepared.chunks)
-            items += [(id, *vectors[key]) for id, key in zip(ids, hashes, strict=True) if key in vectors]
-        if items:
-            blocks.put(self._conn, items)
 
     def _put(self, prepared: Prepared) -> list[int]:
         """Write a document and its chunks without their embeddings. Gives the ids of the chunks."""

@@ -2,9 +2,8 @@
 
 import json
 import sqlite3
-from shlex import quote
 
-from ...errors import SourceError
+from ..shared.sources import KnownSources, claimed
 from ..source import Source
 from .schema import path_from_column, path_to_column
 
@@ -31,7 +30,7 @@ FORGET = "delete from folders where collection = ? and path = ?"
 FORGET_OTHERS = "delete from folders where collection = ? and not is_file and path <> ?"
 
 
-class Sources:
+class Sources(KnownSources):
     """Implements `protocol.Sources`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
@@ -54,26 +53,7 @@ class Sources:
             return
         row = self._conn.execute(CLAIMED, {"collection": source.collection, "path": path_to_column(source.path)}).fetchone()
         if row:
-            raise SourceError(
-                f"collection {source.collection!r} holds the documents of {path_from_column(row[0])}; give {source.path} another "
-                f"name with --collection NAME, or free this one: `hybrid-memory delete --collection {quote(row[1])}`"
-            )
-
-    def news(self, source: Source) -> Source | None:
-        known = self._known(source)
-        if known and known.patterns:
-            source = source._replace(patterns=tuple(dict.fromkeys((*known.patterns, *(source.patterns or ())))))
-        source = self.sized(source)
-        return None if source == known else source
-
-    def sized(self, source: Source) -> Source:
-        known = self._known(source)
-        if known is None or source.chunk_size is not None:
-            return source
-        return source._replace(chunk_size=known.chunk_size, chunk_overlap=known.chunk_overlap)
-
-    def _known(self, source: Source) -> Source | None:
-        return next(iter(self.all(source.collection or "", source.path)), None)
+            raise claimed(source, path_from_column(row[0]), row[1])
 
     def remember(self, source: Source) -> None:
         if not source.is_file:
