@@ -199,6 +199,7 @@ def test_a_document_has_as_many_passages_as_asked_for(environ: dict[str, str], t
 
 def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: Path) -> None:
     (folder / "tagged.md").write_text("---\ntags: [a, b]\nproject: x\n---\nThe server of the project.\n")
+    (folder / "linking.md").write_text("The server of [[tagged]].\n")
     command_line(environ, "ingest", "--path", str(folder))
 
     async def play(client: Client) -> None:
@@ -208,6 +209,8 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
             ({"tags": ["a", "b"]}, ("--tag", "a", "--tag", "b")),
             ({"tags": "a"}, ("--tag", "a")),
             ({"where": {"project": "x"}}, ("--where", "project=x")),
+            ({"heading": "gpu server"}, ("--heading", "gpu server")),
+            ({"linked_to": "tagged"}, ("--linked-to", "tagged")),
             ({"since": "2026-01", "until": "2026-01-31"}, ("--since", "2026-01", "--until", "2026-01-31")),
         ):
             found = await ask(client, "memory_search", query="server", **arguments)

@@ -5,7 +5,6 @@ Needs the Python package mcp, https://py.sdk.modelcontextprotocol.io. Each call 
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import date
 from functools import wraps
 from inspect import getdoc
 from typing import Annotated, Any, Literal
@@ -13,7 +12,7 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import Tool, ToolAnnotations
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import Field
 
 from ... import __version__, config
 from ...errors import HybridMemoryError
@@ -21,41 +20,23 @@ from ...search.hit import Request, configured
 from ...storage.filters import Filters
 from ...store import HybridStore
 from ...text.characters import storable_name
-from ...text.dates import first_day
 from .. import requests
 from ..output import budget as budget_of
 from . import replies
+from .filters import filtered
 
 INSTRUCTIONS = """\
 The user's own markdown memory. Before answering anything about past work, decisions, people, hosts, dates or preferences: \
 memory_search, then memory_get with a citation where the passage alone is not enough. Cite what you rely on."""
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-WRITES = ToolAnnotations(read_only_hint=False, open_world_hint=False)
+WRITES = ToolAnnotations(open_world_hint=False)
 
 BUDGET = 6000  # characters of an answer, some 1,500 tokens
 UPDATE_SECONDS = 30.0  # for embeddings; clients wait about a minute for a tool
 
 MOST_PASSAGES = 100
 OpenStore = Callable[[], AbstractContextManager[HybridStore]]
-
-
-def _checked_date(text: str) -> str:
-    first_day(text, date.today())
-    return text
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-Date = Annotated[str, AfterValidator(_checked_date)]
-Collection = Annotated[str | None, Field(description="Only ids that begin with this: memory")]
-Inside = Annotated[str | None, Field(description="Only ids that match this glob: memory/2026-*")]
-Tags = Annotated[list[str], BeforeValidator(_listed), Field(description="Only documents with all of these tags")]
-Where = Annotated[dict[str, str] | None, Field(description='Only documents with this metadata: {"project": "boss-api"}')]
-Since = Annotated[Date | None, Field(description="From this date on: 2026-01-05, 2026-01, or an age: 7d, 3w, 6m, 1y")]
-Until = Annotated[Date | None, Field(description="Up to this date")]
 
 
 class Server(MCPServer[Any]):
@@ -83,6 +64,7 @@ def build(
         return lambda function: server.tool(annotations=annotations, structured_output=False)(_answering(function))
 
     @tool(READS)
+    @filtered
     def memory_search(
         query: Annotated[str, Field(description="A question in plain words, or exact names: DEC-0054, src/store.ts")],
         budget: Annotated[int, Field(ge=200, le=100_000, description="Characters of the answer")] = BUDGET,
@@ -90,22 +72,18 @@ def build(
         per_document: Annotated[int | None, Field(ge=1, description="Passages of one document at most")] = usual["per_doc"],
         mode: Literal["hybrid", "keyword", "vector"] = "hybrid",
         min_confidence: Annotated[float, Field(ge=0, le=1, description="Leave out what is less sure")] = least_sure,
-        collection: Collection = None,
-        inside: Inside = None,
-        tags: Tags = [],  # noqa: B006
-        where: Where = None,
-        since: Since = None,
-        until: Until = None,
+        *,
+        filters: Filters,
     ) -> str:
-        """Find the passages of the memory that answer a question, best first. Use it before you answer from what you believe.
+        """Find the passages that answer a question, best first. Use it before you answer from what you believe.
 
         Each stands under its citation, which memory_get reads on from. Confidence, 0 to 1, tells how likely it is about the
-        question: below 0.2 hardly; judge by the text. Nothing found: use words that the notes would use, or fewer filters.
+        question: below 0.2 hardly; judge by the text.
         """
         request = Request(
             limit,
             mode,
-            filters=Filters(collection, inside, tags, where or {}, since, until),
+            filters=filters,
             min_score=usual["min_score"],
             min_confidence=min_confidence,
             per_doc=per_document,
@@ -142,18 +120,10 @@ def build(
             return replies.deleted(requests.delete_text(store, doc_id))
 
     @tool(READS)
-    def memory_list(
-        limit: Annotated[int, Field(ge=1, le=1000)] = 50,
-        collection: Collection = None,
-        inside: Inside = None,
-        tags: Tags = [],  # noqa: B006
-        where: Where = None,
-        since: Since = None,
-        until: Until = None,
-    ) -> str:
+    @filtered
+    def memory_list(limit: Annotated[int, Field(ge=1, le=1000)] = 50, *, filters: Filters) -> str:
         """List documents, newest date first, by date and id (a target of memory_get). For a question, use memory_search."""
         with open_store() as store:
-            filters = Filters(collection, inside, tags, where or {}, since, until)
             return replies.listing(requests.list_documents(store, filters=filters, limit=limit))
 
     @tool(WRITES)
@@ -189,12 +159,14 @@ def _answering(function: Callable[..., str]) -> Callable[..., str]:
 
 
 def _short(schema: Any, told: set[str]) -> Any:
-    """A JSON schema without titles, which say what the names say, without `null` where leaving out means the same, and with
-    each description once.
+    """A JSON schema without titles, which say what the names say, without `null` and empty lists where leaving out means the
+    same, and with each description once.
     """
     if not isinstance(schema, dict):
         return schema
     found = {key: _short(value, told) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+    if found.get("default") == []:
+        del found["default"]
     if "anyOf" in found and found.get("default", "") is None:
         [kind] = [each for each in found.pop("anyOf") if each != {"type": "null"}]
         found = {**kind, **{key: value for key, value in found.items() if key != "default"}}
