@@ -38,16 +38,11 @@ def is_below(heading_path: str, heading: str) -> bool:
     return f" > {heading} > ".casefold() in f" > {heading_path} > ".casefold()
 
 
-def has_value(metadata: str, key: str, value: str) -> bool:
-    """Whether metadata (JSON) has this value under the key, or in a list there. A link may be given by its words.
-
-    Case is ignored; true is 'true' and 3 is '3'.
-    """
-    return have_values(metadata, [(key, value)])
-
-
 def have_values(metadata: str, wanted: Iterable[Sequence[str]]) -> bool:
-    """`has_value` for several keys and values."""
+    """Whether metadata (JSON) has each of these values under its key, or in a list there. A link may be given by its words.
+
+    `wanted` has pairs of a key and a value. Case is ignored; true is 'true' and 3 is '3'.
+    """
     values = json.loads(metadata)
     return all(
         value.casefold() in (name.casefold() for own in listed(values.get(key)) for name in names_in(own))

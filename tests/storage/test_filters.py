@@ -18,7 +18,7 @@ from hybrid_memory import HybridStore, QueryError
 from hybrid_memory.documents.document import Document, Prepared
 from hybrid_memory.documents.marks.tags import all_of
 from hybrid_memory.indexing.embedding import accepts, new_vectors
-from hybrid_memory.storage.filters import Filters, has_value
+from hybrid_memory.storage.filters import Filters, have_values
 from hybrid_memory.storage.sqlite import keyword, selection
 from hybrid_memory.storage.sqlite.selection import WANTED, condition
 from hybrid_memory.storage.sqlite.vectors import blocks, index
@@ -120,7 +120,7 @@ def test_tags(metadata: dict[str, Any], tag: str, has: bool) -> None:
     ],
 )
 def test_values(metadata: dict[str, Any], value: str, has: bool) -> None:
-    assert has_value(json.dumps(metadata), "key", value) is has
+    assert have_values(json.dumps(metadata), [("key", value)]) is has
 
 
 values = st.recursive(
@@ -131,7 +131,7 @@ values = st.recursive(
 @given(st.dictionaries(st.sampled_from(["tags", "tag", "x"]), values), st.text())
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_no_metadata_makes_a_filter_fail(metadata: dict[str, Any], text: str) -> None:
-    has_value(json.dumps(metadata), "x", text)
+    have_values(json.dumps(metadata), [("x", text)])
     all_of(json.dumps(metadata), [])
 
 

@@ -67,8 +67,7 @@ class Selection:
     """The chunks of the documents that fulfil a condition, all or those below a heading. No text is read for that."""
 
     def __init__(self, conn: sqlite3.Connection, where: str, parameters: Sequence[str], heading: str | None = None) -> None:
-        self._conn, self._where, self._parameters = conn, where, parameters
-        self._headings = [] if heading is None else [heading]
+        self._conn, self._where, self._parameters, self._heading = conn, where, parameters, heading
         self._is_listed = False
         self._known: dict[int, bool] = {}  # chunks that were looked at
 
@@ -86,11 +85,9 @@ class Selection:
     @property
     def join(self) -> tuple[str, Sequence[str]]:
         """What leaves the chosen ones of chunks, at the end of a statement, and its parameters."""
-        if self._headings:  # no need to ask for the document's headings
-            where, parameters = self._where.removesuffix(HEADED) + BELOW.format(chunks="chunks"), self._parameters[:-2]
-        else:
-            where, parameters = self._where, self._parameters
-        return JOIN.format(condition=where.replace(TAGGED, IS_TAGGED)), [*parameters, *self._headings]
+        # Each chunk's own heading is asked about, so the document's headings need not be.
+        below, heading = (f" and {BELOW.format(chunks='chunks')}", [self._heading]) if self._heading else ("", [])
+        return JOIN.format(condition=self._where.replace(TAGGED, IS_TAGGED)) + below, [*self._parameters, *heading]
 
     def among(self, ids: Iterable[int]) -> set[int]:
         """Those of these chunks that are chosen."""
@@ -108,9 +105,10 @@ class Selection:
         if not self._is_listed:
             self._conn.execute(DROP)  # one may be left where a search was interrupted
             self._conn.execute(CREATE)
-            wanted = self._conn.execute(WANTED.format(condition=self._where), self._parameters)
-            fill = f"{FILL} where {BELOW.format(chunks='c')}" if self._headings else FILL
-            self._conn.execute(fill, (json.dumps([doc_id for (doc_id,) in wanted]), *self._headings))
+            headed, heading = _headed(self._heading)
+            wanted = self._conn.execute(WANTED.format(condition=self._where + headed), [*self._parameters, *heading])
+            fill = f"{FILL} where {BELOW.format(chunks='c')}" if headed else FILL
+            self._conn.execute(fill, (json.dumps([doc_id for (doc_id,) in wanted]), *heading[1:]))
             self._is_listed = True
         return CHOSEN
 
@@ -122,9 +120,10 @@ class Selection:
 
 @contextmanager
 def selected(conn: sqlite3.Connection, filters: Filters, today: date | None) -> Iterator[Selection | None]:
-    """What the filters leave, for as long as it is open; None if that is everything. Raises ValueError for a bad date."""
-    where, parameters = condition(conn, filters, today)
-    if where == EVERYTHING:
+    """What the filters leave, for as long as it is open; None if that is everything. Raises as `condition` does."""
+    _headed(filters.heading)  # raises
+    where, parameters = _of_documents(conn, filters, today)
+    if where == EVERYTHING and filters.heading is None:
         yield None
         return
     selection = Selection(conn, where, parameters, filters.heading)
@@ -140,6 +139,13 @@ def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = N
     The connection is taught the functions in it. Raises ValueError for a date that is not one, QueryError for a long glob
     or a heading without words.
     """
+    where, parameters = _of_documents(conn, filters, today)
+    headed, heading = _headed(filters.heading)
+    return where + headed, parameters + heading
+
+
+def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None) -> tuple[str, list[str]]:
+    """`condition` without the heading, which is a filter on chunks."""
     _add_functions(conn)
     if len(filters.inside or "") > LONGEST_GLOB:
         raise QueryError(f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood")
@@ -162,7 +168,6 @@ def condition(conn: sqlite3.Connection, filters: Filters, today: date | None = N
         *((MAY_HAVE, [_pattern(value)]) for _, value in values[:1]),
         ("has_values(d.metadata, ?)", [json.dumps(values) if values else None]),
         ("d.doc_id in (select value from json_each(?))", [_linking(conn, filters.linked_to)]),
-        (HEADED, [_words(filters.heading), filters.heading]),  # the last one: see Selection.join
     ]
     used = [(sql, values) for sql, values in conditions if None not in values]
     parameters = [storable(str(value)) for _, values in used for value in values]
@@ -175,14 +180,14 @@ def _pattern(text: str) -> str | None:
     return f"%{text}%" if is_plain else None
 
 
-def _words(heading: str | None) -> str | None:
-    """The words of a heading as an expression of FTS5."""
+def _headed(heading: str | None) -> tuple[str, list[str]]:
+    """What leaves the documents with a chunk below this heading, to be added to a condition, and its parameters."""
     if heading is None:
-        return None
+        return "", []
     words = searchable(heading[:LONGEST_GLOB]).split()
     if not words:
         raise QueryError(f"the heading {heading!r} has no word by which it could be found")
-    return " AND ".join(f'heading : "{word}"' for word in words)
+    return f" and {HEADED}", [" AND ".join(f'heading : "{word}"' for word in words), storable(heading)]
 
 
 def _linking(conn: sqlite3.Connection, doc_id: str | None) -> str | None:
