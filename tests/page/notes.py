@@ -19,7 +19,7 @@ tags: [ops, gpu]
 
 # The GPU server
 
-Two cards with 24 GB each. Jobs are started with `sbatch`, and see [the backups](backups.md) or [[backups|that note]].
+Two cards with 24 GB each. Jobs are started with `sbatch`, and see [the backups](backups.md) or [[backups|that note]], [[hosts/backups#Restore a file|from here]], [[tomorrow]].
 
 ## Log in
 

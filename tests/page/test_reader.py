@@ -91,12 +91,19 @@ def test_links_of_a_document_stand_beside_it_in_both_directions(open_page: Open)
     page.wait_for_selector(".passage")
 
 
-@pytest.mark.parametrize("words", ["the backups", "that note"])
+@pytest.mark.parametrize("words", ["the backups", "that note", "from here"])
 def test_links_between_notes_open_the_note(open_page: Open, words: str) -> None:
     page = open_page(ATLAS)
     page.click(f".sheet a:text-is('{words}')")
     page.wait_for_selector("#reader h1:text-is('backups')")
     assert "doc=notes%2Fhosts%2Fbackups.md" in page.url
+
+
+def test_broken_link_between_notes_is_text(open_page: Open) -> None:
+    page = open_page(ATLAS)
+    page.wait_for_selector(".sheet p:has-text('[[tomorrow]]')")
+    assert page.locator(".sheet a", has_text="tomorrow").count() == 0
+    assert "tomorrow (missing)" in page.locator(".linked").inner_text()
 
 
 def test_link_to_elsewhere_opens_another_window_and_says_nothing_of_this_one(open_page: Open) -> None:

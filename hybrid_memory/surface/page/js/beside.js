@@ -42,10 +42,8 @@ export async function showSimilar(doc, lines, signal) {
   show(alike, results.length > 0 && h("h2", {}, "Similar passages"), results.length > 0 && h("ul", {}, results.slice(0, 5).map(similar)));
 }
 
-/** Fill in the links in both directions. @param {string} doc @param {AbortSignal} signal */
-export async function showLinks(doc, signal) {
-  const { links, linked_from: from } = await api.links(doc, signal).catch(() => ({ links: [], linked_from: [] }));
-  if (signal.aborted) return;
+/** Fill in the links in both directions. @param {any} answer that names them */
+export function showLinks({ links, linked_from: from }) {
   const led = links.filter((link) => link.doc_id || link.broken).map(({ doc_id: to, target }) => ({ doc: to, lines: "", name: to ?? target }));
   show(linked, notes("Links to", led), notes("Linked from", from.map(({ doc_id: by, line }) => ({ doc: by, lines: String(line), name: by }))));
 }

@@ -162,14 +162,14 @@ function link(href, children, raw, route) {
     return h("a", { href: url.href, rel: "noreferrer noopener", target: "_blank", class: "outside", title: url.href }, children);
   }
   if (href.startsWith("#")) return h("a", { href: "#", "data-jump": slug(safeDecode(href.slice(1))) }, children);
-  const there = route(safeDecode(href));
+  const there = route(href);
   return there ? h("a", { href: there, "data-route": true, class: "note" }, children) : raw;
 }
 
 /** [[note]] and [[note|title]] are links to notes, as many editors write them. */
 function wikiLinks(text, route) {
   return text.split(/(\[\[[^[\]\n]{1,200}\]\])/).map((part) => {
-    const found = /^\[\[([^|]+)(?:\|(.*))?\]\]$/.exec(part);
+    const found = /^\[\[([^|]+?)(?:\\?\|(.*))?\]\]$/.exec(part);
     const there = found && route(found[1].trim());
     return there ? h("a", { href: there, "data-route": true, class: "note" }, found[2] || found[1]) : part;
   });
@@ -199,7 +199,8 @@ function parsed(href) {
   }
 }
 
-function safeDecode(text) {
+/** @param {string} text of a link, in which some characters may be codes: %20 */
+export function safeDecode(text) {
   try {
     return decodeURIComponent(text);
   } catch {

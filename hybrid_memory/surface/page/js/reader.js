@@ -3,7 +3,7 @@
 import { byId, h, show } from "./dom.js";
 import * as api from "./api.js";
 import * as beside from "./beside.js";
-import { parse, render } from "./markdown.js";
+import { parse, render, safeDecode } from "./markdown.js";
 import * as notice from "./notice.js";
 import { changedSince, head } from "./reader-head.js";
 import { address, state } from "./state.js";
@@ -15,7 +15,7 @@ const END = 999999999; // a line beyond the end of every document means its end
 const panel = byId("reader");
 const article = h("article", { class: "sheet" });
 
-/** What is shown: `text` is the document's from line `first` on; `next` says where to read on. */
+/** What is shown: `text` is the document's from line `first` on; `next` says where to read on. `links` are those of the document. */
 let shown = null;
 let reading = new AbortController();
 
@@ -29,7 +29,7 @@ export async function open(doc, lines) {
     if (signal.aborted) return;
     mark(lines);
     beside.showSimilar(doc, lines, signal);
-    beside.showLinks(doc, signal);
+    beside.showLinks(shown.links);
   } catch (failure) {
     if (failure.name === "AbortError" || signal.aborted) return;
     shown = null;
@@ -48,11 +48,14 @@ export function shut() {
 
 async function load(doc, lines, signal) {
   const [start] = range(lines);
-  let answer = await api.read(doc, start > NEAR ? `${start - BEFORE}-${END}` : "", signal);
+  const none = { links: [], linked_from: [] };
+  const [first, links] = await Promise.all([
+    api.read(doc, start > NEAR ? `${start - BEFORE}-${END}` : "", signal), api.links(doc, signal).catch(() => none)]);
+  let answer = first;
   if (start > answer.end_line) answer = await api.read(doc, `${start}-${END}`, signal); // the lines before it are long
   const blocks = await parse(answer.text, answer.start_line);
   if (signal.aborted) return;
-  shown = { doc, first: answer.start_line, text: answer.text, next: answer.next_lines, last: answer.end_line, total: answer.total_lines };
+  shown = { doc, first: answer.start_line, text: answer.text, next: answer.next_lines, last: answer.end_line, total: answer.total_lines, links };
   article.replaceChildren();
   draw(blocks);
   const sheet = h("div", { class: "paper" }, h("div", { class: "earlier" }), article, h("div", { class: "later" }));
@@ -155,9 +158,14 @@ function range(lines) {
   return [start || 1, end || start || 1];
 }
 
-/** The address of the note that a relative link means: "../a.md" in "x/y/b.md" is "x/a.md". @param {string} href */
-function route(href) {
-  const path = href.split(/[?#]/)[0];
+/**
+ * The address of the note that a link means, if there is one. The memory knows it; else it is a path: "../a.md" in "x/y/b.md" is
+ * "x/a.md". @param {string} target as it is written
+ */
+function route(target) {
+  const known = shown?.links.links.find((link) => link.target === target && (link.doc_id || link.broken));
+  if (known) return known.doc_id && address({ doc: known.doc_id, lines: "" });
+  const path = safeDecode(target.split(/[?#]/)[0]);
   if (!path) return null;
   const parts = path.startsWith("/") ? [] : shown?.doc.split("/").slice(0, -1) ?? state().doc.split("/").slice(0, -1);
   for (const part of path.split("/")) {
