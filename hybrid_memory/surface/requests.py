@@ -190,12 +190,15 @@ def rescue(settings: "Settings", out: str, on_wait: Callable[[str], None], progr
     """Write what can be read of the damaged store that the settings name to a new file; see sync/rescue.py."""
     from shlex import quote
 
-    from ..config_file import is_server
+    from ..config_file import is_server, without_password
     from ..errors import StoreError
     from ..sync.rescue import rescue
 
     if is_server(settings["db_path"]):
-        raise StoreError("only a SQLite file can be rescued; a server has backups of its own")
+        raise StoreError(
+            "rescue reads damaged SQLite files; of a server, restore a backup (pg_restore), or copy what it still gives: "
+            f"`hybrid-memory copy {quote(without_password(settings['db_path']))} {quote(out)}`"
+        )
     path = os.path.abspath(settings["db_path"])
     answer, warnings = rescue(path, out, settings, on_wait=on_wait, progress=progress)
     remove = f"rm -f {quote(path + '-wal')} {quote(path + '-shm')}"
