@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.storage.sqlite.expression import match_expression
+from hybrid_memory.storage.shared.expression import match_expression
 from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
 from hybrid_memory.text.analyzer import searchable
 from hybrid_memory.text.query import Query

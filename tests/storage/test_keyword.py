@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
-from hybrid_memory.storage.sqlite.expression import folded_expression, match_expression
+from hybrid_memory.storage.shared.expression import folded_expression, match_expression
 from hybrid_memory.storage.sqlite.keyword import PROVEN, SEARCH, FTSIndex
 from hybrid_memory.text.query import MAX_TOKENS, Query
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ...text.query import Query
 from ..rows import Coverage
+from ..shared.expression import match_expression
 from . import schema
-from .expression import match_expression
 from .written import of_chunks
 
 if TYPE_CHECKING:

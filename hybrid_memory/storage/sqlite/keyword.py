@@ -12,9 +12,9 @@ from ...text import analyzer
 from ...text.query import Query, Term
 from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, enough, idf
 from ..rows import Coverage, Ranked
+from ..shared.expression import ANY_ROW, any_of, checked_expression, match_expression
 from . import schema
 from .coverage import coverage
-from .expression import ANY_ROW, any_of, checked_expression, match_expression
 from .written import checksum, of_chunks, of_document
 
 if TYPE_CHECKING:

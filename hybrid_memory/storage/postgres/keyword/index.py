@@ -5,7 +5,6 @@ from itertools import accumulate
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
-from ....errors import QueryError
 from ....text.query import Query, Term
 from ...bm25 import K1, B, enough, idf
 from ...rows import Coverage, Ranked
@@ -68,10 +67,10 @@ class KeywordIndex:
     def ranked(self, query: Query, limit: int) -> Ranked:
         """The best `limit` chunks by BM25; see `sqlite.keyword.FTSIndex.ranked`, whose ranking this is.
 
-        Raises QueryError for an expression in FTS5's syntax, which is SQLite's.
+        Raises QueryError for an expression in FTS5's syntax that is not valid.
         """
         if query.fts_syntax:
-            raise QueryError("--fts-syntax is the language of SQLite's index; a memory in PostgreSQL is searched without it")
+            return Ranked(self._matching(query)[:limit])
         wanted = query.affordable_terms
         hits = self._best(wanted, limit) if wanted else []
         if named := self._named(query, wanted, limit):
@@ -100,6 +99,15 @@ class KeywordIndex:
             has = [n for n, phrase in enumerate(phrases) if phrase.id in terms or chunk in having[n]]
             answer[chunk] = Coverage(sum(rarity[n] for n in has) / total, [words[n].tokens[0] for n in has])
         return answer
+
+    def _matching(self, query: Query) -> list[tuple[int, float]]:
+        """The chunks that match an expression in FTS5's syntax, best first."""
+        from .expressions import Matches, read
+
+        node = read(query)
+        found = (Matches(self._conn, self._phrases, *self._sizes()).of(node) if node else None) or {}
+        among = self._chosen.among(found) if self._chosen else found
+        return _ordered(sorted(((id, score) for id, score in found.items() if id in among), key=lambda hit: -hit[1]))
 
     def _sizes(self) -> tuple[int, float]:
         """The number of chunks, and their average length in tokens."""

@@ -15,6 +15,7 @@ JOINED = 3  # terms besides the rarest that choose the chunks in which a phrase 
 LAST = "\U0010ffff"  # after every character
 
 TERMS = "select term, id, frequency from terms where space = %(space)s and term = any(%(terms)s)"
+IDS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"
 BEGINNING = "select id from terms where space = %(space)s and term >= %(start)s and term < %(end)s"
 OF_TERMS = "select chunk, sum(weight), min(length) from postings where term = any(%(ids)s) group by chunk"
 CANDIDATES = """
@@ -59,6 +60,13 @@ class Phrases:
             for term, of_term in zip(new, stems, strict=True):
                 self._known[term] = self._phrase(of_term, term.prefix, ids)
         return [self._known[term] for term in wanted]
+
+    def alternatives(self, text: str, *, is_prefix: bool) -> list[list[int]]:
+        """For each token of a text, the ids of the terms that it may be: one or none, or those that begin with a prefix."""
+        [stems] = self._tokenizer.terms([text])
+        ids = dict(self._conn.all(IDS, {"space": self._space, "terms": stems}))
+        found = [[ids[stem]] if stem in ids else [] for stem in stems]
+        return [*found[:-1], self._beginning(stems[-1])] if is_prefix and stems else found
 
     def _phrase(self, stems: list[str], is_prefix: bool, ids: dict[str, tuple[int, int]]) -> Phrase:
         if not stems or any(stem not in ids for stem in (stems[:-1] if is_prefix else stems)):
