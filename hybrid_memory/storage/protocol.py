@@ -83,6 +83,9 @@ class Sources(Protocol):
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
         """Every source, or those of this collection and path."""
 
+    def of_own_name(self, source: Source) -> Source:
+        """The source, in a collection of this host if its name is that of a folder of another host. Its user gave it no name."""
+
     def check_claim(self, source: Source) -> None:
         """Raises SourceError if the collection belongs to another folder, whose documents would have the same ids."""
 

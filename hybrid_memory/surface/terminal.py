@@ -90,7 +90,8 @@ def show_reason(answer: dict[str, Any], stream: TextIO) -> None:
             else [f"{answer['chunks']:,} chunks"]
         )
         facts += [f"dated {answer['date']}"] if answer["date"] else []
-        facts += [f"read {answer['indexed_at']}", f"from {answer['source'] or answer['path'] or '`store`'}"]
+        origin = answer["source"] or answer["path"] or answer.get("host") or "`store`"
+        facts += [f"read {answer['indexed_at']}", f"from {origin}"]
         told = f"in{' and current' if answer['current'] else ', but not current'}: {', '.join(facts)}"
     else:
         told = f"not in: {answer['rule']}"
@@ -125,7 +126,8 @@ def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
     rows = [["DATE", "CHUNKS", "PENDING", "BYTES", "DOCUMENT"]]
     for document in documents:
         counts = [f"{document[key]:,}" for key in ("chunks", "pending", "size")]
-        rows.append([document["date"] or "", *counts, harmless(document["doc_id"])])
+        host = f" (a file of {document['host']})" if "host" in document else ""
+        rows.append([document["date"] or "", *counts, harmless(document["doc_id"] + host)])
     day, chunks, pending, size, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     for row in rows:
         line = f"{row[0]:<{day}}  {row[1]:>{chunks}}  {row[2]:>{pending}}  {row[3]:>{size}}  {row[4]}"

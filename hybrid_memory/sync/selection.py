@@ -29,7 +29,7 @@ def selected(paths: Sequence[str], like: Source, collection: str | None, known: 
                 raise
             report.error(path, str(error), "gone")
             continue
-        for source in found:
+        for source in found if collection else map(known.of_own_name, found):
             if source.is_file:  # it may have been stored under an id of its own
                 stored = next(iter(known.all(source.collection or "", source.path)), source)
                 source = source._replace(own_id=stored.own_id, metadata=stored.metadata)

@@ -150,9 +150,12 @@ def _document(store: "HybridStore", doc_id: str) -> dict[str, Any]:
         rule, reason = "empty", "it has no text, so no search finds it"
     elif is_current and path:
         reason, rule = _warning(store, path)
+    elif host := row.get("host"):
+        reason = f"its file is on another host; whether that has changed, only {host} can tell"
     of_store = {"source": source and source.path, **{key: row[key] for key in KEYS[1:]}}
     told = {"rule": rule, "reason": reason, "way_out": way_out}
-    return {"path": path, "doc_id": doc_id, "in_memory": True, "current": is_current, **told, **of_store}
+    of_host = {"host": row["host"]} if "host" in row else {}
+    return {"path": path, "doc_id": doc_id, "in_memory": True, "current": is_current, **told, **of_store, **of_host}
 
 
 def _stale(store: "HybridStore", known: StoredDocument, source: Source) -> tuple[str, str, str] | tuple[None, None, None]:

@@ -29,7 +29,8 @@ where  d.{OF_SPACE} and d.doc_id = %(doc_id)s
 LIST = """
 select   d.doc_id, d.collection, d.date, case when d.host = %(host)s then d.source_path end as path, d.chunk_count as chunks,
          (select count(*) from chunks c where c.document = d.number and c.embedding is null and not c.unembeddable) as pending,
-         d.file_size as size, to_char(to_timestamp(d.indexed_at) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as indexed_at
+         d.file_size as size, nullif(d.host, %(host)s) as host,
+         to_char(to_timestamp(d.indexed_at) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as indexed_at
 from     documents d
 where    d.space = %(space)s and {condition}
 order by {order}
@@ -139,7 +140,10 @@ class Catalog:
 
     def _listed(self, where: str, order: str = BY_DATE, **given: Any) -> list[dict[str, Any]]:
         found = self._dicts(LIST.format(condition=where, order=order), **given)
-        return [document | {"path": from_column(document["path"])} for document in found]
+        return [
+            {key: value for key, value in document.items() if key != "host" or value} | {"path": from_column(document["path"])}
+            for document in found
+        ]
 
     def _dicts(self, statement: str, **given: Any) -> list[dict[str, Any]]:
         return self._conn.dicts(statement, self._given(**given))

@@ -13,6 +13,9 @@ select path, collection from folders
 where  space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file and path <> %(path)s
 and    exists (select from documents where space = %(space)s and host = %(host)s and collection = %(collection)s)
 """
+OF_ANOTHER_HOST = """
+select path from folders where space = %(space)s and host <> %(host)s and collection = %(collection)s and not is_file
+"""
 SOURCES = """
 select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata
 from   folders
@@ -49,6 +52,12 @@ class Sources(KnownSources):
             for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap, own_id, metadata
             in self._conn.all(SOURCES, self._of | wanted)
         ]  # fmt: skip
+
+    def of_own_name(self, source: Source) -> Source:
+        own = source._replace(collection=f"{source.collection}@{here()}")
+        if source.is_file or self._known(source):
+            return source
+        return own if self._known(own) or self._conn.first(OF_ANOTHER_HOST, self._key(source)) else source
 
     def check_claim(self, source: Source) -> None:
         if source.is_file:

@@ -13,6 +13,10 @@ class KnownSources:
         """As in `protocol.Sources`."""
         raise NotImplementedError
 
+    def of_own_name(self, source: Source) -> Source:
+        """As in `protocol.Sources`, for a store of one host."""
+        return source
+
     def news(self, source: Source) -> Source | None:
         """As in `protocol.Sources`."""
         known = self._known(source)

@@ -53,9 +53,13 @@ def get(answer: Answer) -> str:
 
 def listing(answer: Answer) -> str:
     """A line for each document."""
-    lines = [" ".join(filter(None, [document["date"], document["doc_id"]])) for document in answer["documents"]]
+    lines = [" ".join(filter(None, [document["date"], document["doc_id"], _host(document)])) for document in answer["documents"]]
     shown = len(lines)
     return "\n".join([*lines, f"[{shown} of {answer['total']} documents]"])
+
+
+def _host(document: Answer) -> str:
+    return f"(a file of {document['host']})" if "host" in document else ""
 
 
 def stored(answer: Answer) -> str:

@@ -200,10 +200,11 @@ def test_a_file_of_another_host_is_read_as_it_was_indexed(
         assert hit["path"] is None
         assert answer["text"].split("\n")[hit["start_line"] - 1 : hit["end_line"]] == hit["text"].split("\n")
         assert other.storage.sources.all() == []
-        report = Ingest(other).run([str(folder)])
-        assert [error["reason"] for error in report.errors] and "give this one another with --collection NAME" in report.errors[
-            0
-        ]["reason"]
+        report = Ingest(other).run([str(folder)], "memory")  # who names a collection gets no other
+        assert [error["reason"] for error in report.errors] == [
+            f"its id 'memory/2026-01-05.md' is that of the document of {OWN}:{folder}/2026-01-05.md; "
+            "give this one another with --collection NAME"
+        ]
 
 
 @pytest.fixture

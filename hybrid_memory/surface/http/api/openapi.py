@@ -32,6 +32,11 @@ def with_page(schema: Json) -> Json:
     return schema | {"properties": schema["properties"] | {"page": COUNT}}
 
 
+def with_host(schema: Json) -> Json:
+    """An object that has a host, too, if the document is a file of another one."""
+    return schema | {"properties": schema["properties"] | {"host": TEXT}}
+
+
 def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
@@ -60,17 +65,17 @@ SCHEMAS: Mapping[str, Json] = {
         warnings=listed(TEXT),
         hint=NAME_OR_NULL,
     ),
-    "Entry": fields(
+    "Entry": with_host(fields(
         doc_id=TEXT, collection=NAME_OR_NULL, date=NAME_OR_NULL, path=NAME_OR_NULL, chunks=COUNT, pending=COUNT,
         size={"type": ["integer", "null"]}, indexed_at=TEXT,
-    ),
+    )),
     "Listing": fields(total=COUNT, documents=listed(ref("Entry"))),
-    "Document": with_page(fields(
+    "Document": with_host(with_page(fields(
         doc_id=TEXT, path=NAME_OR_NULL, text=TEXT, start_line=COUNT, end_line=COUNT, total_lines=COUNT, citation=TEXT,
         collection=NAME_OR_NULL, date=NAME_OR_NULL, date_from=NAME_OR_NULL, changed=SWITCH, next=NAME_OR_NULL,
         next_lines=NAME_OR_NULL, metadata=OBJECT, is_file=SWITCH,
         passages=listed(fields(chunk_id=TEXT, heading=TEXT, heading_path=TEXT, start_line=COUNT, end_line=COUNT)),
-    )),
+    ))),
     "Similar": fields(by={"enum": ["vector", "keyword"]}, results=listed(ref("Passage"))),
     "Links": fields(
         doc_id=TEXT,
