@@ -145,17 +145,17 @@ expressions = st.recursive(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100)
 @given(expression=expressions | st.text('abgpu"()*+^:,-{} ', max_size=12))
 def test_both_understand_the_syntax_of_fts5(pair: Pair, expression: str) -> None:
-    def told(store: HybridStore) -> list[tuple[str, float]] | str:
+    def told(store: HybridStore) -> dict[str, float] | str:
         try:
             with store.storage.snapshot():
-                return named(store, store.storage.keyword().ranked(Query(expression, fts_syntax=True), 30).scores)
+                return dict(named(store, store.storage.keyword().ranked(Query(expression, fts_syntax=True), 1000).scores))
         except QueryError as error:
             return str(error)
 
     expected, found = map(told, pair)
-    assert found == (
-        expected if isinstance(expected, str) else [(chunk, pytest.approx(score, rel=1e-6)) for chunk, score in expected]
-    )
+    if not isinstance(expected, str) and "NEAR(" in expression and (" OR " in expression or " NOT " in expression):
+        expected, found = set(expected), set(found)  # FTS5 counts words of groups that do not match, see expressions.py
+    assert found == (expected if isinstance(expected, str | set) else pytest.approx(expected, rel=1e-6))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=10)

@@ -1,4 +1,9 @@
-"""Expressions in FTS5's syntax over our postings: the chunks that match, with the BM25 that FTS5 gives them."""
+"""Expressions in FTS5's syntax over our postings: the chunks that match, with the BM25 that FTS5 gives them.
+
+In one case the scores differ: in `a OR NEAR(b "c d")`, and with NOT, FTS5 adds the score of b for a chunk with a, b, c and d in
+which c and d do not stand side by side (fts5ExprNearTest in fts5_expr.c fills the places of one phrase before it tests the next).
+Here it does not count.
+"""
 
 import sqlite3
 from collections.abc import Sequence
