@@ -21,7 +21,7 @@ import os
 import struct
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import hypot
 
@@ -34,9 +34,15 @@ KEEP, DROP, SPACE, APART = range(4)
 LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
 MOST_TOKENS = 4096  # in one text, the rest is ignored: 127 * the largest scale (4095) * 4096 just fits in a signed 32-bit lane
 KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
-SUMS_KEPT = 4096  # of the vectors of pieces, words with what stands around them, about 1.1 KiB each; and as many of tokens
+SUMS_KEPT, LANES_KEPT = 8192, 1024  # vectors of words and of tokens, about 1.1 KiB each
 WORDS_KEPT = 16_384  # words whose tokens are kept, some 200 bytes each
 MANY = 64  # texts for which it pays to read the whole vocabulary, in some 10 ms
+# For bytes.translate: in ASCII, BERT ends words at marks, which are tokens, and at white space, and drops the controls.
+MARK = [bytes((code,)) for code in range(0x80)]
+MARKS, SPACES = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", b"\t\n\r "
+CONTROLS = bytes({*range(0x20), 0x7F}.difference(SPACES))
+WORDS = bytes.maketrans(MARKS + SPACES, b" " * len(MARKS + SPACES)).lower()
+NO_MARKS = bytes(range(0x100)).translate(None, MARKS)
 COUNTS = 2  # lanes behind those of a vector: how many tokens are in the sum, and how many of them have a vector
 
 
@@ -105,8 +111,10 @@ class Table:
     def longest_prefix(self, text: bytes) -> int:
         """The index of the longest token that the text begins with, or -1."""
         if vocabulary := self._vocabulary:
-            ends = range(min(len(text), self._longest), 0, -1)
-            return next((vocabulary[text[:end]] for end in ends if text[:end] in vocabulary), -1)
+            for end in range(min(len(text), self._longest), 0, -1):
+                if (index := vocabulary.get(text[:end])) is not None:
+                    return index
+            return -1
         high = len(self._strings)
         while text:
             high = bisect_right(self._strings, text, 0, high)
@@ -155,6 +163,19 @@ class Characters(dict[int, str]):
         return made
 
 
+class Sums(dict[bytes, int]):
+    """What a function makes of a word, kept from its first use on, until there are SUMS_KEPT of them."""
+
+    def __init__(self, make: Callable[[bytes], int]) -> None:
+        self._make = make
+
+    def __missing__(self, word: bytes) -> int:
+        if len(self) >= SUMS_KEPT:
+            self.clear()
+        made = self[word] = self._make(word)
+        return made
+
+
 class BuiltinEmbedder:
     """Implements `protocol.Embedder` without a server; cannot fail. A text most of whose tokens have no vector gets []."""
 
@@ -169,8 +190,9 @@ class BuiltinEmbedder:
         self.truncated: set[int] = set()
         self.path = path or os.path.join(os.path.dirname(__file__), "builtin.bin")
         self._batched = 0
-        self._kept_sum = lru_cache(SUMS_KEPT)(self._sum)
-        self._kept_lanes = lru_cache(SUMS_KEPT)(self._lanes)
+        self._sums = Sums(self._sum)
+        self._sum_of_path = lru_cache(1)(self._sum_of_all)
+        self._kept_lanes = lru_cache(LANES_KEPT)(self._lanes)
         self._kept_tokens = lru_cache(WORDS_KEPT)(self._pieces)
         self._embed_query = lru_cache(cache_size)(self._vector)
 
@@ -220,8 +242,7 @@ class BuiltinEmbedder:
         """
         if len(word) > LONGEST_WORD:
             return [-1]
-        rest, prefix = word.encode(), b""
-        found = []
+        rest, prefix, found = word.encode(), b"", list[int]()
         while rest:
             index = self._table.longest_prefix(prefix + rest)
             length = len(self._table.token(index).encode()) - len(prefix) if index >= 0 else 0
@@ -236,10 +257,17 @@ class BuiltinEmbedder:
         lanes = self._table.lanes(index) if index >= 0 else None
         return (1 << 32 * self._table.dims) + (0 if lanes is None else lanes + (1 << 32 * (self._table.dims + 1)))
 
-    def _sum(self, piece: str) -> int:
-        """The sum of a piece's tokens, as `_lanes` has them."""
-        words = piece.translate(self._characters).split()
-        return sum(self._kept_lanes(index) for word in words for index in self._kept_tokens(word))
+    def _sum(self, word: bytes) -> int:
+        """The sum of the tokens of a piece of UTF-8, as `_lanes` has them."""
+        pieces = word.decode(errors="surrogatepass").translate(self._characters).split()
+        return sum(self._kept_lanes(index) for piece in pieces for index in self._kept_tokens(piece))
+
+    def _sum_of_all(self, text: str) -> int:
+        """The sum of a text's tokens. A character becomes the same wherever it stands, so a text can be taken apart."""
+        data = text.encode(errors="surrogatepass")
+        marks = data.translate(None, NO_MARKS)  # few of them make a third of all tokens: multiplying takes less than adding
+        words: int = sum(map(self._sums.__getitem__, data.translate(WORDS, CONTROLS).split()))
+        return words + sum(marks.count(mark) * self._sums[mark] for mark in set(map(MARK.__getitem__, marks)))
 
     def _sum_of_first(self, text: str) -> int:
         """The sum of as many of the first words as have MOST_TOKENS tokens at most."""
@@ -253,9 +281,8 @@ class BuiltinEmbedder:
         return total
 
     def _vector(self, text: str) -> list[float]:
-        # A character becomes the same whatever stands around it, so the pieces between spaces can be looked up one by one.
-        total = sum(map(self._kept_sum, filter(None, text.replace("\n", " ").split(" "))))
-        *lanes, tokens, known = self._unpacked(total)
+        path, _, content = text.partition("\n\n")  # a heading path is often that of the text before
+        *lanes, tokens, known = self._unpacked(self._sum_of_path(path) + self._sum_of_all(content))
         if tokens > MOST_TOKENS:
             *lanes, tokens, known = self._unpacked(self._sum_of_first(text))
         length = hypot(*lanes)

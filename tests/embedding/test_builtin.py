@@ -96,6 +96,7 @@ WORDS = [
 
 @given(st.lists(st.sampled_from(WORDS) | st.text(st.characters(max_codepoint=0x30FF), max_size=6), max_size=30).map(" ".join))
 @example("Unaffable dogs, and a dog!")
+@example("Atlas > The GPU server\n\nLog in: `ssh gpu-1`, (or) so...\x07\x85\u2028\ud800 Ärger–É\u0301!\u0301")
 def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder, text: str) -> None:
     """The test repeats the calculation with the bytes of the file. Tokens are found by bisection, or in a batch by a table."""
     tokens, sums, known = BISECTING.tokenize(text), [0] * 256, 0
