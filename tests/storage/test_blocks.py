@@ -384,7 +384,7 @@ def test_rebuild_of_an_empty_store(conn: sqlite3.Connection) -> None:
 
 
 def test_no_statement_reads_all_chunks_to_find_a_few(conn: sqlite3.Connection) -> None:
-    for statement in (blocks.SLOTS, blocks.CLEAR, blocks.IN_BLOCK, blocks.SET_SLOT, blocks.SET_EMBEDDING):
+    for statement in (blocks.SLOTS, blocks.CLEAR, blocks.IN_BLOCK, blocks.SET_SLOT):
         parameters = [json.dumps([1])] * statement.count("?")
         plan = [row[3] for row in conn.execute(f"explain query plan {statement}", parameters)]
         assert not any(step.startswith("SCAN chunks") for step in plan), plan

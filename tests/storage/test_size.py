@@ -12,9 +12,11 @@ import pytest
 
 from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.documents.chunker import Chunk
-from hybrid_memory.documents.document import chunk_row
+from hybrid_memory.documents.document import Document, chunk_row, prepare
+from hybrid_memory.indexing.embedding import made
 from hybrid_memory.storage.sqlite import connection, schema
 from hybrid_memory.storage.sqlite.keyword import FTSIndex
+from hybrid_memory.storage.sqlite.vectors import blocks
 from hybrid_memory.views.doctor import examine
 from tests.conftest import indexed_words
 from tests.kills import killed_while_it_opens
@@ -55,6 +57,28 @@ def test_the_file_is_a_few_times_as_large_as_the_notes(tmp_path: Path, provider:
     subprocess.run([*command, "ingest", "--path", str(tmp_path / "notes")], check=True, capture_output=True)
     connection.connect(str(tmp_path / "empty.db"), create=True).close()
     assert os.path.getsize(db_path) - os.path.getsize(tmp_path / "empty.db") <= most * sum(map(len, pages.values()))
+
+
+def test_a_chunk_that_comes_with_its_embedding_is_written_once(db_path: str) -> None:
+    """A row that grows leaves room on the pages that it is moved from."""
+    documents = [prepare(Document(doc_id, text, {}), 512, 50) for doc_id, text in notes(6).items()]
+    documents.append(prepare(Document("notes/0.md", "# Another text\n\nin place of the first", {}), 512, 50))
+    with HybridStore(db_path, {"provider": "builtin"}) as store:
+        vectors = dict[bytes, tuple[bytes, bool]]()
+        for document in documents:
+            vectors |= made(store.embedder, document.texts).vectors
+        conn = store.storage.connection
+        written: list[str] = []
+        for rows in (documents[:1], documents[1:]):
+            conn.set_trace_callback(written.append)
+            with store.storage.transaction():
+                store.storage.documents.put_all(rows, vectors)
+            conn.set_trace_callback(None)
+        assert [statement for statement in written if "insert into chunks " in statement]
+        assert not [statement for statement in written if "set slot" in statement]
+        assert conn.execute("select count(*) from chunks where embedding is null").fetchone() == (0,)
+        assert blocks.check(conn) == []
+        assert {doc_id for (doc_id,) in conn.execute("select doc_id from chunks")} == set(notes(6))
 
 
 def test_room_of_deleted_documents_is_given_back(db_path: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...documents.document import Prepared
 from ...documents.terms import Terms, terms
-from ..shared.putting import PutsDocuments
+from ..rows import Vectors
 from ..source import StoredDocument, is_in
 from ..vector import encode_embedding
 from ..whole import Whole, whole
@@ -86,10 +86,8 @@ from   chunks where document = %(number)s order by id
 """
 
 
-class Documents(PutsDocuments):
+class Documents:
     """Implements `protocol.Documents`."""
-
-    _embeddings: Embeddings
 
     def __init__(self, conn: Connection, space: int, embeddings: Embeddings, postings: Postings) -> None:
         self._conn, self._space, self._embeddings, self._postings = conn, space, embeddings, postings
@@ -117,6 +115,22 @@ class Documents(PutsDocuments):
         chunks = self._conn.dicts(WHOLE_CHUNKS, {"number": row.pop("number"), "doc_id": row["doc_id"]})
         encoded = [each | {"embedding": encode_embedding(each["embedding"] or ())} for each in chunks]
         return whole(row, encoded, Marks(self._conn, self._space).found(doc_id))
+
+    def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
+        """As in `protocol.Documents`."""
+        self.put_all([prepared], new_vectors)
+
+    def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
+        """As in `protocol.Documents`."""
+        vectors = dict(new_vectors or {})  # what a document loses here may be the embedding of a later one
+        items: list[tuple[int, bytes, bool]] = []
+        for prepared in documents:
+            vectors |= self._embeddings.known(key for key in prepared.texts if key not in vectors)
+            ids = self._put(prepared)
+            hashes = (chunk["content_hash"] for chunk in prepared.chunks)
+            items += [(id, *vectors[key]) for id, key in zip(ids, hashes, strict=True) if key in vectors]
+        if items:
+            self._embeddings.put(items)
 
     def _put(self, prepared: Prepared) -> Sequence[int]:
         """Write a document and its chunks without their embeddings. Gives the ids of the chunks."""

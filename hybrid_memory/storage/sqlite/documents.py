@@ -10,8 +10,9 @@ from typing import Any
 from ...documents.document import Prepared, embedded_text
 from ...documents.marks.found import NONE
 from ...documents.terms import Terms, terms
-from ..shared.putting import PutsDocuments
+from ..rows import Vectors
 from ..source import StoredDocument, is_in
+from ..vector import encode_embedding
 from ..whole import Whole, whole
 from .embeddings import Embeddings
 from .keyword import FTSIndex
@@ -29,9 +30,13 @@ values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collecti
 """
 
 PUT_CHUNK = """
-insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, indexed)
-values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash, :indexed)
+insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, indexed, slot,
+                    embedding, truncated)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash, :indexed, :slot,
+        :embedding, :truncated)
 """
+
+NOT_EMBEDDED: dict[str, Any] = {"slot": None, "embedding": None, "truncated": False}
 
 PUT_EXTRACT = "insert into extracts (doc_id, pages, content) values (?, ?, ?)"
 
@@ -84,10 +89,8 @@ SPOOLED = "select content_hash, heading_path, content from temp.spool order by r
 SPOOLED_ROWS = "select * from temp.spool order by rowid"
 
 
-class Documents(PutsDocuments):
+class Documents:
     """Implements `protocol.Documents`."""
-
-    _embeddings: Embeddings
 
     def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings) -> None:
         self._conn, self._embeddings = conn, embeddings
@@ -109,11 +112,24 @@ class Documents(PutsDocuments):
         row = documents[0] | {"source_path": path_from_column(documents[0]["source_path"])}
         return whole(row, _dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))), Marks(self._conn).found(doc_id))
 
-    def _put(self, prepared: Prepared) -> list[int]:
-        """Write a document and its chunks without their embeddings. Gives the ids of the chunks."""
+    def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
+        """As in `protocol.Documents`."""
+        self.put_all([prepared], new_vectors)
+
+    def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
+        """As in `protocol.Documents`. A chunk is written with its embedding: a row that grows would leave pages half empty."""
+        vectors = dict(new_vectors or {})  # what a document loses here may be the embedding of a later one
+        placing = blocks.Placing(self._conn)
+        for prepared in documents:
+            vectors |= self._embeddings.known(key for key in prepared.texts if key not in vectors)
+            self._put_with(prepared, vectors, placing)
+        placing.finish()
+
+    def _put_with(self, prepared: Prepared, vectors: Vectors, placing: blocks.Placing) -> None:
         doc_id = prepared.row["doc_id"]
         if before := self._conn.execute(HASHES_OF, (doc_id,)).fetchall():
             self._embeddings.keep(id for id, content_hash in before if content_hash not in prepared.texts)
+            placing.finish()
             self.remove(doc_id)
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
         if extract := prepared.row.get("extract"):
@@ -124,7 +140,8 @@ class Documents(PutsDocuments):
             written = ((chunk["heading_path"], chunk["content"]) for chunk in prepared.chunks)
             names = called(self._conn, doc_id)
             found = terms(doc_id, prepared.row["collection"], prepared.row["metadata"], written, names)
-        return _put_chunks(self._conn, doc_id, zip(prepared.chunks, found, strict=True))
+        chunks = [{**chunk, **_embedded(chunk, vectors, placing)} for chunk in prepared.chunks]
+        _put_chunks(self._conn, doc_id, zip(chunks, found, strict=True))
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         ids = [id for doc_id in doc_ids for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]
@@ -219,14 +236,20 @@ class GrowingDocument:
             self._conn.execute(DROP_SPOOL)
 
 
-def _put_chunks(conn: sqlite3.Connection, doc_id: str, chunks: Iterable[tuple[Mapping[str, Any], Terms]]) -> list[int]:
-    """Write rows of `chunks`, behind those that the document has, and index them. Gives their ids."""
+def _embedded(chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.Placing) -> dict[str, Any]:
+    """What the row of a chunk has of its embedding, if that is known."""
+    data, truncated = vectors.get(chunk["content_hash"], (b"", False))
+    vector = placing.fitting(chunk["chunk_id"], data)
+    return {"slot": placing.take(vector), "embedding": encode_embedding(vector), "truncated": truncated} if vector else {}
+
+
+def _put_chunks(conn: sqlite3.Connection, doc_id: str, chunks: Iterable[tuple[Mapping[str, Any], Terms]]) -> None:
+    """Write rows of `chunks`, behind those that the document has, and index them."""
     rows = list(chunks)
     (last,) = conn.execute(LAST_OF, (doc_id,)).fetchone()
-    conn.executemany(PUT_CHUNK, ({**chunk, "indexed": checksum(found)} for chunk, found in rows))
-    ids = [id for (id,) in conn.execute(AFTER, (doc_id, last))]
+    conn.executemany(PUT_CHUNK, ({**NOT_EMBEDDED, **chunk, "indexed": checksum(found)} for chunk, found in rows))
+    ids = (id for (id,) in conn.execute(AFTER, (doc_id, last)).fetchall())
     FTSIndex(conn).add(zip(ids, (found for _, found in rows), strict=True))
-    return ids
 
 
 def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:

@@ -6,11 +6,11 @@ embeddings have the dimension of the first one, until the last one is dropped.
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from math import hypot
 
-from ...vector import FLOAT_BYTES, UNIT, decode_embedding, encode_embedding, unit
+from ...vector import FLOAT_BYTES, UNIT, UnitVector, decode_embedding, encode_embedding, unit
 from . import bitplanes
 from .bitplanes import PLACES
 
@@ -54,7 +54,6 @@ where  pairless <> 0
 UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
 ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
 
-SET_EMBEDDING = "update chunks set embedding = ?, truncated = ? where id = ?"
 SET_SLOT = "update chunks set slot = ? where id = ?"
 SET_BOTH = "update chunks set slot = ?, embedding = ?, truncated = ? where id = ?"
 CLEAR = """
@@ -74,27 +73,70 @@ def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[flo
     Returns the ids of the chunks that get none because the given embedding is empty, zero or not finite. Raises ValueError,
     before anything is written, for an embedding whose dimension is not that of the store.
     """
-    size = len(read_center(conn)) // FLOAT_BYTES
-    units: dict[int, tuple[bytes, bool]] = {}
-    refused = []
-    for id, embedding, truncated in rows:
+    placing = Placing(conn)
+    fitting = {id: (placing.fitting(id, embedding), truncated) for id, embedding, truncated in rows}
+    drop(conn, fitting)
+    in_order = sorted(fitting.items())  # rows grow: pages that are split from the left to the right stay full
+    placed = [(placing.take(vector), encode_embedding(vector), truncated, id) for id, (vector, truncated) in in_order if vector]
+    conn.executemany(SET_BOTH, placed)
+    placing.finish()
+    return [id for id, (vector, _) in fitting.items() if not vector]
+
+
+class Placing:
+    """Gives vectors places in the block with the most free places, and then in new blocks, and writes their codes at the end.
+
+    This way the chunks of a document are in one or two blocks, and each block is written once. Until `finish`, nothing else may
+    change blocks or slots. `center` is that of all blocks, if it is known not to change.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, center: bytes = b"") -> None:
+        self._conn, self._fixed = conn, center
+        self._codes: dict[int, dict[int, bytes]] = {}  # by block and place
+        self._slots = self._free()
+        self._size = len(read_center(conn)) // FLOAT_BYTES
+
+    def fitting(self, chunk: object, embedding: bytes | Sequence[float]) -> UnitVector | None:
+        """The embedding of a chunk at length 1; None if it is empty, zero or not finite.
+
+        Raises ValueError for one whose dimension is not that of the store, or of the first one.
+        """
         vector = unit(decode_embedding(embedding) if isinstance(embedding, bytes) else embedding)
         if vector is None:
-            refused.append(id)
-            continue
-        size = size or len(vector)
-        if len(vector) != size:
-            raise ValueError(f"the embedding of chunk {id} has {len(vector)} dimensions, the others have {size}")
-        units[id] = encode_embedding(vector), truncated
-    drop(conn, [*units, *refused])
-    before = sum(_counts(conn).values())
-    in_order = dict(sorted(units.items()))  # rows grow: pages that are split from the left to the right stay full
-    if _centerings(before) < _centerings(before + len(units)):
-        conn.executemany(SET_EMBEDDING, [(data, truncated, id) for id, (data, truncated) in in_order.items()])
-        rebuild(conn)
-    else:
-        _place(conn, [(id, data) for id, (data, _) in in_order.items()], read_center(conn), units)
-    return refused
+            return None
+        self._size = self._size or len(vector)
+        if len(vector) != self._size:
+            raise ValueError(f"the embedding of chunk {chunk} has {len(vector)} dimensions, the others have {self._size}")
+        return vector
+
+    def take(self, vector: Sequence[float]) -> int:
+        """A slot for a vector of length 1."""
+        slot = next(self._slots)
+        block, place = divmod(slot, PLACES)
+        self._codes.setdefault(block, {})[place] = bitplanes.code(vector, self._middle)
+        return slot
+
+    def finish(self) -> None:
+        """Write the codes of all that were taken, whose chunks have their embeddings and slots by now."""
+        taken = sum(map(len, self._codes.values()))
+        before = sum(_counts(self._conn).values())
+        if not self._fixed and _centerings(before) < _centerings(before + taken):
+            rebuild(self._conn)
+        else:
+            for block, codes in self._codes.items():
+                _write(self._conn, block, codes, self._center)
+        self._codes, self._slots = {}, self._free()
+
+    def _free(self) -> Iterator[int]:
+        """The slots that are free."""
+        self._center = self._fixed or read_center(self._conn)
+        self._middle = decode_embedding(self._center)
+        counts = _counts(self._conn)
+        roomiest = sorted(counts, key=lambda block: counts[block])[:1]
+        for block in chain(roomiest, count(max(counts, default=-1) + 1)):
+            live, _ = self._conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
+            for place in bitplanes.places(~int.from_bytes(live, "little") & EVERY_PLACE):
+                yield block * PLACES + place
 
 
 def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
@@ -121,10 +163,13 @@ def rebuild(conn: sqlite3.Connection) -> None:
     if size:
         sample = conn.execute(SAMPLED, (SAMPLE,))
         center = encode_embedding(bitplanes.mean(decode_embedding(data) for (data,) in sample))
+        middle = decode_embedding(center)
         for (block,) in conn.execute(USED_BLOCKS, (PLACES,)).fetchall():
-            _write(conn, block, {slot % PLACES: data for _, data, slot in _chunks_in(conn, block)}, center)
-        while rows := conn.execute(SLOTLESS, (PLACES,)).fetchall():
-            _place(conn, rows, center)
+            rows = _chunks_in(conn, block)
+            codes = {slot % PLACES: bitplanes.code(decode_embedding(data), middle) for _, data, slot in rows}
+            _write(conn, block, codes, center)
+        while slotless := conn.execute(SLOTLESS, (PLACES,)).fetchall():
+            _place(conn, slotless, center)
 
 
 def check(conn: sqlite3.Connection, *, thorough: bool = True) -> list[str]:
@@ -193,39 +238,18 @@ def as_json(numbers: Iterable[int]) -> str:
     return str(list(numbers))
 
 
-def _place(
-    conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes, new: Mapping[int, tuple[bytes, bool]] | None = None
-) -> None:
-    """Put chunks into the block with the most free places, and the rest into new blocks.
-
-    This way the chunks of a document are in one or two blocks. Chunks that are `new` get their embedding with the slot, because
-    SQLite would write their long rows twice.
-    """
-    counts = _counts(conn)
-    roomiest = sorted(counts, key=lambda block: counts[block])[:1]
-    for block in chain(roomiest, count(max(counts, default=-1) + 1)):
-        if not rows:
-            return
-        live, _ = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
-        free = bitplanes.places(~int.from_bytes(live, "little") & EVERY_PLACE)
-        taken = {place: row for row, place in zip(rows, free, strict=False)}
-        rows = rows[len(taken) :]
-        if taken:
-            _write(conn, block, {place: data for place, (_, data) in taken.items()}, center)
-            slots = [(block * PLACES + place, id) for place, (id, _) in taken.items()]
-            if new is None:
-                conn.executemany(SET_SLOT, slots)
-            else:
-                conn.executemany(SET_BOTH, [(slot, *new[id], id) for slot, id in slots])
+def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
+    """Give chunks that have embeddings their slots."""
+    placing = Placing(conn, center)
+    conn.executemany(SET_SLOT, [(placing.take(decode_embedding(data)), id) for id, data in rows])
+    placing.finish()
 
 
-def _write(conn: sqlite3.Connection, block: int, embeddings: dict[int, bytes], center: bytes) -> None:
-    """Write the codes of the embeddings at these places. The width of the planes is a power of two that has room for the last."""
+def _write(conn: sqlite3.Connection, block: int, codes: dict[int, bytes], center: bytes) -> None:
+    """Write codes at these places. The width of the planes is a power of two that has room for the last."""
     live, planes = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
-    width = max(len(live), 1 << (max(embeddings) // 8).bit_length())
-    live = (int.from_bytes(live, "little") | bitplanes.mask(embeddings)).to_bytes(width, "little")
-    middle = decode_embedding(center)
-    codes = {place: bitplanes.code(decode_embedding(data), middle) for place, data in embeddings.items()}
+    width = max(len(live), 1 << (max(codes) // 8).bit_length())
+    live = (int.from_bytes(live, "little") | bitplanes.mask(codes)).to_bytes(width, "little")
     conn.execute(SET_BLOCK, (block, live, center, bitplanes.insert(planes, codes, width)))
 
 
