@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..environment import missing_package
-from ..errors import SourceError, StoreError
+from ..errors import ConnectionLostError, SourceError, StoreError
 from ..storage.source import Source, real_path
 from ..store import HybridStore
 from .refresh import refresh
@@ -42,6 +42,7 @@ class Watch:
             raise SourceError(missing_package("`hybrid-memory watch`", "watch")) from error
         self._watch, self._usual = watchfiles.watch, watchfiles.DefaultFilter()
         self._store, self._on_report, self._stop = store, on_report, stop
+        self._known: list[Source] | None = None
         self._only = {real_path(path) for path in paths}
         ingested = {source.path for source in self._sources()}
         if unknown := self._only - ingested:
@@ -88,20 +89,28 @@ class Watch:
             raise SourceError(f"cannot watch {', '.join(sorted(folders))}: {error}") from error
 
     def _take_in(self) -> bool:
-        """Refresh the store. Gives False if the database could not be written, so that it is tried again."""
+        """Refresh the store. Gives False if the database could not be written or reached, so that it is tried again."""
         report = refresh(self._store, embed_seconds=0.0, paths=self._only)
         try:
-            embeddings = self._store.storage.embeddings
-            if report.pending or embeddings.spare.next_identity():
-                report.embedded_by(self._store.embed(seconds=EMBED_SECONDS))
-                report.pending = embeddings.count_pending()
+            with self._store.storage.guarded():
+                embeddings = self._store.storage.embeddings
+                if report.pending or embeddings.spare.next_identity():
+                    report.embedded_by(self._store.embed(seconds=EMBED_SECONDS))
+                    report.pending = embeddings.count_pending()
         except StoreError as error:
             report.warning(self._store.path, str(error), "database")
         self._on_report(report)
         return all(warning["path"] != self._store.path for warning in report.warnings)
 
     def _sources(self) -> list[Source]:
-        return [source for source in self._store.storage.sources.all() if not self._only or source.path in self._only]
+        """What is watched: while a server is down, what it was before."""
+        try:
+            with self._store.storage.guarded():
+                self._known = self._store.storage.sources.all()
+        except ConnectionLostError:
+            if self._known is None:
+                raise
+        return [source for source in self._known if not self._only or source.path in self._only]
 
     def _folders(self) -> set[str]:
         return {source.path for source in self._sources() if os.path.isdir(source.path)}
