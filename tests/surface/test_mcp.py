@@ -36,9 +36,9 @@ COMMAND = [sys.executable, "-m", "hybrid_memory"]
 
 
 @pytest.fixture
-def environ(environ: dict[str, str]) -> dict[str, str]:
+def environ(environ: dict[str, str], db_path: str) -> dict[str, str]:
     kept = {key: value for key, value in environ.items() if key not in ("HYBRID_MEMORY_OLLAMA_URL", "PYTHONWARNINGS")}
-    return kept | {"HYBRID_MEMORY_PROVIDER": "builtin"}
+    return kept | {"HYBRID_MEMORY_PROVIDER": "builtin", "HYBRID_MEMORY_DB_PATH": db_path}
 
 
 @pytest.fixture
@@ -145,6 +145,7 @@ def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, st
     with_client(environ, play)
 
 
+@pytest.mark.both_engines
 def test_a_search_answers_with_passages_under_their_citations(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         found = await ask(client, "memory_search", query="GPU password")
@@ -197,6 +198,7 @@ def test_a_document_has_as_many_passages_as_asked_for(environ: dict[str, str], t
     with_client(environ, play)
 
 
+@pytest.mark.both_engines
 def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: Path) -> None:
     (folder / "tagged.md").write_text("---\ntags: [a, b]\nproject: x\n---\nThe server of the project.\n")
     (folder / "linking.md").write_text("The server of [[tagged]].\n")
@@ -227,6 +229,7 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
     with_client(environ, play)
 
 
+@pytest.mark.both_engines
 def test_search_takes_in_what_changed_before_it(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         (folder / "new.md").write_text("# Parrot\n\nIt is called Polly.\n")
@@ -258,6 +261,7 @@ def test_search_takes_from_the_config_what_a_call_does_not_give(
     with_client(environ, play)
 
 
+@pytest.mark.both_engines
 def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         assert await ask(client, "memory_update") == "nothing has changed"
@@ -269,9 +273,16 @@ def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> 
     with_client(environ, play)
 
 
-def test_stored_text_is_found_and_forgotten(environ: dict[str, str]) -> None:
+def test_before_there_is_a_database_the_way_to_one_is_told(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
         assert "no database at" in await refusal(client, "memory_search", query="dog")
+
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_stored_text_is_found_and_forgotten(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
         stored = await ask(client, "memory_store", doc_id="pets", text="The dog is called Rex.", metadata={"owner": "ann"})
         assert stored == "stored pets: 1 passage can be found"
         found = await ask(client, "memory_search", query="dog", where={"owner": "ann"})
@@ -283,6 +294,7 @@ def test_stored_text_is_found_and_forgotten(environ: dict[str, str]) -> None:
     with_client(environ, play)
 
 
+@pytest.mark.both_engines
 def test_a_files_document_is_not_deleted(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         message = await refusal(client, "memory_delete", doc_id="memory/pi.md")
@@ -292,6 +304,7 @@ def test_a_files_document_is_not_deleted(environ: dict[str, str], folder: Path) 
     with_client(environ, play)
 
 
+@pytest.mark.both_engines
 def test_failures_are_tool_errors_for_an_agent(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:
         message = await refusal(client, "memory_get", target="memory/pie.md")
@@ -337,6 +350,7 @@ def test_names_that_are_not_unicode_are_told_as_text(environ: dict[str, str], fo
     with_client(environ, play)
 
 
+@pytest.mark.both_engines
 def test_two_clients_write_and_search_at_once(environ: dict[str, str], folder: Path) -> None:
     async def work(client: Client, name: str) -> None:
         async with anyio.create_task_group() as tasks:
