@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from . import config as configuration
 from . import log
@@ -23,6 +23,25 @@ if TYPE_CHECKING:
     from .storage.protocol import Storage
 
 DEFAULT_DB = "hybrid_search.db"
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def tried_again(read: "Callable[Concatenate[HybridStore, P], R]") -> "Callable[Concatenate[HybridStore, P], R]":
+    """A function that only reads, begun once more on a new connection if that to a server was lost in the middle of it."""
+
+    @wraps(read)
+    def run(store: "HybridStore", /, *args: P.args, **options: P.kwargs) -> R:
+        try:
+            with store.storage.guarded():
+                return read(store, *args, **options)
+        except ConnectionLostError:
+            with store.storage.guarded():
+                return read(store, *args, **options)
+
+    return run
 
 
 class NotGiven(int):
@@ -189,16 +208,12 @@ class HybridStore:
         given = options if limit is TEN else options | {"limit": limit}
         return self.answer(query, Request(mode=mode, **(configured(self.config) | given))).results
 
+    @tried_again
     def answer(self, query: str, request: Request) -> Answer:
         """`search`, with the warnings and timings of this search."""
         search = Search(self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker)
         parsed = Query(query, fts_syntax=request.fts_syntax, today=request.today)
-        try:
-            with self.storage.guarded():
-                answer = search.answer(parsed, request)
-        except ConnectionLostError:  # once more, on a new one
-            with self.storage.guarded():
-                answer = search.answer(parsed, request)
+        answer = search.answer(parsed, request)
         self._warn(*answer.warnings)
         return answer
 
@@ -217,6 +232,7 @@ class HybridStore:
         self.storage.compact()
         return self.storage.chunks.count()
 
+    @tried_again
     def stats(self) -> dict[str, Any]:
         """Counts, the size of the store in bytes, and the identity of the embeddings (None before the first).
 
@@ -225,7 +241,7 @@ class HybridStore:
         """
         from .indexing.change_over import building
 
-        with self.storage.guarded(), self.storage.snapshot():
+        with self.storage.snapshot():
             identity, counts = self.storage.embeddings.identity(), self.storage.catalog.counts()
             found = {"db_path": self.path, "embeddings": identity, "building": building(self.storage), "advice": self.advice}
         return counts | found | {"reranker": self.reranker.name if self.reranker else None}

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..store import HybridStore
+from ..store import HybridStore, tried_again
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -41,6 +41,7 @@ def search(store: HybridStore, query: str, request: "Request", *, refresh: bool 
     return vars(answer) | {"warnings": list(dict.fromkeys(warnings + answer.warnings))}
 
 
+@tried_again
 def get(store: HybridStore, target: str, *, max_lines: int = 200, max_chars: int = 20_000) -> Answer:
     """A document, or some of its lines; see views/get.py."""
     from ..views.get import read
@@ -48,6 +49,7 @@ def get(store: HybridStore, target: str, *, max_lines: int = 200, max_chars: int
     return read(store, target, max_lines=max_lines, max_chars=max_chars)
 
 
+@tried_again
 def document(store: HybridStore, doc_id: str, lines: str | None, *, max_lines: int, max_chars: int) -> Answer:
     """The document with exactly this id, with its metadata and passages; see `outlined` in views/get.py."""
     from ..views.get import outlined
@@ -55,6 +57,7 @@ def document(store: HybridStore, doc_id: str, lines: str | None, *, max_lines: i
     return outlined(store, doc_id, lines, max_lines=max_lines, max_chars=max_chars)
 
 
+@tried_again
 def similar(store: HybridStore, doc_id: str, lines: str | None, *, limit: int) -> Answer:
     """Passages of other documents that are like one of this document; see views/similar.py."""
     from ..views.similar import passages
@@ -62,6 +65,7 @@ def similar(store: HybridStore, doc_id: str, lines: str | None, *, limit: int) -
     return passages(store, doc_id, lines, limit=limit)
 
 
+@tried_again
 def why(store: HybridStore, note: str, query: str | None = None) -> Answer:
     """Whether a note is in the store, and what keeps it out; see views/why.py. With a query, also `search`; see views/rank.py."""
     from ..views.why import explain
@@ -74,6 +78,7 @@ def why(store: HybridStore, note: str, query: str | None = None) -> Answer:
     return answer | {"search": rank(store, answer["doc_id"], query)}
 
 
+@tried_again
 def list_documents(store: HybridStore, *, filters: "Filters | None" = None, limit: int = 100) -> Answer:
     """The documents that pass the filters; see views/listing.py."""
     from ..views.links import with_document
@@ -82,6 +87,7 @@ def list_documents(store: HybridStore, *, filters: "Filters | None" = None, limi
     return documents(store, filters=with_document(store, filters), limit=limit)
 
 
+@tried_again
 def links(store: HybridStore, target: str) -> Answer:
     """Where a document links to, and what links to it; see views/links.py."""
     from ..views.links import links
@@ -89,6 +95,7 @@ def links(store: HybridStore, target: str) -> Answer:
     return links(store, target)
 
 
+@tried_again
 def links_of_document(store: HybridStore, doc_id: str) -> Answer:
     """The same for the document with exactly this id."""
     from ..views.links import links_of_document
@@ -96,6 +103,7 @@ def links_of_document(store: HybridStore, doc_id: str) -> Answer:
     return links_of_document(store, doc_id)
 
 
+@tried_again
 def broken_links(store: HybridStore) -> Answer:
     """The links of all documents that lead nowhere; see views/links.py."""
     from ..views.links import broken
@@ -103,6 +111,7 @@ def broken_links(store: HybridStore) -> Answer:
     return broken(store)
 
 
+@tried_again
 def tags(store: HybridStore) -> Answer:
     """`tags`, each with how many `documents` a filter on it leaves, the most frequent first; `total` is their number."""
     with store.storage.snapshot():
@@ -229,6 +238,7 @@ def status(store: HybridStore) -> Answer:
     return store.stats()
 
 
+@tried_again
 def overview(store: HybridStore) -> Answer:
     """`status`, and how many documents each collection, month and tag has."""
     with store.storage.snapshot():

@@ -9,17 +9,15 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..documents.formats import own_suffix
 from ..documents.wanted import PATTERN
 from ..embedding.identity import differing, identity_of
-from ..errors import StoreError
+from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
+from ..store import HybridStore, tried_again
 from .missing import NEW, REASONS, is_up_to_date, missing
-
-if TYPE_CHECKING:
-    from ..store import HybridStore
 
 RESCUE = "`hybrid-memory rescue OUT`"
 RESTORE = f"restore a copy, or {RESCUE} writes what can still be read to a new file"
@@ -36,17 +34,19 @@ class Finding(NamedTuple):
     text: str
 
 
-def examine(store: "HybridStore", *, thorough: bool = False) -> list[Finding]:
+def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
     """Run every check, and with `thorough` also those that read the whole file.
 
-    This asks the embedding server and the reranker whether they are available, but sends nothing of the store. An index is built
-    again from the rest of the file, so the file itself is checked before that is advised.
+    This asks the embedding server and the reranker whether they are available, but sends nothing of the store. Raises
+    ConnectionLostError if the store's own server is gone. An index is built again from the rest of the file, so the file itself
+    is checked before that is advised.
     """
     findings: list[Finding] = []
     for name, check in (THOROUGH if thorough else CHECKS).items():
         try:
-            with store.storage.guarded():
-                findings += check(store)
+            findings += _found(store, check)
+        except ConnectionLostError:
+            raise
         except StoreError as error:
             way_out = "" if RESCUE in str(error) else f"; {RESTORE}"
             findings.append(Finding(name, False, f"cannot be read: {error}{way_out}"))
@@ -55,7 +55,12 @@ def examine(store: "HybridStore", *, thorough: bool = False) -> list[Finding]:
     return findings
 
 
-def _is_damaged(store: "HybridStore", findings: Iterable[Finding]) -> bool:
+@tried_again
+def _found(store: HybridStore, check: "Check") -> list[Finding]:
+    return list(check(store))
+
+
+def _is_damaged(store: HybridStore, findings: Iterable[Finding]) -> bool:
     """Whether more than an index is damaged."""
     if any(RESTORE in finding.text or RESCUE in finding.text for finding in findings):
         return True
@@ -66,23 +71,23 @@ def _is_damaged(store: "HybridStore", findings: Iterable[Finding]) -> bool:
         return True
 
 
-def _engine(store: "HybridStore") -> list[Finding]:
+def _engine(store: HybridStore) -> list[Finding]:
     name, way_out = store.storage.checks.engine()
     return [Finding("sqlite", not way_out, f"{name}; {way_out}" if way_out else name)]
 
 
-def _unread(store: "HybridStore") -> list[Finding]:
+def _unread(store: HybridStore) -> list[Finding]:
     return [Finding("integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file")]
 
 
-def _integrity(store: "HybridStore") -> Iterator[Finding]:
+def _integrity(store: HybridStore) -> Iterator[Finding]:
     checks = store.storage.checks
     yield from _findings("integrity", "the database is intact", checks.integrity(), RESTORE)
     ok, text = checks.keyword_index()
     yield Finding("keyword index", ok, text if ok else f"{text}; {REINDEX}")
 
 
-def _tables(store: "HybridStore", *, thorough: bool = False) -> Iterator[Finding]:
+def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Finding]:
     checks = store.storage.checks
     with store.storage.snapshot():
         missing, extra = checks.keyword_index_differences()
@@ -98,7 +103,7 @@ def _tables(store: "HybridStore", *, thorough: bool = False) -> Iterator[Finding
         yield from _findings("vector index", agrees, vectors, REINDEX)
 
 
-def _embedder(store: "HybridStore") -> list[Finding]:
+def _embedder(store: HybridStore) -> list[Finding]:
     embedder = store.embedder
     if embedder is None:
         return [Finding("embedder", True, 'the provider is "none": searches use keywords only')]
@@ -113,13 +118,13 @@ def _embedder(store: "HybridStore") -> list[Finding]:
     return [Finding("embedder", True, f"{name} answers")]
 
 
-def _reranker(store: "HybridStore") -> Iterator[Finding]:
+def _reranker(store: HybridStore) -> Iterator[Finding]:
     if reranker := store.reranker:
         ok = reranker.is_available()
         yield Finding("reranker", ok, f"{reranker.name} answers" if ok else f"{reranker.problem}; searches are not reranked")
 
 
-def _embeddings(store: "HybridStore") -> Iterator[Finding]:
+def _embeddings(store: HybridStore) -> Iterator[Finding]:
     counts = store.stats()
     embedded = f"{counts['embedded_count']} of {counts['chunk_count']} chunks have an embedding"
     if counts["pending_count"] and store.embedder:
@@ -137,7 +142,7 @@ def _embeddings(store: "HybridStore") -> Iterator[Finding]:
         yield Finding("truncated", True, f"{cut}; with a smaller --chunk-size, an ingest embeds all of their text")
 
 
-def _sources(store: "HybridStore") -> Iterator[Finding]:
+def _sources(store: HybridStore) -> Iterator[Finding]:
     gone: dict[Source, list[str]] = {}  # source to ingest again -> ids of its documents
     changed: dict[Source, list[str]] = {}
     sources = {(source.collection, source.path): source for source in store.storage.sources.all()}
@@ -193,7 +198,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
 
 
-def _permissions(store: "HybridStore") -> list[Finding]:
+def _permissions(store: HybridStore) -> list[Finding]:
     path, open_to_others = store.path, []
     for file in (path, path + "-wal", path + "-shm"):
         try:
@@ -213,7 +218,8 @@ def _findings(check: str, ok: str, problems: Iterable[str], way_out: str) -> lis
     return [Finding(check, False, f"{', '.join(listed[:SHOWN])}{more}; {way_out}")]
 
 
-CHECKS: dict[str, "Callable[[HybridStore], Iterable[Finding]]"] = {
+Check = Callable[[HybridStore], Iterable[Finding]]
+CHECKS: dict[str, Check] = {
     "sqlite": _engine,
     "integrity": _unread,
     "tables": _tables,
@@ -223,7 +229,7 @@ CHECKS: dict[str, "Callable[[HybridStore], Iterable[Finding]]"] = {
     "sources": _sources,
     "permissions": _permissions,
 }
-THOROUGH: dict[str, "Callable[[HybridStore], Iterable[Finding]]"] = {
+THOROUGH: dict[str, Check] = {
     **CHECKS,
     "integrity": _integrity,
     "tables": partial(_tables, thorough=True),
