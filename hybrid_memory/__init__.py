@@ -8,8 +8,8 @@ with HybridStore("memory.db") as store:
 """
 
 from .errors import ConfigError, EmbedderError, HybridMemoryError, QueryError, SourceError, StoreError
+from .typed.names import TYPE_CHECKING
 
-TYPE_CHECKING = False  # type checkers take this for true; importing it from typing takes several milliseconds
 if TYPE_CHECKING:
     from .store import HybridStore
 

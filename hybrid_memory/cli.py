@@ -1,16 +1,17 @@
 """The command line: runs the command that is named, and exits. No other file exits."""
 
+import os
 import sys
 
 try:
     from collections.abc import Sequence
-    from typing import NoReturn
 
     from .errors import HybridMemoryError, UsageError
     from .surface import streams
     from .surface.arguments import build_parser
     from .surface.commands.table import runner_of
     from .surface.streams import tell
+    from .typed.names import NoReturn
 except KeyboardInterrupt:  # Ctrl-C while the program starts
     sys.exit(130)
 
@@ -48,6 +49,11 @@ def entry_point() -> NoReturn:
     try:
         streams.prepare()
         status = main()
+        # Taking modules apart at the end costs a tenth of a search. Without threads nobody needs that: the store is closed.
+        if "threading" not in sys.modules and not sys.getprofile():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
         import signal
 
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C can only end the process sooner now

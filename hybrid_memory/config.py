@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from reprlib import repr as short_repr
-from typing import Any
 
 from .config_file import read
 from .errors import ConfigError, UsageError
+from .typed.names import Any
 
 DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",
@@ -215,7 +215,8 @@ def from_text(key: str, text: str, name: str) -> Any:
         raise ConfigError(f"{name}={short_repr(text)} is not {_NAMES[TYPES[key]]}") from None
 
 
-def _in_checkout() -> bool:
+def in_checkout() -> bool:
+    """Whether this is the package of a checkout, not an installed one."""
     return os.path.exists(os.path.join(CHECKOUT, "pyproject.toml"))
 
 
@@ -224,13 +225,13 @@ def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
 
     The working directory may be anybody's, so it is not searched.
     """
-    standard = os.path.join(CHECKOUT, "config.json") if _in_checkout() else _users_file(environ)
+    standard = os.path.join(CHECKOUT, "config.json") if in_checkout() else _users_file(environ)
     return path or environ.get("HYBRID_MEMORY_CONFIG") or standard
 
 
 def standard_database(environ: Mapping[str, str] = os.environ) -> str:
     """Where a database is unless anything says otherwise: in the checkout, or in the data folder of the user."""
-    if _in_checkout():
+    if in_checkout():
         return os.path.join(CHECKOUT, DEFAULTS["db_path"])
     return _users_database(environ)
 

@@ -5,9 +5,9 @@ import os
 import re
 import stat
 from reprlib import repr as short_repr
-from typing import Any
 
 from .errors import ConfigError
+from .typed.names import Any
 
 
 def read(path: str) -> dict[str, Any]:

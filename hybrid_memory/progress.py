@@ -1,7 +1,8 @@
 """How far long work has come: what an ingest, a reindex and an evaluation tell whoever started them."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+
+from .typed.names import NamedTuple
 
 
 class Progress(NamedTuple):

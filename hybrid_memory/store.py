@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from . import config as configuration
 from . import log
@@ -14,26 +13,28 @@ from .search.pipeline import Search
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable
 from .text.query import Query
+from .typed.names import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from typing import Concatenate, ParamSpec, TypeVar
+
     from .documents.document import Document, Prepared
     from .embedding.protocol import Embedder, MinimalEmbedder
     from .indexing.embedding import Embedded
     from .search.reranking.base import Reranker
     from .storage.protocol import Storage
 
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
 DEFAULT_DB = "hybrid_search.db"
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def tried_again(read: "Callable[Concatenate[HybridStore, P], R]") -> "Callable[Concatenate[HybridStore, P], R]":
     """A function that only reads, begun once more on a new connection if that to a server was lost in the middle of it."""
 
     @wraps(read)
-    def run(store: "HybridStore", /, *args: P.args, **options: P.kwargs) -> R:
+    def run(store: "HybridStore", /, *args: "P.args", **options: "P.kwargs") -> "R":
         try:
             with store.storage.guarded():
                 return read(store, *args, **options)

@@ -382,6 +382,7 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(environ: dict[
                           env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
     loaded = set(done.stdout.splitlines()[-1].split())
     heavy = {"requests", "urllib3", "ssl", "socket", "http", "asyncio", "dataclasses", "logging", "hashlib", "subprocess", "numpy",
+             "typing", "locale", "threading", "signal",
              "hybrid_memory.chunker", "hybrid_memory.sync.ingest", "hybrid_memory.surface.terminal", "hybrid_memory.embedder"}  # fmt: skip
     assert loaded & heavy == set()
 

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.characters import storable
 from ..text.dates import DATE_KEYS
 from ..text.digest import digest
+from ..typed.names import TYPE_CHECKING, Any, NamedTuple
 from .marks.found import NONE, Marks
 from .marks.links import plain
 from .marks.names import aliases

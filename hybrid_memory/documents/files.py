@@ -4,7 +4,8 @@ import errno
 import os
 import stat
 import time
-from typing import BinaryIO, NamedTuple
+
+from ..typed.names import BinaryIO, NamedTuple
 
 SNIFF = 8192  # a file with a NUL among its first bytes is binary
 TICK = 0.01  # seconds: two changes within a tick of the kernel's clock give a file the same time

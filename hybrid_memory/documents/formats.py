@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from ..text.dates import DATE_KEYS
+from ..typed.names import TYPE_CHECKING, Any, BinaryIO, Protocol
 from .files import BadFileError
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..text.characters import storable, with_plain_newlines
 from ..text.dates import DATE_KEYS, document_date
 from ..text.digest import digest
 from ..text.lines import Lines
+from ..typed.names import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from .files import BadFileError, FileBytes, read
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from ..text import analyzer
+from ..typed.names import Any
 from .marks.links import plain, targets
 
 Terms = tuple[str, str, str]  # tokens of a chunk's headings, of its text, and of what else is known of it

@@ -5,7 +5,8 @@ the embedder's identity differs, the store's own model answers until an ingest o
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+
+from ..typed.names import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .protocol import Embedder

@@ -5,8 +5,8 @@ A new provider is a module here, a row in TABLE and a name in `config.PROVIDERS`
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..typed.names import TYPE_CHECKING, Any, NamedTuple
 from .identity import conflict
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What every stage of a search may know."""
 
-from typing import TYPE_CHECKING
+from ..typed.names import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..storage.protocol import KeywordIndex, Storage

@@ -4,7 +4,8 @@ These are plain classes, because defining a NamedTuple takes twenty times as lon
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+
+from ..typed.names import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datetime import date

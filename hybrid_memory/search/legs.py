@@ -13,9 +13,9 @@ the cube of its share; these figures were found on judged collections (docs/meas
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
 
 from ..storage.rows import Ranked, Scores
+from ..typed.names import Any, NamedTuple
 from .hit import Hit
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less

@@ -1,7 +1,8 @@
 """Merge two rankings into one by weight. Pure."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+
+from ..typed.names import Any, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 

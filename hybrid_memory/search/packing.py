@@ -4,9 +4,9 @@ A budget counts what is printed, not passages alone, so whoever prints says what
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from ..text.citation import citation, page
+from ..typed.names import TYPE_CHECKING, Any
 from .surroundings import joined
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from ..storage.rows import Ranked, Scores
+from ..typed.names import TYPE_CHECKING, Any
 from .age import aged, dated
 from .confidence import with_confidence
 from .context import Context

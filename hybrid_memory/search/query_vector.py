@@ -1,10 +1,10 @@
 """The embedding of a query: from memory, from the store or from the model; or why there is none."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..config import PROVIDERS
 from ..embedding.identity import MISFIT, NOT_MIXED, conflict, name_of
+from ..typed.names import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..config import Settings

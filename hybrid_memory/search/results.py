@@ -1,9 +1,9 @@
 """Hits as the dicts that users get."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from ..text.citation import citation, page
+from ..typed.names import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..storage.protocol import Storage

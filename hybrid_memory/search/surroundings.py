@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from ..documents.cutting.passages import WORD_START
 from ..documents.cutting.sentences import ends_sentence
@@ -11,6 +10,7 @@ from ..documents.formats import format_of
 from ..storage.document_rows import Neighbour
 from ..storage.protocol import Storage
 from ..text.characters import UNSPACED
+from ..typed.names import NamedTuple
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 

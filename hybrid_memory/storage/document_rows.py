@@ -1,7 +1,8 @@
 """The values that other readers than a search get from a store. Apart from rows.py because defining them takes start-up time."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from ..typed.names import NamedTuple
 
 
 class Neighbour(NamedTuple):

@@ -1,8 +1,8 @@
 """What the rest of the program may ask of the embeddings in a store; a part of protocol.py, which says what holds for all."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
+from ..typed.names import Protocol
 from .document_rows import Pending
 from .rows import Identity, Vectors
 

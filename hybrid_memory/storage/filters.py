@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from ..documents.marks.links import names_in
 from ..documents.marks.tags import listed
+from ..typed.names import NamedTuple
 
 
 class Filters(NamedTuple):

@@ -1,6 +1,6 @@
 """What the rest of the program may ask of names, links and tags; a part of protocol.py, which says what holds for all."""
 
-from typing import NamedTuple, Protocol
+from ..typed.names import NamedTuple, Protocol
 
 
 class LinkRow(NamedTuple):

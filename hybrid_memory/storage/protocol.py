@@ -7,10 +7,10 @@ that read see one state of the store inside a `snapshot`. Raises StoreError for 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
-from typing import Any, Protocol
 
 from ..documents.document import Prepared
 from ..text.query import Query
+from ..typed.names import Any, Protocol
 from .document_rows import DocumentRow, Neighbour, SourceFile
 from .embeddings import Embeddings, QueryCache
 from .filters import Filters

@@ -1,7 +1,8 @@
 """The values that a search gets from a store, whatever the engine."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+
+from ..typed.names import Any, NamedTuple
 
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
 Vectors = dict[bytes, tuple[bytes, bool]]  # content hash -> encoded embedding, whether the text was cut to fit the model

@@ -1,7 +1,6 @@
 """What a new store may ask of a damaged one."""
 
-from typing import Any, Protocol
-
+from ..typed.names import Any, Protocol
 from .rows import Identity
 
 

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from ..documents.document import chunking
 from ..documents.formats import format_of
 from ..errors import SourceError
 from ..text.characters import storable_name
+from ..typed.names import Any, NamedTuple
 
 
 class StoredDocument(NamedTuple):

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
 from ..documents.document import Prepared, texts_of
 from ..documents.extracted.extract import Extract
 from ..documents.marks.found import Marks
+from ..typed.names import Any, NamedTuple
 from .rows import Vectors
 
 

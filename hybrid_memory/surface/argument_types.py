@@ -1,10 +1,10 @@
 """From the words of a command line to the values of its options. Raises argparse.ArgumentTypeError for a wrong one."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from ..search.hit import MODES
 from ..text.characters import storable_name
+from ..typed.names import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from datetime import date

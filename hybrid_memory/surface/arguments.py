@@ -5,10 +5,10 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
 
 from .. import __version__, config
 from ..text.characters import storable_name
+from ..typed.names import Any, NoReturn
 from . import argument_types as types
 from .commands import table
 from .streams import output, tell
@@ -22,6 +22,8 @@ exit status:
 
 The answer is one JSON document on stdout. Everything else goes to stderr.
 """
+
+argparse._ = str  # type: ignore[attr-defined]  # a look for translations, of which there are none, costs as much as parsing
 
 WHEN = ("auto", "always", "never")
 

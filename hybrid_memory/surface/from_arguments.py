@@ -3,10 +3,10 @@
 import argparse
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from .. import config
 from ..errors import UsageError
+from ..typed.names import TYPE_CHECKING, Any
 from .arguments import SETTINGS
 
 if TYPE_CHECKING:

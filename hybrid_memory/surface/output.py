@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import StringIO
 from shlex import quote
-from typing import Any, TextIO
 
 from ..search.packing import Budget
 from ..search.results import lean
@@ -15,6 +14,7 @@ from ..storage.stems import stems
 from ..text.highlight import Highlighter
 from ..text.query import Query
 from ..text.width import clipped, wrapped
+from ..typed.names import Any, TextIO
 from .passage import AFTER, BEFORE, shown
 from .printable import harmless, json_line, json_lines, printable
 from .terminal import Style

@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+
+from ..typed.names import Any
 
 _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL: dict[int, str | None] = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != 0x09}

@@ -5,9 +5,9 @@ If something can go wrong without stopping the work, the answer has `warnings`, 
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from ..store import HybridStore, tried_again
+from ..typed.names import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..config import Settings

@@ -4,9 +4,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TextIO
 
 from ..errors import HybridMemoryError
+from ..typed.names import TextIO
 from .printable import harmless
 
 

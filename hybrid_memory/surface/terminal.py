@@ -6,9 +6,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, TextIO
 
 from ..progress import Progress
+from ..typed.names import TYPE_CHECKING, Any, TextIO
 from .printable import harmless
 
 if TYPE_CHECKING:

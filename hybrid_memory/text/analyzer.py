@@ -20,7 +20,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import filterfalse
-from typing import NamedTuple
+
+from ..typed.names import NamedTuple
 
 _MARKS_BASE, _MARKS_END, _PRIVATE = 0x0900, 0x2200, 0xE000  # Devanagari up to the arrows: as many as private-use letters
 _JOINED = "\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f\u1780-\u17ff\uee80-\ueeff"  # with their private marks

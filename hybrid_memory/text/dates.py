@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
-from typing import Any
 
 from ..config import DEFAULTS
+from ..typed.names import Any
 
-# Year, month and, if there is one, the day. Whether the day exists is checked afterwards.
-IN_PATH = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}))?(?![0-9])")
-_VALUE = re.compile(r"((?:19|20)[0-9]{2})-(0[1-9]|1[0-2])(?:-([0-9]{2}))?(?![0-9])")
+# Year, month and, if there is one, the day. Whether the day exists is checked afterwards. Compiled only when needed.
+IN_PATH = r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}))?(?![0-9])"
+_VALUE = r"((?:19|20)[0-9]{2})-(0[1-9]|1[0-2])(?:-([0-9]{2}))?(?![0-9])"
 DATE_KEYS = tuple(DEFAULTS["date_keys"])
 _NAMES = (  # of the months in English, German, French and Spanish, without accents
     "january jan januar janner janvier janv enero ene", "february feb februar fevrier fevr febrero", "march mar marz mars marzo",
@@ -18,8 +18,8 @@ _NAMES = (  # of the months in English, German, French and Spanish, without acce
     "august aug aout agosto ago", "september sep sept septembre septiembre set", "october oct oktober okt octobre octubre",
     "november nov novembre noviembre", "december dec dezember dez decembre diciembre dic",
 )  # fmt: skip
-_MONTH = re.compile("[0-9]{4}-[0-9]{2}")
-_AGE = re.compile("([0-9]{1,5})([dwmy])")
+_MONTH = "[0-9]{4}-[0-9]{2}"
+_AGE = "([0-9]{1,5})([dwmy])"
 _DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
 
 
@@ -44,16 +44,16 @@ def origin_of_date(
 
 def _dates(doc_id: str, metadata: Mapping[str, Any], titles: Sequence[str], keys: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Where a date is, and the date; the best first."""
-    in_path = [found for match in IN_PATH.finditer(doc_id) if (found := iso(match))]
+    in_path = [found for match in re.finditer(IN_PATH, doc_id) if (found := iso(match))]
     if in_path:
         yield "path", max(reversed(in_path), key=len)
     for key in keys:
         value = str(metadata.get(key, metadata.get(key.lower(), ""))).lstrip("[\"' ")  # a link to a daily note is a date, too
-        match = _VALUE.match(value)
+        match = re.match(_VALUE, value)
         if found := iso(match) if match else _written_out(value, at_start=True):
             yield key, found
     for title in titles:
-        match = IN_PATH.search(title)
+        match = re.search(IN_PATH, title)
         if found := (iso(match) if match else None) or _written_out(title):
             yield "title", found
 
@@ -71,7 +71,7 @@ def _written_out(text: str, *, at_start: bool = False) -> str | None:
     month = f"{found['year']}-{numbers[found['month']]:02}"
     if not day:
         return month
-    match = _VALUE.match(f"{month}-{day:02}")
+    match = re.match(_VALUE, f"{month}-{day:02}")
     return iso(match) if match else None
 
 
@@ -121,11 +121,11 @@ def iso(match: re.Match[str]) -> str | None:
 
 
 def _day(text: str, today: date, rest_of_month: str) -> str:
-    if found := _AGE.fullmatch(text):
+    if found := re.fullmatch(_AGE, text):
         days = round(int(found[1]) * _DAYS[found[2]])
         return (today - timedelta(min(days, today.toordinal() - 1))).isoformat()
     try:
-        if _MONTH.fullmatch(text):
+        if re.fullmatch(_MONTH, text):
             return date.fromisoformat(text + "-01").isoformat()[:7] + rest_of_month
         return date.fromisoformat(text).isoformat()
     except ValueError:

@@ -1,6 +1,6 @@
 """The hash that shows whether two contents are the same: 16 bytes of BLAKE2b (RFC 7693)."""
 
-from typing import TYPE_CHECKING
+from ..typed.names import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hashlib import blake2b

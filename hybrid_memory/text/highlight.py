@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import NamedTuple
 
+from ..typed.names import NamedTuple
 from . import analyzer
 from .characters import begins_grapheme
 from .query import Query

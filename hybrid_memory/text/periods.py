@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta
-from typing import NamedTuple
 
+from ..typed.names import NamedTuple
 from .dates import IN_PATH, iso, months
 
 MOST = 3  # periods of a query that count
@@ -70,7 +70,7 @@ def periods(folded: str, today: date) -> list[Period]:
 def _written(folded: str, today: date) -> Iterator[Period]:
     if not re.search("[0-9]", folded):
         return
-    for match in IN_PATH.finditer(folded):
+    for match in re.finditer(IN_PATH, folded):
         if found := iso(match):
             yield _whole(found, match)
     for match in re.finditer(r"(?<![\w.])([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?((?:19|20)[0-9]{2})(?!\w)", folded):

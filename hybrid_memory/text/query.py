@@ -3,11 +3,10 @@
 Keyword search, weights, confidence and highlighting all take a `Query`, so that they agree on what was asked.
 """
 
-import re
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
+from ..typed.names import TYPE_CHECKING, NamedTuple
 from . import analyzer
 from .analyzer import HUMP, SHORT, TAIL, TOKEN, fold, gram_run, symbolic, tokens
 from .characters import storable
@@ -22,7 +21,7 @@ MAX_QUERY = 2000  # characters of a query that are used, before and after foldin
 MAX_TOKENS = 96  # in all terms of a query together, so that a search for a pasted page is as fast as for a long question
 MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
 
-_QUOTE = re.compile('["“”„«»]')
+_QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))
 
 
 class Term(NamedTuple):
@@ -195,7 +194,7 @@ def _is_telling(token: str) -> bool:
 
 def _quoted_pieces(query: str) -> list[tuple[str, bool]]:
     """(text in double quotes, True) and (word outside quotes, False). A quotation mark without a partner is ignored."""
-    parts = _QUOTE.split(query)
+    parts = query.translate(_QUOTES).split('"')
     quoted = range(1, len(parts) - 1, 2)
     return [(p, i in quoted) for i, part in enumerate(parts) for p in ([part] if i in quoted else part.split())]
 

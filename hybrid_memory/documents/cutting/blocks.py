@@ -1,7 +1,8 @@
 """Find the code and the tables in a section of markdown, and the header that the later rows of a table need."""
 
 import re
-from typing import NamedTuple
+
+from ...typed.names import NamedTuple
 
 LONGEST_HEADER = 1000  # characters of a row that may be a header
 

@@ -1,6 +1,6 @@
 """What is extracted from a document that is not text."""
 
-from typing import Any, NamedTuple
+from ...typed.names import Any, NamedTuple
 
 MAX_TEXT = 10_000_000  # characters
 

@@ -1,8 +1,8 @@
 """Everything that a markdown text says of itself and of others, found in one reading."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
+from ...typed.names import Any, NamedTuple
 from ..cutting.noise import readable
 from . import names, tags
 from .code import without_code

@@ -3,7 +3,8 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from ...typed.names import NamedTuple
 
 LONGEST = 1000  # characters of a target
 

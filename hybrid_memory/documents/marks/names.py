@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
+from ...typed.names import Any
 from .links import plain
 from .tags import TAG, listed
 

@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+
+from ...typed.names import Any
 
 # What Obsidian takes for a tag: no white space, and of the signs only _, - and /.
 SIGN = r"\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20!-,.:-@\[-^`{-~\s"

@@ -3,8 +3,8 @@
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from ...typed.names import TYPE_CHECKING
 from ..rows import ChunkRow
 from .schema import path_from_column
 

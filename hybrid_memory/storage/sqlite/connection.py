@@ -5,10 +5,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
 
 from ... import log
 from ...errors import StoreError
+from ...typed.names import NoReturn
 from . import schema
 
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another

@@ -4,9 +4,9 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING
 
 from ...text.query import Query
+from ...typed.names import TYPE_CHECKING
 from ..rows import Coverage
 from ..shared.expression import match_expression
 from . import schema

@@ -4,7 +4,8 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+from ...typed.names import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..document_rows import Pending

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from ... import log
 from ...errors import StoreError
+from ...typed.names import TYPE_CHECKING
 from .chunks import Chunks
 from .connection import BROKEN, DAMAGED, OnWait, compact, connect, failure, one_state, waiting, write
 from .embeddings import Embeddings

@@ -6,10 +6,10 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil
-from typing import TYPE_CHECKING, Any
 
 from ...text import analyzer
 from ...text.query import Query, Term
+from ...typed.names import TYPE_CHECKING, Any
 from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, enough, idf
 from ..rows import Coverage, Ranked
 from ..shared.expression import ANY_ROW, any_of, checked_expression, match_expression

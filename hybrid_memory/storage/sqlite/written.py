@@ -9,8 +9,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
 from zlib import crc32
+
+from ...typed.names import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms

@@ -2,9 +2,9 @@
 
 from argparse import Namespace
 from collections.abc import Callable
-from typing import Any, TextIO
 
 from ...store import HybridStore
+from ...typed.names import Any, TextIO
 from ..printable import json_text
 from ..streams import output, tell
 

@@ -2,13 +2,13 @@
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import UsageError
 from ...search.hit import MODES, Request, configured
 from ...search.results import lean
 from ...store import HybridStore
+from ...typed.names import TYPE_CHECKING, Any
 from ...views.hints import why_nothing
 from .. import argument_types as types
 from .. import from_arguments, requests

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+
+from ...typed.names import Any
 
 TABLE = {  # command -> its module in this folder, and its line in --help
     "init": ("first_run", "Find the notes of a workspace, take them in, and say how to go on. Asks before it changes anything."),

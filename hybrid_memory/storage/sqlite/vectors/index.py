@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from importlib import import_module
 from math import ceil
-from typing import TYPE_CHECKING, Any, Protocol
 
+from ....typed.names import TYPE_CHECKING, Any, Protocol
 from ...vector import FLOAT_BYTES, UnitVector, decode_embedding, unit, unit_cosine
 from ..connection import one_state
 from . import bitplanes

@@ -3,9 +3,9 @@
 import json
 import sqlite3
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ....text.digest import digest
+from ....typed.names import TYPE_CHECKING
 from ...vector import decode_embedding, encode_embedding, unit
 from . import blocks
 
