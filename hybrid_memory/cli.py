@@ -6,6 +6,7 @@ import sys
 try:
     from collections.abc import Sequence
 
+    from . import config
     from .errors import HybridMemoryError, UsageError
     from .surface import streams
     from .surface.arguments import build_parser
@@ -44,9 +45,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise
 
 
+def keep_bytecode() -> None:
+    """Let Python keep an installed package compiled although PYTHONDONTWRITEBYTECODE is set: else a search takes twice as long.
+
+    The variable keeps folders clean in which people work on source; this is none, and a checkout is left alone. pip compiles what
+    it installs whatever the variable says; other tools do not. Where the folder cannot be written, nothing happens.
+    """
+    if sys.dont_write_bytecode and os.environ.get("PYTHONDONTWRITEBYTECODE") and not config.in_checkout():
+        sys.dont_write_bytecode = False
+        for name, module in [*sys.modules.items()]:
+            if name.partition(".")[0] == __package__ and module.__spec__ and module.__spec__.loader:
+                module.__spec__.loader.get_code(name)  # type: ignore[attr-defined]  # writes it unless it is there and current
+
+
 def entry_point() -> NoReturn:
     """The command `hybrid-memory`."""
     try:
+        keep_bytecode()
         streams.prepare()
         status = main()
         # Taking modules apart at the end costs a tenth of a search. Without threads nobody needs that: the store is closed.
