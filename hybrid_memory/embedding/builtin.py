@@ -34,8 +34,8 @@ KEEP, DROP, SPACE, APART = range(4)
 LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
 MOST_TOKENS = 4096  # in one text, the rest is ignored: 127 * the largest scale (4095) * 4096 just fits in a signed 32-bit lane
 KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
-SUMS_KEPT, LANES_KEPT = 8192, 1024  # vectors of words and of tokens, about 1.1 KiB each
-WORDS_KEPT = 16_384  # words whose tokens are kept, some 200 bytes each
+SUMS_KEPT, LANES_KEPT = 6144, 1024  # vectors of words and of tokens, about 1.1 KiB each
+WORDS_KEPT = 8192  # words whose tokens are kept, some 200 bytes each
 MANY = 64  # texts for which it pays to read the whole vocabulary, in some 10 ms
 # For bytes.translate: in ASCII, BERT ends words at marks, which are tokens, and at white space, and drops the controls.
 MARK = [bytes((code,)) for code in range(0x80)]

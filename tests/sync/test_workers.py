@@ -123,6 +123,14 @@ def test_processes_that_are_killed_lose_nothing(tmp_path: Path, many: Path, star
     assert found == ingested(tmp_path / "1.db", many, 1)
 
 
+def test_cores_get_as_many_processes_as_memory_has_room_for(tmp_path: Path, many: Path, started: list["Popen[bytes]"]) -> None:
+    ingested(tmp_path / "builtin.db", many, 64)
+    assert 1 < len(started) <= pool.MOST_EMBEDDING
+    started.clear()
+    ingested(tmp_path / "none.db", many, 64, "none")
+    assert 1 < len(started) <= pool.MOST
+
+
 def test_processes_that_cannot_run_are_given_up(
     tmp_path: Path, many: Path, started: list["Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from subprocess import Popen
     from threading import Thread
 
-MOST = 8  # processes: one writer cannot keep more of them busy
+MOST = 8  # processes: one writer cannot keep more of them busy. They take some 15 MB each
+MOST_EMBEDDING = 3  # the same with the built-in model, some 45 MB each: with the writer less than 200 MB
 ENOUGH = 2_000_000  # bytes of files that are due: less is done before the processes have started; a fourth if they embed
 AHEAD = 3_000_000  # bytes of files that are read before they are written
 BATCH = 200_000  # bytes of files that a process gets at a time
@@ -79,7 +80,7 @@ class Workers:
     """At most `count` processes, started when they are first needed. To be closed."""
 
     def __init__(self, count: int) -> None:
-        self._count = min(count, MOST)
+        self._wanted = self._count = count
         self._batches: SimpleQueue[_Batch | None] | None = None
         self._threads: list[Thread] = []
         self._processes: set[Popen[bytes]] = set()
@@ -96,6 +97,7 @@ class Workers:
         ahead: deque[tuple[Item, _Batch | None, int]] = deque()  # items with their batch, and their place in it
         unsent: list[_Batch] = []  # what is read by the caller, unless there is enough of it; all but the last are full
         size, enough = 0, ENOUGH // 4 if table else ENOUGH
+        self._count = min(self._wanted, MOST_EMBEDDING if table else MOST)
         for item, job in items:
             if job is None:
                 ahead.append((item, None, 0))
