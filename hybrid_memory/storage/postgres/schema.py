@@ -11,7 +11,7 @@ from ...errors import StoreError
 if TYPE_CHECKING:
     from .connection import Connection
 
-VERSION = 1
+VERSION = 2
 LOCK = 0x484D454D  # "HMEM": the first half of the keys of our advisory locks; the second half is a space, 0 while tables are made
 
 OLDEST = 150_000  # server_version_num
@@ -61,10 +61,11 @@ create table documents (
 create unique index documents_by_id on documents (space, doc_id);
 create index documents_by_collection on documents (space, collection);
 create index documents_by_path on documents (space, source_path);
+create unique index documents_by_number on documents (number, space); -- no row belongs to a document of another space
 
 create table chunks (
     id           bigint primary key,       -- of a document that was written at once, one after the other
-    document     bigint not null references documents,
+    document     bigint not null,
     space        integer not null,
     start_line   integer not null,
     end_line     integer not null,
@@ -75,7 +76,8 @@ create table chunks (
     heading_path text not null,
     content      text not null,
     content_hash bytea not null,           -- of the text that is embedded
-    embedding    vector                    -- unit length
+    embedding    vector,                   -- unit length
+    foreign key (document, space) references documents (number, space)
 );
 create sequence chunk_ids owned by chunks.id;
 create index chunks_by_document on chunks (document, id);
@@ -108,38 +110,42 @@ create table words (                       -- the keyword index by chunk: what w
 );
 
 create table extracts (                    -- the texts of documents whose files are not text, as their lines are cited
-    document bigint primary key references documents on delete cascade,
+    document bigint primary key,
     space    integer not null,
     pages    text,                         -- JSON: the line with which each page begins; null where there are no pages
-    content  text not null
+    content  text not null,
+    foreign key (document, space) references documents (number, space) on delete cascade
 );
 
 create table names (                       -- what documents are called: by file name, alias and title
-    document bigint not null references documents on delete cascade,
+    document bigint not null,
     space    integer not null,
     key      text collate "C" not null,    -- the last part of the name, folded
     kind     text not null,                -- file, alias, title
-    name     text collate "C" not null
+    name     text collate "C" not null,
+    foreign key (document, space) references documents (number, space) on delete cascade
 );
 create index names_by_key on names (space, key);
 create index names_by_document on names (document);
 
 create table links (                       -- as they are written; names says where they lead, whatever comes and goes
-    document bigint not null references documents on delete cascade,
+    document bigint not null,
     space    integer not null,
     place    integer not null,             -- among the links of the document
     line     integer not null,
     target   text collate "C" not null,
     kind     text not null,                -- wikilink, embed, markdown
-    key      text collate "C" not null     -- that of names
+    key      text collate "C" not null,    -- that of names
+    foreign key (document, space) references documents (number, space) on delete cascade
 );
 create index links_by_document on links (document, place);
 create index links_by_key on links (space, md5(key)); -- a target may be longer than what an index takes
 
 create table tags (                        -- of the metadata and of the text, folded; also the words of a tag that has several
-    document bigint not null references documents on delete cascade,
+    document bigint not null,
     space    integer not null,
-    tag      text collate "C" not null
+    tag      text collate "C" not null,
+    foreign key (document, space) references documents (number, space) on delete cascade
 );
 create index tags_by_document on tags (document);
 
@@ -200,6 +206,9 @@ select (select setting::int from pg_settings where name = 'server_version_num'),
        current_user, current_database()
 """
 
+WRITTEN_BY = "select version from hybrid_memory.schema_version"
+IN_SCHEMA = "select set_config('search_path', 'hybrid_memory, ' || current_setting('search_path'), true)"
+
 AS_ADMINISTRATOR = 'create extension if not exists vector; create schema if not exists hybrid_memory authorization "{role}";'
 
 
@@ -218,10 +227,35 @@ def prepare(conn: "Connection", *, create: bool) -> None:
         raise StoreError(f"no memory in {conn.name}; `hybrid-memory ingest --path DIR` makes one")
     if not exists:
         _create(conn, role, database)
-    elif (version := conn.one("select version from schema_version")[0]) > VERSION:
+        return
+    version = conn.one(WRITTEN_BY)[0]
+    if version > VERSION:
         raise StoreError(
             f"{conn.name} was written by a newer hybrid-memory (schema {version}, this one knows {VERSION}); upgrade this one"
         )
+    if version < VERSION:
+        _upgrade(conn)
+
+
+def _upgrade(conn: "Connection") -> None:
+    """Bring older tables up to date, when no other process writes."""
+    from psycopg import errors
+
+    from .upgrades import STEPS
+
+    try:
+        with conn.plain_transaction():
+            conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})
+            conn.execute(IN_SCHEMA)
+            conn.execute("select pg_advisory_xact_lock(%(lock)s, id) from spaces order by id", {"lock": LOCK})
+            for version in range(conn.one(WRITTEN_BY)[0] + 1, VERSION + 1):  # none if another process was first
+                conn.execute(STEPS[version])
+            conn.execute("update schema_version set version = %(version)s", {"version": VERSION})
+    except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
+        raise StoreError(
+            f"the tables in {conn.name} are of an older version; `hybrid-memory stats`, run once by the role that owns them, "
+            "brings them up to date"
+        ) from error
 
 
 def _create(conn: "Connection", role: str, database: str) -> None:
@@ -236,7 +270,7 @@ def _create(conn: "Connection", role: str, database: str) -> None:
             conn.execute("create extension if not exists vector")
             if not conn.one("select to_regnamespace('hybrid_memory') is not null")[0]:
                 conn.execute("create schema hybrid_memory")
-            conn.execute("select set_config('search_path', 'hybrid_memory, ' || current_setting('search_path'), true)")
+            conn.execute(IN_SCHEMA)
             conn.execute(TABLES)
             for table in OF_A_SPACE:
                 conn.execute(POLICY.format(table=table))
