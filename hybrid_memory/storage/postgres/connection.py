@@ -22,7 +22,7 @@ SESSION = """
 select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.nspname), 'public'), false),
        set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
        set_config('default_transaction_read_only', %(read_only)s::boolean::text, false),
-       set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', '200', false)
+       set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', '400', false)
 from   (select) one left join pg_extension e on e.extname = 'vector' left join pg_namespace n on n.oid = e.extnamespace
 """
 
@@ -38,6 +38,7 @@ class Connection:
         self._read_only = read_only
         self.address, self.name = address, public_name(address)
         self.lock_timeout = LOCK_TIMEOUT
+        self._first_rows: dict[Any, tuple[Any, ...] | None] | None = None  # of statements in a snapshot
         self._open = self._connected()
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
@@ -97,6 +98,16 @@ class Connection:
         """The first row of a statement, if it gives any."""
         return self.execute(statement, parameters).fetchone()
 
+    def once(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...] | None:
+        """The same. In a snapshot, where the row stays what it is, the server is asked once."""
+        rows = self._first_rows
+        if rows is None:
+            return self.execute(statement, parameters).fetchone()
+        key = (statement, *(parameters or {}).values())
+        if key not in rows:
+            rows[key] = self.execute(statement, parameters).fetchone()
+        return rows[key]
+
     def dicts(self, statement: str, parameters: Parameters) -> list[dict[str, Any]]:
         """The rows of a statement by the names of their columns."""
         cursor = self.execute(statement, parameters)
@@ -133,6 +144,16 @@ class Connection:
                 if self.in_transaction:
                     self._open.rollback()
             raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is inside sees one state of the database."""
+        with self.plain_transaction("begin isolation level repeatable read read only"):
+            self._first_rows = {}
+            try:
+                yield
+            finally:
+                self._first_rows = None
 
     @contextmanager
     def write_transaction(self, space: int, on_wait: OnWait) -> Iterator[None]:

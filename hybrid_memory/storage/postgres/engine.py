@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .vectors.query_cache import QueryCache
 
 DEFAULT_SPACE = "default"
-NEWS, SHARE = 200, 0.2  # chunks that were added, and of which share of all: then the server is told to look at its rows
+NEWS, SHARE = 200, 0.5  # chunks that were added, and of which share of all: then the server is told to look at its rows
 
 SPACE = "select id from spaces where name = %(name)s"
 NEW_SPACE = "insert into spaces (name) values (%(name)s) on conflict do nothing"
@@ -164,7 +164,7 @@ class PostgresStorage:
             if self.connection.in_transaction:  # the caller's, who sees one state already
                 yield
                 return
-            with self.connection.plain_transaction("begin isolation level repeatable read read only"):
+            with self.connection.snapshot():
                 yield
 
     def state(self) -> int:

@@ -79,6 +79,18 @@ def test_what_it_finds_is_what_comparing_every_embedding_finds(crowd: HybridStor
     assert alike >= 0.99 * 200
 
 
+def test_a_filter_of_which_the_index_finds_too_little_is_searched_in_full(crowd: HybridStore) -> None:
+    plan(crowd)
+    connection = crowd.storage.connection  # type: ignore[attr-defined]
+    connection.execute("set hnsw.ef_search = 10")
+    connection.execute("set hnsw.iterative_scan = off")  # as where it gives up
+    with crowd.storage.snapshot(), crowd.storage.selection(Filters(inside="even/*")) as chosen:
+        vectors = crowd.storage.vectors(chosen)
+        found, exact = vectors.nearest([0.1] * DIMS, 40), vectors.nearest([0.1] * DIMS, 40, exact=True)
+    assert len(exact) == 40
+    assert found == exact
+
+
 def test_the_doctor_tells_of_a_missing_index_and_reindex_makes_it(crowd: HybridStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hybrid_memory.storage.postgres.checks.WORTH_AN_INDEX", 300)
     crowd.storage.connection.execute(f"drop index {index.INDEX.format(dims=DIMS)}")  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from ..connection import Connection
 if TYPE_CHECKING:
     from ..selection import Selection
 
-PROPOSED = 200  # chunks whose exact cosine is computed, or four times the limit if that is more
+PROPOSED = 200  # chunks whose exact cosine is computed, or twice the limit if that is more: half precision errs little
 SAMPLE = 32  # embeddings: their mean cosine differs from that of all by less than 0.02
 MOST_DIMS = 4000  # of an HNSW index of half precision
 WORTH_AN_INDEX = 10_000  # embeddings: of fewer, all are compared
@@ -72,11 +72,12 @@ class VectorIndex:
             return []
         rows, parameters = self._chosen.condition("c.id") if self._chosen else ("", {})
         is_listed = self._chosen is not None and self._chosen.ids is not None
-        statement = EXACT if exact or is_listed else PROPOSE
-        found = self._conn.all(
-            self._written(statement, query, rows=rows),
-            {**parameters, **self._parameters(query), "limit": limit, "proposed": max(PROPOSED, 4 * limit)},
-        )
+        given = {**parameters, **self._parameters(query), "limit": limit, "proposed": max(PROPOSED, 2 * limit)}
+        found: list[tuple[int, float]] = []
+        if not (exact or is_listed):
+            found = self._conn.all(self._written(PROPOSE, query, rows=rows), given)
+        if exact or is_listed or (self._chosen and len(found) < limit):  # what is chosen is far from the query: the index gave up
+            found = self._conn.all(self._written(EXACT, query, rows=rows), given)
         return [(id, cosine) for id, cosine in found if cosine > 0]
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
@@ -99,7 +100,7 @@ class VectorIndex:
         return dict(self._conn.all(self._written(SAMPLED, query, sample=SAMPLE), self._parameters(query)))
 
     def _query(self, vector: Sequence[float]) -> UnitVector | None:
-        row = self._conn.first(DIMS, {"space": self._space}) if vector else None
+        row = self._conn.once(DIMS, {"space": self._space}) if vector else None
         if row is None:
             return None
         if len(vector) != row[0]:

@@ -116,7 +116,7 @@ class SpareEmbeddings:
         self._conn.execute(DROP_BEYOND, self._given(None, kept=kept, room=megabytes * 1_000_000))
 
     def next_identity(self) -> "Identity | None":
-        row = self._conn.first(NEXT, self._given(None))
+        row = self._conn.once(NEXT, self._given(None))
         return json.loads(row[0]) if row else None
 
     def begin_next(self, identity: "Identity") -> None:
