@@ -47,6 +47,9 @@ class Documents(Protocol):
     def get(self, doc_id: str) -> StoredDocument | None:
         """The document of this id."""
 
+    def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """Those of these ids that are there."""
+
     def of_collection(self, collection: str) -> dict[str, StoredDocument]:
         """The documents of a collection that came from files, by id."""
 

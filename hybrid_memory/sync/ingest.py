@@ -149,11 +149,12 @@ class Ingest:
     def _due(self, listing: Listing, reader: Reader, writer: Writer) -> Iterator[tuple[Due | None, Job | None]]:
         """For each file what is to be done, if anything; with a job for one that fits into memory."""
         source = listing.source
-        for file in listing.found:
-            doc_id = source.doc_id(file.relative)
+        files = [(source.doc_id(file.relative), file) for file in listing.found]
+        known_paths = {doc_id: document.path for doc_id, document in listing.known.items()}
+        taken = writer.taken((doc_id, file.path) for doc_id, file in files if known_paths.get(doc_id) != file.path)
+        for doc_id, file in files:
             known = listing.known.get(doc_id)
-            is_taken = (known is None or known.path != file.path) and writer.is_taken(doc_id, file.path)
-            if is_taken or not is_due(file, known, reader.rules, self.report, source.follow_symlinks):
+            if (doc_id, file.path) in taken or not is_due(file, known, reader.rules, self.report, source.follow_symlinks):
                 yield None, None
             elif format_of(file.path).grows:
                 yield Due(doc_id, file, known, None), None

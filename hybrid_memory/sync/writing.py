@@ -41,6 +41,8 @@ class Writer:
             self._report.skip(UNCHANGED)
             self._unchanged.append(found)
         else:
+            if any(found.row["doc_id"] == waiting.row["doc_id"] for waiting in self._documents):
+                self.flush(source)  # as the first one keeps the id
             self._documents.append(found)
             self._chunks += len(found.chunks)
             self._vectors |= vectors or {}
@@ -78,17 +80,18 @@ class Writer:
                 embeddings.restore()
                 embeddings.spare.trim(identity, megabytes, days)
 
-    def is_taken(self, doc_id: str, path: str) -> bool:
-        """Whether a document that did not come from `path` has this id; that is an error in the report."""
-        owner = self._storage.documents.get(doc_id)
-        if owner is None or owner.path == path:
-            return False
-        if owner.path:
-            told = f"of {owner.path}; give this one another with --collection NAME"
-        else:
-            told = f"that was put in by `store`; `hybrid-memory delete --doc-id {quote(doc_id)}` makes room for the file"
-        self._report.error(path, f"its id {doc_id!r} is that of the document {told}", "id taken")
-        return True
+    def taken(self, wanted: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of these ids and paths whose id a document from elsewhere has; each is an error in the report."""
+        pairs = list(wanted)
+        owners = self._storage.documents.several([doc_id for doc_id, _ in pairs]) if pairs else {}
+        found = {(doc_id, path) for doc_id, path in pairs if doc_id in owners and owners[doc_id].path != path}
+        for doc_id, path in sorted(found):
+            if owner := owners[doc_id].path:
+                told = f"of {owner}; give this one another with --collection NAME"
+            else:
+                told = f"that was put in by `store`; `hybrid-memory delete --doc-id {quote(doc_id)}` makes room for the file"
+            self._report.error(path, f"its id {doc_id!r} is that of the document {told}", "id taken")
+        return found
 
     def _write(self, source: Source, put: Callable[[], None]) -> None:
         """`put` in a transaction, with everything that goes with it."""
@@ -109,16 +112,18 @@ class Writer:
             self._storage.documents.touch(*file)
 
     def _free(self, vectors: Vectors) -> Iterator[Prepared]:
-        """The documents whose ids are free when it is their turn: another process, or one before them, may have been first."""
-        for prepared in self._documents:
-            if not self.is_taken(prepared.row["doc_id"], prepared.row["source_path"]):
+        """The documents whose ids are still free: another process, or one before them, may have been first."""
+        ids = [(prepared.row["doc_id"], prepared.row["source_path"]) for prepared in self._documents]
+        taken = self.taken(ids)
+        for pair, prepared in zip(ids, self._documents, strict=True):
+            if pair not in taken:
                 yield prepared
                 self._report.files += 1
                 self._report.chunks += len(prepared.chunks)
                 self._report.embedded += sum(chunk["content_hash"] in vectors for chunk in prepared.chunks)
 
     def _put_grown(self, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
-        if self.is_taken(row["doc_id"], path):
+        if self.taken([(row["doc_id"], path)]):
             return
         written = document.write(row)
         if written is None:

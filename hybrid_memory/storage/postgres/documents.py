@@ -23,30 +23,37 @@ from .selection import text
 if TYPE_CHECKING:
     from .growing import GrowingDocument
 
-PUT_DOCUMENT = """
+PUT_DOCUMENTS = """
 insert into documents (space, doc_id, source_path, host, file_mtime, file_size, content_hash, collection, date, metadata, content,
                        chunking, chunk_count)
-values (%(space)s, %(doc_id)s, %(source_path)s, %(host)s, %(file_mtime)s, %(file_size)s, %(content_hash)s, %(collection)s,
-        %(date)s, %(metadata)s, %(content)s, %(chunking)s, %(chunk_count)s)
+select %(space)s, new.*
+from   unnest(%(doc_id)s::text[], %(source_path)s::bytea[], %(host)s::text[], %(file_mtime)s::float8[], %(file_size)s::bigint[],
+              %(content_hash)s::bytea[], %(collection)s::text[], %(date)s::text[], %(metadata)s::text[], %(content)s::text[],
+              %(chunking)s::text[], %(chunk_count)s::int[]) new
 on conflict (space, doc_id) do update
 set source_path = excluded.source_path, host = excluded.host, file_mtime = excluded.file_mtime, file_size = excluded.file_size,
     content_hash = excluded.content_hash, collection = excluded.collection, date = excluded.date, metadata = excluded.metadata,
     content = excluded.content, chunking = excluded.chunking, chunk_count = excluded.chunk_count,
     indexed_at = extract(epoch from clock_timestamp())
-returning number
+returning doc_id, number
 """
+DOCUMENT_COLUMNS = (
+    "doc_id", "source_path", "host", "file_mtime", "file_size", "content_hash", "collection", "date", "metadata", "content",
+    "chunking", "chunk_count",
+)  # fmt: skip
 PUT_EXTRACT = """
 insert into extracts (document, space, pages, content) values (%(number)s, %(space)s, %(pages)s, %(content)s)
-on conflict (document) do update set pages = excluded.pages, content = excluded.content
 """
-DROP_EXTRACT = "delete from extracts where document = %(number)s"
+DROP_EXTRACTS = "delete from extracts where document = any(%(numbers)s)"
 PUT_CHUNKS = """
-insert into chunks (id, document, space, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
-select %(first)s + row.place - 1, %(number)s, %(space)s, row.chunk_id, row.heading, row.heading_path, row.content, row.start_line,
-       row.end_line, row.content_hash
-from   unnest(%(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[], %(content)s::text[], %(start_line)s::int[],
-              %(end_line)s::int[], %(content_hash)s::bytea[]) with ordinality
-       row (chunk_id, heading, heading_path, content, start_line, end_line, content_hash, place)
+insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding,
+                    truncated)
+select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path, row.content,
+       row.start_line, row.end_line, row.content_hash, row.embedding::vector, row.truncated
+from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[], %(content)s::text[],
+              %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[], %(embeddings)s::text[],
+              %(truncated)s::boolean[]) with ordinality
+       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding, truncated, place)
 """
 # Others take ids, too, for other spaces: the lock keeps those of a document together.
 TAKE_IDS = """
@@ -55,8 +62,8 @@ select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') 
 COLUMNS = ("chunk_id", "heading", "heading_path", "content", "start_line", "end_line", "content_hash")
 
 HASHES_OF = """
-select c.id, c.content_hash from chunks c join documents d on d.number = c.document
-where  d.space = %(space)s and d.doc_id = %(doc_id)s
+select c.id, c.content_hash, d.doc_id from chunks c join documents d on d.number = c.document
+where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
 """
 CHUNKS_OF = """
 select c.id from chunks c join documents d on d.number = c.document where d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
@@ -70,6 +77,7 @@ select doc_id, source_path, coalesce(file_mtime, 0), coalesce(file_size, 0), con
 where  space = %(space)s
 """
 OF_ID = f"{STORED} and doc_id = %(doc_id)s"
+OF_IDS = f"{STORED} and doc_id = any(%(doc_ids)s)"
 OF_COLLECTION = f"{STORED} and collection = %(collection)s and source_path is not null and host = %(host)s"
 OF_FILES = f"{STORED} and source_path is not null and host = %(host)s"
 
@@ -96,6 +104,11 @@ class Documents:
         row = self._conn.first(OF_ID, {"space": self._space, "doc_id": text(doc_id)})
         return _stored(row) if row else None
 
+    def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
+        stored = {text(doc_id): doc_id for doc_id in doc_ids}
+        rows = self._conn.all(OF_IDS, {"space": self._space, "doc_ids": list(stored)})
+        return {stored[row[0]]: _stored(row) for row in rows}
+
     def of_collection(self, collection: str) -> dict[str, StoredDocument]:
         rows = self._conn.all(OF_COLLECTION, {"space": self._space, "collection": text(collection), "host": here()})
         return {row[0]: _stored(row) for row in rows}
@@ -121,47 +134,56 @@ class Documents:
         self.put_all([prepared], new_vectors)
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """As in `protocol.Documents`."""
-        vectors = dict(new_vectors or {})  # what a document loses here may be the embedding of a later one
-        items: list[tuple[int, bytes, bool]] = []
+        """As in `protocol.Documents`; documents of different ids are written together."""
+        together: dict[str, Prepared] = {}
         for prepared in documents:
-            vectors |= self._embeddings.known(key for key in prepared.texts if key not in vectors)
-            ids = self._put(prepared)
-            hashes = (chunk["content_hash"] for chunk in prepared.chunks)
-            items += [(id, *vectors[key]) for id, key in zip(ids, hashes, strict=True) if key in vectors]
-        if items:
-            self._embeddings.put(items)
+            doc_id = text(prepared.row["doc_id"])
+            if doc_id in together:
+                self._put(list(together.values()), new_vectors or {})
+                together = {}
+            together[doc_id] = prepared
+        if together:
+            self._put(list(together.values()), new_vectors or {})
 
-    def _put(self, prepared: Prepared) -> Sequence[int]:
-        """Write a document and its chunks without their embeddings. Gives the ids of the chunks."""
-        row, doc_id = prepared.row, prepared.row["doc_id"]
-        before = self._conn.all(HASHES_OF, {"space": self._space, "doc_id": text(doc_id)})
-        self._embeddings.keep(id for id, content_hash in before if bytes(content_hash) not in prepared.texts)
-        self.remove_chunks([id for id, _ in before])
-        number = self.put_row(row)
-        marks.put(self._conn, self._space, number, row, prepared.marks)
-        found: Iterable[Terms] | None = prepared.terms
-        if found is None:
-            found = terms(doc_id, row["collection"], row["metadata"], texts_in(prepared.chunks), self._postings.called(number))
-        return self.put_chunks(number, prepared.chunks, found)
+    def _put(self, documents: Sequence[Prepared], new_vectors: Vectors) -> None:
+        vectors = self._embeddings.known(key for each in documents for key in each.texts if key not in new_vectors) | new_vectors
+        texts = {text(prepared.row["doc_id"]): prepared.texts for prepared in documents}
+        before = self._conn.all(HASHES_OF, {"space": self._space, "doc_ids": list(texts)})
+        self._embeddings.keep(id for id, content_hash, doc_id in before if bytes(content_hash) not in texts[doc_id])
+        self.remove_chunks([id for id, *_ in before])
+        numbers = self.put_rows([prepared.row for prepared in documents])
+        of_rows = [(number, prepared.row, prepared.marks) for number, prepared in zip(numbers, documents, strict=True)]
+        marks.put(self._conn, self._space, of_rows)
+        found: list[Terms] = []
+        for number, (row, chunks, _, of_document, _) in zip(numbers, documents, strict=True):
+            if of_document is None:
+                called = self._postings.called(number)
+                of_document = list(terms(row["doc_id"], row["collection"], row["metadata"], texts_in(chunks), called))
+            found += of_document
+        of_chunks = [number for number, prepared in zip(numbers, documents, strict=True) for _ in prepared.chunks]
+        self.put_chunks(of_chunks, [chunk for prepared in documents for chunk in prepared.chunks], found, vectors)
 
-    def put_row(self, row: Mapping[str, Any]) -> int:
-        """Write the row of a document, and its extract. Gives its number."""
-        values = {
-            key: text(value) if isinstance(value, str) and key != "source_path" else value for key, value in _columns(row).items()
-        }
-        number = int(self._conn.one(PUT_DOCUMENT, values | {"space": self._space})[0])
-        extract = row.get("extract")
-        if extract is None:
-            self._conn.execute(DROP_EXTRACT, {"number": number})
-        else:
-            pages = json.dumps(extract.pages) if extract.pages else None
-            given = {"number": number, "space": self._space, "pages": pages, "content": text(extract.text)}
-            self._conn.execute(PUT_EXTRACT, given)
-        return number
+    def put_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Write the rows of documents, and their extracts. Gives their numbers."""
+        written = [_columns(row) for row in rows]
+        values: dict[str, Any] = {column: [row[column] for row in written] for column in DOCUMENT_COLUMNS}
+        of_ids = dict(self._conn.all(PUT_DOCUMENTS, values | {"space": self._space}))
+        numbers = [of_ids[row["doc_id"]] for row in written]
+        self._conn.execute(DROP_EXTRACTS, {"numbers": numbers})
+        for number, row in zip(numbers, rows, strict=True):
+            if extract := row.get("extract"):
+                pages = json.dumps(extract.pages) if extract.pages else None
+                given = {"number": number, "space": self._space, "pages": pages, "content": text(extract.text)}
+                self._conn.execute(PUT_EXTRACT, given)
+        return numbers
 
-    def put_chunks(self, number: int, chunks: Sequence[Mapping[str, Any]], found: Iterable[Terms]) -> Sequence[int]:
-        """Write chunks of the document that has this number, behind those that it has, and index them. Gives their ids."""
+    def put_chunks(
+        self, numbers: Sequence[int], chunks: Sequence[Mapping[str, Any]], found: Iterable[Terms], vectors: Vectors
+    ) -> None:
+        """Write chunks of the documents that have these numbers, behind those that they have, and index them.
+
+        `vectors` are the embeddings that are known of their texts, by content hash.
+        """
         values = {
             column: [text(each) if isinstance(each := chunk[column], str) else each for chunk in chunks] for column in COLUMNS
         }
@@ -169,9 +191,12 @@ class Documents:
         if chunks:
             last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": len(chunks)})[1]
             ids = range(last - len(chunks) + 1, last + 1)
-            self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "number": number, "space": self._space})
+            of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
+            with_embeddings = self._embeddings.written([data for data, _ in of_chunks])
+            values |= {"documents": list(numbers), "embeddings": with_embeddings, "truncated": [cut for _, cut in of_chunks]}
+            self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "space": self._space})
+            self._embeddings.put_in(sum(each is not None for each in with_embeddings))
         self._postings.add(zip(ids, found, values["content"], strict=True))
-        return ids
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         parameters = {"space": self._space, "doc_ids": list(map(text, doc_ids))}
@@ -208,7 +233,8 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as the table holds it; a text without a file has its size beside it, so that a list need not read the text."""
     size = row["file_size"] if row["content"] is None else len(row["content"].encode())
     path = to_column(row["source_path"])
-    return {**row, "source_path": path, "file_size": size, "host": None if path is None else here()}
+    values = {**row, "source_path": path, "file_size": size, "host": None if path is None else here()}
+    return {key: text(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
 def _stored(row: tuple[Any, ...]) -> StoredDocument:

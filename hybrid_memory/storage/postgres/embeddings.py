@@ -44,6 +44,9 @@ where  c.id = new.id
 """
 
 
+MANY = 1000  # embeddings that are written at once: more are coming, and an index is made faster when all are there
+
+
 class Embeddings:
     """Implements `storage.embeddings.Embeddings`."""
 
@@ -51,7 +54,7 @@ class Embeddings:
         self._conn, self._space = conn, space
 
     def identity(self) -> "Identity | None":
-        row = self._conn.first(IDENTITY, {"space": self._space})
+        row = self._conn.once(IDENTITY, {"space": self._space})
         return json.loads(row[0]) if row else None
 
     def set_identity(self, identity: "Identity") -> None:
@@ -83,28 +86,48 @@ class Embeddings:
         return int(self._conn.one(COUNT_PENDING, {"space": self._space})[0])
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
+        given = list(rows)
+        embeddings = self.written([embedding for _, embedding, _ in given])
+        units = [(id, each, cut) for (id, _, cut), each in zip(given, embeddings, strict=True) if each]
+        if refused := [id for (id, *_), each in zip(given, embeddings, strict=True) if not each]:
+            self._conn.execute(CLEAR, {"ids": refused})
+        if units:
+            ids, texts, cuts = map(list, zip(*units, strict=True))
+            self._conn.execute(PUT, {"ids": ids, "embeddings": texts, "truncated": cuts})
+        self.put_in(len(units))
+
+    def written(self, embeddings: Sequence[bytes]) -> list[str | None]:
+        """Embeddings of length 1 as pgvector reads them; None for one that has no direction.
+
+        Raises ValueError for one whose dimension is not that of the others.
+        """
+        if not any(embeddings):
+            return [None] * len(embeddings)
         from ..vector import decode_embedding, unit
-        from .vectors.index import ensure_index
 
         row = self._conn.first(DIMS, {"space": self._space})
         dims = row[0] if row else 0
-        units = []
-        refused = []
-        for id, embedding, truncated in rows:
-            vector = unit(decode_embedding(embedding))
-            if vector is None:
-                refused.append(id)
-                continue
-            dims = dims or len(vector)
-            if len(vector) != dims:
-                raise ValueError(f"the embedding of chunk {id} has {len(vector)} dimensions, the others have {dims}")
-            units.append((id, f"[{','.join(map(str, vector))}]", truncated))
-        if refused:
-            self._conn.execute(CLEAR, {"ids": refused})
-        if units:
-            ids, embeddings, cut = map(list, zip(*units, strict=True))
-            self._conn.execute(PUT, {"ids": ids, "embeddings": embeddings, "truncated": cut})
-            ensure_index(self._conn, dims)
+        found: list[str | None] = []
+        for data in embeddings:
+            vector = unit(decode_embedding(data)) if data else None
+            if vector is not None:
+                dims = dims or len(vector)
+                if len(vector) != dims:
+                    raise ValueError(f"an embedding has {len(vector)} dimensions, the others have {dims}")
+            found.append(None if vector is None else f"[{','.join([f'{value:.9g}' for value in vector])}]")
+        return found
+
+    def put_in(self, count: int) -> None:
+        """Make the index if there are now enough embeddings. Not while many come in: `restore` follows."""
+        if 0 < count < MANY:
+            self.ensure_index()
+
+    def ensure_index(self) -> None:
+        """Make the HNSW index if there are enough embeddings."""
+        if row := self._conn.first(DIMS, {"space": self._space}):
+            from .vectors.index import ensure_index
+
+            ensure_index(self._conn, row[0])
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
         if wanted := list(hashes):
@@ -123,6 +146,7 @@ class Embeddings:
     def restore(self) -> None:
         if identity := self.identity():
             self.spare.restore(identity)
+            self.ensure_index()
 
     def take_over(self, identity: "Identity") -> None:
         self.spare.take_over(identity)

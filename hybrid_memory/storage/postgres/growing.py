@@ -88,13 +88,13 @@ class GrowingDocument:
         again = [first] if (first := self._conn.one(TELLING_FIRST, given | {"metadata": text(row["metadata"])})[0]) else []
         self._postings.remove(again)
         self._documents.remove_chunks(ids)
-        number = self._documents.put_row(row)
-        marks.put(self._conn, self._id["space"], number, row, NONE)
+        [number] = self._documents.put_rows([row])
+        marks.put(self._conn, self._id["space"], [(number, row, NONE)])
         self._postings.add_again(again)
         called = None if self._kept else self._postings.called(number)
         for some in self._spooled(BATCH):
             found = terms(row["doc_id"], row["collection"], row["metadata"], texts_in(some), called)
-            self._documents.put_chunks(number, some, found)
+            self._documents.put_chunks([number] * len(some), some, found, {})
             called = None
         self._embeddings.restore()
         return self._new

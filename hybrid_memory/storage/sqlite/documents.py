@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -50,6 +50,7 @@ STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunk
 OF_COLLECTION = f"{STORED} where collection = ? and source_path is not null"
 OF_FILES = f"{STORED} where source_path is not null"
 OF_ID = f"{STORED} where doc_id = ?"
+OF_IDS = f"{STORED} where doc_id in (select value from json_each(?))"
 
 WHOLE = """
 select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.content_hash, d.collection, d.date, d.metadata, d.content,
@@ -97,6 +98,9 @@ class Documents:
 
     def get(self, doc_id: str) -> StoredDocument | None:
         return next((_stored(row) for row in self._conn.execute(OF_ID, (doc_id,))), None)
+
+    def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
+        return {row[0]: _stored(row) for row in self._conn.execute(OF_IDS, (json.dumps(doc_ids),))}
 
     def of_collection(self, collection: str) -> dict[str, StoredDocument]:
         return {row[0]: _stored(row) for row in self._conn.execute(OF_COLLECTION, (collection,))}

@@ -13,40 +13,45 @@ from ..connection import Connection
 from ..selection import text
 
 REMOVE = """
-with n as (delete from names where document = %(number)s), l as (delete from links where document = %(number)s)
-delete from tags where document = %(number)s
+with n as (delete from names where document = any(%(numbers)s)), l as (delete from links where document = any(%(numbers)s))
+delete from tags where document = any(%(numbers)s)
 """
 PUT_NAMES = """
-insert into names (document, space, key, kind, name)
-select %(number)s, %(space)s, new.* from unnest(%(keys)s::text[], %(kinds)s::text[], %(names)s::text[]) new
+insert into names (space, document, key, kind, name)
+select %(space)s, new.* from unnest(%(document)s::bigint[], %(key)s::text[], %(kind)s::text[], %(name)s::text[]) new
 """
 PUT_LINKS = """
-insert into links (document, space, place, line, target, kind, key)
-select %(number)s, %(space)s, place, line, target, kind, key
-from   unnest(%(lines)s::int[], %(targets)s::text[], %(kinds)s::text[], %(keys)s::text[])
-       with ordinality new (line, target, kind, key, place)
+insert into links (space, document, place, line, target, kind, key)
+select %(space)s, new.*
+from   unnest(%(document)s::bigint[], %(place)s::int[], %(line)s::int[], %(target)s::text[], %(kind)s::text[],
+              %(key)s::text[]) new
 """
-PUT_TAGS = "insert into tags (document, space, tag) select %(number)s, %(space)s, unnest(%(tags)s::text[])"
+PUT_TAGS = """
+insert into tags (space, document, tag) select %(space)s, new.* from unnest(%(document)s::bigint[], %(tag)s::text[]) new
+"""
 
 
-def put(conn: Connection, space: int, number: int, row: Mapping[str, Any], found: Marks) -> None:
-    """Write the marks of a document in place of those that it has, from its row and what its text has."""
-    of = {"number": number, "space": space}
-    doc_id, metadata = text(row["doc_id"]), row["metadata"]
-    names = [(FILE, doc_id.rpartition("/")[2])]
-    names += [(ALIAS, text(name)) for name in aliases(json.loads(metadata))]
-    names += [(TITLE, text(name)) for name in found.titles]
-    keyed = [*dict.fromkeys((text(key_of(name)), kind, name) for kind, name in names)]
-    links = [(line, text(target), kind) for line, target, kind in found.links]
-    tags = {text(tag) for tag in all_of(metadata, map(text, found.tags))}
-    conn.execute(REMOVE, of)
-    conn.execute(PUT_NAMES, of | _columns(("keys", "kinds", "names"), keyed))
-    if links:
-        with_keys = [(*link, text(key_of(path_of(link[1], link[2])))) for link in links]
-        conn.execute(PUT_LINKS, of | _columns(("lines", "targets", "kinds", "keys"), with_keys))
-    if tags:
-        conn.execute(PUT_TAGS, of | {"tags": sorted(tags)})
-
-
-def _columns(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+def put(conn: Connection, space: int, documents: Iterable[tuple[int, Mapping[str, Any], Marks]]) -> None:
+    """Write the marks of documents in place of those that they have, from their numbers, rows, and what their texts have."""
+    names: list[tuple[Any, ...]] = []
+    links: list[tuple[Any, ...]] = []
+    tags: list[tuple[Any, ...]] = []
+    numbers = []
+    for number, row, found in documents:
+        numbers.append(number)
+        doc_id, metadata = text(row["doc_id"]), row["metadata"]
+        named = [(FILE, doc_id.rpartition("/")[2])]
+        named += [(ALIAS, text(name)) for name in aliases(json.loads(metadata))]
+        named += [(TITLE, text(name)) for name in found.titles]
+        names += dict.fromkeys((number, text(key_of(name)), kind, name) for kind, name in named)
+        for place, (line, target, kind) in enumerate(found.links, 1):
+            links.append((number, place, line, text(target), kind, text(key_of(path_of(text(target), kind)))))
+        tags += ((number, tag) for tag in sorted({text(tag) for tag in all_of(metadata, map(text, found.tags))}))
+    conn.execute(REMOVE, {"numbers": numbers})
+    for statement, columns, rows in (
+        (PUT_NAMES, ("document", "key", "kind", "name"), names),
+        (PUT_LINKS, ("document", "place", "line", "target", "kind", "key"), links),
+        (PUT_TAGS, ("document", "tag"), tags),
+    ):
+        if rows:
+            conn.execute(statement, {"space": space} | dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
