@@ -21,7 +21,7 @@ select count(*) from (select chunk from words where space = %(space)s except sel
 """
 FREQUENCIES = """
 select count(*) from (
-    select term, count(*) as chunks from postings where space = %(space)s group by term) p
+    select term, sum(cardinality(entries)) as chunks from postings where space = %(space)s group by term) p
 full   join (select id, frequency from terms where space = %(space)s) t on t.id = p.term
 where  chunks is distinct from frequency
 """

@@ -11,7 +11,7 @@ from ...errors import StoreError
 if TYPE_CHECKING:
     from .connection import Connection
 
-VERSION = 2
+VERSION = 3
 LOCK = 0x484D454D  # "HMEM": the first half of the keys of our advisory locks; the second half is a space, 0 while tables are made
 
 OLDEST = 150_000  # server_version_num
@@ -89,18 +89,19 @@ create table terms (
     id        integer generated always as identity primary key,
     space     integer not null,
     frequency integer not null,            -- of all chunks of the space, so many have the term
+    loose     integer not null default 0,  -- small blocks of postings that were written since they were last merged
     term      text collate "C" not null
-);
+) with (fillfactor = 80);
 create unique index terms_by_text on terms (space, term);
 
-create table postings (                    -- a chunk that has a term
-    chunk  bigint not null,
-    term   integer not null,
-    space  integer not null,
-    weight real not null,                  -- how often, each column with its weight
-    length integer not null                -- tokens of the chunk
+create table postings (                    -- chunks that have a term, a block of them
+    term    integer not null,
+    space   integer not null,
+    first   bigint not null,               -- of the chunks
+    last    bigint not null,
+    entries bigint[] not null              -- keyword/blocks.py says what is in them
 );
-create unique index postings_by_term on postings (term, chunk) include (weight, length);
+create index postings_by_term on postings (term, first);
 
 create table words (                       -- the keyword index by chunk: what was indexed, and its terms in order
     chunk    bigint primary key,

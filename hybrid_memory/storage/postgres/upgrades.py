@@ -1,5 +1,7 @@
 """Bring the tables of older versions up to date: STEPS[n] makes version n of version n - 1, in the transaction of `schema`."""
 
+from .keyword.blocks import MOST_LENGTH, MOST_WEIGHT, PACKED, WEIGHT_BITS
+
 OF_ONE_SPACE = """
 create unique index documents_by_number on documents (number, space);
 alter table chunks drop constraint chunks_document_fkey,
@@ -14,4 +16,23 @@ alter table tags drop constraint tags_document_fkey,
     add foreign key (document, space) references documents (number, space) on delete cascade;
 """
 
-STEPS = {2: OF_ONE_SPACE}
+# Grants and policies are of the table, which therefore stays. Searches lock terms before postings, and so does this.
+POSTINGS_IN_BLOCKS = f"""
+alter table terms add column loose integer not null default 0;
+alter table terms set (fillfactor = 80);
+create table packed as
+with loose as (
+    select term, space, chunk,
+           least(length, {MOST_LENGTH})::bigint << {WEIGHT_BITS} | least(trunc(weight * 4)::int, {MOST_WEIGHT}) as payload
+    from   postings
+) {PACKED};
+truncate postings;
+drop index postings_by_term;
+alter table postings drop column chunk, drop column weight, drop column length,
+                     add column first bigint not null, add column last bigint not null, add column entries bigint[] not null;
+insert into postings (term, space, first, last, entries) select * from packed;
+create index postings_by_term on postings (term, first);
+drop table packed;
+"""
+
+STEPS = {2: OF_ONE_SPACE, 3: POSTINGS_IN_BLOCKS}

@@ -15,13 +15,14 @@ from ...bm25 import K1, B, idf
 from ...shared.expression import checked_expression
 from ...shared.syntax import COLUMNS, Leaf, Node, Piece, parsed
 from ..connection import Connection
+from .blocks import decoded
 from .phrases import OF_TERMS, WEIGHTS, Found, Phrases
 from .postings import COLUMN_END
 
 VALIDATOR = (
     "create virtual table chunks_fts using fts5(doc_id, chunk_id, heading, content, context)"  # understands what ours does
 )
-WITH = "select chunk from postings where term = any(%({})s::int[])"
+WITH = f"select chunk from ({decoded('postings where term = any(%({})s::int[])')}) p"
 SEQUENCES = "select chunk, sequence from words where chunk in ({chunks})"
 LENGTHS = "select chunk, cardinality(array_remove(sequence, 0)) from words where chunk = any(%(ids)s)"
 APART = 1 << 32  # between the positions of two columns

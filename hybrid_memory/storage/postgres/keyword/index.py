@@ -6,10 +6,12 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
 from ....text.query import Query, Term
-from ...bm25 import K1, B, enough, idf
+from ...bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, enough, idf
 from ...rows import Coverage, Ranked
 from ..connection import Connection
+from .blocks import decoded
 from .phrases import Phrase, Phrases
+from .postings import COLUMN_END
 from .substrings import by_fragments, substring_search
 
 if TYPE_CHECKING:
@@ -22,14 +24,13 @@ SAME = 1e-9  # scores that differ by less, relatively, are equal: sums of the sa
 
 SIZE = "select chunks, tokens from spaces where id = %(space)s"
 PART = f"idf * {K1 + 1} * weight / (weight + {K1} * ({1 - B} + {B} * length / %(average)s::float8))"
+RARE = decoded("unnest(%(rare)s::int[], %(rare_idfs)s::float8[]) as r (term, idf) join postings using (term)", "idf")
 
 # `given` are occurrences of phrases and prefixes, counted before. A chunk that has only common terms is not looked at, nor one
-# whose score would not be among the best whatever the common terms add to it.
+# whose score would not be among the best whatever the common terms add to it. What they add is counted in the chunk's terms.
 SEARCH = f"""
 with part (chunk, score) as (
-    select p.chunk, {PART}
-    from   unnest(%(rare)s::int[], %(rare_idfs)s::float8[]) as r (term, idf) join postings p using (term)
-    where  true {{rows}}
+    select p.chunk, {PART} from ({RARE}) p where true {{rows}}
     union all
     select p.chunk, {PART}
     from   unnest(%(given)s::bigint[], %(weights)s::float8[], %(lengths)s::float8[], %(given_idfs)s::float8[])
@@ -41,17 +42,26 @@ with part (chunk, score) as (
     select chunk, score from partial
     where  score + %(common_most)s >= coalesce((select score from partial order by score desc offset %(limit)s - 1 limit 1), 0)
 )
-select chunk, score + coalesce(
-           (select sum({PART})
-            from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf) join postings p using (term)
-            where  p.chunk = likely.chunk), 0) as total
-from   likely
-order  by total desc, chunk
+select likely.chunk, score + {{common}} as total
+from   likely {{words}}
+order  by total desc, 1
 limit  %(limit)s + 20
+"""
+COMMON = f"""coalesce(
+           (select sum({PART})
+            from   (select idf, cardinality(sequence) - 2 as length,
+                           (select sum(case when place < heading_end then {HEADING_WEIGHT} when place < content_end
+                                       then {CONTENT_WEIGHT} else {CONTEXT_WEIGHT} end)::float8
+                            from   unnest(array_positions(sequence, term)) place) as weight
+                    from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)) counted), 0)"""
+WORDS = f"""
+join words on words.chunk = likely.chunk
+cross join lateral (select array_position(sequence, {COLUMN_END}) as heading_end) h
+cross join lateral (select array_position(sequence, {COLUMN_END}, heading_end + 1) as content_end) c
 """
 AMONG = "having bool_or(chunk = any(%(among)s))"
 
-CHUNKS_OF = "select chunk from postings where term = %(term)s"
+CHUNKS_OF = f"select chunk from ({decoded('postings where term = %(term)s')}) p"
 DOC_IDS = "select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)"
 SEQUENCES = "select chunk, sequence from words where chunk = any(%(ids)s)"
 
@@ -72,6 +82,8 @@ class KeywordIndex:
         if query.fts_syntax:
             return Ranked(self._matching(query)[:limit])
         wanted = query.affordable_terms
+        names = [Term((query.name,))] if query.name else []
+        self._phrases.of([*wanted, *query.affordable_words, *names])  # looked up at once
         hits = self._best(wanted, limit) if wanted else []
         if named := self._named(query, wanted, limit):
             top = hits[0][1] if hits else 0.0
@@ -156,9 +168,12 @@ class KeywordIndex:
             "given": [row[0] for row in given], "weights": [row[1] for row in given],
             "lengths": [row[2] for row in given], "given_idfs": [row[3] for row in given],
         }  # fmt: skip
-        statement = SEARCH.format(rows=rows, having=AMONG if among is not None else "")
         while True:
             rare, common = single[:needed], single[needed:]
+            statement = SEARCH.format(
+                rows=rows, having=AMONG if among is not None else "",
+                common=COMMON if common else "0", words=WORDS if common else "",
+            )  # fmt: skip
             most = sum((K1 + 1) * of_term for *_, of_term in common)
             parameters |= {
                 "rare": [id for _, id, _ in rare], "rare_idfs": [of_term for *_, of_term in rare],

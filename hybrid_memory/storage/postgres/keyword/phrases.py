@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ....text.query import Term
 from ...bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ..connection import Connection
+from .blocks import decoded
 from .postings import COLUMN_END
 from .stems import LONGEST, Tokenizer
 
@@ -17,13 +18,15 @@ LAST = "\U0010ffff"  # after every character
 TERMS = "select term, id, frequency from terms where space = %(space)s and term = any(%(terms)s)"
 IDS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"
 BEGINNING = "select id from terms where space = %(space)s and term >= %(start)s and term < %(end)s"
-OF_TERMS = "select chunk, sum(weight), min(length) from postings where term = any(%(ids)s) group by chunk"
+OF_TERMS = f"""
+select chunk, sum(weight), min(length) from ({decoded("postings where term = any(%(ids)s)")}) p group by chunk
+"""
 CANDIDATES = """
 select w.chunk, w.sequence, p0.length
-from   postings p0 {joins} join words w on w.chunk = p0.chunk
-where  p0.term = %(t0)s and position(%(written)s in ' ' || array_to_string(w.sequence, ' ') || ' ') > 0
+from   {terms} join words w on w.chunk = p0.chunk
+where  position(%(written)s in ' ' || array_to_string(w.sequence, ' ') || ' ') > 0
 """
-JOIN = "join postings p{n} on p{n}.chunk = p0.chunk and p{n}.term = %(t{n})s"
+OF_TERM = decoded("postings where term = %(t{n})s")
 
 Found = list[tuple[int, float, int]]  # chunk, weighted occurrences, length of the chunk in tokens
 
@@ -92,12 +95,14 @@ class Phrases:
     def _together(self, terms: list[tuple[int, int]], lasts: list[int], is_prefix: bool) -> Phrase:
         """The chunks that have these terms (id, frequency) side by side; with a prefix, then one of `lasts`."""
         choosing = sorted(dict.fromkeys(terms), key=lambda term: term[1])[: JOINED + 1]
-        joins = " ".join(JOIN.format(n=n) for n in range(1, len(choosing)))
+        of_terms = " join ".join(
+            f"({OF_TERM.format(n=n)}) p{n}" + (f" on p{n}.chunk = p0.chunk" if n else "") for n in range(len(choosing))
+        )
         written = f" {' '.join(str(id) for id, _ in terms)} "
         parameters = {"written": written} | {f"t{n}": id for n, (id, _) in enumerate(choosing)}
         ids = [id for id, _ in terms]
         before = ids if is_prefix else ids[:-1]
-        rows = self._conn.all(CANDIDATES.format(joins=joins), parameters)
+        rows = self._conn.all(CANDIDATES.format(terms=of_terms), parameters)
         counted = ((chunk, occurrences(sequence, before, set(lasts)), length) for chunk, sequence, length in rows)
         found = [row for row in counted if row[1]]
         return Phrase(len(found), found=found)

@@ -1,56 +1,74 @@
 """Write the keyword index: terms with their frequencies, postings, and what was indexed of each chunk. Needs a transaction."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 from ....documents.terms import Terms, terms
 from ....text import analyzer
 from ...bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ..connection import Connection
+from .blocks import CHUNK, LOOSE, MERGE, MOST_WEIGHT, PLACE, SMALL, blocks, payload
 from .stems import Tokenizer
 
-BATCH = 500  # chunks that are written together
+BATCH = 4096  # chunks that are written together: all of most transactions
 COLUMN_END = 0  # stands between two columns of a sequence; no term has this id
 
-KNOWN_TERMS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"
+QUARTERS = tuple(
+    int(4 * weight) for weight in (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
+)  # of columns, as entries have them
+
+ADD_TO_TERMS = """
+update terms set frequency = frequency + added, loose = loose + small
+from   unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (text, added, small)
+where  space = %(space)s and term = text
+returning text, id, loose
+"""
 NEW_TERMS = """
-insert into terms (space, term, frequency) select %(space)s, term, 0 from unnest(%(terms)s::text[]) term returning term, id
+insert into terms (space, term, frequency, loose)
+select %(space)s, term, added, small from unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (term, added, small)
+returning term, id, loose
 """
-ADD_FREQUENCIES = """
-update terms set frequency = frequency + added from unnest(%(ids)s::int[], %(counts)s::int[]) as new (id, added)
-where  terms.id = new.id
-"""
-# COPY is refused to roles that see some spaces only.
-ADD_POSTINGS = """
-insert into postings (chunk, term, space, weight, length)
-select chunk, term, %(space)s, weight, length
-from   unnest(%(chunks)s::bigint[], %(terms)s::int[], %(weights)s::real[], %(lengths)s::int[]) new (chunk, term, weight, length)
+# COPY is refused to roles that see some spaces only. The server reads arrays from one long text faster than one by one.
+ADD_BLOCKS = """
+insert into postings (term, space, first, last, entries)
+select term, %(space)s, first, last, entries::bigint[]
+from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[], string_to_array(%(entries)s, ' '))
+       new (term, first, last, entries)
 """
 ADD_WORDS = """
 insert into words (chunk, space, written, sequence)
 select chunk, %(space)s, array[heading, content, context, looked_through], sequence::int[]
 from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], %(contexts)s::text[], %(through)s::text[],
-              %(sequences)s::text[]) new (chunk, heading, content, context, looked_through, sequence)
+              string_to_array(%(sequences)s, ' ')) new (chunk, heading, content, context, looked_through, sequence)
 """
 ADD_TOTALS = "update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s"
 
-REMOVE = """
+REMOVE = f"""
 with gone as materialized (
     delete from words where chunk = any(%(ids)s) returning chunk, sequence
 ), had as materialized (
     select distinct chunk, term from gone, unnest(sequence) term where term <> 0
-), dropped as (
-    delete from postings p using had where p.term = had.term and p.chunk = had.chunk
+), lost as (
+    select term, count(*)::int as chunks, min(chunk) as least, max(chunk) as most from had group by term
+), touched as (
+    delete from postings p using lost
+    where  p.term = lost.term and p.first <= lost.most and p.last >= lost.least
+    and    exists (select from unnest(p.entries) entry where ({CHUNK}, p.term) in (select chunk, term from had))
+    returning p.term, p.first, p.last, p.entries
+), others as (
+    insert into postings (term, space, first, last, entries)
+    select term, %(space)s, first, last, array_agg(entry order by entry)
+    from   (select term, first, last, unnest(entries) as entry from touched) one
+    where  ({CHUNK}, term) not in (select chunk, term from had)
+    group  by term, first, last
 ), rarer as (
-    update terms set frequency = frequency - lost
-    from   (select term, count(*)::int as lost from had group by term) less
-    where  terms.id = less.term
-    returning terms.id, frequency
+    update terms set frequency = frequency - lost.chunks from lost where terms.id = lost.term returning terms.id, frequency
 ), fewer as (
-    update spaces set chunks = chunks - lost, tokens = tokens - length
-    from   (select count(*) as lost, coalesce(sum(cardinality(array_remove(sequence, 0))), 0) as length from gone) less
+    update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens
+    from   (select count(*) as chunks, coalesce(sum(cardinality(array_remove(sequence, 0))), 0) as tokens from gone) less
     where  id = %(space)s
 )
 select id from rarer where frequency <= 0
@@ -109,48 +127,51 @@ class Postings:
 
     def flush(self) -> None:
         """Write what waits."""
-        rows, self._waiting = self._waiting, []
+        rows, self._waiting = sorted(self._waiting, key=itemgetter(0)), []
         if not rows:
             return
         self.news += len(rows)
         lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
-        frequencies: Counter[str] = Counter()
-        weighted: list[tuple[int, dict[str, float], int]] = []
+        entries: defaultdict[str, list[int]] = defaultdict(list)
+        tokens = 0
         for number, (chunk, *_) in enumerate(rows):
-            weights: dict[str, float] = {}
             of_columns = lists[3 * number : 3 * number + 3]
-            for column, weight in zip(of_columns, (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT), strict=True):
-                for term in column:
-                    weights[term] = weights.get(term, 0.0) + weight
-            frequencies.update(weights.keys())
-            weighted.append((chunk, weights, sum(map(len, of_columns))))
-        ids = self._ids(frequencies)
-        self._conn.execute(
-            ADD_POSTINGS,
-            {
-                "space": self._space,
-                "chunks": [chunk for chunk, weights, _ in weighted for _ in weights],
-                "terms": [ids[term] for _, weights, _ in weighted for term in weights],
-                "weights": [weight for _, weights, _ in weighted for weight in weights.values()],
-                "lengths": [length for _, weights, length in weighted for _ in weights],
-            },
-        )
+            weights: Counter[str] = Counter()
+            for column, weight in zip(of_columns, QUARTERS, strict=True):
+                for term, count in Counter(column).items():
+                    weights[term] += weight * count
+            length = sum(map(len, of_columns))
+            tokens += length
+            base = chunk << PLACE | payload(length)
+            for term, weight in weights.items():
+                entries[term].append(base | (weight if weight < MOST_WEIGHT else MOST_WEIGHT))
+        ids = {term: str(id) for term, id in self._add_blocks(entries).items()}
         headings, contents, contexts = (list(texts) for texts in zip(*(of_chunk for _, of_chunk, _ in rows), strict=True))
-        sequences = [_sequence(lists[3 * number : 3 * number + 3], ids) for number in range(len(rows))]
-        chunks = [chunk for chunk, *_ in rows]
+        sequences = " ".join([_sequence(lists[3 * number : 3 * number + 3], ids) for number in range(len(rows))])
         texts = {"headings": headings, "contents": contents, "contexts": contexts, "through": [through for *_, through in rows]}
+        chunks = array(chunk for chunk, *_ in rows)
         self._conn.execute(ADD_WORDS, {"space": self._space, "chunks": chunks, "sequences": sequences, **texts})
-        tokens = sum(length for *_, length in weighted)
         self._conn.execute(ADD_TOTALS, {"chunks": len(rows), "tokens": tokens, "space": self._space})
 
-    def _ids(self, frequencies: Counter[str]) -> dict[str, int]:
-        """The ids of terms, each of which is made more frequent by its count."""
-        ids = dict(self._conn.all(KNOWN_TERMS, {"space": self._space, "terms": list(frequencies)}))
-        if new := [term for term in frequencies if term not in ids]:
-            ids |= dict(self._conn.all(NEW_TERMS, {"space": self._space, "terms": new}))
-        changes = {"ids": [ids[term] for term in frequencies], "counts": list(frequencies.values())}
-        self._conn.execute(ADD_FREQUENCIES, changes)
+    def _add_blocks(self, entries: dict[str, list[int]]) -> dict[str, int]:
+        """Write the entries of terms. Gives the ids of these terms."""
+        rows = self._conn.all(ADD_TO_TERMS, self._counted(entries))
+        known = {term for term, *_ in rows}
+        if new := {term: of_term for term, of_term in entries.items() if term not in known}:
+            rows += self._conn.all(NEW_TERMS, self._counted(new))
+        ids = {term: id for term, id, _ in rows}
+        made = (block for term, of_term in entries.items() for block in blocks(ids[term], of_term))
+        terms, firsts, lasts, texts = zip(*made, strict=True)
+        columns = {"terms": array(terms), "firsts": array(firsts), "lasts": array(lasts), "entries": " ".join(texts)}
+        self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
+        if loose := [id for _, id, count in rows if count >= LOOSE]:
+            self._conn.execute(MERGE, {"terms": loose})
         return ids
+
+    def _counted(self, entries: dict[str, list[int]]) -> dict[str, Any]:
+        counts = [len(of_term) for of_term in entries.values()]
+        small = array(int(count < SMALL) for count in counts)
+        return {"space": self._space, "terms": list(entries), "counts": array(counts), "small": small}
 
     def remove(self, ids: Sequence[int]) -> None:
         """Take chunks out of the index."""
@@ -176,7 +197,12 @@ def ascii_lower(text: str) -> str:
     return text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
 
 
-def _sequence(columns: Sequence[Sequence[str]], ids: dict[str, int]) -> str:
+def array(numbers: Iterable[int]) -> str:
+    """Numbers as an array is written, which is much faster than passing them on as a list: [1, 2] -> "{1,2}"."""
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+def _sequence(columns: Sequence[Sequence[str]], ids: dict[str, str]) -> str:
     """The ids of the terms of all columns, as an array is written."""
-    heading, content, context = ([ids[term] for term in terms] for terms in columns)
-    return f"{{{','.join(map(str, [*heading, COLUMN_END, *content, COLUMN_END, *context]))}}}"
+    heading, content, context = (map(ids.__getitem__, terms) for terms in columns)
+    return f"{{{','.join([*heading, str(COLUMN_END), *content, str(COLUMN_END), *context])}}}"

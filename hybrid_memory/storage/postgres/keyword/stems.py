@@ -7,6 +7,7 @@ tokenized once in the life of a process.
 import sqlite3
 from collections.abc import Sequence
 from hashlib import sha256
+from itertools import chain
 
 from ...stems import WORDS_AND_STEMS
 
@@ -28,9 +29,9 @@ class Tokenizer:
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
         known = self._known
-        if new := {word for words in split for word in words if word not in known}:
+        if new := set().union(*split).difference(known):
             known.update(_tokenized(list(new)))
-        return [[term for word in words for term in known[word]] for words in split]
+        return [list(chain.from_iterable(map(known.__getitem__, words))) for words in split]
 
 
 def _tokenized(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
