@@ -18,17 +18,17 @@ def terms(
     What is told once for a document goes with the first chunk. `called` is None if that is not the first of the document.
     """
     path = doc_id.removeprefix(f"{collection}/")
-    path_words = analyzer.searchable(analyzer.stem(path))
+    path_words = analyzer.indexed(analyzer.stem(path))
     heading = written = ""  # of the chunk before, which is often the same
     is_first = called is not None
     for heading_path, content in chunks:
         if heading_path != written:
-            heading, written = analyzer.searchable(plain(heading_path)), heading_path
+            heading, written = analyzer.indexed(plain(heading_path)), heading_path
         words, identifiers = analyzer.written(plain(content))
-        context = [identifiers, *map(analyzer.searchable, targets(content))]
+        context = [identifiers, *map(analyzer.indexed, targets(content))]
         if is_first:
             context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, called or ())})
-            context += map(analyzer.searchable, _values(json.loads(metadata)))
+            context += map(analyzer.indexed, _values(json.loads(metadata)))
             is_first = False
         yield f"{heading} {path_words}", words, " ".join(context)
 

@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Iterable
 
+from ..text.analyzer import stemmed
+
 WORDS_AND_STEMS = """
 create virtual table words using fts5(word, tokenize = 'porter unicode61 remove_diacritics 2');
 create virtual table stems using fts5vocab(words, instance);
@@ -15,7 +17,7 @@ def stems(words: Iterable[str]) -> dict[str, str]:
     conn = sqlite3.connect(":memory:")
     try:
         conn.executescript(WORDS_AND_STEMS)
-        conn.executemany("insert into words (rowid, word) values (?, ?)", enumerate(numbered))
+        conn.executemany("insert into words (rowid, word) values (?, ?)", enumerate(map(stemmed, numbered)))
         return {numbered[number]: stem for number, stem in conn.execute("select doc, term from stems")}
     finally:
         conn.close()

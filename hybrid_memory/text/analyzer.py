@@ -1,6 +1,6 @@
 """Turns text into the tokens of the keyword index. Documents and queries are treated alike. Pure.
 
-SQLite's FTS5 with `porter unicode61` changes text to lower case, removes most Latin diacritics and stems English words. Three
+SQLite's FTS5 with `porter unicode61` changes text to lower case, removes most Latin diacritics and stems English words. Four
 things are missing, and this module does them before FTS5 gets the text:
 
 - Marks. FTS5 cuts words at combining marks that it does not know (Arabic, Hindi, Thai) and keeps some that it should fold
@@ -9,6 +9,7 @@ things are missing, and this module does them before FTS5 gets the text:
 - Scripts without spaces. A sequence of characters of these scripts is called a run. A run of Chinese, Japanese or Korean becomes
   overlapping pairs of characters (grams), and a run of Thai, Lao, Khmer or Burmese becomes overlapping triples. Shorter grams
   stand at the end of a run, so that any substring of a run is the beginning of some gram.
+- Stems of words in other alphabets, by `stemming`.
 - Symbols. `C++`, `HEAD~3` and `bob@example.com` become one token in addition to their parts. In that token, letters of the
   private-use area replace the symbols. `getUserName` is also indexed as `get User Name`. The name of a document is one token too.
 
@@ -60,6 +61,7 @@ _LETTERS = str.maketrans({
     "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
     **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
 })  # fmt: skip
+_KEPT_LETTERS = [(letter, unicodedata.normalize("NFD", letter)) for letter in "йЙ"]  # й is a consonant, и is not
 _KEPT_MARKS = frozenset("\u3099\u309a")  # the voicing marks of kana: か and が are different letters
 
 
@@ -70,6 +72,12 @@ def gram_run() -> re.Pattern[str]:
     It is compiled when it is first needed, because that takes long and most texts do not need it.
     """
     return re.compile(f"([{_PAIRED}]+)|([{_JOINED}]+)")
+
+
+@cache
+def _other_alphabets() -> re.Pattern[str]:
+    """The pattern of a letter of a word that `stemming` may change."""
+    return re.compile("[\u0370-\u04ff\u0600-\u06ff\u0900-\u097f]")
 
 
 WORD = "word"
@@ -92,6 +100,8 @@ def fold(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKD", text).translate(_LETTERS)
+    for letter, parts in _KEPT_LETTERS:
+        text = text.replace(parts, letter)
     if _has_marks(text):
         text = "".join(map(_folded_mark, text))
     return unicodedata.normalize("NFC", text)
@@ -116,11 +126,36 @@ def _folded_mark(c: str) -> str:
 
 
 def searchable(text: str) -> str:
-    """The text as it is written to FTS5: folded tokens, separated by single spaces.
+    """The text as folded tokens, separated by single spaces.
 
     'Réglage: 東京都' -> 'Reglage 東京 京都 都'
     """
     return _searchable(fold(text))
+
+
+def indexed(text: str) -> str:
+    """`searchable` as it is written to the keyword index: words in other alphabets than the Latin one are stemmed.
+
+    'Настройки SSH' -> 'настройк SSH'
+    """
+    return _stemmed(_searchable(fold(text)))
+
+
+def stemmed(token: str) -> str:
+    """A token of folded text as the keyword index has it, except that FTS5 stems the Latin ones."""
+    if token.isascii():
+        return token
+    from .stemming.alphabets import stemmed
+
+    return stemmed(token)
+
+
+def _stemmed(words: str) -> str:
+    if words.isascii() or not _other_alphabets().search(words):
+        return words
+    from .stemming.alphabets import stemmed
+
+    return " ".join(map(stemmed, words.split(" ")))
 
 
 def _searchable(folded: str) -> str:
@@ -156,7 +191,7 @@ def written(text: str) -> tuple[str, str]:
         words = pieces if text.isascii() else text.split()
         camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
     tokens = filter(None, map(_SYMBOLIC.__getitem__, filterfalse(str.isalnum, pieces)))
-    return _searchable(folded), " ".join([*camel, *tokens])
+    return _stemmed(_searchable(folded)), " ".join([*camel, *tokens])
 
 
 def symbolic(folded: str) -> list[str]:

@@ -16,9 +16,9 @@ RELATIVE = {
     (DAY, 0): "today|heute|aujourd'hui|hoy|hoje|oggi|сегодня|今天",
     (DAY, 1): "yesterday|gestern|ayer|ontem|ieri|вчера|昨天",
     (DAY, 2): "day before yesterday|vorgestern|avant-hier|anteayer|anteontem|позавчера|前天",
-    (WEEK, 0): "this week|diese woche|dieser woche|cette semaine|esta semana|questa settimana|этои неделе|本周|这周",
+    (WEEK, 0): "this week|diese woche|dieser woche|cette semaine|esta semana|questa settimana|этой неделе|本周|这周",
     (WEEK, 1): "last week|letzte woche|letzter woche|vorige woche|semaine derniere|semana pasada|semana passada|settimana scorsa"
-    "|прошлои неделе|上周|上个星期",
+    "|прошлой неделе|上周|上个星期",
     (MONTH, 0): "this month|diesen monat|diesem monat|ce mois|este mes|questo mese|этом месяце|本月|这个月",
     (MONTH, 1): "last month|letzten monat|letztem monat|vorigen monat|mois dernier|mes pasado|mes passado|mese scorso"
     "|прошлом месяце|上个月|上月",

@@ -26,7 +26,7 @@ Pair = tuple[HybridStore, HybridStore]
 WORDS = (
     "server servers serving serve gpu GPU host hosts hosted password passwords café Lỗi kết nối naïve straße 東京都 日本語 部署服务 "
     "스키마를 ภาษาไทยง่าย हिन्दी مُحَمَّد ΑΘΗΝΑ v2.0 boss-api src/store.ts bob@example.com --maxfail payment_processor getUserName C++ "
-    "192.168.1.5 relational relate running ran national nationality the what is of a and x² ½ ﬁle Ǆ 🎉 don't HEAD~3"
+    "192.168.1.5 сервер серверами настройки настройка ρυθμίσεις المكتبات مكتبة relational relate running ran national nationality the what is of a and x² ½ ﬁle Ǆ 🎉 don't HEAD~3"
 ).split()
 
 pytestmark = pytest.mark.large

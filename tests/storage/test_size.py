@@ -214,6 +214,32 @@ def test_an_upgrade_that_is_killed_loses_nothing(db_path: str, share: float) -> 
         assert len(FTSIndex(now).search("printer")) == 10
 
 
+# A database that version 7 wrote: /nowhere/notes/a.md, in Russian, and b.md, in English
+
+
+def of_version_7(path: str) -> None:
+    Path(path).write_bytes(gzip.decompress((Path(__file__).parent / "version_7.db.gz").read_bytes()))
+
+
+def test_words_of_a_database_of_version_7_are_found_in_other_forms(db_path: str) -> None:
+    of_version_7(db_path)
+    with HybridStore(db_path, {"provider": "none"}, create=False) as store:
+        for query in ("обновление", "сервер", "ночной", "настройка"):
+            assert [hit["doc_id"] for hit in store.search(query)] == ["notes/a.md"], query
+        assert [hit["doc_id"] for hit in store.search("servers")] == ["notes/b.md"]
+        assert store.delete("notes/a.md") == 1
+        assert store.search("обновление") == []
+
+
+@pytest.mark.parametrize("share", [0.6, 0.8, 0.9])
+def test_an_upgrade_from_version_7_that_is_killed_is_done_by_the_next_command(db_path: str, share: float) -> None:
+    of_version_7(db_path)
+    killed_while_it_opens(db_path, share)
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        assert [hit["doc_id"] for hit in store.search("обновление")] == ["notes/a.md"]
+        assert store.stats()["chunk_count"] == 2
+
+
 def test_an_upgrade_on_a_full_disk_says_so_and_leaves_the_file_whole(db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     of_version_4(db_path, copies=100)
     before = Path(db_path).read_bytes()

@@ -11,7 +11,7 @@ from ...errors import StoreError
 if TYPE_CHECKING:
     from .connection import Connection
 
-VERSION = 3
+VERSION = 4
 LOCK = 0x484D454D  # "HMEM": the first half of the keys of our advisory locks; the second half is a space, 0 while tables are made
 
 OLDEST = 150_000  # server_version_num
@@ -250,7 +250,8 @@ def _upgrade(conn: "Connection") -> None:
             conn.execute(IN_SCHEMA)
             conn.execute("select pg_advisory_xact_lock(%(lock)s, id) from spaces order by id", {"lock": LOCK})
             for version in range(conn.one(WRITTEN_BY)[0] + 1, VERSION + 1):  # none if another process was first
-                conn.execute(STEPS[version])
+                step = STEPS[version]
+                conn.execute(step) if isinstance(step, str) else step(conn)
             conn.execute("update schema_version set version = %(version)s", {"version": VERSION})
     except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
         raise StoreError(

@@ -1,6 +1,10 @@
 """Bring the tables of older versions up to date: STEPS[n] makes version n of version n - 1, in the transaction of `schema`."""
 
+from collections.abc import Callable
+
+from .connection import Connection
 from .keyword.blocks import MOST_LENGTH, MOST_WEIGHT, PACKED, WEIGHT_BITS
+from .keyword.postings import Postings
 
 OF_ONE_SPACE = """
 create unique index documents_by_number on documents (number, space);
@@ -35,4 +39,14 @@ create index postings_by_term on postings (term, first);
 drop table packed;
 """
 
-STEPS = {2: OF_ONE_SPACE, 3: POSTINGS_IN_BLOCKS}
+SPACES = "select id from spaces order by id"
+CHANGED = "update spaces set changes = changes + 1 where id = %(space)s"
+
+
+def _stem_words_of_more_languages(conn: Connection) -> None:
+    for (space,) in conn.all(SPACES):
+        Postings(conn, space).rebuild()
+        conn.execute(CHANGED, {"space": space})
+
+
+STEPS: dict[int, str | Callable[[Connection], None]] = {2: OF_ONE_SPACE, 3: POSTINGS_IN_BLOCKS, 4: _stem_words_of_more_languages}

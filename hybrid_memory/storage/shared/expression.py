@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from ...errors import QueryError
-from ...text.analyzer import fold, tokens
+from ...text.analyzer import fold, stemmed, tokens
 from ...text.query import Term, phrase
 
 MAX_EXPRESSION = 10_000  # characters
@@ -20,7 +20,7 @@ _BLAMED = r'(?s)(?:near "|got "|no such column: )(.*?)"?$'
 
 def match_expression(wanted: Iterable[Term]) -> str:
     """Terms as an FTS5 expression: each a string, joined by OR, so that no character of a query is syntax."""
-    return " OR ".join(f'"{" ".join(term.tokens)}"{" *" if term.prefix else ""}' for term in wanted)
+    return " OR ".join(map(_string, wanted))
 
 
 def any_of(expressions: Iterable[str]) -> str:
@@ -58,7 +58,11 @@ def _folded(match: re.Match[str]) -> str:
     if not tokens(folded := fold(text)):
         return '""'
     term = phrase(folded)
-    return f'"{" ".join(term.tokens)}"{" *" if star or term.prefix else ""}'
+    return _string(term._replace(prefix=bool(star) or term.prefix))
+
+
+def _string(term: Term) -> str:
+    return f'"{" ".join(map(stemmed, term.tokens))}"{" *" if term.prefix else ""}'
 
 
 def _complaint(conn: sqlite3.Connection, expression: str) -> str | None:

@@ -5,7 +5,7 @@ import sqlite3
 
 from ...errors import StoreError
 
-VERSION = 7
+VERSION = 8
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)  # FTS5's secure-delete; before, words of removed rows stay in old segments
 APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
 

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from ...documents.marks.tags import bare
 from ...errors import QueryError
 from ...text import dates
-from ...text.analyzer import searchable
+from ...text.analyzer import indexed
 from ...text.characters import storable
 from ..filters import Filters, have_values, is_below
 
@@ -184,7 +184,7 @@ def _headed(heading: str | None) -> tuple[str, list[str]]:
     """What leaves the documents with a chunk below this heading, to be added to a condition, and its parameters."""
     if heading is None:
         return "", []
-    words = searchable(heading[:LONGEST_GLOB]).split()
+    words = indexed(heading[:LONGEST_GLOB]).split()
     if not words:
         raise QueryError(f"the heading {heading!r} has no word by which it could be found")
     return f" and {HEADED}", [" AND ".join(f'heading : "{word}"' for word in words), storable(heading)]

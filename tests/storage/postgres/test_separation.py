@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from hybrid_memory import HybridStore, StoreError
+from hybrid_memory import HybridStore
 from hybrid_memory.storage.postgres.schema import OF_A_SPACE
 from tests.conftest import TopicEmbedder
 from tests.postgres_server import PostgresServer
@@ -179,29 +179,3 @@ def test_scores_tell_nothing_of_another_space(scene: Scene, embedder: TopicEmbed
         for number in range(30):
             secret.store(f"more-{number}", f"gpu server xyzzy number {number}")
     assert asked() == before
-
-
-VERSION_1 = """
-alter table chunks drop constraint chunks_document_space_fkey, add foreign key (document) references documents;
-alter table extracts drop constraint extracts_document_space_fkey, add foreign key (document) references documents on delete cascade;
-alter table names drop constraint names_document_space_fkey, add foreign key (document) references documents on delete cascade;
-alter table links drop constraint links_document_space_fkey, add foreign key (document) references documents on delete cascade;
-alter table tags drop constraint tags_document_space_fkey, add foreign key (document) references documents on delete cascade;
-drop index documents_by_number;
-update schema_version set version = 1;
-"""
-CONSTRAINTS = """
-select conrelid::regclass::text, pg_get_constraintdef(oid) from pg_constraint
-where connamespace = 'hybrid_memory'::regnamespace order by 1, 2
-"""
-
-
-def test_tables_of_version_1_are_brought_up_to_date_by_their_owner(scene: Scene) -> None:
-    now = sql(scene.owner, CONSTRAINTS)
-    sql(scene.owner, "set search_path = hybrid_memory;" + VERSION_1)
-    with pytest.raises(StoreError, match="run once by the role that owns them"):
-        HybridStore(scene.writer, {"space": "team-b"})
-    with HybridStore(scene.owner, {"space": "secret-space", "provider": "none"}) as store:
-        assert [hit["doc_id"] for hit in store.search("hunter2", mode="keyword")] == ["xyzzy"]
-    assert sql(scene.owner, CONSTRAINTS) == now
-    HybridStore(scene.writer, {"space": "team-b"}).close()

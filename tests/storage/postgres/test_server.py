@@ -113,6 +113,21 @@ def test_a_newer_schema_is_refused(postgres_path: str) -> None:
         HybridStore(postgres_path)
 
 
+def test_words_of_version_3_are_stemmed_when_the_owner_comes(postgres: PostgresServer, postgres_path: str) -> None:
+    with HybridStore(postgres_path, {"provider": "none"}) as store:
+        store.store("a", "Обновления сервера")
+    writer = granted(postgres, postgres_path, "writer")
+    sql(postgres_path, "update hybrid_memory.terms set term = 'обновления' where term = 'обновлен'")  # as version 3 had it
+    sql(postgres_path, "update hybrid_memory.schema_version set version = 3")
+    with pytest.raises(StoreError, match="are of an older version; .* run once by the role that owns them"):
+        HybridStore(writer)
+    assert sql(postgres_path, "select version from hybrid_memory.schema_version") == [(3,)]
+    with HybridStore(postgres_path, {"provider": "none"}) as store:
+        assert [hit["doc_id"] for hit in store.search("обновление")] == ["a"]
+    assert sql(postgres_path, "select version from hybrid_memory.schema_version") == [(VERSION,)]
+    HybridStore(writer, {"provider": "none"}).close()
+
+
 def test_a_role_that_may_not_create_is_told_the_sql_that_lets_it(postgres: PostgresServer) -> None:
     address = postgres.database("closed")
     sql(address, "create role guest login; revoke create on database closed from public")

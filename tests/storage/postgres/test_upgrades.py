@@ -10,6 +10,7 @@ from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.storage.postgres.schema import VERSION
 from hybrid_memory.views.doctor import examine
 from tests.postgres_server import PostgresServer
+from tests.storage.postgres.test_server import sql
 
 pytestmark = pytest.mark.large
 
@@ -19,6 +20,10 @@ create role old_reader login;
 grant usage on schema hybrid_memory to old_reader;
 grant select on all tables in schema hybrid_memory to old_reader;
 insert into hybrid_memory.space_roles select id, 'old_reader' from hybrid_memory.spaces where name = 'default';
+"""
+CONSTRAINTS = """
+select conrelid::regclass::text, pg_get_constraintdef(oid) from pg_constraint
+where connamespace = 'hybrid_memory'::regnamespace and contype <> 'n' order by 1, 2
 """
 
 
@@ -34,7 +39,9 @@ def old(postgres: PostgresServer) -> str:
     return address
 
 
-def test_a_database_of_version_1_is_brought_up_to_date_and_keeps_its_roles(postgres: PostgresServer, old: str) -> None:
+def test_a_database_of_version_1_is_brought_up_to_date_and_keeps_its_roles(
+    postgres: PostgresServer, old: str, postgres_path: str
+) -> None:
     reader = postgres.address("version_1", "old_reader")
     with pytest.raises(StoreError, match="are of an older version; .* run once by the role that owns them"):
         HybridStore(reader, BUILTIN, create=False)
@@ -52,3 +59,5 @@ def test_a_database_of_version_1_is_brought_up_to_date_and_keeps_its_roles(postg
         assert len(store.search("kettle", mode="keyword")) == 3
     with psycopg.connect(old) as conn:
         assert conn.execute("select version from hybrid_memory.schema_version").fetchall() == [(VERSION,)]
+    HybridStore(postgres_path, BUILTIN).close()
+    assert sql(old, CONSTRAINTS) == sql(postgres_path, CONSTRAINTS)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ....text.analyzer import stemmed
 from ....text.query import Term
 from ...bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ..connection import Connection
@@ -56,7 +57,7 @@ class Phrases:
         """The phrase of each term."""
         new = [term for term in dict.fromkeys(wanted) if term not in self._known]
         if new:
-            stems = self._tokenizer.terms([" ".join(term.tokens) for term in new])
+            stems = self._tokenizer.terms([" ".join(map(stemmed, term.tokens)) for term in new])
             texts = list({stem for each in stems for stem in each})
             rows = self._conn.all(TERMS, {"space": self._space, "terms": texts})
             ids = {text: (id, frequency) for text, id, frequency in rows}

@@ -100,7 +100,12 @@ def _from_6(conn: sqlite3.Connection) -> None:
     FTSIndex(conn).reindex()
 
 
+def _from_7(conn: sqlite3.Connection) -> None:
+    conn.execute("select 1 from chunks, folders limit 0")  # a database without its tables is not old but damaged
+    FTSIndex(conn).reindex()  # words of more languages are stemmed
+
+
 # From version n to n + 1.
 STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {
-    1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6,
+    1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6, 7: _from_7,
 }  # fmt: skip

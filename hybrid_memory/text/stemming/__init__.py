@@ -1,0 +1,1 @@
+"""Stems: words without the endings of their inflections."""
