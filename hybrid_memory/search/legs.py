@@ -9,16 +9,23 @@ BM25 is divided by its best value, and multiplied by how telling that value is: 
 question, one is still the best. The best hit is telling if it has as much BM25 as all words of the query are worth, or twice the
 logarithm of the number of chunks. (By the definition of inverse document frequency, those of independent words add up to that
 logarithm where one chunk of all has these words by chance. Words are not independent, hence twice.) One that has less counts by
-the cube of its share; these figures were found on judged collections (docs/measurements.md).
+the cube of its share.
+
+A part of what the vectors give to a chunk is the nearness of the first chunks of its document: these say what it is about, in its
+title and its first sentences, which a chunk from the middle of it does not repeat.
+
+These figures were found on judged collections (docs/measurements.md).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..storage.rows import Ranked, Scores
 from ..typed.names import Any, NamedTuple
 from .hit import Hit
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less
+LEADS = 2  # chunks with which a document begins that speak for all of it
+LEAD_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of its document
 
 
 class Legs(NamedTuple):
@@ -64,17 +71,30 @@ def made(
     by_vector: Scores | None,
     cosine: Mapping[int, float],
     sample: Mapping[int, float],
+    leads: Mapping[int, Sequence[int]],
     weights: tuple[float, float],
 ) -> Legs:
-    """The legs on one scale. One that ran alone is divided by its best score, so that its best hit has 1."""
+    """The legs on one scale. One that ran alone is divided by its best score, so that its best hit has 1.
+
+    `leads` are the first chunks of each chunk's document.
+    """
     by_keyword = ranked.scores if ranked else None
     near = nearness(cosine, sample)
     keyword, vector, telling = divided(by_keyword or []), divided(by_vector or []), 1.0
     if ranked and by_vector is not None:
         telling, nearest = _telling(ranked), max(near.values(), default=0.0)
-        vector = {id: share * nearest for id, share in keyword.items()} | near
+        vector = _led({id: share * nearest for id, share in keyword.items()} | near, near, leads)
         keyword = {id: share * telling for id, share in keyword.items()}
     return Legs(by_keyword, by_vector, keyword, vector, telling, dict(by_keyword or []), cosine, near, weights)
+
+
+def _led(vector: Mapping[int, float], near: Mapping[int, float], leads: Mapping[int, Sequence[int]]) -> dict[int, float]:
+    """The vector leg's parts, of each LEAD_SHARE replaced by the mean nearness of those leads that have an embedding."""
+    led = {}
+    for id, own in vector.items():
+        ahead = [near[lead] for lead in leads.get(id, ()) if lead in near]
+        led[id] = (1 - LEAD_SHARE) * own + LEAD_SHARE * sum(ahead) / len(ahead) if ahead else own
+    return led
 
 
 def divided(scores: Iterable[tuple[int, float]]) -> dict[int, float]:

@@ -17,7 +17,7 @@ from .confidence import with_confidence
 from .context import Context
 from .evidence import with_evidence
 from .hit import Answer, Hit, Request
-from .legs import Legs, made
+from .legs import LEADS, Legs, made
 from .limits import confident_enough, limited, same_text_once, scoring_enough, spread
 from .merge import order
 from .query_vector import query_vector
@@ -167,6 +167,7 @@ class Search:
         by_vector: Scores | None = None
         cosine: dict[int, float] = {}
         sample: dict[int, float] = {}
+        leads: dict[int, list[int]] = {}
         with _timed("keyword", timings):
             if request.mode != "vector":
                 ranked = index.ranked(query, depth)
@@ -175,11 +176,15 @@ class Search:
                 vectors = self._storage.vectors(chosen)
                 by_vector = vectors.nearest(vector, depth, exact=request.exact)
                 cosine = dict(by_vector)
-                cosine |= vectors.cosines(vector, [id for id, _ in (ranked.scores if ranked else []) if id not in cosine])
+                if ranked:
+                    wanted = dict.fromkeys(id for leg in (by_vector, ranked.scores) for id, _ in leg)
+                    leads = self._storage.chunks.leads(wanted, LEADS)
+                    wanted |= dict.fromkeys(id for each in leads.values() for id in each)
+                    cosine |= vectors.cosines(vector, [id for id in wanted if id not in cosine])
                 sample = vectors.sample(vector)
         if ranked and not cosine:
             by_vector = None  # nothing that was found has an embedding
-        return made(ranked, by_vector, cosine, sample, self._weights(ranked, by_vector, query))
+        return made(ranked, by_vector, cosine, sample, leads, self._weights(ranked, by_vector, query))
 
     def _weights(self, ranked: Ranked | None, by_vector: Scores | None, query: "Query") -> tuple[float, float]:
         """The weights of both legs; all for the only leg that ran. A name is looked up by its letters: keywords weigh more."""

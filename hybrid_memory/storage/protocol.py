@@ -137,6 +137,9 @@ class Chunks(Protocol):
     def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
         """(chunks.id, doc_id, chunk_id, text) of chunks; one that was deleted meanwhile is missing."""
 
+    def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
+        """For each of these chunks, the ids of the first `count` chunks of its document."""
+
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         """Chunks with their documents, by id."""
 

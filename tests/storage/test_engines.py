@@ -192,6 +192,24 @@ def test_importing_the_command_imports_no_postgres(process: Any, tmp_path: Path)
 
 
 @pytest.mark.both_engines
+def test_the_first_chunks_of_a_document_are_known_of_each_of_its_chunks(store: HybridStore) -> None:
+    text = "\n\n".join(f"# Part {number}\n\n{f'word{number} ' * 40}" for number in range(12))
+    for doc_id in ("long", "long-1"):  # the second's id begins as the first's do, and the text of "-10" comes before that of "-2"
+        store.store(doc_id, text)
+    store.store("short", "one passage")
+    chunks = store.storage.chunks
+    ids = {name: [chunks.at(name, line, line)[0] for line in range(1, 48, 4)] for name in ("long", "long-1")}
+    [short] = chunks.at("short", 1, 1)
+    leads = chunks.leads([ids["long"][11], ids["long-1"][0], short], 2)
+    assert {id: sorted(each) for id, each in leads.items()} == {
+        ids["long"][11]: ids["long"][:2],
+        ids["long-1"][0]: ids["long-1"][:2],
+        short: [short],
+    }
+    assert chunks.leads([], 2) == {}
+
+
+@pytest.mark.both_engines
 def test_a_document_that_grows_keeps_its_beginning_and_is_found_by_its_new_metadata(store: HybridStore) -> None:
     def write(text: str, metadata: dict[str, Any]) -> int | None:
         prepared = store.prepare(Document("log", text, metadata, "/log", 0.0, len(text), b"x", "logs"))

@@ -16,6 +16,11 @@ CANDIDATES = """
 select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
 order  by c.id
 """
+LEADS = """
+select c.id, array(select id from chunks where document = c.document order by id limit %(count)s)
+from   chunks c
+where  c.id = any(%(ids)s)
+"""
 CHUNK_ROWS = """
 select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
        case when d.host = %(host)s then d.source_path end, d.collection, d.date, d.metadata, e.pages
@@ -50,6 +55,9 @@ class Chunks:
 
     def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
         return [(id, *row) for id, *row in self._conn.all(CANDIDATES, {"ids": list(ids)})]
+
+    def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
+        return dict(self._conn.all(LEADS, {"ids": list(ids), "count": count}))
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         rows = self._conn.all(CHUNK_ROWS, {"ids": list(ids), "host": here()})

@@ -6,13 +6,18 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ...typed.names import TYPE_CHECKING
 from ..rows import ChunkRow
-from .schema import path_from_column
+from .schema import END_OF_CHUNK_ID, path_from_column
 
 if TYPE_CHECKING:
     from ..document_rows import Neighbour
 
 CANDIDATES = "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
 
+LEADS = f"""
+select c.id, lead.id
+from   chunks c join (select id, doc_id, {END_OF_CHUNK_ID} as place from chunks) lead using (doc_id)
+where  c.id in (select value from json_each(?)) and lead.place in (select '-' || value from json_each(?))
+"""
 CHUNK_ROWS = """
 select c.id, c.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
        d.source_path, d.collection, d.date, d.metadata, e.pages
@@ -44,6 +49,12 @@ class Chunks:
 
     def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
         return self._conn.execute(CANDIDATES, (json.dumps(list(ids)),)).fetchall()
+
+    def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for id, lead in self._conn.execute(LEADS, (json.dumps(list(ids)), json.dumps(list(range(count))))):
+            found.setdefault(id, []).append(lead)
+        return found
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         rows = self._conn.execute(CHUNK_ROWS, (json.dumps(list(ids)),))

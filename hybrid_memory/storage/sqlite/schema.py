@@ -17,7 +17,9 @@ create table meta (
 
 """
 
-CHUNKS = """
+END_OF_CHUNK_ID = "iif(substr(chunk_id, 1, length(doc_id)) = doc_id, substr(chunk_id, length(doc_id) + 1), chunk_id)"
+
+CHUNKS = f"""
 create table chunks (
     id           integer primary key, -- chunks_fts.rowid; ascending within a document
     doc_id       text not null,
@@ -36,7 +38,7 @@ create table chunks (
     indexed      integer              -- checksum of what the keyword index was given of it, see written.py
 );
 create unique index chunks_by_document on chunks ( -- by doc_id and chunk_id, but the latter, "<doc_id>-3", only from the "-" on
-    doc_id, iif(substr(chunk_id, 1, length(doc_id)) = doc_id, substr(chunk_id, length(doc_id) + 1), chunk_id)
+    doc_id, {END_OF_CHUNK_ID}
 );
 create unique index chunks_by_slot on chunks (slot) where slot is not null;
 create index chunks_by_content on chunks (content_hash) where embedding is not null;
