@@ -6,6 +6,7 @@ a `…`.
 """
 
 import re
+from functools import lru_cache
 
 from .fences import FENCE, fence_end
 
@@ -25,10 +26,14 @@ ADDRESS = re.compile(r"\b[a-z]{2,9}://[^()<>\"'\]|]++")
 
 def readable(text: str, start: int = 0) -> str:
     """The text without the noise after `start`, the line break before a line. The number of lines stays the same."""
-    body = text[start:]
+    return text[:start] + _readable(text[start:])
+
+
+@lru_cache(1)  # a document is asked about twice: for its marks and for its chunks
+def _readable(body: str) -> str:
     if "<!--" in body or ANY_RULE.search(body):
         body = _without_rules_and_comments(body)
-    return text[:start] + without_runs(body)
+    return without_runs(body)
 
 
 def without_runs(body: str) -> str:
