@@ -9,7 +9,6 @@ from ..text.digest import digest
 from ..typed.names import TYPE_CHECKING, Any, NamedTuple
 from .marks.found import NONE, Marks
 from .marks.links import plain
-from .marks.names import aliases
 
 if TYPE_CHECKING:
     from .chunker import Chunk
@@ -65,6 +64,7 @@ def prepare(document: Document, chunk_size: int, overlap: int, date_keys: Sequen
 
 def assemble(document: Document, chunks: Iterable["Chunk"], date: str | None, chunking: str, marks: Marks = NONE) -> Prepared:
     """The rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
+    from .marks.names import aliases
     from .terms import terms
 
     rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]

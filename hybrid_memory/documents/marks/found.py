@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 
 from ...typed.names import Any, NamedTuple
-from ..cutting.noise import readable
-from . import names, tags
-from .code import without_code
 from .links import Link, found_in, without_links
 
 
@@ -22,6 +19,10 @@ NONE = Marks()
 
 def marks(text: str, skipped: int, metadata: Mapping[str, Any]) -> Marks:
     """The marks of a text with plain newlines, whose first `skipped` lines are front matter, which may have links."""
+    from ..cutting.noise import readable  # imports like these are not for every refresh to pay
+    from . import names, tags
+    from .code import without_code
+
     lines = text.split("\n", skipped)
     matter = "\n" + "\n".join(lines[:skipped])
     body = readable("\n" + lines[-1] if len(lines) > skipped else "\n")
