@@ -113,7 +113,7 @@ def _is_mark(c: str) -> bool:
 
 
 def _has_marks(text: str) -> bool:
-    return any(_is_mark(c) for c in text if c >= "\u0300")
+    return any(_is_mark(c) for c in set(text) if c >= "\u0300")
 
 
 def _folded_mark(c: str) -> str:

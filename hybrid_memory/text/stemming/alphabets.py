@@ -8,6 +8,8 @@ An algorithm is a module with a function `stem`, from a word as `analyzer.fold` 
 imported when the first word of its script comes, because most searches need none.
 """
 
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 
 WORDS_KEPT = 50_000  # words whose stems are remembered, some 250 bytes each
@@ -23,14 +25,19 @@ _ALPHABETS = {
 _LANGUAGES = {letter: language for language, alphabet in _ALPHABETS.items() for letter in alphabet}
 
 
+@cache
+def _algorithm(language: str) -> Callable[[str], str]:
+    stem: Callable[[str], str] = import_module(f".{language}", __package__).stem
+    return stem
+
+
 class _Stems(dict[str, str]):
     def __missing__(self, token: str) -> str:
         word = token.lower()
         language = _LANGUAGES.get(word[:1])
-        if language and len(word) >= SHORTEST and all(_LANGUAGES.get(letter) == language for letter in word):
-            found: str = import_module(f".{language}", __package__).stem(word)
-        else:
-            found = token
+        found = token
+        if language and len(word) >= SHORTEST and not word.strip(_ALPHABETS[language]):
+            found = _algorithm(language)(word)
         if len(self) >= WORDS_KEPT:
             self.clear()
         self[token] = found
