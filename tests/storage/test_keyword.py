@@ -18,23 +18,36 @@ from hybrid_memory.text.query import MAX_TOKENS, Query
 Found = Callable[[str], list[str]]
 
 
+pytestmark = pytest.mark.both_engines
+
+
 @pytest.fixture
-def keyword_store() -> Iterator[HybridStore]:
-    with HybridStore(":memory:", {"chunk_overlap": 0}) as store:
+def keyword_store(engine: str, request: pytest.FixtureRequest) -> Iterator[HybridStore]:
+    path = request.getfixturevalue("postgres_path") if engine == "postgres" else ":memory:"
+    with HybridStore(path, {"chunk_overlap": 0, "provider": "none"}) as store:
         yield store
 
 
 @pytest.fixture
 def found(keyword_store: HybridStore) -> Found:
     """The ids of the documents found for a query, best first."""
-    return lambda query: [hit["doc_id"] for hit in FTSIndex(keyword_store.storage.connection).search(query)]
+    return lambda query: doc_ids(keyword_store, Query(query))
+
+
+def doc_ids(store: HybridStore, query: Query, limit: int = 10) -> list[str]:
+    with store.storage.snapshot():
+        ids = [id for id, _ in store.storage.keyword().ranked(query, limit).scores]
+        rows = {row[0]: row[1] for row in store.storage.chunks.candidates(ids)}
+    return [rows[id] for id in ids]
 
 
 def put(store: HybridStore, **texts: str) -> None:
-    for doc_id, text in texts.items():
-        store.storage.documents.put(store.prepare(Document(doc_id, text, {})))
+    with store.storage.transaction():
+        for doc_id, text in texts.items():
+            store.storage.documents.put(store.prepare(Document(doc_id, text, {})))
 
 
+@pytest.mark.sqlite
 def test_better_matches_rank_higher_with_positive_scores(keyword_store: HybridStore) -> None:
     put(keyword_store, one="gpu server in the rack", both="the gpu server password is set", none="a quiet garden")
     hits = FTSIndex(keyword_store.storage.connection).search("gpu server password")
@@ -56,7 +69,7 @@ def test_one_matching_word_of_a_question_is_enough(keyword_store: HybridStore, f
 
 def test_heading_path_counts_and_is_not_in_the_text(keyword_store: HybridStore) -> None:
     put(keyword_store, a="# GPU server\n\n## SSH\n\nport 2222", b="# Router\n\n## SSH\n\nport 22")
-    hits = FTSIndex(keyword_store.storage.connection).search("gpu ssh port")
+    hits = keyword_store.search("gpu ssh port", mode="keyword")
     assert hits[0]["doc_id"] == "a"
     assert hits[0]["heading"] == "SSH"
     assert "GPU server >" not in hits[0]["text"]
@@ -119,6 +132,7 @@ def test_a_percent_sign_is_no_wildcard(keyword_store: HybridStore, found: Found)
     assert found("p%n") == []
 
 
+@pytest.mark.sqlite
 def test_long_query_is_cut_to_its_first_terms(keyword_store: HybridStore) -> None:
     statements: list[str] = []
     keyword_store.storage.connection.set_trace_callback(statements.append)
@@ -130,6 +144,7 @@ def test_expression_quotes_every_term() -> None:
     assert match_expression(Query('NOT "a-b" NEAR(猫').terms) == '"a b" OR "NEAR 猫" * OR "b" OR "NEAR" OR "猫" *'
 
 
+@pytest.mark.sqlite
 def test_snippet_marks_the_matched_words_in_the_original_text(keyword_store: HybridStore) -> None:
     put(keyword_store, a="Intro. " * 60 + "The Café server runs in Sữa street.")
     hit = FTSIndex(keyword_store.storage.connection).snippet("cafe servers sua")[0]
@@ -137,6 +152,7 @@ def test_snippet_marks_the_matched_words_in_the_original_text(keyword_store: Hyb
     assert len(hit["snippet"]) < 350
 
 
+@pytest.mark.sqlite
 def test_reindex_after_a_lost_index_finds_again(keyword_store: HybridStore, found: Found) -> None:
     put(keyword_store, a="gpu server", b="gpu farm")
     keyword_store.storage.connection.execute("insert into chunks_fts (chunks_fts) values ('delete-all')")
@@ -145,6 +161,7 @@ def test_reindex_after_a_lost_index_finds_again(keyword_store: HybridStore, foun
     assert found("servers") == ["a"]
 
 
+@pytest.mark.sqlite
 def test_reindex_mends_a_damaged_index(keyword_store: HybridStore, found: Found) -> None:
     put(keyword_store, a="gpu server")
     keyword_store.storage.connection.execute("update chunks_fts_data set block = x'00' where id > 1")
@@ -152,6 +169,7 @@ def test_reindex_mends_a_damaged_index(keyword_store: HybridStore, found: Found)
     assert found("gpu") == ["a"]
 
 
+@pytest.mark.sqlite
 def test_reindex_after_delete_does_not_bring_back(keyword_store: HybridStore, found: Found) -> None:
     put(keyword_store, a="gpu server", b="gpu farm")
     keyword_store.delete("a")
@@ -159,6 +177,7 @@ def test_reindex_after_delete_does_not_bring_back(keyword_store: HybridStore, fo
     assert found("gpu") == ["b"]
 
 
+@pytest.mark.sqlite
 def test_index_passes_fts5s_own_check(keyword_store: HybridStore) -> None:
     put(keyword_store, a="gpu server", b="東京都")
     keyword_store.delete("a")
@@ -174,13 +193,12 @@ def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> Hybr
     monkeypatch.setattr("hybrid_memory.storage.sqlite.keyword.FIRST_ROWS", 20)
     rng = random.Random(5)
     words = [f"w{i}" for i in range(60)]
-    with keyword_store.storage.transaction():
-        for number in range(300):
-            text = " ".join(rng.choices(words, [1 / (i + 1) for i in range(60)], k=rng.randint(3, 40)))
-            put(keyword_store, **{f"d{number}": text})
+    weights = [1 / (i + 1) for i in range(60)]
+    put(keyword_store, **{f"d{number}": " ".join(rng.choices(words, weights, k=rng.randint(3, 40))) for number in range(300)})
     return keyword_store
 
 
+@pytest.mark.sqlite
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.integers(0, 60).map(lambda i: f"w{i}"), min_size=1, max_size=8).map(" ".join), st.integers(1, 40))
 def test_pruned_search_ranks_as_if_every_row_was_scored(crowded: HybridStore, query: str, limit: int) -> None:
@@ -189,10 +207,9 @@ def test_pruned_search_ranks_as_if_every_row_was_scored(crowded: HybridStore, qu
     assert FTSIndex(crowded.storage.connection).ranked(Query(query), limit).scores[:PROVEN] == expected[:PROVEN]
 
 
+@pytest.mark.sqlite
 def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(crowded: HybridStore) -> None:
-    with crowded.storage.transaction():
-        for number in range(30):
-            put(crowded, **{f"rare{number}": "zebra w0"})
+    put(crowded, **{f"rare{number}": "zebra w0" for number in range(30)})
     statements: list[str] = []
     crowded.storage.connection.set_trace_callback(statements.append)
     FTSIndex(crowded.storage.connection).ranked(Query("w0 zebra"), 5)
@@ -200,6 +217,7 @@ def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(crowde
     assert """match '("zebra")'""" in search
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("query", ["w0", "w0 w1 w59", "w3 w50"])
 def test_no_table_is_scanned_for_words(crowded: HybridStore, query: str) -> None:
     statements: list[str] = []
@@ -217,25 +235,30 @@ def test_no_table_is_scanned_for_words(crowded: HybridStore, query: str) -> None
         assert not plan.startswith("SCAN") or "INDEX 0:M" in plan or "json_each" in plan or "CONSTANT" in plan, plan
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize(
     "query",
     ["notes/getting-started.md", "getting-started.md", "getting-started", "Getting Started", "./notes/getting-started.md", "memory/notes/getting-started.md", "`getting_started`"],
 )  # fmt: skip
 def test_document_of_that_name_is_first(keyword_store: HybridStore, found: Found, query: str) -> None:
     for number in range(9):
-        keyword_store.storage.documents.put(
-            keyword_store.prepare(
-                Document(
-                    f"memory/{number}.md",
-                    "# Getting started\n\ngetting started: notes/getting-started.md getting started",
-                    {},
-                    collection="memory",
+        with keyword_store.storage.transaction():
+            keyword_store.storage.documents.put(
+                keyword_store.prepare(
+                    Document(
+                        f"memory/{number}.md",
+                        "# Getting started\n\ngetting started: notes/getting-started.md getting started",
+                        {},
+                        collection="memory",
+                    )
                 )
             )
+    with keyword_store.storage.transaction():
+        keyword_store.storage.documents.put(
+            keyword_store.prepare(
+                Document("memory/notes/getting-started.md", "Install it first. " * 100, {}, collection="memory")
+            )
         )
-    keyword_store.storage.documents.put(
-        keyword_store.prepare(Document("memory/notes/getting-started.md", "Install it first. " * 100, {}, collection="memory"))
-    )
     hits = FTSIndex(keyword_store.storage.connection).search(query)
     assert hits[0]["doc_id"] == "memory/notes/getting-started.md"
     assert hits[0]["chunk_id"].endswith("-0")
@@ -244,9 +267,10 @@ def test_document_of_that_name_is_first(keyword_store: HybridStore, found: Found
 
 
 def test_words_of_the_path_count_but_not_collection_and_extension(keyword_store: HybridStore, found: Found) -> None:
-    keyword_store.storage.documents.put(
-        keyword_store.prepare(Document("memory/gardening/roses.md", "Cut them in spring.", {}, collection="memory"))
-    )
+    with keyword_store.storage.transaction():
+        keyword_store.storage.documents.put(
+            keyword_store.prepare(Document("memory/gardening/roses.md", "Cut them in spring.", {}, collection="memory"))
+        )
     assert found("gardening tips for roses") == ["memory/gardening/roses.md"]
     assert found("memory md files") == []
 
@@ -288,7 +312,7 @@ def test_exact_phrase_is_first(keyword_store: HybridStore, found: Found) -> None
 )
 def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list[str]) -> None:
     put(keyword_store, a="Ollama on its own server", b="# Servers\n\nThe rack.", c="sữa 東京都")
-    assert [hit["doc_id"] for hit in FTSIndex(keyword_store.storage.connection).search(expression, fts_syntax=True)] == expected
+    assert doc_ids(keyword_store, Query(expression, fts_syntax=True)) == expected
 
 
 @pytest.mark.parametrize(
@@ -306,7 +330,7 @@ def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list
 )
 def test_fts5_syntax_error_says_what_and_where(keyword_store: HybridStore, expression: str, message: str) -> None:
     with pytest.raises(QueryError) as raised:
-        FTSIndex(keyword_store.storage.connection).ranked(Query(expression, fts_syntax=True), 10)
+        doc_ids(keyword_store, Query(expression, fts_syntax=True))
     assert str(raised.value) == message
 
 
@@ -345,12 +369,12 @@ def test_fts5_syntax_error_says_what_and_where(keyword_store: HybridStore, expre
 )
 def test_fts5_syntax_answers_or_refuses(keyword_store: HybridStore, expression: str) -> None:
     with suppress(QueryError):
-        FTSIndex(keyword_store.storage.connection).ranked(Query(expression, fts_syntax=True), 10)
+        doc_ids(keyword_store, Query(expression, fts_syntax=True))
 
 
 def test_too_long_an_expression_is_refused(keyword_store: HybridStore) -> None:
     with pytest.raises(QueryError, match="characters"):
-        FTSIndex(keyword_store.storage.connection).ranked(Query(") " * 10_000, fts_syntax=True), 10)
+        doc_ids(keyword_store, Query(") " * 10_000, fts_syntax=True))
 
 
 @pytest.mark.parametrize(
@@ -398,6 +422,7 @@ def test_expression_of_the_user_is_folded_and_its_syntax_left(expression: str, w
     assert folded_expression(expression) == written
 
 
+@pytest.mark.sqlite
 def test_an_index_behind_a_bare_connection_makes_its_tables(tmp_path: Path) -> None:
     conn = sqlite3.connect(tmp_path / "bare.db")
     index = fts.FTSIndex(conn)
@@ -413,6 +438,7 @@ def test_an_index_behind_a_bare_connection_makes_its_tables(tmp_path: Path) -> N
         assert [hit["doc_id"] for hit in fts.FTSIndex(store.storage.connection).search("gpu")] == ["b"]
 
 
+@pytest.mark.sqlite
 def test_an_index_that_was_dropped_is_made_again_and_can_be_filled(keyword_store: HybridStore) -> None:
     keyword_store.store("a", "gpu server")
     conn = keyword_store.storage.connection
