@@ -30,7 +30,7 @@ STORED, DELETED, TRIED = "stored", "deleted", "tried"
 def write(address: str, number: int, notes: str, seed: int) -> None:
     """Store and delete texts until killed; a line of the notes is written before and after each."""
     chance = random.Random(seed)
-    with open(notes, "a", encoding="utf-8", buffering=1) as file, HybridStore(address, SETTINGS) as store:
+    with open(notes, "a", encoding="utf-8", buffering=1) as file, opened(address) as store:
         while True:
             doc_id = f"w{number}-{chance.randrange(20)}"
             text = "\n\n".join(
@@ -46,6 +46,15 @@ def write(address: str, number: int, notes: str, seed: int) -> None:
                     raise
                 continue
             file.write(f"{STORED if is_stored else DELETED} {doc_id} {line if is_stored else ''}\n")
+
+
+def opened(address: str) -> HybridStore:
+    """The store, as soon as the server is there."""
+    while True:
+        try:
+            return HybridStore(address, SETTINGS)
+        except StoreError:
+            time.sleep(0.2)
 
 
 def search(address: str, failures: str, until: float, seed: int) -> None:

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.large
 
 OWN = here.here()
 PAGE = Path(hybrid_memory.__file__).parent.parent / "docs" / "postgres.md"
+SQL_OF_PAGE = re.findall("```sql\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 TABLES = (*OF_A_SPACE, "spaces", "space_roles")
 
 
@@ -45,7 +46,7 @@ def sql(address: str, statement: str) -> list[tuple[Any, ...]]:
 
 def granted(postgres: PostgresServer, address: str, role: str, space: str = "default") -> str:
     """The address for a new role that was set up by the SQL of the page, in its order: of a reader, or of a writer, of a space."""
-    reads, writes, makes_space = re.findall("```sql\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    reads, writes, makes_space, *_ = SQL_OF_PAGE
     name = address.partition("@/")[2].partition("?")[0]
     user = f"{role}_{name}_{space.replace('-', '_')}"
     makes_space = makes_space.replace("team-a", space)
@@ -385,3 +386,11 @@ def test_two_stores_write_in_turns_and_say_whom_they_wait_for(db_path: str, embe
             pytest.raises(StoreError, match="being written by another process"),
         ):
             second.store("c", "dog")
+
+
+def test_the_questions_of_the_page_for_monitoring_are_answered(store: HybridStore, db_path: str) -> None:
+    store.store("a", "gpu server")
+    connected, sizes, hits, replicas = (sql(db_path, question) for question in SQL_OF_PAGE[3:])
+    assert connected and replicas == []
+    assert {"chunks", "postings"} <= {row[0] for row in sizes}
+    assert "chunks_by_document" in {row[0] for row in hits}
