@@ -1,6 +1,6 @@
 """Compare the two engines on a judged collection: ingest it into SQLite and PostgreSQL, ask both every question.
 
-    uv run python benchmarks/engines.py COLLECTION... [--questions N] [--modes keyword,hybrid]
+    uv run python benchmarks/engines.py COLLECTION... [--questions N] [--modes keyword,hybrid] [--settings JSON]
 
 A collection has docs/, queries.jsonl ({"id", "text", "conv"?}) and qrels.tsv (query id, document id, grade); with "conv", each
 folder below docs/ is a memory of its own. Printed for each mode: nDCG@10 of both engines, the share of questions whose first ten
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("collections", type=Path, nargs="+")
     parser.add_argument("--questions", type=int, help="of each memory, at most")
     parser.add_argument("--modes", default="keyword,vector,hybrid")
+    parser.add_argument("--settings", type=json.loads, default={"provider": "builtin"}, help="JSON, as in config.json")
     parser.add_argument("--differing", action="store_true", help="print the questions whose first ten results differ")
     args = parser.parse_args()
     server = PostgresServer()
@@ -59,7 +60,7 @@ def compare(collection: Path, server: PostgresServer, args: argparse.Namespace) 
         if query["id"] in qrels:
             memories[query.get("conv", "")].append(query)
     modes = args.modes.split(",")
-    settings = {"provider": "none" if modes == ["keyword"] else "builtin"}
+    settings = {"provider": "none"} if modes == ["keyword"] else args.settings
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     same: dict[str, list[bool]] = defaultdict(list)
