@@ -12,7 +12,8 @@ load     A number of `search` processes run at all times, together with a loop o
          `store`. Every process must succeed, and every search must find something.
 waiting  Searches while another process holds the write lock all the time take turns with searches while none does.
 
-A stub in this process replaces the embedding server. The exit code is 1 if anything failed.
+A stub in this process replaces the embedding server. With --engine postgres, the memory is on a server that is started for it
+(`uv run python -m benchmarks.torture --engine postgres`). The exit code is 1 if anything failed.
 """
 
 import argparse
@@ -22,7 +23,6 @@ import math
 import os
 import random
 import signal
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -31,7 +31,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection
-from contextlib import closing
+from contextlib import ExitStack, nullcontext, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from operator import sub
 from pathlib import Path
@@ -42,6 +42,7 @@ sys.path.insert(0, str(ROOT))
 
 from hybrid_memory import HybridStore  # noqa: E402
 from hybrid_memory.documents.document import embedded_text  # noqa: E402
+from hybrid_memory.errors import StoreError  # noqa: E402
 from hybrid_memory.storage.vector import decode_embedding  # noqa: E402
 from hybrid_memory.text.digest import digest  # noqa: E402
 from hybrid_memory.views.doctor import examine  # noqa: E402
@@ -53,17 +54,17 @@ WHOLE = {"integrity", "keyword index", "tables", "indexed", "documents", "vector
 WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit heron".split()
 HELD = 20  # number of searches while the write lock is held, and of those while it is not
 
-CONTENTS = """
-select d.doc_id, d.source_path, d.file_size, d.content_hash, d.content, d.chunk_count, c.chunk_id, c.heading_path, c.content,
-       c.start_line, c.embedding
-from   documents d left join chunks c using (doc_id)
-order  by d.doc_id, c.id
-"""
-EMBEDDED = "select heading_path, content, embedding from chunks where embedding is not null"
 SPARE = """
 select heading_path, content from chunks
-where  content_hash in (select content_hash from spare_embeddings where model = ?)
+where  content_hash in (select content_hash from spare_embeddings where model = {model})
 """
+OF_DOCUMENT = ("doc_id", "source_path", "file_size", "content_hash", "content", "chunk_count")
+OF_CHUNK = ("chunk_id", "heading_path", "content", "start_line")
+FRESH = "fresh"  # the space, or what the name of the file ends with, of a second memory
+
+
+class UndoneError(Exception):
+    """Ends a transaction that is not to be committed."""
 
 
 class Model(BaseHTTPRequestHandler):
@@ -108,8 +109,9 @@ def vector(model: str, text: str) -> list[float]:
 
 
 class Scene:
-    def __init__(self, top: Path, url: str, chance: random.Random) -> None:
-        self.folder, self.db, self.chance = top / "memory", str(top / "memory.db"), chance
+    def __init__(self, top: Path, url: str, chance: random.Random, address: str | None) -> None:
+        self.folder, self.db, self.chance = top / "memory", address or str(top / "memory.db"), chance
+        self.is_file = address is None
         self.folder.mkdir()
         self.stored: dict[str, str] = {}
         (top / "config.json").write_text("{}")
@@ -147,8 +149,9 @@ class Scene:
         out, error = process.communicate()
         return process.returncode, out, error
 
-    def open(self, db: str | None = None) -> HybridStore:
-        return HybridStore(db or self.db, {"provider": "none"}, create=False)
+    def open(self, *, fresh: bool = False) -> HybridStore:
+        settings = {"provider": "none"} | ({"space": FRESH} if fresh and not self.is_file else {})
+        return HybridStore(self.db + FRESH if fresh and self.is_file else self.db, settings, create=False)
 
     def damage(self) -> list[str]:
         with self.open() as store:
@@ -161,9 +164,8 @@ class Scene:
 
     def embedded(self) -> tuple[str, dict[str, list[float]]]:
         """The model of the store, and the embedding of each text."""
+        found = {embedded_text(row[7], row[8]): decode_embedding(row[10]) for row in self.contents() if row[10]}
         with self.open() as store:
-            rows = store.storage.connection.execute(EMBEDDED)
-            found = {embedded_text(path, content): decode_embedding(data) for path, content, data in rows}
             return (store.storage.embeddings.identity() or {"model": ""})["model"], found
 
     def of_next_model(self) -> set[tuple[str, str]]:
@@ -173,11 +175,30 @@ class Scene:
             if following is None:
                 return set()
             key = digest(json.dumps(following, sort_keys=True).encode())
-            return {(following["model"], embedded_text(*row)) for row in store.storage.connection.execute(SPARE, (key,))}
+            statement = SPARE.format(model="?" if self.is_file else "%(model)s")
+            rows = store.storage.connection.execute(statement, (key,) if self.is_file else {"model": key})
+            return {(following["model"], embedded_text(*row)) for row in rows}
 
-    def contents(self, db: str | None = None) -> list[Any]:
-        with self.open(db) as store:
-            return store.storage.connection.execute(CONTENTS).fetchall()
+    def contents(self, *, fresh: bool = False) -> list[Any]:
+        """Every chunk with its document, and its embedding; a document without chunks once."""
+        found: list[Any] = []
+        with self.open(fresh=fresh) as store, store.storage.snapshot():
+            for doc_id in sorted(store.storage.catalog.ids()):
+                whole = store.storage.documents.whole(doc_id)
+                document = [whole.prepared.row[key] for key in OF_DOCUMENT]
+                chunks = whole.prepared.chunks or [dict.fromkeys((*OF_CHUNK, "content_hash"))]
+                found += [
+                    (*document, *(chunk[key] for key in OF_CHUNK), whole.vectors.get(chunk["content_hash"], (None,))[0] or None)
+                    for chunk in chunks
+                ]
+        return found
+
+    def has_tables(self) -> bool:
+        try:
+            self.open().close()
+        except StoreError:
+            return False
+        return True
 
 
 def kills(scene: Scene, rounds: int) -> list[str]:
@@ -195,7 +216,7 @@ def kills(scene: Scene, rounds: int) -> list[str]:
         scene.change(30)
         before = scene.run(*ingest, "--incremental") if number % 3 else None  # otherwise the killed command has more to do
         scene.change(20 if name in ("ingest", "incremental") else 0)
-        had = scene.embedded()[1].keys() if has_tables(scene.db) else set()
+        had = scene.embedded()[1].keys() if scene.has_tables() else set()
         if name == "model":
             scene.another_model()
         wait = scene.chance.uniform(0.2, 1.0) * longest.get(name, 0.8)
@@ -211,7 +232,7 @@ def kills(scene: Scene, rounds: int) -> list[str]:
         if os.path.exists(scene.db + "-wal"):
             wal += os.path.getsize(scene.db + "-wal") > 0
         committed: set[tuple[str, str]] = set()
-        if has_tables(scene.db):
+        if scene.has_tables():
             failures += [f"{where}: {line}" for line in [*scene.damage(), *incomplete(scene, had)]]
             model, texts = scene.embedded()
             committed = scene.of_next_model() | ({(model, text) for text in texts} if name != "embeddings" else set())
@@ -256,19 +277,21 @@ def lost(scene: Scene, name: str) -> list[str]:
 
 
 def same_as_fresh(scene: Scene) -> bool:
-    fresh = scene.db + ".fresh"
+    where = ("--db", scene.db + FRESH) if scene.is_file else ("--space", FRESH)
     scene.run("ingest", "--path", str(scene.folder), "--incremental")
-    scene.run("ingest", "--path", str(scene.folder), "--db", fresh)
-    same = [row for row in scene.contents() if row[4] is None] == scene.contents(fresh)
-    os.remove(fresh)
+    scene.run("ingest", "--path", str(scene.folder), *where)
+    same = [row for row in scene.contents() if row[4] is None] == scene.contents(fresh=True)
+    scene.run("delete", "--collection", "memory", *where)
+    if scene.is_file:
+        os.remove(scene.db + FRESH)
     return same
 
 
 def load(scene: Scene, searchers: int, seconds: float) -> list[str]:
     failures: list[str] = []
     done: Counter[str] = Counter()
-    end = time.monotonic() + seconds
     scene.run("ingest", "--path", str(scene.folder))
+    end = time.monotonic() + seconds
 
     def searching(number: int) -> None:
         chance = random.Random(number)
@@ -302,8 +325,8 @@ def load(scene: Scene, searchers: int, seconds: float) -> list[str]:
     for thread in threads:
         thread.join()
     failures += scene.damage()
-    left = sorted(path.name for path in Path(scene.db).parent.iterdir())
-    failures += [f"left behind: {left}"] if left != ["config.json", "memory", "memory.db"] else []
+    left = {path.name for path in scene.folder.parent.iterdir()} - {"config.json", "memory", "memory.db"}
+    failures += [f"left behind: {left}"] if left else []
     counts = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
     print(f"load     {searchers} at a time for {seconds:.0f} s: {counts} processes; {len(failures)} failed")
     return failures
@@ -314,25 +337,17 @@ def waiting(scene: Scene) -> list[str]:
     with scene.open() as writer:
         for number in range(2 * HELD):
             held = number % 2 == 1
-            if held:
-                writer.storage.connection.execute("begin immediate")
-                writer.storage.connection.execute("update documents set indexed_at = indexed_at")
-            with scene.open() as reader:
-                started = time.perf_counter()
-                reader.search("gpu server")
-                times[held].append(time.perf_counter() - started)
-            if held:
-                writer.storage.connection.execute("rollback")
+            with suppress(UndoneError), writer.storage.transaction() if held else nullcontext():
+                if held:
+                    writer.storage.documents.touch(writer.storage.catalog.ids()[0], 0.0, 0)
+                with scene.open() as reader:
+                    started = time.perf_counter()
+                    reader.search("gpu server")
+                    times[held].append(time.perf_counter() - started)
+                raise UndoneError
     free, beside = (statistics.median(times[held]) * 1000 for held in (False, True))
     print(f"waiting  a search takes {free:.1f} ms, beside a held write lock {beside:.1f} ms: ratio {beside / free:.2f}")
     return []
-
-
-def has_tables(path: str) -> bool:
-    if not os.path.exists(path):
-        return False
-    with closing(sqlite3.connect(path)) as conn:
-        return conn.execute("select 1 from sqlite_schema").fetchone() is not None
 
 
 def main() -> int:
@@ -340,13 +355,21 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=240, help="rounds of a command that is killed")
     parser.add_argument("--searchers", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=30.0, help="duration of the parallel load")
+    parser.add_argument("--engine", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--seed", type=int, default=2026)
     args = parser.parse_args()
     server = Listener(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     failures: list[str] = []
-    with tempfile.TemporaryDirectory() as top:
-        scene = Scene(Path(top), f"http://127.0.0.1:{server.server_address[1]}", random.Random(args.seed))
+    with tempfile.TemporaryDirectory() as top, ExitStack() as stack:
+        address = None
+        if args.engine == "postgres":
+            from tests.postgres_server import PostgresServer
+
+            postgres = PostgresServer()
+            stack.callback(postgres.stop)
+            address = postgres.database("torture")
+        scene = Scene(Path(top), f"http://127.0.0.1:{server.server_address[1]}", random.Random(args.seed), address)
         failures += kills(scene, args.kills)
         failures += load(scene, args.searchers, args.seconds)
         failures += waiting(scene)
