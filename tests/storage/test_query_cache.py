@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.storage import query_cache as cache_module
+from hybrid_memory.storage.shared import query_cache as cache_module
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.storage.sqlite.vectors.query_cache import QueryCache
 from tests.conftest import TopicEmbedder

@@ -10,8 +10,8 @@ from math import ceil
 from ...text import analyzer
 from ...text.query import Query, Term
 from ...typed.names import TYPE_CHECKING, Any
-from ..bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, enough, idf
 from ..rows import Coverage, Ranked
+from ..shared.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, enough, idf
 from ..shared.expression import ANY_ROW, any_of, checked_expression, match_expression
 from . import schema
 from .coverage import coverage

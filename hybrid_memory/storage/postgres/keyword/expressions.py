@@ -11,7 +11,7 @@ from contextlib import closing
 from math import inf
 
 from ....text.query import Query
-from ...bm25 import K1, B, idf
+from ...shared.bm25 import K1, B, idf
 from ...shared.expression import checked_expression
 from ...shared.syntax import COLUMNS, Leaf, Node, Piece, parsed
 from ..connection import Connection

@@ -6,8 +6,8 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
 from ....text.query import Query, Term
-from ...bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, enough, idf
 from ...rows import Coverage, Ranked
+from ...shared.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, enough, idf
 from ..connection import Connection
 from .blocks import decoded
 from .phrases import Phrase, Phrases

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ....text.analyzer import stemmed
 from ....text.query import Term
-from ...bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
+from ...shared.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ..connection import Connection
 from .blocks import decoded
 from .postings import COLUMN_END

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....documents.terms import Terms, terms
 from ....text import analyzer
-from ...bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
+from ...shared.bm25 import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT
 from ..connection import Connection
 from .blocks import CHUNK, LOOSE, MERGE, MOST_WEIGHT, PLACE, SMALL, blocks, payload
 from .stems import Tokenizer

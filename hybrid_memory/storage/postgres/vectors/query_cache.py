@@ -1,9 +1,9 @@
-"""The cache of queries in PostgreSQL; see storage/query_cache.py. What a role may not write is not kept."""
+"""The cache of queries in PostgreSQL; see storage/shared/query_cache.py. What a role may not write is not kept."""
 
 import time
 from contextlib import suppress
 
-from ... import query_cache
+from ...shared import query_cache
 from ..connection import Connection
 
 GET = "select embedding, used_at from query_embeddings where space = %(space)s and key = %(key)s"

@@ -1,9 +1,9 @@
-"""The cache of queries in SQLite; see storage/query_cache.py."""
+"""The cache of queries in SQLite; see storage/shared/query_cache.py."""
 
 import sqlite3
 import time
 
-from ... import query_cache
+from ...shared import query_cache
 from ..connection import waiting
 
 GET = "select embedding, used_at from query_embeddings where key = ?"

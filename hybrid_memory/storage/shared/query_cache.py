@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
-from ..text.digest import digest
-from .vector import decode_embedding, encode_embedding
+from ...text.digest import digest
+from ..vector import decode_embedding, encode_embedding
 
 if TYPE_CHECKING:
-    from .rows import Identity
+    from ..rows import Identity
 
 SCORE = Struct("<16sd")  # the hash of a text, its score
 MOST_SCORES = 300  # in a row, of the passages that were asked for last
