@@ -7,15 +7,26 @@ the file, and it is not the start of a list item, of a row, of a quote, of an HT
 mid-sentence if the same is true of what follows it. Only the file tells this, never the chunker.
 """
 
-import argparse
 import re
 import statistics
+import tempfile
 import time
+from argparse import Namespace
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+
+import notes
+from common import Row, run
 
 from hybrid_memory.documents import markdown
 
+NOTES = 1000
+FIGURES = [  # how many chunks
+    "documents", "chunks", "larger than the size", "only headings or rules", "with a rule", "begin inside a table",
+    "table without its header", "not as in the file", "not in its lines", "inside code", "begin in mid-sentence",
+    "end in mid-sentence",
+]  # fmt: skip
 FENCE = re.compile(r"^[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)?(```|~~~)", re.MULTILINE)
 DELIMITER = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 RULE = re.compile(r"^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
@@ -45,8 +56,8 @@ def cut_in_sentence(text: str, at: int, after: str) -> bool:
     return letter is not None and letter[0].islower()
 
 
-def measure(folder: Path, size: int, overlap: int) -> Counter:
-    found: Counter = Counter()
+def looked_at(folder: Path, size: int, overlap: int) -> Row:
+    found: Row = Counter(dict.fromkeys(FIGURES, 0))
     sizes: list[int] = []
     spent = 0.0
     for path in sorted(folder.rglob("*.md")):
@@ -102,24 +113,24 @@ def measure(folder: Path, size: int, overlap: int) -> Counter:
             found["end in mid-sentence"] += not of_code and cut_in_sentence(text, end, text[end : end + 200])
     found["mean length"] = round(statistics.fmean(sizes)) if sizes else 0
     found["median length"] = round(statistics.median(sizes)) if sizes else 0
-    found["ms of CPU"] = round(spent * 1000)
-    return found
+    found["cpu ms"] = round(spent * 1000)
+    return {name.replace(" ", "_"): number for name, number in found.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--chunk-size", type=int, default=512)
-    parser.add_argument("--overlap", type=int, default=50)
-    options = parser.parse_args()
-    shares = {"begin in mid-sentence", "end in mid-sentence"}
-    for folder in options.folders:
-        found = measure(folder, options.chunk_size, options.overlap)
-        print(f"{folder}: {found['chunks'] / max(found['documents'], 1):.1f} chunks a document")
-        for name, number in found.items():
-            share = f"  {number / max(found['chunks'], 1):.1%}" if name in shares else ""
-            print(f"  {name:28} {number:8,}{share}")
+def measure(args: Namespace) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as top:
+        if not args.folders:
+            notes.write(Path(top), 20 if args.small else NOTES)
+        for folder in args.folders or [Path(top)]:
+            yield {"folder": folder.name if args.folders else "made-up notes"} | looked_at(folder, args.chunk_size, args.overlap)
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        __doc__,
+        "folder",
+        measure,
+        ("folders", {"nargs": "*", "type": Path, "metavar": "DIR", "help": "(default: made-up notes)"}),
+        ("--chunk-size", {"type": int, "default": 512}),
+        ("--overlap", {"type": int, "default": 50}),
+    )

@@ -9,17 +9,17 @@ is followed by a script that imports requests, posts the same request and runs o
 
 import json
 import math
-import os
 import random
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
-import time
+from argparse import Namespace
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from common import COMMAND, Row, environ, process, run
 
 DIMS, FILES, SECTIONS, RUNS = 768, 200, 10, 15
 NUMBERS = random.Random(1)
@@ -71,62 +71,47 @@ class Instant(BaseHTTPRequestHandler):
         pass
 
 
-def write(folder: Path, files: int) -> None:
+def write(folder: Path, files: int, sections: int) -> None:
     folder.mkdir()
     for number in range(files):
-        sections = (f"# Part {i}\n\n{' '.join(NUMBERS.choices(WORDS, k=70))}\n" for i in range(SECTIONS))
-        (folder / f"{number}.md").write_text("\n".join(sections))
+        parts = (f"# Part {i}\n\n{' '.join(NUMBERS.choices(WORDS, k=70))}\n" for i in range(sections))
+        (folder / f"{number}.md").write_text("\n".join(parts))
 
 
-def command(url: str, db: Path, *args: str) -> list[str]:
-    return [sys.executable, "-m", "hybrid_memory", "--provider", "ollama", "--ollama-url", url, "--db", str(db), *args]
-
-
-def seconds(args: list[str]) -> float:
-    started = time.perf_counter()
-    subprocess.run(args, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - started
-
-
-def main() -> None:
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, every process would compile the package again
+def measure(args: Namespace) -> Iterator[Row]:
+    files, sections, runs = (4, 3, 2) if args.small else (FILES, SECTIONS, RUNS)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Instant)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        write(scratch / "many", FILES)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(
-            command(url, scratch / "many.db", "ingest", "--path", str(scratch / "many")),
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        report = json.loads(done.stdout)
+        write(scratch / "many", files, sections)
+        variables = environ(PROVIDER="ollama", OLLAMA_URL=url, DB_PATH=str(scratch / "many.db"))
+        spent = process([*COMMAND, "--quiet", "ingest", "--path", str(scratch / "many")], variables)
+        report = json.loads(spent.output)
         assert report["pending"] == 0, report
-        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        print(
-            f"ingest: {report['chunks']} chunks of {DIMS} dimensions, {spent / report['chunks'] * 1e3:.2f} ms of CPU time a chunk"
-        )
+        yield {"command": "ingest", "chunks": report["chunks"], "cpu_ms_a_chunk": 1e3 * spent.cpu / report["chunks"]}
 
-        write(scratch / "few", 100)
+        write(scratch / "few", files // 2, sections)
         few = scratch / "few.db"
-        seconds(command(url, few, "ingest", "--path", str(scratch / "few")))
+        variables |= {"HYBRID_MEMORY_DB_PATH": str(few)}
+        report = json.loads(process([*COMMAND, "--quiet", "ingest", "--path", str(scratch / "few")], variables).output)
         ours, theirs = [], []
-        for run in range(RUNS + 1):
-            query = f"{WORDS[run]} {WORDS[-run]}"
-            ours.append(seconds(command(url, few, "search", query)))
-            theirs.append(seconds([sys.executable, "-c", SCRIPT, url, str(few), query]))
-        ratios = [a / b for a, b in zip(ours[1:], theirs[1:], strict=True)]
-        print(
-            f"search over 1,000 chunks: {statistics.median(ours) * 1e3:.0f} ms, "
-            f"the script {statistics.median(theirs) * 1e3:.0f} ms, "
-            f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}, {RUNS} pairs)"
-        )
-    os._exit(0)
+        for number in range(runs + 1):
+            query = f"{WORDS[number]} {WORDS[-number]}"
+            ours.append(process([*COMMAND, "search", query], variables))
+            theirs.append(process([sys.executable, "-c", SCRIPT, url, str(few), query], variables))
+    server.shutdown()
+    pairs = list(zip(ours[1:], theirs[1:], strict=True))
+    yield {
+        "command": "search",
+        "chunks": report["chunks"],
+        "median_ms": 1e3 * statistics.median(each.wall for each in ours),
+        "script_median_ms": 1e3 * statistics.median(each.wall for each in theirs),
+        "times_the_script": statistics.median(a.wall / b.wall for a, b in pairs),
+        "times_its_cpu": statistics.median(a.cpu / b.cpu for a, b in pairs),
+    }
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, "command", measure)

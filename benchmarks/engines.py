@@ -1,6 +1,6 @@
 """Compare the two engines on a judged collection: ingest it into SQLite and PostgreSQL, ask both every question.
 
-    uv run python benchmarks/engines.py COLLECTION... [--questions N] [--modes keyword,hybrid] [--settings JSON]
+    uv run benchmarks/engines.py COLLECTION... [--questions N] [--modes keyword,hybrid] [--settings JSON]
 
 A collection has docs/, queries.jsonl ({"id", "text", "conv"?}) and qrels.tsv (query id, document id, grade); with "conv", each
 folder below docs/ is a memory of its own. Printed for each mode: nDCG@10 of both engines, the share of questions whose first ten
@@ -15,6 +15,8 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
+
+import common  # noqa: F401  # it puts the package and the tests on the path
 
 from hybrid_memory import HybridStore
 from hybrid_memory.sync.ingest import Ingest

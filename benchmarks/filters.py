@@ -6,22 +6,21 @@ Two stores are made in a temporary folder, of words that are drawn at random (se
     short    many notes of a few short sections, with tags, dates and collections
 
 Every filter chooses all, half or 1 % of the documents. The searches take turns in one process, and the time is that of the
-processor, so that a noisy machine affects all of them equally; the first round is not counted. "times" is the median of a search
-with the filter, divided by the median without. Then the time of one call each of what looks at documents or counts chunks.
+processor, so that a noisy machine affects all of them equally; the first round is not counted. `times_without` is the median of a
+search with the filter, divided by the median without. Then the time of one call each of what looks at documents or counts chunks.
 """
 
-import argparse
 import random
 import re
 import statistics
-import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from common import Row, run
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
@@ -94,7 +93,7 @@ def fill(store: HybridStore, documents: Iterator[Document]) -> None:
     embed_pending(store.storage, store.embedder)
 
 
-def measure(store: HybridStore, filters: dict[str, Filters], mode: str, rounds: int) -> None:
+def searches(store: HybridStore, filters: dict[str, Filters], mode: str, rounds: int) -> Iterator[Row]:
     sides: dict[str, Filters | None] = {"no filter": None, **filters}
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     for number in range(rounds + 1):
@@ -104,14 +103,13 @@ def measure(store: HybridStore, filters: dict[str, Filters], mode: str, rounds: 
                 store.answer(query, Request(10, mode, filters=chosen))
                 if number:
                     seconds[side].append(time.process_time() - began)
-    print(f"\n{store.stats()['chunk_count']:,} chunks, {store.stats()['doc_count']:,} documents, mode {mode}\n")
-    print("| | median ms | times |\n|---|---|---|")
     plain = statistics.median(seconds["no filter"])
     for side, taken in seconds.items():
-        print(f"| {side} | {1e3 * statistics.median(taken):.1f} | {statistics.median(taken) / plain:.2f} |", flush=True)
+        middle = statistics.median(taken)
+        yield {"what": f"{mode}: {side}", "median_ms": 1e3 * middle, "times_without": middle / plain}
 
 
-def measure_others(store: HybridStore, doc_id: str) -> None:
+def others(store: HybridStore, doc_id: str) -> Iterator[Row]:
     calls: dict[str, Callable[[], object]] = {
         "search --context 2": lambda: store.answer(QUERIES[0], Request(10, context=2)),
         "list": lambda: listing.documents(store),
@@ -122,7 +120,6 @@ def measure_others(store: HybridStore, doc_id: str) -> None:
         "doctor": lambda: doctor.examine(store),
         "delete of another": lambda: store.delete("small"),
     }
-    print("\n| | median ms of 5 |\n|---|---|")
     for name, call in calls.items():
         taken = []
         for _ in range(5):
@@ -130,22 +127,16 @@ def measure_others(store: HybridStore, doc_id: str) -> None:
             began = time.process_time()
             call()
             taken.append(time.process_time() - began)
-        print(f"| {name} | {1e3 * statistics.median(taken):.1f} |", flush=True)
+        yield {"what": name, "median_ms": 1e3 * statistics.median(taken)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", type=int, default=13, help="long texts (default: %(default)s)")
-    parser.add_argument("--long-chunks", type=int, default=43_000, help="chunks of all of them (default: %(default)s)")
-    parser.add_argument("--notes", type=int, default=22_000, help="short notes (default: %(default)s)")
-    parser.add_argument("--note-chunks", type=int, default=3, help="chunks of each (default: %(default)s)")
-    parser.add_argument("--mode", default="keyword,hybrid", help="modes, with commas between them (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=7, help="how often each search is timed (default: %(default)s)")
-    parser.add_argument("--keep", metavar="DIR", help="keep the stores here, or measure those that are here")
-    args = parser.parse_args()
+def measure(args: Namespace) -> Iterator[Row]:
+    long, long_chunks, count, per_note, rounds = (
+        (2, 40, 200, 2, 1) if args.small else (args.long, args.long_chunks, args.notes, args.note_chunks, args.turns)
+    )
     made = {
-        "long": (LONG, lambda: long_documents(args.long, args.long_chunks)),
-        "short": (SHORT, lambda: short_notes(args.notes, args.note_chunks)),
+        "long": (LONG, lambda: long_documents(long, long_chunks)),
+        "short": (SHORT, lambda: short_notes(count, per_note)),
     }
     with tempfile.TemporaryDirectory() as folder:
         for name, (filters, documents) in made.items():
@@ -155,10 +146,21 @@ def main() -> None:
                 if is_new:
                     fill(store, documents())
                 for mode in args.mode.split(","):
-                    measure(store, filters, mode, args.rounds)
+                    yield from ({"store": name} | row for row in searches(store, filters, mode, rounds))
                 if name == "long":
-                    measure_others(store, "long/0")
+                    yield from ({"store": name} | row for row in others(store, "long/0"))
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        __doc__,
+        "store what",
+        measure,
+        ("--long", {"type": int, "default": 13, "help": "long texts (default: %(default)s)"}),
+        ("--long-chunks", {"type": int, "default": 43_000, "help": "chunks of all of them (default: %(default)s)"}),
+        ("--notes", {"type": int, "default": 22_000, "help": "short notes (default: %(default)s)"}),
+        ("--note-chunks", {"type": int, "default": 3, "help": "chunks of each (default: %(default)s)"}),
+        ("--mode", {"default": "keyword,hybrid", "help": "modes, with commas between them (default: %(default)s)"}),
+        ("--turns", {"type": int, "default": 7, "help": "how often each search is timed (default: %(default)s)"}),
+        ("--keep", {"metavar": "DIR", "help": "keep the stores here, or measure those that are here"}),
+    )

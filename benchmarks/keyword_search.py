@@ -4,7 +4,8 @@
     no pruning    the terms that hybrid-memory searches for; every row that matches gets a score
     ranked        FTSIndex.ranked, which scores the rows of rare terms first, and those of common terms only if they may matter
 
-DOCS is a folder of markdown or text files. The table in docs/measurements.md was made with a collection of documentation.
+DOCS is a folder of markdown or text files; without it, notes are made up (benchmarks/notes.py). The table in
+docs/measurements.md was made with a collection of documentation.
 The files are put into a store in a temporary folder again and again, until it has --rows chunks. In the copies, one word in seven
 is replaced by another word of the same files (seeded), so that no two chunks are equal and words stay as frequent as they are.
 Each question is the "text" of a line of JSON. Without --queries, the questions are headings of the files.
@@ -13,18 +14,18 @@ The three ways take turns, query by query, in one process, so that a noisy machi
 of one search for 100 rows. "same" is the share of queries whose first ten rows are those of the search without pruning.
 """
 
-import argparse
 import json
 import random
 import re
 import statistics
-import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import notes
+from common import Row, run, spread_of
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
@@ -35,6 +36,7 @@ from hybrid_memory.text.query import Query
 
 LIMIT = 100  # rows that a search of the store asks for
 SEED = 7
+NOTES = 2000  # made-up ones
 VARIED = 1 / 7  # share of the words of a copy that are replaced
 PATTERNS = ("*.md", "*.rst", "*.txt")
 WORD = re.compile(r"\w+")
@@ -101,7 +103,7 @@ def sides(store: HybridStore) -> dict[str, Search]:
     }
 
 
-def measure(searches: dict[str, Search], asked: list[str]) -> None:
+def compare(searches: dict[str, Search], asked: list[str]) -> Iterator[Row]:
     seconds: dict[str, list[float]] = {side: [] for side in searches}
     first: dict[str, list[list[int]]] = {side: [] for side in searches}
     for query in asked:
@@ -110,36 +112,35 @@ def measure(searches: dict[str, Search], asked: list[str]) -> None:
             found = search(query)
             seconds[side].append(time.perf_counter() - began)
             first[side].append([id for id, _ in found[:10]])
-    print("| | median ms | p95 ms | times as fast | same |\n|---|---|---|---|---|")
     slowest = statistics.median(seconds["all words"])
     for side, taken in seconds.items():
-        median, p95 = statistics.median(taken), sorted(taken)[int(len(taken) * 0.95)]
         same = statistics.fmean(a == b for a, b in zip(first[side], first["no pruning"], strict=True))
-        print(f"| {side} | {median * 1e3:.1f} | {p95 * 1e3:.1f} | {slowest / median:.1f} | {same:.1%} |")
+        yield {"side": side, **spread_of(taken), "times_as_fast": slowest / statistics.median(taken), "same_share": same}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("docs", type=Path, metavar="DOCS")
-    parser.add_argument("--queries", type=Path, metavar="FILE", help='JSON lines with "text" (default: headings of the files)')
-    parser.add_argument("--count", type=int, default=150, help="number of questions to ask (default: 150)")
-    parser.add_argument("--rows", type=int, default=100_000, help="minimum number of chunks (default: 100000)")
-    parser.add_argument("--db", help="keep the store here, or measure the one that is here")
-    args = parser.parse_args()
-    originals = documents(args.docs)
-    asked = questions(args.queries, originals, args.count)
-    if not asked:
-        parser.error(f"no questions: no {' or '.join(PATTERNS)} with headings in {args.docs}")
+def measure(args: Namespace) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
+        if args.docs is None:
+            args.docs = Path(folder) / "notes"
+            notes.write(args.docs, 20 if args.small else NOTES)
+        originals = documents(args.docs)
+        asked = questions(args.queries, originals, 10 if args.small else args.count)
         path = args.db or f"{folder}/store.db"
         made = Path(path).exists()
-        with HybridStore(path) as store:
+        with HybridStore(path, {"provider": "none"}) as store:
             if not made:
-                fill(store, originals, args.rows)
-            chunks = store.storage.connection.execute("select count(*) from chunks").fetchone()[0]
-            print(f"{chunks:,} chunks, {len(asked)} questions", file=sys.stderr)
-            measure(sides(store), asked)
+                fill(store, originals, 300 if args.small else args.rows)
+            yield from compare(sides(store), asked)
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        __doc__,
+        "side",
+        measure,
+        ("docs", {"nargs": "?", "type": Path, "metavar": "DOCS", "help": "(default: made-up notes)"}),
+        ("--queries", {"type": Path, "metavar": "FILE", "help": 'JSON lines with "text" (default: headings of the files)'}),
+        ("--count", {"type": int, "default": 150, "help": "number of questions to ask (default: 150)"}),
+        ("--rows", {"type": int, "default": 100_000, "help": "minimum number of chunks (default: 100000)"}),
+        ("--db", {"help": "keep the store here, or measure the one that is here"}),
+    )

@@ -1,55 +1,31 @@
-# /// script
-# requires-python = ">=3.11"
-# dependencies = ["requests", "mcp>=2"]
-# ///
 """Clients at once that search through `hybrid-memory serve` while an ingest writes: `uv run benchmarks/serve.py`.
 
-The store has --chunks chunks of random markdown, embedded by the built-in model, in a temporary folder. Each of --clients asks
-for --seconds, --pause seconds after each answer. The queries are words of the notes; no two are the same. Beside them, one note
-after the other is changed and ingested. Printed: failures, searches in a second, the latency in milliseconds, its ratio to the
-median of one client alone on an idle server, the server's peak memory; and the median of starting a process for each search.
+The store has about --chunks chunks of made-up notes (benchmarks/notes.py), embedded by the built-in model, in a temporary folder.
+Each of --clients asks for --seconds, --pause seconds after each answer. The queries are words of the notes; no two are the same.
+Beside them, one note after the other is changed and ingested. `times_alone` is the p95 in proportion to the median of one client
+alone on an idle server; the memory is the server's peak. The last row is a process for each search.
 """
 
-import argparse
 import asyncio
 import json
-import os
 import random
 import re
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 from urllib.parse import quote
 
-from sync import prose
+import notes
+from common import COMMAND, Row, environ, p95, process, run, spread_of
 
 SEED = 5
-PER_NOTE = 10  # chunks, about
 ALONE = 30  # searches of one client alone
 PROCESSES = 8
-COMMAND = [sys.executable, "-m", "hybrid_memory"]
-
-
-def notes(folder: Path, chunks: int) -> list[str]:
-    """Write notes that make about so many chunks; give their words."""
-    parts, words = prose(random.Random(SEED)), []
-    for number in range(chunks // PER_NOTE):
-        text = "\n".join(f"## Part {part}\n\n{body_of(parts)}\n" for part in range(PER_NOTE))
-        (folder / f"{number:05}.md").write_text(text)
-        words += re.findall(r"[a-z]{4,}", text)[:40]
-    return words
-
-
-def body_of(parts: Iterator[str]) -> str:
-    body = ""
-    while len(body) < 250:
-        body += re.sub(r"^#+ ", "", next(parts).strip(), flags=re.MULTILINE) + "\n\n"
-    return body[:450]
 
 
 class Clients:
@@ -99,63 +75,54 @@ def peak(pid: int) -> float:
     return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1000 if status.exists() else 0.0
 
 
-def milliseconds(seconds: list[float]) -> str:
-    ordered = sorted(seconds)
-    return f"p50 {1000 * statistics.median(ordered):.0f} ms, p95 {1000 * ordered[int(0.95 * (len(ordered) - 1))]:.0f} ms"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--pause", type=float, nargs="*", default=[0.0, 5.0])
-    parser.add_argument("--chunks", type=int, default=15_000)
-    args = parser.parse_args()
+def measure(args: Namespace) -> Iterator[Row]:
+    clients, seconds, pauses, chunks, alone_count, processes = (
+        (3, 1.5, [0.0], 60, 3, 2) if args.small else (args.clients, args.seconds, args.pause, args.chunks, ALONE, PROCESSES)
+    )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "notes"
-        folder.mkdir()
-        environ = os.environ | {"HYBRID_MEMORY_DB_PATH": f"{temporary}/memory.db", "HYBRID_MEMORY_PROVIDER": "builtin"}
-        words = notes(folder, args.chunks)
-        report = subprocess.run([*COMMAND, "ingest", "--path", folder, "--quiet"], env=environ, capture_output=True, check=True)
-        print(f"{json.loads(report.stdout)['chunks']:,} chunks")
-        server = subprocess.Popen([*COMMAND, "serve", "--port", "0"], env=environ, stdout=subprocess.PIPE, text=True)
-        assert server.stdout
-        port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
-        print(f"memory after the start: {peak(server.pid):.0f} MB")
+        notes.write(folder, max(chunks // 10, 1))
+        words = re.findall(r"[a-z]{4,}", " ".join(path.read_text() for path in sorted(folder.rglob("*.md"))[:500]))
+        variables = environ(DB_PATH=f"{temporary}/memory.db", PROVIDER="builtin")
+        process([*COMMAND, "--quiet", "ingest", "--path", str(folder)], variables)
+        server = subprocess.Popen([*COMMAND, "serve", "--port", "0"], env=variables, stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout
+            port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
+            warm, alone = Clients(port, words), Clients(port, words)
+            asyncio.run(warm.ask(time.monotonic() + 60, 0, alone_count))
+            asyncio.run(alone.ask(time.monotonic() + 60, 0, alone_count))
+            yield said(server.pid, "one client", alone, sum(alone.latencies), alone)
+            for pause in pauses:
+                stop = Event()
+                writer = Thread(target=writing, args=(folder, variables, stop))
+                writer.start()
+                many = Clients(port, words)
+                asyncio.run(many.all(clients, seconds, pause))
+                stop.set()
+                writer.join()
+                yield said(server.pid, f"{clients} clients, pause {pause:g} s", many, seconds, alone)
+        finally:
+            server.terminate()
+            server.communicate()
+        search = [*COMMAND, "search", " ".join(words[:4]), "--limit", "5"]
+        taken = [process(search, variables).wall for _ in range(processes)]
+        yield {"who": "a process for each", "searches_a_second": len(taken) / sum(taken), **spread_of(taken)}
 
-        warm, alone = Clients(port, words), Clients(port, words)
-        asyncio.run(warm.ask(time.monotonic() + 60, 0, ALONE))
-        asyncio.run(alone.ask(time.monotonic() + 60, 0, ALONE))
-        one = statistics.median(alone.latencies)
-        print(f"one client on an idle server: {milliseconds(alone.latencies)}")
-        for pause in args.pause:
-            stop = Event()
-            writer = Thread(target=writing, args=(folder, environ, stop))
-            writer.start()
-            many = Clients(port, words)
-            asyncio.run(many.all(args.clients, args.seconds, pause))
-            stop.set()
-            writer.join()
-            p95 = sorted(many.latencies)[int(0.95 * (len(many.latencies) - 1))]
-            print(
-                f"{args.clients} clients beside an ingest, {pause:g} s between searches: {len(many.failures)} failures, "
-                f"{len(many.latencies) / args.seconds:.0f} searches/s, {milliseconds(many.latencies)}: "
-                f"the p95 is {p95 / one:.1f} times the median of one alone"
-            )
-            for failure in many.failures[:3]:
-                print("   ", failure)
-        print(f"peak memory: {peak(server.pid):.0f} MB")
-        server.terminate()
-        server.wait()
 
-        times = []
-        for _ in range(PROCESSES):
-            started = time.perf_counter()
-            query = " ".join(random.Random(SEED).sample(words, 4))
-            subprocess.run([*COMMAND, "search", query, "--limit", "5"], env=environ, capture_output=True, check=True)
-            times.append(time.perf_counter() - started)
-        print(f"a process for each search: {milliseconds(times)}")
+def said(server: int, who: str, clients: Clients, seconds: float, alone: Clients) -> Row:
+    row = {"who": who, "searches_a_second": len(clients.latencies) / seconds, **spread_of(clients.latencies)}
+    row["times_alone"] = p95(clients.latencies) / statistics.median(alone.latencies)
+    return row | {"memory_mb": peak(server), "failed": len(clients.failures)}
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        __doc__,
+        "who",
+        measure,
+        ("--clients", {"type": int, "default": 50}),
+        ("--seconds", {"type": float, "default": 30}),
+        ("--pause", {"type": float, "nargs": "*", "default": [0.0, 5.0]}),
+        ("--chunks", {"type": int, "default": 15_000}),
+    )

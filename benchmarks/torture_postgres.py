@@ -1,6 +1,6 @@
 """Write to a memory on PostgreSQL from many processes that are killed now and then, and search it all the while.
 
-    uv run python -m benchmarks.torture_postgres [--seconds 60] [--writers 10] [--readers 20] [--restart]
+    uv run benchmarks/torture_postgres.py [--seconds 60] [--writers 10] [--readers 20] [--restart]
 
 A server is started for it. Every writer stores and deletes texts of its own, and notes what was acknowledged; it is killed
 at random moments and started again. With --restart, the server itself is stopped and started now and then. In the end what
@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import common  # noqa: F401  # it puts the package and the tests on the path
 
 from hybrid_memory import HybridStore
 from hybrid_memory.errors import StoreError

@@ -1,7 +1,3 @@
-# /// script
-# requires-python = ">=3.11"
-# dependencies = ["numpy", "requests", "sqlite-vec"]
-# ///
 """Time a vector search in four ways, each search in its own process: `uv run benchmarks/vector.py`.
 
     bit planes     VectorSearch.nearest
@@ -15,8 +11,8 @@ with the file in the operating system's cache. The time and the peak of resident
 ten results of the exact scan that were found.
 """
 
-import argparse
 import json
+import random
 import resource
 import sqlite3
 import statistics
@@ -25,19 +21,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from math import hypot
+from operator import add
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from common import RSS_UNIT, Row, run
+
 LIMIT = 10
 SEED = 7
 CLUSTER = 100  # vectors in a cluster
 SPREAD = 0.8  # size of a cluster, relative to the distance between clusters; it gives cosines of about 0.6 within a cluster
 COMMON = 0.5  # size of the component that all vectors share
 BATCH = 2000
+NOISE = 1_000_003  # random numbers, of which each vector takes some that follow each other
 TEXT = "What an agent noted, about as long as a chunk is. " * 9
-RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
 
 INSERT_CHUNK = """
 insert into chunks (id, doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
@@ -51,28 +52,31 @@ Search = Callable[[], list[int]]
 
 def make(path: str, rows: int, dims: int, queries: int) -> None:
     """Make the store, and write the queries to a file next to it."""
-    import numpy
-
     from hybrid_memory.storage.sqlite.connection import connect
     from hybrid_memory.storage.sqlite.vectors import blocks
+    from hybrid_memory.storage.vector import encode_embedding
 
-    random = numpy.random.default_rng(SEED)
-    clusters = random.standard_normal((max(1, rows // CLUSTER), dims)) + COMMON * random.standard_normal(dims)
+    chance = random.Random(SEED)
+    common = [COMMON * chance.gauss(0, 1) for _ in range(dims)]
+    noise = [SPREAD * chance.gauss(0, 1) for _ in range(NOISE)]
+    clusters = [[chance.gauss(0, 1) + c for c in common] for _ in range(max(1, rows // CLUSTER))]
 
-    def vectors(n: int) -> Any:
-        points = clusters[random.integers(len(clusters), size=n)] + SPREAD * random.standard_normal((n, dims))
-        return (points / numpy.linalg.norm(points, axis=1, keepdims=True)).astype("<f4")
+    def vector() -> list[float]:
+        start = chance.randrange(NOISE - dims)
+        point = list(map(add, chance.choice(clusters), noise[start : start + dims]))
+        length = hypot(*point)
+        return [x / length for x in point]
 
     conn = connect(path, create=True)
     for done in range(0, rows, BATCH):
-        batch = [(done + i, v.tobytes(), False) for i, v in enumerate(vectors(min(BATCH, rows - done)), 1)]
+        batch = [(done + i, encode_embedding(vector()), False) for i in range(1, min(BATCH, rows - done) + 1)]
         conn.execute("begin immediate")
         conn.executemany(INSERT_CHUNK, [(id, f"{id // 10}.md", str(id), TEXT) for id, _, _ in batch])
         blocks.put(conn, batch)
         conn.execute("commit")
     conn.execute("pragma wal_checkpoint(truncate)")
     conn.close()
-    Path(f"{path}.queries").write_text(json.dumps(vectors(queries).tolist()))
+    Path(f"{path}.queries").write_text(json.dumps([vector() for _ in range(queries)]))
 
 
 def make_vec(path: str, dims: int, extension: str) -> None:
@@ -128,6 +132,7 @@ def sqlite_vec(path: str, query: list[float], extension: str) -> Search:
 
 
 SIDES = {"bit planes": bit_planes, "exact": exact, "numpy": with_numpy, "sqlite-vec": sqlite_vec}
+MODULES = {"numpy": "numpy", "sqlite-vec": "sqlite_vec"}  # ways that are left out where these are not installed
 
 
 def measure(side: str, path: str, number: int, *extension: str) -> dict[str, Any]:
@@ -137,7 +142,7 @@ def measure(side: str, path: str, number: int, *extension: str) -> dict[str, Any
     ids = search()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
-    return {"ids": ids, "ms": 1000 * wall, "cpu": 1000 * cpu, "mb": peak / 2**20}
+    return {"ids": ids, "median_ms": 1000 * wall, "cpu_ms": 1000 * cpu, "memory_mb": peak / 2**20}
 
 
 def in_process(python: str, function: str, *args: Any) -> Any:
@@ -161,43 +166,44 @@ def vec_extension(python: str) -> str | None:
     return str(in_process(sys.executable, "vec_library"))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--dims", type=int, default=768)
-    parser.add_argument("--runs", type=int, default=7, help="number of queries; each way gets each query once")
-    parser.add_argument("--vec-python", default=sys.executable, help="Python interpreter that can load SQLite extensions")
-    parser.add_argument("--skip", nargs="*", default=[], choices=SIDES, help="ways to leave out")
-    parser.add_argument("--folder", help="folder in which the stores are made (default: a temporary one)")
-    parser.add_argument("--call", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.call:
-        function, *arguments = json.loads(args.call)
-        print(json.dumps(globals()[function](*arguments)))
-        return
-    extension = None if "sqlite-vec" in args.skip else vec_extension(args.vec_python)
-    sides = {side: (sys.executable, []) for side in SIDES if side not in (*args.skip, "sqlite-vec")}
+def compare(args: Namespace) -> Iterator[Row]:
+    sizes, dims, runs = ([500], 64, 2) if args.small else (args.rows, args.dims, args.runs)
+    has = {side for side, module in MODULES.items() if find_spec(module)}
+    extension = vec_extension(args.vec_python) if "sqlite-vec" in has - {*args.skip} else None
+    skipped = {*args.skip, *MODULES} - (has - {*args.skip, "sqlite-vec"})
+    sides = {side: (sys.executable, []) for side in SIDES if side not in skipped}
     if extension:
         sides["sqlite-vec"] = (args.vec_python, [extension])
-    print(f"| rows x {args.dims} | | ms | of CPU | MB | recall@{LIMIT} |\n|---|---|---|---|---|---|")
-    for rows in args.rows:
+    for rows in sizes:
         with tempfile.TemporaryDirectory(dir=args.folder) as folder:
             path = f"{folder}/store.db"
-            in_process(sys.executable, "make", path, rows, args.dims, args.runs)
+            in_process(sys.executable, "make", path, rows, dims, runs)
             if extension:
-                in_process(args.vec_python, "make_vec", path, args.dims, extension)
+                in_process(args.vec_python, "make_vec", path, dims, extension)
             results: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
-            for number in range(args.runs):
+            for number in range(runs):
                 for side, (python, extra) in sides.items():
                     results[side].append(in_process(python, "measure", side, path, number, *extra))
-        for side, runs in results.items():
-            ms, cpu, mb = (statistics.median(run[key] for run in runs) for key in ("ms", "cpu", "mb"))
-            truth = results.get("exact", runs)
-            common = sum(len(set(a["ids"]) & set(b["ids"])) for a, b in zip(runs, truth, strict=True))
-            recall = common / sum(len(run["ids"]) for run in truth)
-            print(f"| {rows:,} | {side} | {ms:,.1f} | {cpu:,.1f} | {mb:.0f} | {recall:.3f} |", flush=True)
+        for side, found in results.items():
+            figures = {key: statistics.median(run[key] for run in found) for key in ("median_ms", "cpu_ms", "memory_mb")}
+            truth = results.get("exact", found)
+            common = sum(len(set(a["ids"]) & set(b["ids"])) for a, b in zip(found, truth, strict=True))
+            yield {"rows": rows, "side": side, **figures, "recall": common / sum(len(each["ids"]) for each in truth)}
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
-    main()
+    if sys.argv[1:2] == ["--call"]:
+        function, *arguments = json.loads(sys.argv[2])
+        print(json.dumps(globals()[function](*arguments)))
+    else:
+        run(
+            __doc__,
+            "rows side",
+            compare,
+            ("--rows", {"type": int, "nargs": "+", "default": [1_000, 10_000, 100_000]}),
+            ("--dims", {"type": int, "default": 768}),
+            ("--runs", {"type": int, "default": 7, "help": "number of queries; each way gets each query once"}),
+            ("--vec-python", {"default": sys.executable, "help": "Python interpreter that can load SQLite extensions"}),
+            ("--skip", {"nargs": "*", "default": [], "choices": SIDES, "help": "ways to leave out"}),
+            ("--folder", {"help": "folder in which the stores are made (default: a temporary one)"}),
+        )
