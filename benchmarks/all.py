@@ -24,7 +24,7 @@ BENCHMARKS = (
     "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding", "serve", "chunks",
 )  # fmt: skip
 TRIALS = {  # programs that try whether something holds: their arguments in small
-    "fuzz files": ["fuzz.py", "files", "--count", "40", "--seed", "2"],
+    "fuzz files": ["fuzz.py", "files", "--count", "40"],
     "fuzz queries": ["fuzz.py", "queries", "--count", "40"],
     "fuzz databases": ["fuzz.py", "databases", "--count", "2"],
     "torture": ["torture.py", "--kills", "2", "--searchers", "2", "--seconds", "1"],

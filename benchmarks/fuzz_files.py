@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.chunker import LONGEST_PATH, Chunk
-from hybrid_memory.documents.cutting.noise import readable
+from hybrid_memory.documents.cutting.noise import readable, without_runs
 from hybrid_memory.documents.document import Document, Prepared, assemble, prepare
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
@@ -235,7 +235,7 @@ def check_lines(format: Format, path: str, chunks: list[Chunk], size: int, diges
             assert "|---|" in own or all(is_within(piece, kept) for piece in pieces), chunk
         else:
             after_noise = "\n".join(cleaned[chunk.start_line - 1 : chunk.end_line])
-            assert own in after_noise or own in readable(f"\n{above}"), chunk  # the latter for front matter that is the text
+            assert own in after_noise or own in without_runs(f"\n{above}"), chunk  # the latter for front matter that is the text
 
 
 def is_within(part: str, text: str) -> bool:
