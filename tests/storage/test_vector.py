@@ -4,7 +4,6 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from hybrid_memory.storage import vector as vectors
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.storage.sqlite.selection import Selection
 from hybrid_memory.storage.sqlite.vectors import blocks, index
+from hybrid_memory.text.digest import digest
 from hybrid_memory.vector import VectorSearch, cosine_similarity, decode_embedding, encode_embedding
 from tests.conftest import TopicEmbedder
 
@@ -22,7 +22,7 @@ Vectors = Sequence[Sequence[float]]
 
 ADD_CHUNK = """
 insert into chunks (id, doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
-values (?, 'd', ?, 'Notes', 'Notes', 'text ' || ?, 1, 1, x'00')
+values (?, 'd', ?, 'Notes', 'Notes', 'text ' || ?, 1, 1, ?)
 """
 
 
@@ -35,7 +35,7 @@ def fill(conn: sqlite3.Connection, vectors: Vectors, batch: int = 500) -> Vector
     """The vectors become chunks 1, 2, 3 and so on."""
     for start in range(0, len(vectors), batch):
         rows = [(start + i, v, False) for i, v in enumerate(vectors[start : start + batch], 1)]
-        conn.executemany(ADD_CHUNK, [(id, str(id), id) for id, _, _ in rows])
+        conn.executemany(ADD_CHUNK, [(id, str(id), id, digest(str(id).encode())) for id, _, _ in rows])
         blocks.put(conn, rows)
     return VectorSearch(conn, TopicEmbedder())
 
@@ -163,7 +163,7 @@ def test_an_embedding_of_another_length_is_passed_over(conn: sqlite3.Connection)
 
 def test_scores_are_the_cosines_of_the_chunks_that_have_embeddings(conn: sqlite3.Connection) -> None:
     search = fill(conn, [[1, 0], [-1, 1], [0, 1]])
-    conn.execute(ADD_CHUNK, (9, "9", 9))
+    conn.execute(ADD_CHUNK, (9, "9", 9, b"9"))
     assert search.cosines([1.0, 0.0], [1, 2, 9, 77]) == {1: pytest.approx(1.0), 2: pytest.approx(-math.sqrt(0.5))}
     assert search.cosines([1.0, 0.0], []) == {}
 
@@ -404,15 +404,20 @@ def test_an_ordinary_search_does_not_import_numpy(conn: sqlite3.Connection, monk
 # A sample of what is stored
 
 
-def test_a_sample_is_spread_over_the_store(conn: sqlite3.Connection) -> None:
+def test_a_sample_is_of_texts_whatever_their_order(conn: sqlite3.Connection) -> None:
     rnd = random.Random(7)
     search = fill(conn, FAMILIES["clusters"](rnd, 2000))
     query = FAMILIES["clusters"](rnd, 1)[0]
     sample = search.sample(query)
-    assert index.SAMPLE - 1 <= len(sample) <= index.SAMPLE
+    assert len(sample) == index.SAMPLE
     assert sample == search.cosines(query, sample)
-    gaps = [b - a for a, b in pairwise(sorted(sample))]
-    assert max(gaps) <= 2 * 2000 / index.SAMPLE
+    assert set(sample) == set(sorted(range(1, 2001), key=lambda id: digest(str(id).encode()))[: index.SAMPLE])
+
+
+def test_a_text_in_many_places_is_in_a_sample_once(conn: sqlite3.Connection) -> None:
+    search = fill(conn, [[1, 0]] * 50 + [[0, 1]])
+    conn.execute("update chunks set content_hash = x'00' where id <= 50")
+    assert search.sample([1.0, 0.0]) == search.cosines([1.0, 0.0], [1, 51])
 
 
 def test_a_sample_of_few_is_all_of_them(conn: sqlite3.Connection) -> None:

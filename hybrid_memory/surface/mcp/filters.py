@@ -27,7 +27,7 @@ _Date = Annotated[str, AfterValidator(_checked_date)]
 def _filters(
     collection: Annotated[str | None, Field(description="Only ids beginning with this: memory")] = None,
     inside: Annotated[str | None, Field(description="Only ids like this glob: memory/2026-*")] = None,
-    tags: Annotated[list[str], BeforeValidator(_listed), Field(description="Only with all of these tags")] = [],  # noqa: B006
+    tags: Annotated[list[str], BeforeValidator(_listed), Field(description="With all of these tags")] = [],  # noqa: B006
     where: Annotated[dict[str, str] | None, Field(description='Only with this metadata: {"project": "boss-api"}')] = None,
     since: Annotated[_Date | None, Field(description="From this date: 2026-01-05, 2026-01, or an age: 7d, 3w, 6m, 1y")] = None,
     until: Annotated[_Date | None, Field(description="Up to this date")] = None,

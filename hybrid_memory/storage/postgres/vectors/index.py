@@ -34,12 +34,13 @@ select id, cosine from every order by 2 desc, 1 limit %(limit)s
 BY_ID = "select id, {cosine} from chunks where id = any(%(ids)s) and vector_dims(embedding) = {dims}"
 OF = "select embedding::real[] from chunks where id = %(id)s and embedding is not null"
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
+# Hashes are in no order of meaning, and the same in every engine. A text that stands in many places counts once.
 SAMPLED = """
-select id, {cosine} from chunks
-where  vector_dims(embedding) = {dims} and id = any(array(
-           select (select id from chunks where space = %(space)s and id >= step order by id limit 1)
-           from   (select min(id) as low, max(id) as high from chunks where space = %(space)s) range,
-                  generate_series(low, high, (high - low) / {sample} + 1) step))
+with sampled as materialized (
+    select min(id) as id from chunks where space = %(space)s and embedding is not null
+    group  by content_hash order by content_hash limit {sample}
+)
+select id, {cosine} from chunks join sampled using (id) where vector_dims(embedding) = {dims}
 """
 
 INDEX = "chunks_near_{dims}"

@@ -27,8 +27,13 @@ SLACK = 1e-5  # the error of a sum of float32 is smaller
 CHOSEN_SLOTS = "select slot from chunks where slot is not null and id {}"
 ALL = "select id, embedding, slot from chunks where embedding is not null"
 BY_ID = "select id, embedding from chunks where id in (select value from json_each(?)) and embedding is not null"
-NEXT_SLOTS = "select (select min(slot) from chunks where slot >= value) from json_each(?)"
 BY_SLOT = "select id, embedding from (select value from json_each(?)) cross join chunks on slot = value"
+# Hashes are in no order of meaning, and the same in every engine. A text that stands in many places counts once.
+SAMPLED = """
+select id, embedding
+from   (select min(id) as id from chunks where embedding is not null group by content_hash order by content_hash limit ?)
+       cross join chunks using (id)
+"""
 CHUNK = "select doc_id, chunk_id, heading, content from chunks where id = ?"
 
 Row = tuple[int, bytes]  # chunks.id, embedding
@@ -87,13 +92,8 @@ class VectorIndex:
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
         """The cosines of at most SAMPLE chunks from all over the store. They tell how near a query is to chunks in general."""
-        (last,) = self._conn.execute("select max(slot) from chunks where slot is not null").fetchone()
         query = self._query(vector)
-        if query is None:
-            return {}
-        strides = as_json(range(0, last + 1, last // SAMPLE + 1))
-        slots = [slot for (slot,) in self._conn.execute(NEXT_SLOTS, (strides,))]  # for a free slot, the next one in use
-        return dict(_hits(query, self._conn.execute(BY_SLOT, (as_json(slots),))))
+        return dict(_hits(query, self._conn.execute(SAMPLED, (SAMPLE,)))) if query else {}
 
     def _query(self, vector: Sequence[float]) -> UnitVector | None:
         dims = len(read_center(self._conn)) // FLOAT_BYTES
