@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
 
-CANDIDATES = 100  # of each leg, whatever the limit, so that the first results do not change with it
+CANDIDATES = 60  # of each leg, whatever the limit, so that the first results do not change with it; 100 find no better
 LOOKUP_WEIGHTS = (0.7, 0.3)  # of keywords and vectors, for a query that is an identifier or a document's name
 WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 

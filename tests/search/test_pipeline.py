@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
-from hybrid_memory.search.pipeline import LOOKUP_WEIGHTS
+from hybrid_memory.search.pipeline import CANDIDATES, LOOKUP_WEIGHTS
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
 from hybrid_memory.vector import VectorSearch, decode_embedding, encode_embedding
@@ -106,10 +106,10 @@ def test_parts_add_up_to_the_score(seed: int, weights: tuple[float, float], aske
 @settings(max_examples=40, deadline=None)
 @given(queries)
 def test_ranks_are_those_of_each_half(library: HybridStore, query: str) -> None:
-    by_keyword = [id for id, _ in FTSIndex(library.storage.connection).ranked(Query(query), 100).scores]
+    by_keyword = [id for id, _ in FTSIndex(library.storage.connection).ranked(Query(query), CANDIDATES).scores]
     assert library.embedder
     vector = decode_embedding(encode_embedding(library.embedder.embed(query)))  # as it is kept
-    nearest = [id for id, _ in VectorSearch(library.storage.connection, library.embedder).nearest(vector, 100)]
+    nearest = [id for id, _ in VectorSearch(library.storage.connection, library.embedder).nearest(vector, CANDIDATES)]
     ids = dict(library.storage.connection.execute("select chunk_id, id from chunks"))
     for hit in library.search(query, 50, explain=True):
         id, why = ids[hit["chunk_id"]], hit["explain"]
