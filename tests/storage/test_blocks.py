@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory.storage.sqlite import connection
@@ -281,6 +281,7 @@ STEPS = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(STEPS)
+@example([("put", 175), ("put", 175)])  # a value that equals the center once it is rounded
 def test_blocks_agree_with_the_chunks_after_any_sequence(steps: list[tuple[str, int]]) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch, closing(connection.connect(":memory:", create=True)) as conn:
         shrink(monkeypatch)

@@ -12,7 +12,6 @@ from ...documents.marks.found import NONE
 from ...documents.terms import Terms, terms
 from ..rows import Vectors
 from ..source import StoredDocument, is_in
-from ..vector import encode_embedding
 from ..whole import Whole, whole
 from .embeddings import Embeddings
 from .keyword import FTSIndex
@@ -242,9 +241,9 @@ class GrowingDocument:
 
 def _embedded(chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.Placing) -> dict[str, Any]:
     """What the row of a chunk has of its embedding, if that is known."""
-    data, truncated = vectors.get(chunk["content_hash"], (b"", False))
-    vector = placing.fitting(chunk["chunk_id"], data)
-    return {"slot": placing.take(vector), "embedding": encode_embedding(vector), "truncated": truncated} if vector else {}
+    known, truncated = vectors.get(chunk["content_hash"], (b"", False))
+    data = placing.fitting(chunk["chunk_id"], known)
+    return {"slot": placing.take(data), "embedding": data, "truncated": truncated} if data else {}
 
 
 def _put_chunks(conn: sqlite3.Connection, doc_id: str, chunks: Iterable[tuple[Mapping[str, Any], Terms]]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, count
 from math import hypot
 
-from ...vector import FLOAT_BYTES, UNIT, UnitVector, decode_embedding, encode_embedding, unit
+from ...vector import FLOAT_BYTES, UNIT, decode_embedding, encode_embedding, unit
 from . import bitplanes
 from .bitplanes import PLACES
 
@@ -77,10 +77,10 @@ def put(conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[flo
     fitting = {id: (placing.fitting(id, embedding), truncated) for id, embedding, truncated in rows}
     drop(conn, fitting)
     in_order = sorted(fitting.items())  # rows grow: pages that are split from the left to the right stay full
-    placed = [(placing.take(vector), encode_embedding(vector), truncated, id) for id, (vector, truncated) in in_order if vector]
+    placed = [(placing.take(data), data, truncated, id) for id, (data, truncated) in in_order if data]
     conn.executemany(SET_BOTH, placed)
     placing.finish()
-    return [id for id, (vector, _) in fitting.items() if not vector]
+    return [id for id, (data, _) in fitting.items() if not data]
 
 
 class Placing:
@@ -96,8 +96,8 @@ class Placing:
         self._slots = self._free()
         self._size = len(read_center(conn)) // FLOAT_BYTES
 
-    def fitting(self, chunk: object, embedding: bytes | Sequence[float]) -> UnitVector | None:
-        """The embedding of a chunk at length 1; None if it is empty, zero or not finite.
+    def fitting(self, chunk: object, embedding: bytes | Sequence[float]) -> bytes | None:
+        """The embedding of a chunk at length 1, as it is stored; None if it is empty, zero or not finite.
 
         Raises ValueError for one whose dimension is not that of the store, or of the first one.
         """
@@ -107,13 +107,13 @@ class Placing:
         self._size = self._size or len(vector)
         if len(vector) != self._size:
             raise ValueError(f"the embedding of chunk {chunk} has {len(vector)} dimensions, the others have {self._size}")
-        return vector
+        return encode_embedding(vector)
 
-    def take(self, vector: Sequence[float]) -> int:
-        """A slot for a vector of length 1."""
+    def take(self, data: bytes) -> int:
+        """A slot for an embedding that fits. Its code is that of the rounded values, from which an index is built again."""
         slot = next(self._slots)
         block, place = divmod(slot, PLACES)
-        self._codes.setdefault(block, {})[place] = bitplanes.code(vector, self._middle)
+        self._codes.setdefault(block, {})[place] = bitplanes.code(decode_embedding(data), self._middle)
         return slot
 
     def finish(self) -> None:
@@ -241,7 +241,7 @@ def as_json(numbers: Iterable[int]) -> str:
 def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
     """Give chunks that have embeddings their slots."""
     placing = Placing(conn, center)
-    conn.executemany(SET_SLOT, [(placing.take(decode_embedding(data)), id) for id, data in rows])
+    conn.executemany(SET_SLOT, [(placing.take(data), id) for id, data in rows])
     placing.finish()
 
 
