@@ -9,27 +9,20 @@ results are the same passages in the same order, and the median and 95th-percent
 
 import argparse
 import json
-import math
 import statistics
 import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
 
-import common  # noqa: F401  # it puts the package and the tests on the path
+from common import p95  # it puts the package and the tests on the path, too
 
 from hybrid_memory import HybridStore
 from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.views.measures import ndcg
 from tests.postgres_server import PostgresServer
 
 DEPTH = 60  # results asked for, so that ten documents are among them
-
-
-def ndcg(ranking: list[str], grades: dict[str, float]) -> float:
-    """nDCG@10 of document ids."""
-    gain = sum((2 ** grades.get(doc, 0) - 1) / math.log2(i + 2) for i, doc in enumerate(ranking[:10]))
-    ideal = sum((2**g - 1) / math.log2(i + 2) for i, g in enumerate(sorted(grades.values(), reverse=True)[:10]))
-    return gain / ideal if ideal else 0.0
 
 
 def main() -> None:
@@ -104,7 +97,7 @@ def compare(collection: Path, server: PostgresServer, args: argparse.Namespace) 
     for mode in modes:
         a, b = (statistics.mean(scores[name, mode]) for name in ("sqlite", "postgres"))
         times = " | ".join(
-            f"{name} {1000 * statistics.median(values):.1f} / {1000 * statistics.quantiles(values, n=20)[-1]:.1f} ms"
+            f"{name} {1000 * statistics.median(values):.1f} / {1000 * p95(values):.1f} ms"
             for name in ("sqlite", "postgres")
             for values in [seconds[name, mode]]
         )

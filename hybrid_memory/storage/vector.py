@@ -8,6 +8,8 @@ from operator import mul
 FLOAT_BYTES = 4
 UNIT = 1e-7  # a length this near to 1 counts as 1: the difference may come from rounding to float32
 
+SAMPLE = 32  # embeddings, the same in every engine: their mean cosine differs from that of all by less than 0.02
+
 UnitVector = tuple[float, ...]
 
 

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...vector import UnitVector, unit
+from ...vector import SAMPLE, UnitVector, unit
 from ..connection import Connection
 
 if TYPE_CHECKING:
     from ..selection import Selection
 
 PROPOSED = 200  # chunks whose exact cosine is computed, or twice the limit if that is more: half precision errs little
-SAMPLE = 32  # embeddings: their mean cosine differs from that of all by less than 0.02
 MOST_DIMS = 4000  # of an HNSW index of half precision
 WORTH_AN_INDEX = 10_000  # embeddings: of fewer, all are compared
 

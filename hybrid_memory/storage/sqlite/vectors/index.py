@@ -8,7 +8,7 @@ from importlib import import_module
 from math import ceil
 
 from ....typed.names import TYPE_CHECKING, Any, Protocol
-from ...vector import FLOAT_BYTES, UnitVector, decode_embedding, unit, unit_cosine
+from ...vector import FLOAT_BYTES, SAMPLE, UnitVector, decode_embedding, unit, unit_cosine
 from ..connection import one_state
 from . import bitplanes
 from .bitplanes import PLACES
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 FIRST = 100  # candidates in the first batch, or twice the limit if that is more
 DEPTH = 20  # a smaller limit is searched like this one: with fewer results, it is too early to tell whether more will come
 NEWS = 0.03  # the search ends with a batch that changed no greater share of the results
-SAMPLE = 32  # embeddings: their mean cosine differs from that of all by less than 0.02
 BATCH = 2048  # rows of an exact scan that are in memory at a time
 SLACK = 1e-5  # the error of a sum of float32 is smaller
 
