@@ -29,7 +29,8 @@ def call(home: Path, tmp_path: Path) -> Call:
 
     def run(package: Path, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
         environ = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(package), **environ}
-        command = [sys.executable, "-P", "-m", "hybrid_memory", *args, "--provider", "none"]
+        # -S: not the checkout of these tests, which the environment notes, and where somebody may have a database
+        command = [sys.executable, "-S", "-P", "-m", "hybrid_memory", *args, "--provider", "none"]
         return subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60)
 
     return run
