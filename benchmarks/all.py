@@ -1,10 +1,12 @@
-"""Run every benchmark: `uv run benchmarks/all.py [--small] [--against REV] [--into docs/measurements]`.
+"""Run every benchmark: `uv run benchmarks/all.py [--small] [--against REV] [--into
+docs/measurements]`.
 
---small gives them tiny inputs, which takes less than a minute and tells only whether they still work: what they print must have
-the form that benchmarks/common.py describes. CI runs this. In full it takes an hour or more. With --against, every benchmark
-compares with that revision. --into writes a file of JSON for each into a folder; benchmarks/report.py makes tables and plots of
-these. Exit status 1 if one failed. What compares with PostgreSQL (engines, growth_engines,
-torture_postgres) runs in small only, and heartbeat, which takes minutes, not at all.
+--small gives them tiny inputs, which takes less than a minute and tells only whether they still
+work: what they print must have the form that benchmarks/common.py describes. CI runs this. In full
+it takes an hour or more. With --against, every benchmark compares with that revision. --into writes
+a file of JSON for each into a folder; benchmarks/report.py makes tables and plots of these. Exit
+status 1 if one failed. What compares with PostgreSQL (engines, growth_engines, torture_postgres)
+runs in small only, and heartbeat, which takes minutes, not at all.
 """
 
 import argparse
@@ -30,7 +32,16 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "torture": ["torture.py", "--kills", "2", "--searchers", "2", "--seconds", "1"],
     "answers": ["answers.py", "{collection}", "--queries", "4"],
     "engines": ["engines.py", "{collection}", "--questions", "4"],
-    "growth_engines": ["growth_engines.py", "--chunks", "100", "200", "--plain", "100", "--questions", "4"],
+    "growth_engines": [
+        "growth_engines.py",
+        "--chunks",
+        "100",
+        "200",
+        "--plain",
+        "100",
+        "--questions",
+        "4",
+    ],
     "torture_postgres": ["torture_postgres.py", "--seconds", "2"],
 }
 
@@ -48,7 +59,12 @@ def problem(answer: dict[str, Any]) -> str | None:
         return f"a row has not all of the labels {labels}"
     if len({tuple(row[label] for label in labels) for row in rows}) < len(rows):
         return f"two rows have the same {labels}"
-    figures = [value for row in rows for name, value in row.items() if name not in labels and not isinstance(value, str)]
+    figures = [
+        value
+        for row in rows
+        for name, value in row.items()
+        if name not in labels and not isinstance(value, str)
+    ]
     if not figures or not all(math.isfinite(value) and value >= 0 for value in figures):
         return "a figure is no number from 0 up"
     return None
@@ -57,31 +73,55 @@ def problem(answer: dict[str, Any]) -> str | None:
 def collection(folder: Path) -> Path:
     """Made-up notes with questions about them, in the form of a judged collection."""
     notes.write(folder / "docs", 10)
-    queries = [json.dumps({"id": str(number), "text": text}) for number, text in enumerate(notes.queries(4, 10))]
+    queries = [
+        json.dumps({"id": str(number), "text": text})
+        for number, text in enumerate(notes.queries(4, 10))
+    ]
     (folder / "queries.jsonl").write_text("\n".join(queries))
-    (folder / "qrels.tsv").write_text("\n".join(f"{number}\t{notes.path(number)}\t1" for number in range(4)))
+    (folder / "qrels.tsv").write_text(
+        "\n".join(f"{number}\t{notes.path(number)}\t1" for number in range(4))
+    )
     return folder
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these of {', '.join([*BENCHMARKS, *TRIALS])}")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"only these of {', '.join([*BENCHMARKS, *TRIALS])}",
+    )
     parser.add_argument("--small", action="store_true", help="tiny inputs; the trials, too")
     parser.add_argument("--against", metavar="REV", help="a revision to compare with")
-    parser.add_argument("--into", type=Path, metavar="DIR", help="write the results as JSON into this folder")
+    parser.add_argument(
+        "--into", type=Path, metavar="DIR", help="write the results as JSON into this folder"
+    )
     args = parser.parse_args()
-    options = ["--json", *["--small"] * args.small, *(["--against", args.against] if args.against else [])]
+    options = [
+        "--json",
+        *["--small"] * args.small,
+        *(["--against", args.against] if args.against else []),
+    ]
     failed = 0
     with tempfile.TemporaryDirectory() as top:
         judged = collection(Path(top))
         for name in args.names or [*BENCHMARKS, *(TRIALS if args.small else ())]:
             began = time.monotonic()
             if name in TRIALS:
-                script, *arguments = (str(judged) if each == "{collection}" else each for each in TRIALS[name])
+                script, *arguments = (
+                    str(judged) if each == "{collection}" else each for each in TRIALS[name]
+                )
                 done = run([str(HERE / script), *arguments])
             else:
                 done = run([str(HERE / f"{name}.py"), *options])
-            wrong = done.stderr.strip()[-2000:] or f"exit status {done.returncode}" if done.returncode else None
+            wrong = (
+                done.stderr.strip()[-2000:] or f"exit status {done.returncode}"
+                if done.returncode
+                else None
+            )
             if name not in TRIALS and not wrong:
                 answer = json.loads(done.stdout)
                 wrong = problem(answer)
@@ -91,7 +131,11 @@ def main() -> int:
                 elif not args.small:
                     print(json.dumps(answer.get("ratios", answer["rows"]), indent=1))
             failed += bool(wrong)
-            print(f"{name}: {wrong or 'ok'}, {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+            print(
+                f"{name}: {wrong or 'ok'}, {time.monotonic() - began:.1f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     return 1 if failed else 0
 
 

@@ -1,15 +1,19 @@
-"""What answers cost and what is in them: `uv run python benchmarks/answers.py COLLECTION... [--queries 50]`.
+"""What answers cost and what is in them: `uv run python benchmarks/answers.py COLLECTION...
+[--queries 50]`.
 
-A collection is a folder with docs/, queries.jsonl ({"id", "text"}, perhaps "conv", "own") and, where lines are judged,
-turns.jsonl ({"id", "doc", "line"}) and qrels_turns.tsv (query, turn, grade). Queries with "conv" are asked in a memory of that
-folder alone. Those with "own" are turns of that document, and only notes of earlier days are searched.
+A collection is a folder with docs/, queries.jsonl ({"id", "text"}, perhaps "conv", "own") and,
+where lines are judged, turns.jsonl ({"id", "doc", "line"}) and qrels_turns.tsv (query, turn,
+grade). Queries with "conv" are asked in a memory of that folder alone. Those with "own" are turns
+of that document, and only notes of earlier days are searched.
 
-Everything that is printed counts: brackets, keys, citations, line breaks. For each form: its characters, the share of them that
-are passages, and E@1000 and E@4000, the share of a query's judged lines that stand in the results of which every character is
-among the first 1,000 or 4,000. `json` and `md` have --limit results; `budget` forms are asked for as many characters. A line
-counts as found if a result has it; in a result with ellipses a part of the line must be there.
+Everything that is printed counts: brackets, keys, citations, line breaks. For each form: its
+characters, the share of them that are passages, and E@1000 and E@4000, the share of a query's
+judged lines that stand in the results of which every character is among the first 1,000 or 4,000.
+`json` and `md` have --limit results; `budget` forms are asked for as many characters. A line counts
+as found if a result has it; in a result with ellipses a part of the line must be there.
 
-With --tools the sizes of the texts that an agent reads once are printed, too: the list of MCP tools, SKILL.md.
+With --tools the sizes of the texts that an agent reads once are printed, too: the list of MCP
+tools, SKILL.md.
 """
 
 import argparse
@@ -27,8 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.hit import Request
-from hybrid_memory.search.results import lean
+from hybrid_memory.search.hit import Request, lean
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.surface import output
 
@@ -40,7 +43,9 @@ Result = dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("collections", nargs="*", type=Path)
     parser.add_argument("--queries", type=int, default=50, help="drawn at random (seeded); 0: all")
     parser.add_argument("--limit", type=int, default=5, help="of the forms without a budget")
@@ -57,7 +62,9 @@ def main() -> None:
 
 
 def measure(collection: Path, args: argparse.Namespace, databases: Path) -> None:
-    queries = [json.loads(line) for line in (collection / "queries.jsonl").read_text("utf-8").splitlines()]
+    queries = [
+        json.loads(line) for line in (collection / "queries.jsonl").read_text("utf-8").splitlines()
+    ]
     wanted = judged_lines(collection)
     if wanted:
         queries = [query for query in queries if query["id"] in wanted]
@@ -68,23 +75,50 @@ def measure(collection: Path, args: argparse.Namespace, databases: Path) -> None
         database = databases / f"{collection.name}{conv and '-'}{conv}.db"
         if not database.exists():
             folder = collection / "docs" / conv
-            command = [sys.executable, "-m", "hybrid_memory", "--quiet", "--db", str(database), "--provider", args.provider]
-            subprocess.run([*command, "ingest", "--path", str(folder)], check=True, stdout=subprocess.DEVNULL)
+            command = [
+                sys.executable,
+                "-m",
+                "hybrid_memory",
+                "--quiet",
+                "--db",
+                str(database),
+                "--provider",
+                args.provider,
+            ]
+            subprocess.run(
+                [*command, "ingest", "--path", str(folder)], check=True, stdout=subprocess.DEVNULL
+            )
         with HybridStore(database, {"provider": args.provider}) as store:
             for query in (query for query in queries if query.get("conv", "") == conv):
                 for form in args.forms.split(","):
-                    rows[form].append(answered(store, query, form, args.limit, wanted.get(query["id"], [])))
-    print(f"\n{collection.name}: {len(queries)} queries\n{'form':16}{'characters':>11}{'passages':>10}", end="")
+                    rows[form].append(
+                        answered(store, query, form, args.limit, wanted.get(query["id"], []))
+                    )
+    print(
+        f"\n{collection.name}: {len(queries)} queries\n{'form':16}{'characters':>11}{'passages':>10}",
+        end="",
+    )
     print("".join(f"{f'E@{budget}':>9}" for budget in BUDGETS) if wanted else "")
     for form, figures in rows.items():
         size = statistics.fmean(row[0] for row in figures)
         share = statistics.fmean(row[1] / row[0] for row in figures if row[0])
         print(f"{form:16}{size:11.0f}{share:10.3f}", end="")
-        print("".join(f"{statistics.fmean(row[2][i] for row in figures):9.4f}" for i in range(len(BUDGETS))) if wanted else "")
+        print(
+            "".join(
+                f"{statistics.fmean(row[2][i] for row in figures):9.4f}"
+                for i in range(len(BUDGETS))
+            )
+            if wanted
+            else ""
+        )
 
 
-def answered(store: HybridStore, query: Result, form: str, limit: int, turns: list[Turn]) -> tuple[int, int, list[float]]:
-    """Characters of the answer, those that are of passages, and the share of the turns within each budget."""
+def answered(
+    store: HybridStore, query: Result, form: str, limit: int, turns: list[Turn]
+) -> tuple[int, int, list[float]]:
+    """Characters of the answer, those that are of passages, and the share of the turns within each
+    budget.
+    """
     filters = None
     if own := query.get("own"):
         day = date.fromisoformat(own.split("/")[-1][:10])
@@ -93,17 +127,27 @@ def answered(store: HybridStore, query: Result, form: str, limit: int, turns: li
     if not is_budget and form != "mcp":
         results = store.answer(query["text"], Request(limit, filters=filters)).results
         deep = store.answer(query["text"], Request(60, filters=filters)).results if turns else []
-        found = [evidence(within(deep, name, query["text"], budget), turns) for budget in BUDGETS] if turns else []
+        found = (
+            [evidence(within(deep, name, query["text"], budget), turns) for budget in BUDGETS]
+            if turns
+            else []
+        )
         return len(printed(name, results, query["text"])), passages(results), found
     found = []
     for budget in BUDGETS if turns else BUDGETS[-1:]:
         wanted = output.budget(budget, "md" if form == "mcp" else name, query["text"])
-        results = store.answer(query["text"], Request(wanted.pool, filters=filters, budget=wanted)).results
+        results = store.answer(
+            query["text"], Request(wanted.pool, filters=filters, budget=wanted)
+        ).results
         text = printed("md" if form == "mcp" else name, results, query["text"])
         assert len(text) <= budget, (form, budget, query["id"])
         found.append(evidence(results, turns) if turns else 0.0)
     size = (
-        len(json.dumps({"content": [{"type": "text", "text": text}], "isError": False}, ensure_ascii=False))
+        len(
+            json.dumps(
+                {"content": [{"type": "text", "text": text}], "isError": False}, ensure_ascii=False
+            )
+        )
         if form == "mcp"
         else len(text)
     )
@@ -117,12 +161,16 @@ def passages(results: list[Result]) -> int:
 def printed(name: str, results: list[Result], query: str) -> str:
     paper = io.StringIO()
     form = "json" if name == "full" else name
-    output.FORMATS[form](list(map(lean, results)) if name in ("json", "jsonl") else results, query, paper)
+    output.FORMATS[form](
+        list(map(lean, results)) if name in ("json", "jsonl") else results, query, paper
+    )
     return paper.getvalue()
 
 
 def within(results: list[Result], name: str, query: str, budget: int) -> list[Result]:
-    """The results of which everything that is printed, up to their end, is among the first characters."""
+    """The results of which everything that is printed, up to their end, is among the first
+    characters.
+    """
     count, used = 0, 0
     for count, result in enumerate(results):
         used += len(printed(name, [result], query)) - (3 if name in ("full", "json") else 0)
@@ -138,7 +186,10 @@ def evidence(results: list[Result], turns: list[Turn]) -> float:
 
 def has(result: Result, turn: Turn) -> bool:
     name, line = turn
-    if document(result["doc_id"]) != document(name) or not result["start_line"] <= line <= result["end_line"]:
+    if (
+        document(result["doc_id"]) != document(name)
+        or not result["start_line"] <= line <= result["end_line"]
+    ):
         return False
     if "…" not in result["text"] or not result["path"]:
         return True
@@ -154,7 +205,10 @@ def document(name: str) -> str:
 def judged_lines(collection: Path) -> dict[str, list[Turn]]:
     if not (collection / "turns.jsonl").exists():
         return {}
-    turns = {turn["id"]: (turn["doc"], turn["line"]) for turn in map(json.loads, lines_of(collection / "turns.jsonl"))}
+    turns = {
+        turn["id"]: (turn["doc"], turn["line"])
+        for turn in map(json.loads, lines_of(collection / "turns.jsonl"))
+    }
     wanted: dict[str, list[Turn]] = defaultdict(list)
     for line in lines_of(collection / "qrels_turns.tsv"):
         query, turn = line.split("\t")[:2]
@@ -172,15 +226,19 @@ def tools() -> None:
     import anyio
     from mcp import Client
 
-    from hybrid_memory.surface.mcp.server import build
+    from hybrid_memory.extras.mcp.server import build
 
     sizes: dict[str, int] = {"SKILL.md": len((ROOT / "SKILL.md").read_text("utf-8"))}
 
     async def ask(make: Callable[[], Any]) -> None:
         async with Client(build(make, make)) as client:
             listed = (await client.list_tools()).tools
-            shown = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
-            sizes["MCP tool list"] = len(json.dumps(shown, separators=(",", ":"), ensure_ascii=False))
+            shown = [
+                tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed
+            ]
+            sizes["MCP tool list"] = len(
+                json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
+            )
             sizes["MCP instructions"] = len(str(client.instructions))
 
     anyio.run(ask, lambda: HybridStore(":memory:", {"provider": "none"}))

@@ -1,10 +1,12 @@
-"""How well the passages of markdown folders stand alone, told by the text of the files and the passages alone.
+"""How well the passages of markdown folders stand alone, told by the text of the files and the
+passages alone.
 
     uv run benchmarks/chunks.py DIR... [--chunk-size 512] [--overlap 50]
 
-A passage begins in mid-sentence if its first letter is in lower case, no blank line and no end of a sentence stands before it in
-the file, and it is not the start of a list item, of a row, of a quote, of an HTML element or of a line of code. It ends in
-mid-sentence if the same is true of what follows it. Only the file tells this, never the chunker.
+A passage begins in mid-sentence if its first letter is in lower case, no blank line and no end of a
+sentence stands before it in the file, and it is not the start of a list item, of a row, of a quote,
+of an HTML element or of a line of code. It ends in mid-sentence if the same is true of what follows
+it. Only the file tells this, never the chunker.
 """
 
 import re
@@ -50,7 +52,9 @@ def cut_in_sentence(text: str, at: int, after: str) -> bool:
     if SENTENCE_END.search(before) and not after.lstrip()[:1].islower():
         return False
     line = after.split("\n", 1)[0]
-    if before.rstrip(" \t").endswith("\n") and (BLOCK.match(line) or before.rstrip().endswith(("```", "~~~"))):
+    if before.rstrip(" \t").endswith("\n") and (
+        BLOCK.match(line) or before.rstrip().endswith(("```", "~~~"))
+    ):
         return False
     letter = FIRST_LETTER.search(after[:200])
     return letter is not None and letter[0].islower()
@@ -92,9 +96,15 @@ def looked_at(folder: Path, size: int, overlap: int) -> Row:
                 found["with a rule"] += 1
             in_code = chunk.start_line in fenced and chunk.end_line in fenced
             line_before = lines[chunk.start_line - 2].lstrip(" >") if chunk.start_line > 1 else ""
-            if rows[0].lstrip(" >").startswith("|") and line_before.startswith("|") and chunk.start_line not in fenced:
+            if (
+                rows[0].lstrip(" >").startswith("|")
+                and line_before.startswith("|")
+                and chunk.start_line not in fenced
+            ):
                 found["begin inside a table"] += 1
-                found["table without its header"] += not any(DELIMITER.match(line) for line in chunk.text.split("\n")[:3])
+                found["table without its header"] += not any(
+                    DELIMITER.match(line) for line in chunk.text.split("\n")[:3]
+                )
             start = place(text, own, chunk.start_line, at_least, starts)
             if start < 0 or start > starts[chunk.end_line]:
                 found["not as in the file"] += 1
@@ -110,7 +120,9 @@ def looked_at(folder: Path, size: int, overlap: int) -> Row:
             of_code = chunk.start_line in fenced and start == starts[chunk.start_line - 1]
             found["begin in mid-sentence"] += not of_code and cut_in_sentence(text, start, own)
             of_code = chunk.end_line in fenced and text[end : end + 1] in ("", "\n")
-            found["end in mid-sentence"] += not of_code and cut_in_sentence(text, end, text[end : end + 200])
+            found["end in mid-sentence"] += not of_code and cut_in_sentence(
+                text, end, text[end : end + 200]
+            )
     found["mean length"] = round(statistics.fmean(sizes)) if sizes else 0
     found["median length"] = round(statistics.median(sizes)) if sizes else 0
     found["cpu ms"] = round(spent * 1000)
@@ -122,7 +134,9 @@ def measure(args: Namespace) -> Iterator[Row]:
         if not args.folders:
             notes.write(Path(top), 20 if args.small else NOTES)
         for folder in args.folders or [Path(top)]:
-            yield {"folder": folder.name if args.folders else "made-up notes"} | looked_at(folder, args.chunk_size, args.overlap)
+            yield {"folder": folder.name if args.folders else "made-up notes"} | looked_at(
+                folder, args.chunk_size, args.overlap
+            )
 
 
 if __name__ == "__main__":
@@ -130,7 +144,10 @@ if __name__ == "__main__":
         __doc__,
         "folder",
         measure,
-        ("folders", {"nargs": "*", "type": Path, "metavar": "DIR", "help": "(default: made-up notes)"}),
+        (
+            "folders",
+            {"nargs": "*", "type": Path, "metavar": "DIR", "help": "(default: made-up notes)"},
+        ),
         ("--chunk-size", {"type": int, "default": 512}),
         ("--overlap", {"type": int, "default": 50}),
     )

@@ -1,14 +1,17 @@
-"""What it costs to start: a search as a process of its own, beside a Python that imports what every such program needs.
+"""What it costs to start: a search as a process of its own, beside a Python that imports what every
+such program needs.
 
     uv run benchmarks/cold.py
 
-A memory of 1,000 chunks (made-up notes, the built-in model) is searched by the command. Each search is followed by
+A memory of 1,000 chunks (made-up notes, the built-in model) is searched by the command. Each search
+is followed by
 
     python -c "import sqlite3, argparse, json"
 
-and the figure is the median, over --pairs, of the ratio of their CPU times. All of Python and of the package is compiled, except
-in the rows "no bytecode": there the package is a copy that has none, as a wheel that was just unpacked, and
-PYTHONDONTWRITEBYTECODE is set; the first call and the later ones.
+and the figure is the median, over --pairs, of the ratio of their CPU times. All of Python and of
+the package is compiled, except in the rows "no bytecode": there the package is a copy that has
+none, as a wheel that was just unpacked, and PYTHONDONTWRITEBYTECODE is set; the first call and the
+later ones.
 """
 
 import shutil
@@ -24,7 +27,11 @@ from common import COMMAND, ROOT, Row, Spent, environ, process, run
 
 NOTES, PAIRS = 84, 60
 REFERENCE = [sys.executable, "-c", "import sqlite3, argparse, json"]
-SCRIPT = [sys.executable, "-c", "from hybrid_memory.cli import entry_point; entry_point()"]  # as an installed command begins
+SCRIPT = [
+    sys.executable,
+    "-c",
+    "from hybrid_memory.cli import entry_point; entry_point()",
+]  # as an installed command begins
 
 
 def measure(args: Namespace) -> Iterator[Row]:
@@ -37,8 +44,16 @@ def measure(args: Namespace) -> Iterator[Row]:
         questions = notes.queries(pairs + 1, 8 if args.small else NOTES)
         for mode in ("keyword", "hybrid"):
             yield compare("compiled", mode, questions, variables)
-        shutil.copytree(ROOT / "hybrid_memory", top / "site" / "hybrid_memory", ignore=shutil.ignore_patterns("__pycache__"))
-        bare = variables | {"PYTHONPATH": str(top / "site"), "PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": str(top / "cache")}
+        shutil.copytree(
+            ROOT / "hybrid_memory",
+            top / "site" / "hybrid_memory",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        bare = variables | {
+            "PYTHONPATH": str(top / "site"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "XDG_CACHE_HOME": str(top / "cache"),
+        }
         yield row("no bytecode, first call", "keyword", [pair(questions[0], "keyword", bare)])
         yield compare("no bytecode, later", "keyword", questions, bare)
 
@@ -49,7 +64,9 @@ def compare(state: str, mode: str, questions: list[str], variables: dict[str, st
 
 
 def pair(query: str, mode: str, variables: dict[str, str]) -> tuple[Spent, Spent]:
-    return process([*SCRIPT, "search", query, "--mode", mode], variables), process(REFERENCE, variables)
+    return process([*SCRIPT, "search", query, "--mode", mode], variables), process(
+        REFERENCE, variables
+    )
 
 
 def row(state: str, mode: str, pairs: list[tuple[Spent, Spent]]) -> Row:
@@ -64,4 +81,9 @@ def row(state: str, mode: str, pairs: list[tuple[Spent, Spent]]) -> Row:
 
 
 if __name__ == "__main__":
-    run(__doc__, "state mode", measure, ("--pairs", {"type": int, "default": PAIRS, "help": "(default: %(default)s)"}))
+    run(
+        __doc__,
+        "state mode",
+        measure,
+        ("--pairs", {"type": int, "default": PAIRS, "help": "(default: %(default)s)"}),
+    )

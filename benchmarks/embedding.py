@@ -1,10 +1,12 @@
-"""Measure what hybrid-memory itself costs in addition to an embedding server. The server here answers at once.
+"""Measure what hybrid-memory itself costs in addition to an embedding server. The server here
+answers at once.
 
     uv run python benchmarks/embedding.py
 
-Ingest: the user and system time of the whole command, divided by the number of its chunks, including JSON, FTS and bit planes.
-Search: the wall time of `hybrid-memory search` in a new process over 1,000 chunks with a query that is not cached. Each search
-is followed by a script that imports requests, posts the same request and runs one FTS5 query. The median of the ratios counts.
+Ingest: the user and system time of the whole command, divided by the number of its chunks,
+including JSON, FTS and bit planes. Search: the wall time of `hybrid-memory search` in a new process
+over 1,000 chunks with a query that is not cached. Each search is followed by a script that imports
+requests, posts the same request and runs one FTS5 query. The median of the ratios counts.
 """
 
 import json
@@ -23,7 +25,9 @@ from common import COMMAND, Row, environ, process, run
 
 DIMS, FILES, SECTIONS, RUNS = 768, 200, 10, 15
 NUMBERS = random.Random(1)
-CENTERS = [[NUMBERS.gauss(0, 1) for _ in range(DIMS)] for _ in range(32)]  # the vectors are clustered, as those of real texts are
+CENTERS = [
+    [NUMBERS.gauss(0, 1) for _ in range(DIMS)] for _ in range(32)
+]  # the vectors are clustered, as those of real texts are
 
 
 def unit(center: list[float]) -> list[float]:
@@ -35,7 +39,9 @@ def unit(center: list[float]) -> list[float]:
 
 VECTORS = [json.dumps(unit(center)) for center in CENTERS for _ in range(32)]
 WORDS = [
-    f"{a}{b}" for a in ("ma", "to", "ri", "ke", "su", "lo") for b in ("ner", "dal", "pin", "vos", "tem", "gra", "bil", "hun")
+    f"{a}{b}"
+    for a in ("ma", "to", "ri", "ke", "su", "lo")
+    for b in ("ner", "dal", "pin", "vos", "tem", "gra", "bil", "hun")
 ]
 
 SCRIPT = """
@@ -74,7 +80,9 @@ class Instant(BaseHTTPRequestHandler):
 def write(folder: Path, files: int, sections: int) -> None:
     folder.mkdir()
     for number in range(files):
-        parts = (f"# Part {i}\n\n{' '.join(NUMBERS.choices(WORDS, k=70))}\n" for i in range(sections))
+        parts = (
+            f"# Part {i}\n\n{' '.join(NUMBERS.choices(WORDS, k=70))}\n" for i in range(sections)
+        )
         (folder / f"{number}.md").write_text("\n".join(parts))
 
 
@@ -90,12 +98,20 @@ def measure(args: Namespace) -> Iterator[Row]:
         spent = process([*COMMAND, "--quiet", "ingest", "--path", str(scratch / "many")], variables)
         report = json.loads(spent.output)
         assert report["pending"] == 0, report
-        yield {"command": "ingest", "chunks": report["chunks"], "cpu_ms_a_chunk": 1e3 * spent.cpu / report["chunks"]}
+        yield {
+            "command": "ingest",
+            "chunks": report["chunks"],
+            "cpu_ms_a_chunk": 1e3 * spent.cpu / report["chunks"],
+        }
 
         write(scratch / "few", files // 2, sections)
         few = scratch / "few.db"
         variables |= {"HYBRID_MEMORY_DB_PATH": str(few)}
-        report = json.loads(process([*COMMAND, "--quiet", "ingest", "--path", str(scratch / "few")], variables).output)
+        report = json.loads(
+            process(
+                [*COMMAND, "--quiet", "ingest", "--path", str(scratch / "few")], variables
+            ).output
+        )
         ours, theirs = [], []
         for number in range(runs + 1):
             query = f"{WORDS[number]} {WORDS[-number]}"

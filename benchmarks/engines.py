@@ -1,10 +1,13 @@
-"""Compare the two engines on a judged collection: ingest it into SQLite and PostgreSQL, ask both every question.
+"""Compare the two engines on a judged collection: ingest it into SQLite and PostgreSQL, ask both
+every question.
 
-    uv run benchmarks/engines.py COLLECTION... [--questions N] [--modes keyword,hybrid] [--settings JSON]
+    uv run benchmarks/engines.py COLLECTION... [--questions N] [--modes keyword,hybrid] [--settings
+    JSON]
 
-A collection has docs/, queries.jsonl ({"id", "text", "conv"?}) and qrels.tsv (query id, document id, grade); with "conv", each
-folder below docs/ is a memory of its own. Printed for each mode: nDCG@10 of both engines, the share of questions whose first ten
-results are the same passages in the same order, and the median and 95th-percentile milliseconds of a search.
+A collection has docs/, queries.jsonl ({"id", "text", "conv"?}) and qrels.tsv (query id, document
+id, grade); with "conv", each folder below docs/ is a memory of its own. Printed for each mode:
+nDCG@10 of both engines, the share of questions whose first ten results are the same passages in the
+same order, and the median and 95th-percentile milliseconds of a search.
 """
 
 import argparse
@@ -18,9 +21,9 @@ from pathlib import Path
 from common import p95  # it puts the package and the tests on the path, too
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.evaluation.judgements import ndcg
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.measures import ndcg
-from tests.postgres_server import PostgresServer
+from tests.extras.postgres_server import PostgresServer
 
 DEPTH = 60  # results asked for, so that ten documents are among them
 
@@ -31,8 +34,17 @@ def main() -> None:
     parser.add_argument("collections", type=Path, nargs="+")
     parser.add_argument("--questions", type=int, help="of each memory, at most")
     parser.add_argument("--modes", default="keyword,vector,hybrid")
-    parser.add_argument("--settings", type=json.loads, default={"provider": "builtin"}, help="JSON, as in config.json")
-    parser.add_argument("--differing", action="store_true", help="print the questions whose first ten results differ")
+    parser.add_argument(
+        "--settings",
+        type=json.loads,
+        default={"provider": "builtin"},
+        help="JSON, as in config.json",
+    )
+    parser.add_argument(
+        "--differing",
+        action="store_true",
+        help="print the questions whose first ten results differ",
+    )
     args = parser.parse_args()
     server = PostgresServer()
     try:
@@ -64,7 +76,10 @@ def compare(collection: Path, server: PostgresServer, args: argparse.Namespace) 
     with tempfile.TemporaryDirectory() as scratch:
         for number, (conv, queries) in enumerate(memories.items()):
             stores = {}
-            addresses = {"sqlite": f"{scratch}/{number}.db", "postgres": server.database(f"{collection.name}-{number}")}
+            addresses = {
+                "sqlite": f"{scratch}/{number}.db",
+                "postgres": server.database(f"{collection.name}-{number}"),
+            }
             for name, address in addresses.items():
                 stores[name] = HybridStore(address, settings)
                 started = time.perf_counter()
@@ -77,8 +92,13 @@ def compare(collection: Path, server: PostgresServer, args: argparse.Namespace) 
                         started = time.perf_counter()
                         found[name] = store.search(query["text"], limit=DEPTH, mode=mode)
                         seconds[name, mode].append(time.perf_counter() - started)
-                        ids = [hit["doc_id"].removeprefix("docs/").removesuffix(".md") for hit in found[name]]
-                        scores[name, mode].append(ndcg(list(dict.fromkeys(ids)), qrels[query["id"]]))
+                        ids = [
+                            hit["doc_id"].removeprefix("docs/").removesuffix(".md")
+                            for hit in found[name]
+                        ]
+                        scores[name, mode].append(
+                            ndcg(list(dict.fromkeys(ids)), qrels[query["id"]])
+                        )
                     tops = [[hit["chunk_id"] for hit in hits[:10]] for hits in found.values()]
                     same[mode].append(tops[0] == tops[1])
                     if tops[0] != tops[1] and args.differing:
@@ -93,7 +113,10 @@ def compare(collection: Path, server: PostgresServer, args: argparse.Namespace) 
                         )
             for store in stores.values():
                 store.close()
-    print(f"{collection.name}: {chunks // 2} chunks; loaded in", ", ".join(f"{n} {s:.1f} s" for n, s in loading.items()))
+    print(
+        f"{collection.name}: {chunks // 2} chunks; loaded in",
+        ", ".join(f"{n} {s:.1f} s" for n, s in loading.items()),
+    )
     for mode in modes:
         a, b = (statistics.mean(scores[name, mode]) for name in ("sqlite", "postgres"))
         times = " | ".join(
@@ -101,7 +124,9 @@ def compare(collection: Path, server: PostgresServer, args: argparse.Namespace) 
             for name in ("sqlite", "postgres")
             for values in [seconds[name, mode]]
         )
-        print(f"  {mode:8} nDCG@10 {a:.4f} {b:.4f} ({b - a:+.4f}), same ten {statistics.mean(same[mode]):.1%}, {times}")
+        print(
+            f"  {mode:8} nDCG@10 {a:.4f} {b:.4f} ({b - a:+.4f}), same ten {statistics.mean(same[mode]):.1%}, {times}"
+        )
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ Two stores are made in a temporary folder, of words that are drawn at random (se
     long     a few texts of several megabytes, put in by `store`
     short    many notes of a few short sections, with tags, dates and collections
 
-Every filter chooses all, half or 1 % of the documents. The searches take turns in one process, and the time is that of the
-processor, so that a noisy machine affects all of them equally; the first round is not counted. `times_without` is the median of a
-search with the filter, divided by the median without. Then the time of one call each of what looks at documents or counts chunks.
+Every filter chooses all, half or 1 % of the documents. The searches take turns in one process, and
+the time is that of the processor, so that a noisy machine affects all of them equally; the first
+round is not counted. `times_without` is the median of a search with the filter, divided by the
+median without. Then the time of one call each of what looks at documents or counts chunks.
 """
 
 import random
@@ -24,10 +25,11 @@ from common import Row, run
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.indexing.embedding import embed_pending
+from hybrid_memory.indexing import embed_pending
 from hybrid_memory.search.hit import Request
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.views import doctor, get, listing
+from hybrid_memory.views import doctor, get
+from hybrid_memory.views import links as listing
 
 SEED = 7
 PAGES = Path(__file__).resolve().parents[1] / "docs"
@@ -54,13 +56,17 @@ SHORT = {
 
 
 class Words:
-    """Texts of a given number of words, which are as frequent as in this project's own pages, so that the model knows them."""
+    """Texts of a given number of words, which are as frequent as in this project's own pages, so
+    that the model knows them.
+    """
 
     def __init__(self) -> None:
         self._rng = random.Random(SEED)
         pages = [page.read_text("utf-8").lower() for page in sorted(PAGES.glob("*.md"))]
         self._words = [word for page in pages for word in WORD.findall(page)]
-        self._words += [word for word, share in RARE.items() for _ in range(round(share * len(self._words)))]
+        self._words += [
+            word for word, share in RARE.items() for _ in range(round(share * len(self._words)))
+        ]
 
     def text(self, count: int) -> str:
         return " ".join(self._rng.choices(self._words, k=count))
@@ -82,7 +88,12 @@ def short_notes(count: int, chunks: int) -> Iterator[Document]:
         collection = "few" if number % 100 == 1 else "notes" if number % 2 else "other"
         date = f"2025-{day // 31 + 1:02}-{day % 28 + 1:02}"
         metadata = {"tags": tags, "kind": "note", "title": words.text(4), "date": date}
-        yield Document(f"notes/{number % 2}{number // 2 % 100:02}/{number}.md", text, metadata, collection=collection)
+        yield Document(
+            f"notes/{number % 2}{number // 2 % 100:02}/{number}.md",
+            text,
+            metadata,
+            collection=collection,
+        )
 
 
 def fill(store: HybridStore, documents: Iterator[Document]) -> None:
@@ -93,7 +104,9 @@ def fill(store: HybridStore, documents: Iterator[Document]) -> None:
     embed_pending(store.storage, store.embedder)
 
 
-def searches(store: HybridStore, filters: dict[str, Filters], mode: str, rounds: int) -> Iterator[Row]:
+def searches(
+    store: HybridStore, filters: dict[str, Filters], mode: str, rounds: int
+) -> Iterator[Row]:
     sides: dict[str, Filters | None] = {"no filter": None, **filters}
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     for number in range(rounds + 1):
@@ -106,7 +119,11 @@ def searches(store: HybridStore, filters: dict[str, Filters], mode: str, rounds:
     plain = statistics.median(seconds["no filter"])
     for side, taken in seconds.items():
         middle = statistics.median(taken)
-        yield {"what": f"{mode}: {side}", "median_ms": 1e3 * middle, "times_without": middle / plain}
+        yield {
+            "what": f"{mode}: {side}",
+            "median_ms": 1e3 * middle,
+            "times_without": middle / plain,
+        }
 
 
 def others(store: HybridStore, doc_id: str) -> Iterator[Row]:
@@ -132,7 +149,9 @@ def others(store: HybridStore, doc_id: str) -> Iterator[Row]:
 
 def measure(args: Namespace) -> Iterator[Row]:
     long, long_chunks, count, per_note, rounds = (
-        (2, 40, 200, 2, 1) if args.small else (args.long, args.long_chunks, args.notes, args.note_chunks, args.turns)
+        (2, 40, 200, 2, 1)
+        if args.small
+        else (args.long, args.long_chunks, args.notes, args.note_chunks, args.turns)
     )
     made = {
         "long": (LONG, lambda: long_documents(long, long_chunks)),
@@ -146,7 +165,9 @@ def measure(args: Namespace) -> Iterator[Row]:
                 if is_new:
                     fill(store, documents())
                 for mode in args.mode.split(","):
-                    yield from ({"store": name} | row for row in searches(store, filters, mode, rounds))
+                    yield from (
+                        {"store": name} | row for row in searches(store, filters, mode, rounds)
+                    )
                 if name == "long":
                     yield from ({"store": name} | row for row in others(store, "long/0"))
 
@@ -157,10 +178,36 @@ if __name__ == "__main__":
         "store what",
         measure,
         ("--long", {"type": int, "default": 13, "help": "long texts (default: %(default)s)"}),
-        ("--long-chunks", {"type": int, "default": 43_000, "help": "chunks of all of them (default: %(default)s)"}),
+        (
+            "--long-chunks",
+            {
+                "type": int,
+                "default": 43_000,
+                "help": "chunks of all of them (default: %(default)s)",
+            },
+        ),
         ("--notes", {"type": int, "default": 22_000, "help": "short notes (default: %(default)s)"}),
-        ("--note-chunks", {"type": int, "default": 3, "help": "chunks of each (default: %(default)s)"}),
-        ("--mode", {"default": "keyword,hybrid", "help": "modes, with commas between them (default: %(default)s)"}),
-        ("--turns", {"type": int, "default": 7, "help": "how often each search is timed (default: %(default)s)"}),
-        ("--keep", {"metavar": "DIR", "help": "keep the stores here, or measure those that are here"}),
+        (
+            "--note-chunks",
+            {"type": int, "default": 3, "help": "chunks of each (default: %(default)s)"},
+        ),
+        (
+            "--mode",
+            {
+                "default": "keyword,hybrid",
+                "help": "modes, with commas between them (default: %(default)s)",
+            },
+        ),
+        (
+            "--turns",
+            {
+                "type": int,
+                "default": 7,
+                "help": "how often each search is timed (default: %(default)s)",
+            },
+        ),
+        (
+            "--keep",
+            {"metavar": "DIR", "help": "keep the stores here, or measure those that are here"},
+        ),
     )

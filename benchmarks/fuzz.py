@@ -4,13 +4,16 @@
 # ///
 """Try random and hostile inputs: `uv run benchmarks/fuzz.py files --count 20000 --seed 1`.
 
-files    Notes and transcripts with broken, huge or nested content are read and cut into chunks. Nothing but the errors for files
-         that cannot be indexed may be raised, every chunk must be found in its lines, and sizes and times must stay in bounds.
-queries  Words, syntax and characters of every kind are searched. Each query is answered, or refused with a reason.
-databases  A database with changed bytes or pages is given to some commands. Each answers, or says in one line what is wrong.
+files    Notes and transcripts with broken, huge or nested content are read and cut into chunks.
+Nothing but the errors for files
+         that cannot be indexed may be raised, every chunk must be found in its lines, and sizes and
+         times must stay in bounds.
+queries  Words, syntax and characters of every kind are searched. Each query is answered, or refused
+with a reason. databases  A database with changed bytes or pages is given to some commands. Each
+answers, or says in one line what is wrong.
 
-Each case depends only on the seed and its number, so that `--only NUMBER` repeats one. The inputs of the first failures are kept
-in a folder that is named at the end. Exit 1 if anything failed.
+Each case depends only on the seed and its number, so that `--only NUMBER` repeats one. The inputs
+of the first failures are kept in a folder that is named at the end. Exit 1 if anything failed.
 """
 
 import argparse
@@ -25,17 +28,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
-# Name on the command line -> module with make(rng) -> case, check(case, folder), and kept(case) -> (file name, bytes).
+# Name on the command line -> module with make(rng) -> case, check(case, folder), and kept(case) ->
+# (file name, bytes).
 KINDS = {"files": "fuzz_files", "queries": "fuzz_queries", "databases": "fuzz_databases"}
 SHOWN = 10  # failures
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--count", type=int, default=2000, help="cases (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, metavar="NUMBER", help="run the case with this number and no other")
+    parser.add_argument(
+        "--only", type=int, metavar="NUMBER", help="run the case with this number and no other"
+    )
     args = parser.parse_args()
     kind = importlib.import_module(KINDS[args.kind])
     numbers = range(args.count) if args.only is None else [args.only]
@@ -52,7 +60,9 @@ def main() -> int:
                 name, data = kind.kept(case)
                 (folder / f"{number}-{name}").write_bytes(data)
                 print(f"case {number} failed:\n{traceback.format_exc()}")
-    print(f"{len(numbers):,} cases in {time.monotonic() - begun:.0f} s, {failed:,} failed; the first are in {folder}")
+    print(
+        f"{len(numbers):,} cases in {time.monotonic() - begun:.0f} s, {failed:,} failed; the first are in {folder}"
+    )
     return 1 if failed else 0
 
 

@@ -1,4 +1,6 @@
-"""Damaged databases for `fuzz.py databases`: every command answers, or says in one line what is wrong and exits with status 1."""
+"""Damaged databases for `fuzz.py databases`: every command answers, or says in one line what is
+wrong and exits with status 1.
+"""
 
 import random
 import sqlite3
@@ -47,11 +49,18 @@ def check(case: Case, folder: Path) -> None:
         if (folder / "rescued.db").exists():
             assert (folder / "memory.db").read_bytes() == data
             assert run(folder, "search", "gpu", "--db", "rescued.db").returncode == 0
-        assert done.returncode == 0 or command[0] == "doctor" or done.stderr.startswith("hybrid-memory: "), done
+        assert (
+            done.returncode == 0
+            or command[0] == "doctor"
+            or done.stderr.startswith("hybrid-memory: ")
+        ), done
 
 
 def run(folder: Path, *command: str):
-    environ = {"HYBRID_MEMORY_CONFIG": str(folder / "config.json"), "HYBRID_MEMORY_DB_PATH": str(folder / "memory.db")}
+    environ = {
+        "HYBRID_MEMORY_CONFIG": str(folder / "config.json"),
+        "HYBRID_MEMORY_DB_PATH": str(folder / "memory.db"),
+    }
     return in_process((*command, "--provider", "builtin"), environ | {"HOME": str(folder)}, folder)
 
 
@@ -64,10 +73,16 @@ def original(folder: Path) -> bytes:
     (folder / "qrels.tsv").write_text("q\tmemory/2026-01-03.md\t1\n")
     (folder / "memory").mkdir()
     for day in range(1, 31):
-        sections = (f"# {rng.choice(WORDS)} {number}\n\n{' '.join(rng.choices(WORDS, k=60))}" for number in range(6))
+        sections = (
+            f"# {rng.choice(WORDS)} {number}\n\n{' '.join(rng.choices(WORDS, k=60))}"
+            for number in range(6)
+        )
         front = "---\ntags: [a, b]\ntitle: T\n---\n"
         (folder / f"memory/2026-01-{day:02}.md").write_text(front + "\n\n".join(sections))
-    for command in (("ingest", "--path", "memory"), ("store", "--doc-id", "stored", "--text", "gpu stored " * 500)):
+    for command in (
+        ("ingest", "--path", "memory"),
+        ("store", "--doc-id", "stored", "--text", "gpu stored " * 500),
+    ):
         assert run(folder, *command).returncode == 0
     conn = sqlite3.connect(folder / "memory.db")
     conn.execute("pragma wal_checkpoint(truncate)")

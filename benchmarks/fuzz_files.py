@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.chunker import LONGEST_PATH, Chunk
-from hybrid_memory.documents.cutting.noise import readable, without_runs
 from hybrid_memory.documents.document import Document, Prepared, assemble, prepare
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
-from hybrid_memory.documents.frontmatter import MAX_METADATA, parse
+from hybrid_memory.documents.markdown import MAX_METADATA, parse
+from hybrid_memory.documents.noise import readable, without_runs
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.characters import storable
 
@@ -60,14 +60,24 @@ class Case(NamedTuple):
 
 def make(rng: random.Random) -> Case:
     transcript = rng.random() < 0.4
-    makers = [records, records, records, records, mixed, noise] if transcript else [mixed, mixed, mixed, front, noise, single]
+    makers = (
+        [records, records, records, records, mixed, noise]
+        if transcript
+        else [mixed, mixed, mixed, front, noise, single]
+    )
     data = rng.choice(makers)(rng)
     if rng.random() < 0.3:
         data = damaged(rng, data)
     name = "a.jsonl" if transcript else rng.choice(["a.md", "2026-01-05.md", "b.txt"])
     sizes = rng.choice(SIZES) if len(data) < 20_000 else SIZES[0]
-    metadata = {storable(words(rng, 2)): value(rng, 2), "title": value(rng, 1), "date": rng.choice(TIMES)}
-    return Case(name, data[:MAX_BYTES], sizes, metadata if rng.random() < 0.5 else {}, rng.random() < STORED)
+    metadata = {
+        storable(words(rng, 2)): value(rng, 2),
+        "title": value(rng, 1),
+        "date": rng.choice(TIMES),
+    }
+    return Case(
+        name, data[:MAX_BYTES], sizes, metadata if rng.random() < 0.5 else {}, rng.random() < STORED
+    )
 
 
 def kept(case: Case) -> tuple[str, bytes]:
@@ -84,7 +94,9 @@ def words(rng: random.Random, most: int) -> str:
 
 def encoded(rng: random.Random, text: str) -> bytes:
     """Mostly UTF-8; unpaired surrogates become the bytes that they would have."""
-    encoding = rng.choice(["utf-8"] * 12 + ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1"])
+    encoding = rng.choice(
+        ["utf-8"] * 12 + ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1"]
+    )
     return text.encode(encoding, "replace" if encoding == "latin-1" else "surrogatepass")
 
 
@@ -97,15 +109,22 @@ def mixed(rng: random.Random) -> bytes:
 
 def front(rng: random.Random) -> bytes:
     """Front matter, well made or not, and some text."""
-    lines = [rng.choice(["title: ", "key: ", "- ", "  - ", "", "  ", "tags: "]) + words(rng, 3) for _ in range(length(rng))]
+    lines = [
+        rng.choice(["title: ", "key: ", "- ", "  - ", "", "  ", "tags: "]) + words(rng, 3)
+        for _ in range(length(rng))
+    ]
     ends = rng.choice(["\n", "\r\n", "\r"])
-    return encoded(rng, ends.join(["---", *lines, rng.choice(["---", "...", "--", "--- "]), words(rng, 30)]))
+    return encoded(
+        rng, ends.join(["---", *lines, rng.choice(["---", "...", "--", "--- "]), words(rng, 30)])
+    )
 
 
 def single(rng: random.Random) -> bytes:
     """One character or piece, up to a megabyte of it."""
     unit = rng.choice([*PIECES, chr(rng.randrange(0x110000))]).encode("utf-8", "surrogatepass")
-    size = rng.choice([1000, 10_000, 10_000, 100_000, 1_000_000] if rng.random() < 0.1 else [1000, 5000])
+    size = rng.choice(
+        [1000, 10_000, 10_000, 100_000, 1_000_000] if rng.random() < 0.1 else [1000, 5000]
+    )
     return rng.choice([b"", b"---\n", b"# ", b"```\n", b"---\na: "]) + unit * (size // len(unit))
 
 
@@ -118,7 +137,9 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
     for _ in range(rng.randint(1, 5)):
         at, size = rng.randint(0, len(data)), rng.choice([1, 1, 2, 10, 100])
         part = data[at : at + size]
-        other = rng.choice([b"", part * 2, rng.randbytes(len(part)), part + rng.choice([b"\0", b"\xff", b"\n"])])
+        other = rng.choice(
+            [b"", part * 2, rng.randbytes(len(part)), part + rng.choice([b"\0", b"\xff", b"\n"])]
+        )
         data = data[:at] + other + data[at + size :]
     return data
 
@@ -129,17 +150,25 @@ def records(rng: random.Random) -> bytes:
     for _ in range(rng.choice([1, 3, 10, 50])):
         if rng.random() < 0.1:
             deep = rng.choice([10, 300, 900, 990, 1000, 5000, 100_000])
-            opening, closing = rng.choice([('{"type":', "}"), ("[", "]"), ('{"message":{"content":', "}}"), ("[", "}")])
+            opening, closing = rng.choice(
+                [('{"type":', "}"), ("[", "]"), ('{"message":{"content":', "}}"), ("[", "}")]
+            )
             lines.append(opening * deep + "0" + closing * deep)
         else:
             lines.append(json.dumps(record(rng), ensure_ascii=rng.random() < 0.7))
-    return rng.choice(["\n"] * 5 + ["\r\n", "\r", "\n\n"]).join(lines).encode("utf-8", "surrogatepass") + rng.choice([b"", b"\n"])
+    return rng.choice(["\n"] * 5 + ["\r\n", "\r", "\n\n"]).join(lines).encode(
+        "utf-8", "surrogatepass"
+    ) + rng.choice([b"", b"\n"])
 
 
 def record(rng: random.Random) -> Any:
     """What a transcript has on a line, with some parts replaced."""
     text = words(rng, rng.choice([1, 3, 10, 40]))
-    content = text if rng.random() < 0.4 else [{"type": "text", "text": text}, {"type": rng.choice(KINDS), "text": value(rng, 1)}]
+    content = (
+        text
+        if rng.random() < 0.4
+        else [{"type": "text", "text": text}, {"type": rng.choice(KINDS), "text": value(rng, 1)}]
+    )
     made: dict[str, Any] = {
         "type": rng.choice(KINDS),
         "timestamp": rng.choice(TIMES),
@@ -157,7 +186,9 @@ def value(rng: random.Random, depth: int) -> Any:
         return rng.choice([*SCALARS, words(rng, 4), words(rng, 4), words(rng, 4)])
     if rng.random() < 0.5:
         return [value(rng, depth - 1) for _ in range(rng.randint(0, 3))]
-    return {rng.choice([*KEYS, words(rng, 1)]): value(rng, depth - 1) for _ in range(rng.randint(0, 3))}
+    return {
+        rng.choice([*KEYS, words(rng, 1)]): value(rng, depth - 1) for _ in range(rng.randint(0, 3))
+    }
 
 
 def check(case: Case, folder: Path) -> None:
@@ -229,17 +260,23 @@ def check_lines(format: Format, path: str, chunks: list[Chunk], size: int, diges
         assert text.strip()
         assert len(text) <= max(size, len("Assistant: ") + 1)
         own = text.removeprefix(getattr(chunk, "header", ""))
-        if spoken:  # the pieces of a long message may overlap in one chunk, without its noise and with the header of a table
+        # The pieces of a long message may overlap in one chunk, without its noise and with the
+        # header of a table
+        if spoken:
             kept = "".join(LABEL.sub("", above).split())
             pieces = ["".join(piece.replace("…", "").split()) for piece in LABEL.split(own)]
             assert "|---|" in own or all(is_within(piece, kept) for piece in pieces), chunk
         else:
             after_noise = "\n".join(cleaned[chunk.start_line - 1 : chunk.end_line])
-            assert own in after_noise or own in without_runs(f"\n{above}"), chunk  # the latter for front matter that is the text
+            assert own in after_noise or own in without_runs(f"\n{above}"), (
+                chunk
+            )  # the latter for front matter that is the text
 
 
 def is_within(part: str, text: str) -> bool:
-    """Whether the characters of `part` stand in the text in this order, perhaps with others between them."""
+    """Whether the characters of `part` stand in the text in this order, perhaps with others between
+    them.
+    """
     rest = iter(text)
     return part in text or all(character in rest for character in part)
 

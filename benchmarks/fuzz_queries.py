@@ -25,9 +25,16 @@ class Case(NamedTuple):
 
 
 def make(rng: random.Random) -> Case:
-    filters = Filters(inside=query(rng)[:50] or None, tags=[query(rng)], since=rng.choice([None, "7d", "2026-01"]))
+    filters = Filters(
+        inside=query(rng)[:50] or None, tags=[query(rng)], since=rng.choice([None, "7d", "2026-01"])
+    )
     half_life = rng.choice([1.0, 1e-9, 1e9])
-    shares = {"fts_syntax": (0.1, True), "context": (0.05, 1), "explain": (0.02, True), "filters": (0.05, filters)}
+    shares = {
+        "fts_syntax": (0.1, True),
+        "context": (0.05, 1),
+        "explain": (0.02, True),
+        "filters": (0.05, filters),
+    }
     shares["half_life_days"] = (0.02, half_life)
     options = {name: value for name, (share, value) in shares.items() if rng.random() < share}
     return Case(query(rng), rng.choice(["keyword", "keyword", "hybrid", "vector"]), options)
@@ -40,7 +47,10 @@ def query(rng: random.Random) -> str:
     if kind < 0.6:
         return "".join(rng.choices([*SYNTAX, *WORDS, " ", "\t", "\n"], k=rng.randint(0, 20)))
     if kind < 0.8:
-        return "".join(chr(rng.randrange(rng.choice([0x80, 0x3000, 0x110000]))) for _ in range(rng.randint(0, 30)))
+        return "".join(
+            chr(rng.randrange(rng.choice([0x80, 0x3000, 0x110000])))
+            for _ in range(rng.randint(0, 30))
+        )
     if kind < 0.86:
         return rng.choice(WORDS + SYNTAX) * int(10 ** rng.uniform(0, 3.6))
     word = rng.choice(WORDS)
@@ -57,7 +67,9 @@ def store() -> HybridStore:
     opened = HybridStore(":memory:", {"provider": "builtin"})
     for number in range(40):
         text = f"# {rng.choice(WORDS)}\n\n{' '.join(rng.choices(WORDS, k=40))}"
-        opened.store(f"m/{number}.md", text, {"tags": ["a"], "date": f"2026-01-{number % 28 + 1:02}"})
+        opened.store(
+            f"m/{number}.md", text, {"tags": ["a"], "date": f"2026-01-{number % 28 + 1:02}"}
+        )
     return opened
 
 

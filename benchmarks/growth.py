@@ -1,14 +1,16 @@
 """Time ingest and searches as a memory grows tenfold: `uv run benchmarks/growth.py`.
 
-The notes are made up (benchmarks/notes.py) and embedded by the built-in model. For each size: the ingest by the command, with the
-CPU time and the memory of all its processes; the size of the notes and of the database; and for keyword, vector and hybrid
-searches with questions of which no two are the same
+The notes are made up (benchmarks/notes.py) and embedded by the built-in model. For each size: the
+ingest by the command, with the CPU time and the memory of all its processes; the size of the notes
+and of the database; and for keyword, vector and hybrid searches with questions of which no two are
+the same
 
     cold    each search is a process of its own
     warm    in one process with an open store, after searches that do not count
 
-in ms, and the peak of the warm process's resident set (Linux). The files are in the operating system's cache. With --folder the
-databases stay there, with the figures of their ingest, and are not made a second time.
+in ms, and the peak of the warm process's resident set (Linux). The files are in the operating
+system's cache. With --folder the databases stay there, with the figures of their ingest, and are
+not made a second time.
 """
 
 import json
@@ -47,13 +49,29 @@ def ingested(folder: Path, chunks: int) -> tuple[Path, Row]:
     if not kept.exists():
         database.unlink(missing_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as top:
-            # In its own process, because the peak of memory of a child process begins with that of its parent.
-            written = process([sys.executable, notes.__file__, top, "--notes", str(count)], environ())
+            # In its own process, because the peak of memory of a child process begins with that of
+            # its parent.
+            written = process(
+                [sys.executable, notes.__file__, top, "--notes", str(count)], environ()
+            )
             variables = environ(PROVIDER="builtin", DB_PATH=str(database))
-            spent = process([*COMMAND, "--quiet", "ingest", "--path", top, "--collection", "memory"], variables, deep=True)
+            spent = process(
+                [*COMMAND, "--quiet", "ingest", "--path", top, "--collection", "memory"],
+                variables,
+                deep=True,
+            )
         made = json.loads(spent.output)["chunks"]
-        row = {"notes_mb": int(written.output) / 1e6, "chunks_stored": made, "ingest_s": spent.wall, "ingest_cpu_s": spent.cpu}
-        row |= {"chunks_a_second": round(made / spent.wall), "ingest_mb": spent.memory, "database_mb": size_of(database)}
+        row = {
+            "notes_mb": int(written.output) / 1e6,
+            "chunks_stored": made,
+            "ingest_s": spent.wall,
+            "ingest_cpu_s": spent.cpu,
+        }
+        row |= {
+            "chunks_a_second": round(made / spent.wall),
+            "ingest_mb": spent.memory,
+            "database_mb": size_of(database),
+        }
         row["times_the_notes"] = row["database_mb"] / row["notes_mb"]
         kept.write_text(json.dumps(row))
     return database, json.loads(kept.read_text())
@@ -97,6 +115,12 @@ if __name__ == "__main__":
         __doc__,
         "chunks measured",
         measure,
-        ("--chunks", {"type": int, "nargs": "+", "default": [10_000, 100_000, 1_000_000], "help": "sizes"}),
-        ("--folder", {"type": Path, "help": "keep the databases here, or measure those that are here"}),
+        (
+            "--chunks",
+            {"type": int, "nargs": "+", "default": [10_000, 100_000, 1_000_000], "help": "sizes"},
+        ),
+        (
+            "--folder",
+            {"type": Path, "help": "keep the databases here, or measure those that are here"},
+        ),
     )

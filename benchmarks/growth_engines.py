@@ -1,18 +1,22 @@
-"""How load, search and size grow with the memory, on SQLite and PostgreSQL side by side, with generated notes.
+"""How load, search and size grow with the memory, on SQLite and PostgreSQL side by side, with
+generated notes.
 
-    uv run benchmarks/growth_engines.py [--chunks 10000 66000 1000000] [--questions 100] [--folder DIR] [--json FILE]
+    uv run benchmarks/growth_engines.py [--chunks 10000 66000 1000000] [--questions 100] [--folder
+    DIR] [--json FILE]
                                         [--provider builtin|none]
 
-Both engines ingest the same notes (benchmarks/notes.py), embedded by the built-in model, into memories that grow from one
-size to the next. At each size every question is asked in every mode, the engines taking turns, by this process, which stays;
-a first round is not counted. The server has the settings below, writes safely, and makes its HNSW index once the notes of a
-size are in; how long that takes is told apart from the load. Without embeddings (--provider none), keywords alone are asked.
-With --folder, what was loaded stays, and another run goes on from there. Times are seconds of the clock and, as a machine may be
-shared, of the processor: of this process with those that it started, and of the server.
+Both engines ingest the same notes (benchmarks/notes.py), embedded by the built-in model, into
+memories that grow from one size to the next. At each size every question is asked in every mode,
+the engines taking turns, by this process, which stays; a first round is not counted. The server has
+the settings below, writes safely, and makes its HNSW index once the notes of a size are in; how
+long that takes is told apart from the load. Without embeddings (--provider none), keywords alone
+are asked. With --folder, what was loaded stays, and another run goes on from there. Times are
+seconds of the clock and, as a machine may be shared, of the processor: of this process with those
+that it started, and of the server.
 
-Printed as JSON: per size and engine the load, the bytes on disk, and of searches the median and 95th percentile in ms, and the
-mean ms of the processor; the share of questions whose first ten passages are the same in both, and how many of the ten nearest of
-all the index finds.
+Printed as JSON: per size and engine the load, the bytes on disk, and of searches the median and
+95th percentile in ms, and the mean ms of the processor; the share of questions whose first ten
+passages are the same in both, and how many of the ten nearest of all the index finds.
 """
 
 import argparse
@@ -34,9 +38,9 @@ from common import p95  # it puts the package and the tests on the path, too
 from growth import PER_NOTE
 
 from hybrid_memory import HybridStore
-from hybrid_memory.storage.postgres.vectors import index
+from hybrid_memory.extras.postgres import vectors as index
 from hybrid_memory.sync.ingest import Ingest
-from tests.postgres_server import PostgresServer
+from tests.extras.postgres_server import PostgresServer
 
 SETTINGS = (
     "shared_buffers=2GB", "maintenance_work_mem=2GB", "max_wal_size=8GB", "dynamic_shared_memory_type=mmap", "max_connections=80",
@@ -47,8 +51,13 @@ DIMS = 256
 
 
 def processor(server: PostgresServer) -> tuple[float, float]:
-    """Seconds of the processor so far: of this process and those it has waited for, and of the server's that are there."""
-    own = sum(resource.getrusage(who).ru_utime + resource.getrusage(who).ru_stime for who in (0, resource.RUSAGE_CHILDREN))
+    """Seconds of the processor so far: of this process and those it has waited for, and of the
+    server's that are there.
+    """
+    own = sum(
+        resource.getrusage(who).ru_utime + resource.getrusage(who).ru_stime
+        for who in (0, resource.RUSAGE_CHILDREN)
+    )
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -71,21 +80,34 @@ class Clock:
 
     def seconds(self) -> dict[str, float]:
         """Of the clock, of the processor here, and of the server's."""
-        own, servers = (now - before for now, before in zip(processor(self._server), self._processor, strict=True))
-        return {"clock": round(time.perf_counter() - self._at, 1), "own": round(own, 1), "server": round(servers, 1)}
+        own, servers = (
+            now - before
+            for now, before in zip(processor(self._server), self._processor, strict=True)
+        )
+        return {
+            "clock": round(time.perf_counter() - self._at, 1),
+            "own": round(own, 1),
+            "server": round(servers, 1),
+        }
 
 
 def load(address: str, notes: Path, provider: str, server: PostgresServer) -> dict[str, Any]:
     """Ingest what is new below the folder."""
     with HybridStore(address, {"provider": provider}) as store:
         if is_server := store.path.startswith("postgres"):
-            store.storage.connection.execute(f"drop index if exists {index.INDEX.format(dims=DIMS)}")  # type: ignore[attr-defined]
+            store.storage.connection.execute(
+                f"drop index if exists {index.INDEX.format(dims=DIMS)}"
+            )  # type: ignore[attr-defined]
         clock = Clock(server)
         with patch.object(index, "WORTH_AN_INDEX", 2**40):
             report = Ingest(store, incremental=True, workers=2).run([str(notes)])
         seconds = clock.seconds()
         work = max(seconds["own"] + seconds["server"], 0.01)
-        told = {"chunks": report.chunks, "seconds": seconds, "chunks_a_second_of_processor": round(report.chunks / work)}
+        told = {
+            "chunks": report.chunks,
+            "seconds": seconds,
+            "chunks_a_second_of_processor": round(report.chunks / work),
+        }
         if is_server and provider != "none":
             clock = Clock(server)
             with store.storage.transaction():
@@ -108,7 +130,9 @@ def size(store: HybridStore) -> dict[str, int]:
     return found
 
 
-def ask(stores: dict[str, HybridStore], asked: list[str], modes: Sequence[str], server: PostgresServer) -> dict[str, Any]:
+def ask(
+    stores: dict[str, HybridStore], asked: list[str], modes: Sequence[str], server: PostgresServer
+) -> dict[str, Any]:
     """Every question in every mode."""
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     work: dict[tuple[str, str], float] = defaultdict(float)
@@ -139,7 +163,9 @@ def ask(stores: dict[str, HybridStore], asked: list[str], modes: Sequence[str], 
         }
         for name in stores
     }
-    return found | {"same": {mode: round(statistics.mean(values), 3) for mode, values in same.items()}}
+    return found | {
+        "same": {mode: round(statistics.mean(values), 3) for mode, values in same.items()}
+    }
 
 
 def recall(store: HybridStore, asked: list[str]) -> float:
@@ -149,7 +175,9 @@ def recall(store: HybridStore, asked: list[str]) -> float:
         vector = store.embedder.embed(question) if store.embedder else []
         near = store.storage.vectors()
         exact = [id for id, _ in near.nearest(vector, 10, exact=True)]
-        found.append(len({id for id, _ in near.nearest(vector, 10)} & set(exact)) / max(len(exact), 1))
+        found.append(
+            len({id for id, _ in near.nearest(vector, 10)} & set(exact)) / max(len(exact), 1)
+        )
     return round(statistics.mean(found), 4)
 
 
@@ -178,7 +206,10 @@ def measure(folder: Path, server: PostgresServer, args: argparse.Namespace) -> d
             if name not in of_size["load"]:
                 of_size["load"][name] = load(address, notes, args.provider, server)
                 keep(results, out)
-        stores = {name: HybridStore(address, {"provider": args.provider}) for name, address in addresses.items()}
+        stores = {
+            name: HybridStore(address, {"provider": args.provider})
+            for name, address in addresses.items()
+        }
         asked = generated.queries(args.questions, number)
         of_size["chunks"] = {name: store.stats()["chunk_count"] for name, store in stores.items()}
         of_size["search_ms"] = ask(stores, asked, modes, server)
@@ -201,11 +232,22 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 66_000, 1_000_000])
-    parser.add_argument("--plain", type=int, default=66_000, help="the size at which a load without embeddings is measured, too")
+    parser.add_argument(
+        "--plain",
+        type=int,
+        default=66_000,
+        help="the size at which a load without embeddings is measured, too",
+    )
     parser.add_argument("--provider", choices=("builtin", "none"), default="builtin")
     parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--folder", type=Path, help="where notes and memories stay; else in a temporary folder")
-    parser.add_argument("--json", type=Path, help="a file that gets the figures as they come; what it has is not measured again")
+    parser.add_argument(
+        "--folder", type=Path, help="where notes and memories stay; else in a temporary folder"
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        help="a file that gets the figures as they come; what it has is not measured again",
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hm") as scratch:
         os.chmod(scratch, 0o755)  # the server runs as another user where this one is root

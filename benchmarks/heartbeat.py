@@ -2,12 +2,14 @@
 # requires-python = ">=3.11"
 # dependencies = ["requests"]
 # ///
-"""A week of a heartbeat: `uv run benchmarks/heartbeat.py` runs `update --quiet` every six hours of seven made-up days.
+"""A week of a heartbeat: `uv run benchmarks/heartbeat.py` runs `update --quiet` every six hours of
+seven made-up days.
 
-Between two beats notes are written, edited, renamed, deleted and put back as they were, and agents store texts. The embedding
-server is down on Tuesday and on Friday. On Wednesday another model is chosen, and the server fails in the middle of the change.
-What each beat prints to standard error is what cron would mail. After the week the store must hold what a fresh ingest gives, and
-no text may have been embedded twice by one model. The exit code is 1 if not.
+Between two beats notes are written, edited, renamed, deleted and put back as they were, and agents
+store texts. The embedding server is down on Tuesday and on Friday. On Wednesday another model is
+chosen, and the server fails in the middle of the change. What each beat prints to standard error is
+what cron would mail. After the week the store must hold what a fresh ingest gives, and no text may
+have been embedded twice by one model. The exit code is 1 if not.
 """
 
 import argparse
@@ -68,7 +70,9 @@ class Week:
 
     def beat(self, day: str, hour: str) -> tuple[int, list[str]]:
         """The exit status, and the lines of standard error."""
-        self.scene.environ["HYBRID_MEMORY_OLLAMA_URL"] = DOWN if day in ("Tuesday", "Friday") else self.url
+        self.scene.environ["HYBRID_MEMORY_OLLAMA_URL"] = (
+            DOWN if day in ("Tuesday", "Friday") else self.url
+        )
         if (day, hour) == ("Wednesday", HOURS[0]):
             self.scene.another_model()
             Failing.requests_left = FAILS_AFTER
@@ -81,16 +85,28 @@ class Week:
         fresh = self.scene.db + ".fresh"
         self.scene.run("ingest", "--path", str(self.scene.folder), "--db", fresh)
         with self.scene.open() as store, self.scene.open(fresh) as other:
-            ours, theirs = (each.storage.connection.execute(CONTENTS).fetchall() for each in (store, other))
+            ours, theirs = (
+                each.storage.connection.execute(CONTENTS).fetchall() for each in (store, other)
+            )
             found = {id: store.storage.catalog.document(id).content for id in self.stored}
             pending = store.stats()["pending_count"]
-        problems = [] if ours == theirs else [f"{len(set(ours) ^ set(theirs))} chunks are not those of a fresh ingest"]
-        problems += [f"the stored text {id} is another one" for id, text in self.stored.items() if found[id] != text]
+        problems = (
+            []
+            if ours == theirs
+            else [f"{len(set(ours) ^ set(theirs))} chunks are not those of a fresh ingest"]
+        )
+        problems += [
+            f"the stored text {id} is another one"
+            for id, text in self.stored.items()
+            if found[id] != text
+        ]
         return problems + ([f"{pending} chunks are pending"] if pending else [])
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=2026)
     args = parser.parse_args()
     server = Listener(("127.0.0.1", 0), Failing)
@@ -110,7 +126,9 @@ def main() -> int:
         failures += [f"{len(twice)} texts were embedded twice by one model"] if twice else []
         failures += week.differences() + week.scene.damage()
     asked = Counter(model for model, _ in Model.embedded)
-    print(f"{len(DAYS) * len(HOURS)} beats; embedded by {', '.join(f'{model} {asked[model]}' for model in MODELS)}")
+    print(
+        f"{len(DAYS) * len(HOURS)} beats; embedded by {', '.join(f'{model} {asked[model]}' for model in MODELS)}"
+    )
     for failure in failures:
         print(f"FAILED    {failure}")
     return 1 if failures else 0

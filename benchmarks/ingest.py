@@ -1,10 +1,10 @@
 """Time the first ingest of a folder: `uv run benchmarks/ingest.py --docs DIR --against REV`.
 
-    keyword      with `--provider none`
-    builtin      with the built-in model
-    floor        SQLite alone, writing the rows of that database into tables of the same form, in one process
+    keyword      with `--provider none` builtin      with the built-in model floor        SQLite
+    alone, writing the rows of that database into tables of the same form, in one process
 
-Without --docs, the notes are made up (benchmarks/notes.py). The CPU time and the memory are those of all processes together.
+Without --docs, the notes are made up (benchmarks/notes.py). The CPU time and the memory are those
+of all processes together.
 """
 
 import os
@@ -42,20 +42,42 @@ def measure(args: Namespace) -> Iterator[Row]:
         for kind in args.kind or PROVIDERS:
             db = top / f"{kind}.db"
             variables = environ(PROVIDER=PROVIDERS[kind], DB_PATH=str(db))
-            spent = process([*COMMAND, "--quiet", "ingest", "--path", str(folder)], variables, deep=True)
-            row = {"wall_s": spent.wall, "cpu_s": spent.cpu, "memory_mb": spent.memory, "database_mb": size_of(db)}
+            spent = process(
+                [*COMMAND, "--quiet", "ingest", "--path", str(folder)], variables, deep=True
+            )
+            row = {
+                "wall_s": spent.wall,
+                "cpu_s": spent.cpu,
+                "memory_mb": spent.memory,
+                "database_mb": size_of(db),
+            }
             for side, at in (("ingest", row), ("floor", floor(db, top / f"{kind}.floor.db"))):
-                rate = {"mb_a_second": sum(sizes) / 1e6 / at["wall_s"], "times_the_notes": at["database_mb"] * 1e6 / sum(sizes)}
-                yield {"kind": kind, "side": side, "files": len(sizes), "notes_mb": sum(sizes) / 1e6} | at | rate
+                rate = {
+                    "mb_a_second": sum(sizes) / 1e6 / at["wall_s"],
+                    "times_the_notes": at["database_mb"] * 1e6 / sum(sizes),
+                }
+                yield (
+                    {"kind": kind, "side": side, "files": len(sizes), "notes_mb": sum(sizes) / 1e6}
+                    | at
+                    | rate
+                )
 
 
 def floor(db: Path, copy: Path) -> Row:
     """Write the rows of a database into a new one, table by table, through nothing but sqlite3."""
     with closing(sqlite3.connect(db)) as source:
-        schema = source.execute("select sql from sqlite_schema where sql is not null and name not like 'chunks_fts_%'").fetchall()
-        has_rows = {name for (name,) in source.execute("select name from sqlite_schema where type = 'table'")} & set(WRITTEN)
+        schema = source.execute(
+            "select sql from sqlite_schema where sql is not null and name not like 'chunks_fts_%'"
+        ).fetchall()
+        has_rows = {
+            name
+            for (name,) in source.execute("select name from sqlite_schema where type = 'table'")
+        } & set(WRITTEN)
         rows = {
-            table: source.execute(f"select {'rowid, ' * (table == 'chunks_fts')}* from {table}").fetchall() for table in has_rows
+            table: source.execute(
+                f"select {'rowid, ' * (table == 'chunks_fts')}* from {table}"
+            ).fetchall()
+            for table in has_rows
         }
         names = {table: columns(source, table) for table in has_rows}
         (page,) = source.execute("pragma page_size").fetchone()
@@ -74,11 +96,18 @@ def floor(db: Path, copy: Path) -> Row:
                 conn.execute("commit")
     after = os.times()
     cpu = after.user + after.system - before.user - before.system
-    return {"wall_s": time.perf_counter() - began, "cpu_s": cpu, "memory_mb": 0.0, "database_mb": size_of(copy)}
+    return {
+        "wall_s": time.perf_counter() - began,
+        "cpu_s": cpu,
+        "memory_mb": 0.0,
+        "database_mb": size_of(copy),
+    }
 
 
 def columns(conn: sqlite3.Connection, table: str) -> list[str]:
-    """The columns that a select of everything gives, with the rowid of the keyword index, which is that of the chunk."""
+    """The columns that a select of everything gives, with the rowid of the keyword index, which is
+    that of the chunk.
+    """
     names = [name for _, name, *_ in conn.execute(f"pragma table_info({table})")]
     return ["rowid", *names] if table == "chunks_fts" else names
 
@@ -88,8 +117,28 @@ if __name__ == "__main__":
         __doc__,
         "kind side",
         measure,
-        ("--docs", {"type": Path, "metavar": "DIR", "help": "folder of markdown files (default: made-up notes)"}),
-        ("--copies", {"type": int, "default": 1, "help": "ingest the folder so many times over, each copy a subfolder"}),
-        ("--notes", {"type": int, "default": 5000, "help": "made-up notes of some 4 KB (default: 5000)"}),
-        ("--kind", {"choices": PROVIDERS, "action": "append", "help": "only this one (default: all)"}),
+        (
+            "--docs",
+            {
+                "type": Path,
+                "metavar": "DIR",
+                "help": "folder of markdown files (default: made-up notes)",
+            },
+        ),
+        (
+            "--copies",
+            {
+                "type": int,
+                "default": 1,
+                "help": "ingest the folder so many times over, each copy a subfolder",
+            },
+        ),
+        (
+            "--notes",
+            {"type": int, "default": 5000, "help": "made-up notes of some 4 KB (default: 5000)"},
+        ),
+        (
+            "--kind",
+            {"choices": PROVIDERS, "action": "append", "help": "only this one (default: all)"},
+        ),
     )

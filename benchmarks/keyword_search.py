@@ -1,17 +1,20 @@
-"""Time a keyword search three ways: `uv run benchmarks/keyword_search.py DOCS --queries questions.jsonl`.
+"""Time a keyword search three ways: `uv run benchmarks/keyword_search.py DOCS --queries
+questions.jsonl`.
 
-    all words     every word of the query, OR, ranked by bm25
-    no pruning    the terms that hybrid-memory searches for; every row that matches gets a score
-    ranked        FTSIndex.ranked, which scores the rows of rare terms first, and those of common terms only if they may matter
+    all words     every word of the query, OR, ranked by bm25 no pruning    the terms that
+    hybrid-memory searches for; every row that matches gets a score ranked        FTSIndex.ranked,
+    which scores the rows of rare terms first, and those of common terms only if they may matter
 
-DOCS is a folder of markdown or text files; without it, notes are made up (benchmarks/notes.py). The table in
-docs/measurements.md was made with a collection of documentation.
-The files are put into a store in a temporary folder again and again, until it has --rows chunks. In the copies, one word in seven
-is replaced by another word of the same files (seeded), so that no two chunks are equal and words stay as frequent as they are.
-Each question is the "text" of a line of JSON. Without --queries, the questions are headings of the files.
+DOCS is a folder of markdown or text files; without it, notes are made up (benchmarks/notes.py). The
+table in docs/measurements.md was made with a collection of documentation. The files are put into a
+store in a temporary folder again and again, until it has --rows chunks. In the copies, one word in
+seven is replaced by another word of the same files (seeded), so that no two chunks are equal and
+words stay as frequent as they are. Each question is the "text" of a line of JSON. Without
+--queries, the questions are headings of the files.
 
-The three ways take turns, query by query, in one process, so that a noisy machine affects all of them equally. The time is that
-of one search for 100 rows. "same" is the share of queries whose first ten rows are those of the search without pruning.
+The three ways take turns, query by query, in one process, so that a noisy machine affects all of
+them equally. The time is that of one search for 100 rows. "same" is the share of queries whose
+first ten rows are those of the search without pruning.
 """
 
 import json
@@ -29,7 +32,7 @@ from common import Row, run, spread_of
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.storage.shared.expression import match_expression
+from hybrid_memory.storage.keyword import match_expression
 from hybrid_memory.storage.sqlite.keyword import SEARCH, FTSIndex
 from hybrid_memory.text.analyzer import searchable
 from hybrid_memory.text.query import Query
@@ -48,7 +51,10 @@ Search = Callable[[str], list[tuple[int, float]]]
 def documents(folder: Path) -> list[tuple[str, str]]:
     """The files as (path below the folder, text)."""
     paths = sorted(path for pattern in PATTERNS for path in folder.rglob(pattern) if path.is_file())
-    return [(path.relative_to(folder).as_posix(), path.read_text("utf-8", errors="replace")) for path in paths]
+    return [
+        (path.relative_to(folder).as_posix(), path.read_text("utf-8", errors="replace"))
+        for path in paths
+    ]
 
 
 def copies(originals: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -91,13 +97,17 @@ def sides(store: HybridStore) -> dict[str, Search]:
 
     def scored(expression: str) -> list[tuple[int, float]]:
         return (
-            store.storage.connection.execute(SEARCH.format(rows=""), {"expression": expression, "limit": LIMIT}).fetchall()
+            store.storage.connection.execute(
+                SEARCH.format(rows=""), {"expression": expression, "limit": LIMIT}
+            ).fetchall()
             if expression
             else []
         )
 
     return {
-        "all words": lambda query: scored(" OR ".join(f'"{word}"' for word in dict.fromkeys(searchable(query).split()))),
+        "all words": lambda query: scored(
+            " OR ".join(f'"{word}"' for word in dict.fromkeys(searchable(query).split()))
+        ),
         "no pruning": lambda query: scored(match_expression(Query(query).affordable_terms)),
         "ranked": lambda query: index.ranked(Query(query), LIMIT).scores,
     }
@@ -114,8 +124,15 @@ def compare(searches: dict[str, Search], asked: list[str]) -> Iterator[Row]:
             first[side].append([id for id, _ in found[:10]])
     slowest = statistics.median(seconds["all words"])
     for side, taken in seconds.items():
-        same = statistics.fmean(a == b for a, b in zip(first[side], first["no pruning"], strict=True))
-        yield {"side": side, **spread_of(taken), "times_as_fast": slowest / statistics.median(taken), "same_share": same}
+        same = statistics.fmean(
+            a == b for a, b in zip(first[side], first["no pruning"], strict=True)
+        )
+        yield {
+            "side": side,
+            **spread_of(taken),
+            "times_as_fast": slowest / statistics.median(taken),
+            "same_share": same,
+        }
 
 
 def measure(args: Namespace) -> Iterator[Row]:
@@ -138,9 +155,25 @@ if __name__ == "__main__":
         __doc__,
         "side",
         measure,
-        ("docs", {"nargs": "?", "type": Path, "metavar": "DOCS", "help": "(default: made-up notes)"}),
-        ("--queries", {"type": Path, "metavar": "FILE", "help": 'JSON lines with "text" (default: headings of the files)'}),
-        ("--count", {"type": int, "default": 150, "help": "number of questions to ask (default: 150)"}),
-        ("--rows", {"type": int, "default": 100_000, "help": "minimum number of chunks (default: 100000)"}),
+        (
+            "docs",
+            {"nargs": "?", "type": Path, "metavar": "DOCS", "help": "(default: made-up notes)"},
+        ),
+        (
+            "--queries",
+            {
+                "type": Path,
+                "metavar": "FILE",
+                "help": 'JSON lines with "text" (default: headings of the files)',
+            },
+        ),
+        (
+            "--count",
+            {"type": int, "default": 150, "help": "number of questions to ask (default: 150)"},
+        ),
+        (
+            "--rows",
+            {"type": int, "default": 100_000, "help": "minimum number of chunks (default: 100000)"},
+        ),
         ("--db", {"help": "keep the store here, or measure the one that is here"}),
     )

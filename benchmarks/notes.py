@@ -1,9 +1,11 @@
 """Notes as people and agents write them, made up: `uv run benchmarks/notes.py FOLDER --notes 1000`.
 
-Words are as frequent as in English: the commonest first, then those of the built-in model's vocabulary in an order that is drawn
-once (Zipf's law with Mandelbrot's offset). A section repeats a few words of its note's topic, and those mean something alike, so
-passages are more and less near each other. Notes have front matter, headings, lists, tables, code, identifiers, and links to
-each other. A note depends on nothing but its number, so any number of them can be made, and any of them again.
+Words are as frequent as in English: the commonest first, then those of the built-in model's
+vocabulary in an order that is drawn once (Zipf's law with Mandelbrot's offset). A section repeats a
+few words of its note's topic, and those mean something alike, so passages are more and less near
+each other. Notes have front matter, headings, lists, tables, code, identifiers, and links to each
+other. A note depends on nothing but its number, so any number of them can be made, and any of them
+again.
 """
 
 import argparse
@@ -17,7 +19,9 @@ from operator import mul
 from pathlib import Path
 
 if __name__ == "__main__":
-    os.environ.pop("BENCHMARK_ROOT", None)  # the notes are this package's, whichever revision is measured
+    os.environ.pop(
+        "BENCHMARK_ROOT", None
+    )  # the notes are this package's, whichever revision is measured
 
 import common  # noqa: F401  # it puts the package on the path
 
@@ -30,9 +34,18 @@ they has all one when there use so no more then what do out up its into only tha
 after each also like where any should need been who get make two before now because see does most over first their very""".split()
 OFFSET = 2.7  # Mandelbrot's: the commonest words are less frequent than Zipf's law says
 TOPICS, CANDIDATES, TOPIC_WORDS, SECTION_WORDS = 200, 1000, 60, 10
-COMMON_SHARE, SECTION_SHARE = 0.45, 0.4  # of a text's words: the commonest of the language, and the section's own
+COMMON_SHARE, SECTION_SHARE = (
+    0.45,
+    0.4,
+)  # of a text's words: the commonest of the language, and the section's own
 PER_FOLDER = 500
-QUESTIONS = "how do we {} the {} of {}", "what is the {} {} {}", "{} {} {}", "where did {} see {} with {}", "{} {} for the {}?"
+QUESTIONS = (
+    "how do we {} the {} of {}",
+    "what is the {} {} {}",
+    "{} {} {}",
+    "where did {} see {} with {}",
+    "{} {} for the {}?",
+)
 
 
 @cache
@@ -44,7 +57,11 @@ def vocabulary() -> tuple[list[str], list[float]]:
             found.append(table.token(index))
         except IndexError:
             break
-    known = [word for word in found if len(word) > 2 and word.isascii() and word.isalpha() and word not in COMMONEST]
+    known = [
+        word
+        for word in found
+        if len(word) > 2 and word.isascii() and word.isalpha() and word not in COMMONEST
+    ]
     random.Random(SEED).shuffle(known)
     words = COMMONEST + known
     return words, list(accumulate(1 / (rank + OFFSET) for rank in range(1, len(words) + 1)))
@@ -58,9 +75,13 @@ def vector(word: str) -> list[float]:
 @cache
 def topic(number: int) -> tuple[list[str], list[float]]:
     """Words that mean something like one of them, and how often they come, added up."""
-    candidates = random.Random(f"{SEED} topic {number}").sample(vocabulary()[0][len(COMMONEST) :], CANDIDATES)
+    candidates = random.Random(f"{SEED} topic {number}").sample(
+        vocabulary()[0][len(COMMONEST) :], CANDIDATES
+    )
     middle = vector(candidates[0])
-    words = sorted(candidates, key=lambda word: -sum(map(mul, middle, vector(word) or middle)))[:TOPIC_WORDS]
+    words = sorted(candidates, key=lambda word: -sum(map(mul, middle, vector(word) or middle)))[
+        :TOPIC_WORDS
+    ]
     return words, list(accumulate(1 / (rank + OFFSET) for rank in range(1, TOPIC_WORDS + 1)))
 
 
@@ -79,14 +100,27 @@ class Writer:
 
     def words(self, least: int, most: int) -> list[str]:
         words, weights = vocabulary()
-        random, commonest, all_words, own = self.chance.random, weights[len(COMMONEST) - 1], weights[-1], self.own
+        random, commonest, all_words, own = (
+            self.chance.random,
+            weights[len(COMMONEST) - 1],
+            weights[-1],
+            self.own,
+        )
         found = []
         for _ in range(least + int(random() * (most - least + 1))):
             kind = random()
             if kind < SECTION_SHARE:
                 found.append(own[int(random() * SECTION_WORDS)])
             else:
-                found.append(words[bisect(weights, random() * (commonest if kind < SECTION_SHARE + COMMON_SHARE else all_words))])
+                found.append(
+                    words[
+                        bisect(
+                            weights,
+                            random()
+                            * (commonest if kind < SECTION_SHARE + COMMON_SHARE else all_words),
+                        )
+                    ]
+                )
         return found
 
     def phrase(self, least: int, most: int) -> str:
@@ -107,7 +141,16 @@ class Writer:
     def identifier(self) -> str:
         a, b = self.words(2, 2)
         form = self.chance.choice(
-            ("{a}_{b}", "{a}-{b}", "--{a}-{b}", "{a}.{b}()", "src/{a}/{b}.py", "{a}{n}", "v{n}.{m}", "10.{n}.{m}.1")
+            (
+                "{a}_{b}",
+                "{a}-{b}",
+                "--{a}-{b}",
+                "{a}.{b}()",
+                "src/{a}/{b}.py",
+                "{a}{n}",
+                "v{n}.{m}",
+                "10.{n}.{m}.1",
+            )
         )
         return form.format(a=a, b=b, n=self.chance.randint(0, 255), m=self.chance.randint(0, 99))
 
@@ -117,11 +160,15 @@ class Writer:
             return "\n".join(f"- {self.sentence()}" for _ in range(self.chance.randint(2, 6)))
         if kind < 0.26:
             lines = (
-                f"{self.words(1, 1)[0]} {self.identifier()} --{self.words(1, 1)[0]}" for _ in range(self.chance.randint(1, 5))
+                f"{self.words(1, 1)[0]} {self.identifier()} --{self.words(1, 1)[0]}"
+                for _ in range(self.chance.randint(1, 5))
             )
             return "```bash\n" + "\n".join(lines) + "\n```"
         if kind < 0.29:
-            rows = (f"| {self.words(1, 1)[0]} | {self.phrase(2, 6)} |" for _ in range(self.chance.randint(2, 5)))
+            rows = (
+                f"| {self.words(1, 1)[0]} | {self.phrase(2, 6)} |"
+                for _ in range(self.chance.randint(2, 5))
+            )
             return "| what | note |\n|---|---|\n" + "\n".join(rows)
         return " ".join(self.sentence() for _ in range(self.chance.randint(1, 5)))
 
@@ -133,7 +180,11 @@ class Writer:
         parts.append(f"# {self.phrase(2, 5).title()}")
         for number in range(min(1 + int(self.chance.lognormvariate(0.9, 0.7)), 30)):
             self.begin_section()
-            parts += [f"{'#' * self.chance.choice((2, 2, 3))} {self.phrase(1, 4).capitalize()}"] if number else []
+            parts += (
+                [f"{'#' * self.chance.choice((2, 2, 3))} {self.phrase(1, 4).capitalize()}"]
+                if number
+                else []
+            )
             parts += [self.block() for _ in range(self.chance.randint(2, 6))]
         return "\n\n".join(parts) + "\n"
 
@@ -161,7 +212,11 @@ def queries(count: int, notes: int, seed: object = SEED) -> list[str]:
     chance, found = random.Random(f"queries {seed}"), {}
     while len(found) < count:
         text = Writer(chance.randrange(notes)).note()
-        words = [word for word in text.lower().split() if word.isalpha() and len(word) > 2 and word not in COMMONEST]
+        words = [
+            word
+            for word in text.lower().split()
+            if word.isalpha() and len(word) > 2 and word not in COMMONEST
+        ]
         start = chance.randrange(max(len(words) - 40, 1))
         picked = [word for word, _ in Counter(words[start : start + 40]).most_common(3)]
         if len(picked) == 3:
@@ -170,7 +225,9 @@ def queries(count: int, notes: int, seed: object = SEED) -> list[str]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--notes", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="number of the first")

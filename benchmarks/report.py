@@ -1,7 +1,9 @@
-"""Write the tables and plots of docs/measurements.md from docs/measurements/*.json: `uv run benchmarks/report.py`.
+"""Write the tables and plots of docs/measurements.md from docs/measurements/*.json: `uv run
+benchmarks/report.py`.
 
-The JSON is what the benchmarks print with --json. In the page a table stands between `<!-- NAME -->` and `<!-- end -->`; TABLES
-says of which file and of which figures it is. A test fails if page and JSON disagree.
+The JSON is what the benchmarks print with --json. In the page a table stands between `<!-- NAME
+-->` and `<!-- end -->`; TABLES says of which file and of which figures it is. A test fails if page
+and JSON disagree.
 """
 
 import json
@@ -54,7 +56,12 @@ TABLES = {
 }  # fmt: skip
 PLOTS = {
     "growth": Plot(
-        "growth", "A search in an open store: median ms of CPU time", "chunks", "warm_cpu_median_ms", "measured", MODES
+        "growth",
+        "A search in an open store: median ms of CPU time",
+        "chunks",
+        "warm_cpu_median_ms",
+        "measured",
+        MODES,
     )
 }
 
@@ -92,13 +99,15 @@ def shown(value: Any) -> str:
 def table(wanted: Table) -> str:
     """The table as markdown, and the command that made it."""
     answer = results(wanted.file)
-    rows = [row for row in answer["rows"] if all(row[key] in values for key, values in wanted.only.items())]
+    rows = [
+        row
+        for row in answer["rows"]
+        if all(row[key] in values for key, values in wanted.only.items())
+    ]
     lines = [list(wanted.columns.values()), ["---"] * len(wanted.columns)]
     lines += [[shown(row.get(key, "")) for key in wanted.columns] for row in rows]
     machine = answer["machine"]
-    made = (
-        f"`{answer['command']}`, {answer['date']}, {machine['cores']} cores of {machine['processor']}, Python {machine['python']}"
-    )
+    made = f"`{answer['command']}`, {answer['date']}, {machine['cores']} cores of {machine['processor']}, Python {machine['python']}"
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{made}"
 
 
@@ -118,14 +127,21 @@ def decades(values: list[float]) -> range:
 def picture(plot: Plot) -> str:
     """A plot as SVG, for light and dark pages."""
     curves = [
-        [(row[plot.x], row[plot.y]) for row in results(plot.file)["rows"] if row[plot.label] == name] for name in plot.curves
+        [
+            (row[plot.x], row[plot.y])
+            for row in results(plot.file)["rows"]
+            if row[plot.label] == name
+        ]
+        for name in plot.curves
     ]
     xs, ys = (decades([point[axis] for curve in curves for point in curve]) for axis in (0, 1))
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = (math.log10(x) - xs[0]) / max(len(xs) - 1, 1)
         up = (math.log10(y) - ys[0]) / max(len(ys) - 1, 1)
-        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
+        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (
+            HEIGHT - TOP - BOTTOM
+        )
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
@@ -136,17 +152,27 @@ def picture(plot: Plot) -> str:
     ]
     for power in xs:
         x, _ = place(10.0**power, 10.0 ** ys[0])
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{10**power:,}</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{10**power:,}</text>'
+        )
     for power in ys:
         left, y = place(10.0 ** xs[0], 10.0**power)
         right, _ = place(10.0 ** xs[-1], 10.0**power)
-        parts.append(f'<line class="grid" x1="{left:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{left - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:,g}</text>')
+        parts.append(
+            f'<line class="grid" x1="{left:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        parts.append(
+            f'<text x="{left - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:,g}</text>'
+        )
     ends: list[float] = []
     for number, (name, curve) in enumerate(zip(plot.curves, curves, strict=True)):
         points = [place(x, y) for x, y in curve]
-        parts.append(f'<polyline class="curve c{number}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>')
-        parts += [f'<circle class="curve c{number}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points]
+        parts.append(
+            f'<polyline class="curve c{number}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
+        )
+        parts += [
+            f'<circle class="curve c{number}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in points
+        ]
         y = points[-1][1]
         while any(abs(y - end) < 14 for end in ends):  # the names do not cover each other
             y += 1
@@ -158,7 +184,9 @@ def picture(plot: Plot) -> str:
 
 def made() -> dict[Path, str]:
     """Every file that derives from the results, with its text."""
-    return {PAGE: page(PAGE.read_text("utf-8"))} | {RESULTS / f"{name}.svg": picture(plot) for name, plot in PLOTS.items()}
+    return {PAGE: page(PAGE.read_text("utf-8"))} | {
+        RESULTS / f"{name}.svg": picture(plot) for name, plot in PLOTS.items()
+    }
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Clients at once that search through `hybrid-memory serve` while an ingest writes: `uv run benchmarks/serve.py`.
+"""Clients at once that search through `hybrid-memory serve` while an ingest writes: `uv run
+benchmarks/serve.py`.
 
-The store has about --chunks chunks of made-up notes (benchmarks/notes.py), embedded by the built-in model, in a temporary folder.
-Each of --clients asks for --seconds, --pause seconds after each answer. The queries are words of the notes; no two are the same.
-Beside them, one note after the other is changed and ingested. `times_alone` is the p95 in proportion to the median of one client
+The store has about --chunks chunks of made-up notes (benchmarks/notes.py), embedded by the built-in
+model, in a temporary folder. Each of --clients asks for --seconds, --pause seconds after each
+answer. The queries are words of the notes; no two are the same. Beside them, one note after the
+other is changed and ingested. `times_alone` is the p95 in proportion to the median of one client
 alone on an idle server; the memory is the server's peak. The last row is a process for each search.
 """
 
@@ -44,7 +46,9 @@ class Clients:
                 break
             query = quote(" ".join(self._chance.sample(self._words, 4)))
             started = time.perf_counter()
-            writer.write(f"GET /api/search?q={query}&limit=5 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            writer.write(
+                f"GET /api/search?q={query}&limit=5 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+            )
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             length = re.search(r"content-length: (\d+)", head)
             body = await reader.readexactly(int(length[1])) if length else b""
@@ -56,7 +60,9 @@ class Clients:
 
     async def all(self, count: int, seconds: float, pause: float) -> None:
         until = time.monotonic() + seconds
-        for failure in await asyncio.gather(*(self.ask(until, pause) for _ in range(count)), return_exceptions=True):
+        for failure in await asyncio.gather(
+            *(self.ask(until, pause) for _ in range(count)), return_exceptions=True
+        ):
             self.failures += [repr(failure)] if failure else []
 
 
@@ -65,27 +71,44 @@ def writing(folder: Path, environ: dict[str, str], stop: Event) -> None:
     number = 0
     while not stop.wait(1):
         number += 1
-        (folder / f"{number % 100:05}.md").write_text(f"# Changed\n\nThis is change {number} of the note.\n")
-        subprocess.run([*COMMAND, "ingest", "--path", folder, "--incremental"], env=environ, capture_output=True, check=True)
+        (folder / f"{number % 100:05}.md").write_text(
+            f"# Changed\n\nThis is change {number} of the note.\n"
+        )
+        subprocess.run(
+            [*COMMAND, "ingest", "--path", folder, "--incremental"],
+            env=environ,
+            capture_output=True,
+            check=True,
+        )
 
 
 def peak(pid: int) -> float:
-    """The peak of the resident set in MB, what is shared with files included; 0 where there is no /proc."""
+    """The peak of the resident set in MB, what is shared with files included; 0 where there is no
+    /proc.
+    """
     status = Path(f"/proc/{pid}/status")
-    return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1000 if status.exists() else 0.0
+    return (
+        int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1000 if status.exists() else 0.0
+    )
 
 
 def measure(args: Namespace) -> Iterator[Row]:
     clients, seconds, pauses, chunks, alone_count, processes = (
-        (3, 1.5, [0.0], 60, 3, 2) if args.small else (args.clients, args.seconds, args.pause, args.chunks, ALONE, PROCESSES)
+        (3, 1.5, [0.0], 60, 3, 2)
+        if args.small
+        else (args.clients, args.seconds, args.pause, args.chunks, ALONE, PROCESSES)
     )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "notes"
         notes.write(folder, max(chunks // 10, 1))
-        words = re.findall(r"[a-z]{4,}", " ".join(path.read_text() for path in sorted(folder.rglob("*.md"))[:500]))
+        words = re.findall(
+            r"[a-z]{4,}", " ".join(path.read_text() for path in sorted(folder.rglob("*.md"))[:500])
+        )
         variables = environ(DB_PATH=f"{temporary}/memory.db", PROVIDER="builtin")
         process([*COMMAND, "--quiet", "ingest", "--path", str(folder)], variables)
-        server = subprocess.Popen([*COMMAND, "serve", "--port", "0"], env=variables, stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen(
+            [*COMMAND, "serve", "--port", "0"], env=variables, stdout=subprocess.PIPE, text=True
+        )
         try:
             assert server.stdout
             port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
@@ -101,17 +124,27 @@ def measure(args: Namespace) -> Iterator[Row]:
                 asyncio.run(many.all(clients, seconds, pause))
                 stop.set()
                 writer.join()
-                yield said(server.pid, f"{clients} clients, pause {pause:g} s", many, seconds, alone)
+                yield said(
+                    server.pid, f"{clients} clients, pause {pause:g} s", many, seconds, alone
+                )
         finally:
             server.terminate()
             server.communicate()
         search = [*COMMAND, "search", " ".join(words[:4]), "--limit", "5"]
         taken = [process(search, variables).wall for _ in range(processes)]
-        yield {"who": "a process for each", "searches_a_second": len(taken) / sum(taken), **spread_of(taken)}
+        yield {
+            "who": "a process for each",
+            "searches_a_second": len(taken) / sum(taken),
+            **spread_of(taken),
+        }
 
 
 def said(server: int, who: str, clients: Clients, seconds: float, alone: Clients) -> Row:
-    row = {"who": who, "searches_a_second": len(clients.latencies) / seconds, **spread_of(clients.latencies)}
+    row = {
+        "who": who,
+        "searches_a_second": len(clients.latencies) / seconds,
+        **spread_of(clients.latencies),
+    }
     row["times_alone"] = p95(clients.latencies) / statistics.median(alone.latencies)
     return row | {"memory_mb": peak(server), "failed": len(clients.failures)}
 

@@ -1,4 +1,5 @@
-"""Time what a heartbeat does: `uv run benchmarks/sync.py` ingests 5,000 made-up notes, then again, each time in its own process.
+"""Time what a heartbeat does: `uv run benchmarks/sync.py` ingests 5,000 made-up notes, then again,
+each time in its own process.
 
     nothing      --incremental, with no file changed
     one          --incremental, with one file changed
@@ -7,8 +8,8 @@
     refresh      the same with --refresh, which looks at every file
     start        Python, and importing the command
 
-Nothing is embedded, because that would measure the model. The first ingest is what benchmarks/ingest.py measures.
-`times_the_start` is the CPU time in proportion to that of the start.
+Nothing is embedded, because that would measure the model. The first ingest is what
+benchmarks/ingest.py measures. `times_the_start` is the CPU time in proportion to that of the start.
 """
 
 import sys
@@ -46,11 +47,25 @@ def measure(args: Namespace) -> Iterator[Row]:
                 with (folder / notes.path(0)).open("a") as file:
                     file.write("\nOne more line.\n")
             spent = min(
-                (process(command, variables) for _ in range(1 if name in ("one", "again") else REPEATED)), key=lambda s: s.cpu
+                (
+                    process(command, variables)
+                    for _ in range(1 if name in ("one", "again") else REPEATED)
+                ),
+                key=lambda s: s.cpu,
             )
             start = start or spent.cpu
-            yield {"command": name, "wall_s": spent.wall, "cpu_s": spent.cpu, "times_the_start": spent.cpu / start}
+            yield {
+                "command": name,
+                "wall_s": spent.wall,
+                "cpu_s": spent.cpu,
+                "times_the_start": spent.cpu / start,
+            }
 
 
 if __name__ == "__main__":
-    run(__doc__, "command", measure, ("--notes", {"type": int, "default": NOTES, "help": "(default: %(default)s)"}))
+    run(
+        __doc__,
+        "command",
+        measure,
+        ("--notes", {"type": int, "default": NOTES, "help": "(default: %(default)s)"}),
+    )

@@ -2,18 +2,24 @@
 # requires-python = ">=3.11"
 # dependencies = ["requests"]
 # ///
-"""Kill the command at random moments, and run many of it in parallel: `uv run benchmarks/torture.py`.
+"""Kill the command at random moments, and run many of it in parallel: `uv run
+benchmarks/torture.py`.
 
-kills    In each round, files change, and `ingest`, `store`, `delete` or `reindex`, or an ingest by another model, is killed with
-         SIGKILL after a random part (seeded) of the time that it takes. Then the integrity checks of SQLite, FTS5 and `doctor`
-         must pass, a search must answer, every embedding must be of one model, and no text that had one may have lost it. The
-         command is run again. Then nothing may be lost, and no text may have been embedded a second time.
-load     A number of `search` processes run at all times, together with a loop of `ingest` with changing files and a loop of
+kills    In each round, files change, and `ingest`, `store`, `delete` or `reindex`, or an ingest by
+another model, is killed with
+         SIGKILL after a random part (seeded) of the time that it takes. Then the integrity checks
+         of SQLite, FTS5 and `doctor` must pass, a search must answer, every embedding must be of
+         one model, and no text that had one may have lost it. The command is run again. Then
+         nothing may be lost, and no text may have been embedded a second time.
+load     A number of `search` processes run at all times, together with a loop of `ingest` with
+changing files and a loop of
          `store`. Every process must succeed, and every search must find something.
-waiting  Searches while another process holds the write lock all the time take turns with searches while none does.
+waiting  Searches while another process holds the write lock all the time take turns with searches
+while none does.
 
-A stub in this process replaces the embedding server. With --engine postgres, the memory is on a server that is started for it
-(`uv run benchmarks/torture.py --engine postgres`). The exit code is 1 if anything failed.
+A stub in this process replaces the embedding server. With --engine postgres, the memory is on a
+server that is started for it (`uv run benchmarks/torture.py --engine postgres`). The exit code is 1
+if anything failed.
 """
 
 import argparse
@@ -44,7 +50,7 @@ from hybrid_memory import HybridStore  # noqa: E402
 from hybrid_memory.documents.document import embedded_text  # noqa: E402
 from hybrid_memory.errors import StoreError  # noqa: E402
 from hybrid_memory.storage.vector import decode_embedding  # noqa: E402
-from hybrid_memory.text.digest import digest  # noqa: E402
+from hybrid_memory.text.characters import digest  # noqa: E402
 from hybrid_memory.views.doctor import examine  # noqa: E402
 
 DIMS = 32
@@ -104,25 +110,35 @@ class Listener(ThreadingHTTPServer):
 
 
 def vector(model: str, text: str) -> list[float]:
-    components = [byte - 127.5 for byte in hashlib.blake2b(f"{model} {text}".encode(), digest_size=DIMS).digest()]
+    components = [
+        byte - 127.5
+        for byte in hashlib.blake2b(f"{model} {text}".encode(), digest_size=DIMS).digest()
+    ]
     length = math.hypot(*components)
     return [component / length for component in components]
 
 
 class Scene:
     def __init__(self, top: Path, url: str, chance: random.Random, address: str | None) -> None:
-        self.folder, self.db, self.chance = top / "memory", address or str(top / "memory.db"), chance
+        self.folder, self.db, self.chance = (
+            top / "memory",
+            address or str(top / "memory.db"),
+            chance,
+        )
         self.is_file = address is None
         self.folder.mkdir()
         self.stored: dict[str, str] = {}
         (top / "config.json").write_text("{}")
-        self.environ = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_"))} | {
+        self.environ = {
+            k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_"))
+        } | {
             "HYBRID_MEMORY_CONFIG": str(top / "config.json"),
             "HYBRID_MEMORY_DB_PATH": self.db,
             "HYBRID_MEMORY_PROVIDER": "ollama",
             "HYBRID_MEMORY_OLLAMA_URL": url,
             "HYBRID_MEMORY_MODEL": MODELS[0],
-            "HYBRID_MEMORY_QUERY_TIMEOUT": "120",  # the stub shares the processors with all searches
+            # The stub shares the processors with all searches
+            "HYBRID_MEMORY_QUERY_TIMEOUT": "120",
         }
         self.change(FILES)
 
@@ -143,7 +159,14 @@ class Scene:
 
     def start(self, *command: str) -> "subprocess.Popen[str]":
         arguments = [sys.executable, "-m", "hybrid_memory", *command]
-        return subprocess.Popen(arguments, env=self.environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            arguments,
+            env=self.environ,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def run(self, *command: str) -> tuple[int, str, str]:
         process = self.start(*command)
@@ -152,20 +175,32 @@ class Scene:
 
     def open(self, *, fresh: bool = False) -> HybridStore:
         settings = {"provider": "none"} | ({"space": FRESH} if fresh and not self.is_file else {})
-        return HybridStore(self.db + FRESH if fresh and self.is_file else self.db, settings, create=False)
+        return HybridStore(
+            self.db + FRESH if fresh and self.is_file else self.db, settings, create=False
+        )
 
     def damage(self) -> list[str]:
         with self.open() as store:
             store.search("gpu server")
-            return [finding.text for finding in examine(store) if finding.check in WHOLE and not finding.ok]
+            return [
+                finding.text
+                for finding in examine(store)
+                if finding.check in WHOLE and not finding.ok
+            ]
 
     def another_model(self) -> None:
         """Choose the other model from now on."""
-        self.environ["HYBRID_MEMORY_MODEL"] = MODELS[self.environ["HYBRID_MEMORY_MODEL"] == MODELS[0]]
+        self.environ["HYBRID_MEMORY_MODEL"] = MODELS[
+            self.environ["HYBRID_MEMORY_MODEL"] == MODELS[0]
+        ]
 
     def embedded(self) -> tuple[str, dict[str, list[float]]]:
         """The model of the store, and the embedding of each text."""
-        found = {embedded_text(row[7], row[8]): decode_embedding(row[10]) for row in self.contents() if row[10]}
+        found = {
+            embedded_text(row[7], row[8]): decode_embedding(row[10])
+            for row in self.contents()
+            if row[10]
+        }
         with self.open() as store:
             return (store.storage.embeddings.identity() or {"model": ""})["model"], found
 
@@ -177,7 +212,9 @@ class Scene:
                 return set()
             key = digest(json.dumps(following, sort_keys=True).encode())
             statement = SPARE.format(model="?" if self.is_file else "%(model)s")
-            rows = store.storage.connection.execute(statement, (key,) if self.is_file else {"model": key})
+            rows = store.storage.connection.execute(
+                statement, (key,) if self.is_file else {"model": key}
+            )
             return {(following["model"], embedded_text(*row)) for row in rows}
 
     def contents(self, *, fresh: bool = False) -> list[Any]:
@@ -189,7 +226,11 @@ class Scene:
                 document = [whole.prepared.row[key] for key in OF_DOCUMENT]
                 chunks = whole.prepared.chunks or [dict.fromkeys((*OF_CHUNK, "content_hash"))]
                 found += [
-                    (*document, *(chunk[key] for key in OF_CHUNK), whole.vectors.get(chunk["content_hash"], (None,))[0] or None)
+                    (
+                        *document,
+                        *(chunk[key] for key in OF_CHUNK),
+                        whole.vectors.get(chunk["content_hash"], (None,))[0] or None,
+                    )
                     for chunk in chunks
                 ]
         return found
@@ -208,14 +249,18 @@ def kills(scene: Scene, rounds: int) -> list[str]:
     killed, wal, failures = Counter[str](), 0, []
     for number in range(rounds):
         doc_id, text = f"d{scene.chance.randrange(3)}", scene.words(400)
-        name = ("ingest", "incremental", "store", "delete", "reindex", "model", "embeddings")[number % 7]
+        name = ("ingest", "incremental", "store", "delete", "reindex", "model", "embeddings")[
+            number % 7
+        ]
         command = {
             "ingest": ingest, "incremental": (*ingest, "--incremental"), "reindex": ("reindex",),
             "store": ("store", "--doc-id", doc_id, "--text", text), "delete": ("delete", "--doc-id", doc_id),
             "model": ("update",), "embeddings": ("reindex", "--embeddings"),
         }[name]  # fmt: skip
         scene.change(30)
-        before = scene.run(*ingest, "--incremental") if number % 3 else None  # otherwise the killed command has more to do
+        before = (
+            scene.run(*ingest, "--incremental") if number % 3 else None
+        )  # otherwise the killed command has more to do
         scene.change(20 if name in ("ingest", "incremental") else 0)
         had = scene.embedded()[1].keys() if scene.has_tables() else set()
         if name == "model":
@@ -236,7 +281,9 @@ def kills(scene: Scene, rounds: int) -> list[str]:
         if scene.has_tables():
             failures += [f"{where}: {line}" for line in [*scene.damage(), *incomplete(scene, had)]]
             model, texts = scene.embedded()
-            committed = scene.of_next_model() | ({(model, text) for text in texts} if name != "embeddings" else set())
+            committed = scene.of_next_model() | (
+                {(model, text) for text in texts} if name != "embeddings" else set()
+            )
         Model.embedded.clear()
         started = time.perf_counter()
         status, _, error = scene.run(*command)
@@ -252,18 +299,30 @@ def kills(scene: Scene, rounds: int) -> list[str]:
             scene.stored.pop(doc_id, None)
         failures += [f"{where}: {line}" for line in [*scene.damage(), *lost(scene, name)]]
         if number % 25 == 24:
-            failures += [f"{where}: not what a fresh ingest gives"] if not same_as_fresh(scene) else []
+            failures += (
+                [f"{where}: not what a fresh ingest gives"] if not same_as_fresh(scene) else []
+            )
     counts = ", ".join(f"{name} {count}" for name, count in sorted(killed.items()))
-    print(f"kills    {sum(killed.values())} of {rounds} commands killed before their end ({counts}); {wal} left a -wal behind")
+    print(
+        f"kills    {sum(killed.values())} of {rounds} commands killed before their end ({counts}); {wal} left a -wal behind"
+    )
     return failures
 
 
 def incomplete(scene: Scene, had: Collection[str]) -> list[str]:
     """Whether texts that had an embedding have none, or have one of another model than the store's."""
     model, embedded = scene.embedded()
-    without = {embedded_text(row[7], row[8]) for row in scene.contents() if row[6] and row[10] is None}
-    problems = [f"{len(without & set(had))} texts lost their embedding"] if without & set(had) else []
-    wrong = [text for text, found in embedded.items() if max(map(abs, map(sub, found, vector(model, text)))) > 1e-6]
+    without = {
+        embedded_text(row[7], row[8]) for row in scene.contents() if row[6] and row[10] is None
+    }
+    problems = (
+        [f"{len(without & set(had))} texts lost their embedding"] if without & set(had) else []
+    )
+    wrong = [
+        text
+        for text, found in embedded.items()
+        if max(map(abs, map(sub, found, vector(model, text)))) > 1e-6
+    ]
     return problems + ([f"{len(wrong)} embeddings are not of {model}"] if wrong else [])
 
 
@@ -273,7 +332,9 @@ def lost(scene: Scene, name: str) -> list[str]:
     problems = [] if stored == scene.stored else ["a stored document is lost or not deleted"]
     if name in ("ingest", "incremental"):
         files = {f"memory/{path.name}" for path in scene.folder.iterdir()}
-        problems += [] if files == documents.keys() - stored.keys() else ["documents and files differ"]
+        problems += (
+            [] if files == documents.keys() - stored.keys() else ["documents and files differ"]
+        )
     return problems
 
 
@@ -298,7 +359,11 @@ def load(scene: Scene, searchers: int, seconds: float) -> list[str]:
         chance = random.Random(number)
         while time.monotonic() < end:
             status, out, error = scene.run(
-                "search", *chance.sample(WORDS, 2), "--quiet", "--mode", chance.choice(("hybrid", "keyword"))
+                "search",
+                *chance.sample(WORDS, 2),
+                "--quiet",
+                "--mode",
+                chance.choice(("hybrid", "keyword")),
             )
             if status or (error and PENDING not in error) or not json.loads(out):
                 failures.append(f"search: exit {status} {error}")
@@ -314,7 +379,11 @@ def load(scene: Scene, searchers: int, seconds: float) -> list[str]:
     def storing() -> None:
         while time.monotonic() < end:
             status, _, error = scene.run(
-                "store", "--doc-id", f"d{done['store'] % 5}", "--text", f"gpu server {done['store']} " * 50
+                "store",
+                "--doc-id",
+                f"d{done['store'] % 5}",
+                "--text",
+                f"gpu server {done['store']} " * 50,
             )
             failures.extend([f"store: {error}"] if status else [])
             done["store"] += 1
@@ -326,10 +395,16 @@ def load(scene: Scene, searchers: int, seconds: float) -> list[str]:
     for thread in threads:
         thread.join()
     failures += scene.damage()
-    left = {path.name for path in scene.folder.parent.iterdir()} - {"config.json", "memory", "memory.db"}
+    left = {path.name for path in scene.folder.parent.iterdir()} - {
+        "config.json",
+        "memory",
+        "memory.db",
+    }
     failures += [f"left behind: {left}"] if left else []
     counts = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
-    print(f"load     {searchers} at a time for {seconds:.0f} s: {counts} processes; {len(failures)} failed")
+    print(
+        f"load     {searchers} at a time for {seconds:.0f} s: {counts} processes; {len(failures)} failed"
+    )
     return failures
 
 
@@ -347,12 +422,16 @@ def waiting(scene: Scene) -> list[str]:
                     times[held].append(time.perf_counter() - started)
                 raise UndoneError
     free, beside = (statistics.median(times[held]) * 1000 for held in (False, True))
-    print(f"waiting  a search takes {free:.1f} ms, beside a held write lock {beside:.1f} ms: ratio {beside / free:.2f}")
+    print(
+        f"waiting  a search takes {free:.1f} ms, beside a held write lock {beside:.1f} ms: ratio {beside / free:.2f}"
+    )
     return []
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=240, help="rounds of a command that is killed")
     parser.add_argument("--searchers", type=int, default=40)
     parser.add_argument("--seconds", type=float, default=30.0, help="duration of the parallel load")
@@ -365,12 +444,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as top, ExitStack() as stack:
         address = None
         if args.engine == "postgres":
-            from tests.postgres_server import PostgresServer
+            from tests.extras.postgres_server import PostgresServer
 
             postgres = PostgresServer()
             stack.callback(postgres.stop)
             address = postgres.database("torture")
-        scene = Scene(Path(top), f"http://127.0.0.1:{server.server_address[1]}", random.Random(args.seed), address)
+        scene = Scene(
+            Path(top),
+            f"http://127.0.0.1:{server.server_address[1]}",
+            random.Random(args.seed),
+            address,
+        )
         failures += kills(scene, args.kills)
         failures += load(scene, args.searchers, args.seconds)
         failures += waiting(scene)

@@ -1,10 +1,12 @@
-"""Write to a memory on PostgreSQL from many processes that are killed now and then, and search it all the while.
+"""Write to a memory on PostgreSQL from many processes that are killed now and then, and search it
+all the while.
 
     uv run benchmarks/torture_postgres.py [--seconds 60] [--writers 10] [--readers 20] [--restart]
 
-A server is started for it. Every writer stores and deletes texts of its own, and notes what was acknowledged; it is killed
-at random moments and started again. With --restart, the server itself is stopped and started now and then. In the end what
-was acknowledged must be there, whole and searchable, every search must have answered, and `doctor --thorough` must be content.
+A server is started for it. Every writer stores and deletes texts of its own, and notes what was
+acknowledged; it is killed at random moments and started again. With --restart, the server itself is
+stopped and started now and then. In the end what was acknowledged must be there, whole and
+searchable, every search must have answered, and `doctor --thorough` must be content.
 """
 
 import argparse
@@ -21,7 +23,7 @@ import common  # noqa: F401  # it puts the package and the tests on the path
 from hybrid_memory import HybridStore
 from hybrid_memory.errors import StoreError
 from hybrid_memory.views.doctor import examine
-from tests.postgres_server import PostgresServer
+from tests.extras.postgres_server import PostgresServer
 
 SETTINGS = {"provider": "builtin"}
 PAUSE = 5.0  # seconds between two kills, at most
@@ -36,7 +38,8 @@ def write(address: str, number: int, notes: str, seed: int) -> None:
         while True:
             doc_id = f"w{number}-{chance.randrange(20)}"
             text = "\n\n".join(
-                f"# Part {n}\n\n{' '.join(chance.choices(WORDS, k=40))} x{chance.randrange(10**9)}" for n in range(3)
+                f"# Part {n}\n\n{' '.join(chance.choices(WORDS, k=40))} x{chance.randrange(10**9)}"
+                for n in range(3)
             )
             line = text.replace("\n", "|")
             is_stored = chance.random() < 0.8
@@ -63,10 +66,16 @@ def search(address: str, failures: str, until: float, seed: int) -> None:
     """Search until it is time; what fails is noted."""
     chance = random.Random(seed)
     count = 0
-    with HybridStore(address, SETTINGS, create=False) as store, open(failures, "a", encoding="utf-8", buffering=1) as file:
+    with (
+        HybridStore(address, SETTINGS, create=False) as store,
+        open(failures, "a", encoding="utf-8", buffering=1) as file,
+    ):
         while time.time() < until:
             try:
-                found = store.search(" ".join(chance.sample(WORDS, 3)), mode=chance.choice(("keyword", "vector", "hybrid")))
+                found = store.search(
+                    " ".join(chance.sample(WORDS, 3)),
+                    mode=chance.choice(("keyword", "vector", "hybrid")),
+                )
                 count += 1
                 if not found:
                     file.write("a search found nothing\n")
@@ -76,7 +85,9 @@ def search(address: str, failures: str, until: float, seed: int) -> None:
 
 
 def states(path: Path) -> dict[str, set[str]]:
-    """What each text of a writer may be: the last that was acknowledged, or one that was tried after it ("" if deleted)."""
+    """What each text of a writer may be: the last that was acknowledged, or one that was tried
+    after it ("" if deleted).
+    """
     may: dict[str, set[str]] = {}
     for line in path.read_text("utf-8").split("\n")[:-1]:
         what, doc_id, text = line.split(" ", 2)
@@ -87,7 +98,15 @@ def states(path: Path) -> dict[str, set[str]]:
     return may
 
 
-def run(server: PostgresServer, folder: Path, *, seconds: float, writers: int, readers: int, restart: bool) -> list[str]:
+def run(
+    server: PostgresServer,
+    folder: Path,
+    *,
+    seconds: float,
+    writers: int,
+    readers: int,
+    restart: bool,
+) -> list[str]:
     """Everything that went wrong."""
     address = server.database("torture")
     with HybridStore(address, SETTINGS) as store:
@@ -99,9 +118,14 @@ def run(server: PostgresServer, folder: Path, *, seconds: float, writers: int, r
     failures = [folder / f"reader-{number}" for number in range(readers)]
 
     def writer(number: int) -> multiprocessing.process.BaseProcess:
-        return context.Process(target=write, args=(address, number, str(notes[number]), chance.randrange(10**9)))
+        return context.Process(
+            target=write, args=(address, number, str(notes[number]), chance.randrange(10**9))
+        )
 
-    of_readers = [context.Process(target=search, args=(address, str(path), until, n)) for n, path in enumerate(failures)]
+    of_readers = [
+        context.Process(target=search, args=(address, str(path), until, n))
+        for n, path in enumerate(failures)
+    ]
     of_writers = [writer(number) for number in range(writers)]
     for process in (*of_readers, *of_writers):
         process.start()
@@ -135,12 +159,20 @@ def run(server: PostgresServer, folder: Path, *, seconds: float, writers: int, r
     with HybridStore(address, SETTINGS, create=False) as store:
         for path in notes:
             for doc_id, may in states(path).items() if path.exists() else ():
-                row = store.storage.catalog.document(doc_id) if store.storage.catalog.by_id(doc_id) else None
+                row = (
+                    store.storage.catalog.document(doc_id)
+                    if store.storage.catalog.by_id(doc_id)
+                    else None
+                )
                 text = (row.content or "").replace("\n", "|") if row else ""
                 stored += bool(text)
                 if text not in may:
-                    problems.append(f"{doc_id} is {text[:60]!r}, and should be one of {len(may)} others")
-                elif text and doc_id not in [hit["doc_id"] for hit in store.search(text.rsplit(" ", 1)[1], mode="keyword")]:
+                    problems.append(
+                        f"{doc_id} is {text[:60]!r}, and should be one of {len(may)} others"
+                    )
+                elif text and doc_id not in [
+                    hit["doc_id"] for hit in store.search(text.rsplit(" ", 1)[1], mode="keyword")
+                ]:
                     problems.append(f"{doc_id} is not found by its last word")
         problems += [finding.text for finding in examine(store, thorough=True) if not finding.ok]
     tried = sum(path.read_text("utf-8").count(TRIED) for path in notes if path.exists())

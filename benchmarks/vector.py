@@ -1,14 +1,14 @@
 """Time a vector search in four ways, each search in its own process: `uv run benchmarks/vector.py`.
 
-    bit planes     VectorSearch.nearest
-    exact          the same with exact=True, and without numpy
-    numpy          every embedding is read, then one matrix product and argpartition
-    sqlite-vec     a scan of its vec0 table; this needs a Python that can load SQLite extensions (--vec-python)
+    bit planes     VectorSearch.nearest exact          the same with exact=True, and without numpy
+    numpy          every embedding is read, then one matrix product and argpartition sqlite-vec
+    a scan of its vec0 table; this needs a Python that can load SQLite extensions (--vec-python)
 
-The stores consist of clusters of random vectors (seeded), in a temporary folder. The four ways take turns, query by query, so
-that a noisy machine affects all of them equally. The time is that from opening the database to the ten results, without imports,
-with the file in the operating system's cache. The time and the peak of resident memory are medians. Recall is the share of the
-ten results of the exact scan that were found.
+The stores consist of clusters of random vectors (seeded), in a temporary folder. The four ways take
+turns, query by query, so that a noisy machine affects all of them equally. The time is that from
+opening the database to the ten results, without imports, with the file in the operating system's
+cache. The time and the peak of resident memory are medians. Recall is the share of the ten results
+of the exact scan that were found.
 """
 
 import json
@@ -34,7 +34,9 @@ from common import RSS_UNIT, Row, run
 LIMIT = 10
 SEED = 7
 CLUSTER = 100  # vectors in a cluster
-SPREAD = 0.8  # size of a cluster, relative to the distance between clusters; it gives cosines of about 0.6 within a cluster
+# Size of a cluster, relative to the distance between clusters; it gives cosines of about 0.6 within
+# a cluster
+SPREAD = 0.8
 COMMON = 0.5  # size of the component that all vectors share
 BATCH = 2000
 NOISE = 1_000_003  # random numbers, of which each vector takes some that follow each other
@@ -44,7 +46,9 @@ INSERT_CHUNK = """
 insert into chunks (id, doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
 values (?, ?, ?, 'Notes', 'Notes', ?, 1, 1, x'00')
 """
-VEC_TABLE = "create virtual table vectors using vec0 (embedding float[{dims}] distance_metric=cosine)"
+VEC_TABLE = (
+    "create virtual table vectors using vec0 (embedding float[{dims}] distance_metric=cosine)"
+)
 VEC_SEARCH = "select rowid from vectors where embedding match ? and k = ? order by distance"
 
 Search = Callable[[], list[int]]
@@ -52,8 +56,8 @@ Search = Callable[[], list[int]]
 
 def make(path: str, rows: int, dims: int, queries: int) -> None:
     """Make the store, and write the queries to a file next to it."""
+    from hybrid_memory.storage.sqlite import vectors as blocks
     from hybrid_memory.storage.sqlite.connection import connect
-    from hybrid_memory.storage.sqlite.vectors import blocks
     from hybrid_memory.storage.vector import encode_embedding
 
     chance = random.Random(SEED)
@@ -69,9 +73,14 @@ def make(path: str, rows: int, dims: int, queries: int) -> None:
 
     conn = connect(path, create=True)
     for done in range(0, rows, BATCH):
-        batch = [(done + i, encode_embedding(vector()), False) for i in range(1, min(BATCH, rows - done) + 1)]
+        batch = [
+            (done + i, encode_embedding(vector()), False)
+            for i in range(1, min(BATCH, rows - done) + 1)
+        ]
         conn.execute("begin immediate")
-        conn.executemany(INSERT_CHUNK, [(id, f"{id // 10}.md", str(id), TEXT) for id, _, _ in batch])
+        conn.executemany(
+            INSERT_CHUNK, [(id, f"{id // 10}.md", str(id), TEXT) for id, _, _ in batch]
+        )
         blocks.put(conn, batch)
         conn.execute("commit")
     conn.execute("pragma wal_checkpoint(truncate)")
@@ -97,7 +106,7 @@ def with_extension(path: str, extension: str) -> sqlite3.Connection:
 
 def bit_planes(path: str, query: list[float], exact: bool = False) -> Search:
     from hybrid_memory.storage.sqlite.connection import connect
-    from hybrid_memory.storage.sqlite.vectors.index import VectorIndex
+    from hybrid_memory.storage.sqlite.vectors import VectorIndex
 
     def search() -> list[int]:
         return [id for id, _ in VectorIndex(connect(path)).nearest(query, LIMIT, exact=exact)]
@@ -114,7 +123,9 @@ def with_numpy(path: str, query: list[float]) -> Search:
     import numpy
 
     def search() -> list[int]:
-        ids, blobs = zip(*sqlite3.connect(path).execute("select id, embedding from chunks"), strict=True)
+        ids, blobs = zip(
+            *sqlite3.connect(path).execute("select id, embedding from chunks"), strict=True
+        )
         matrix = numpy.frombuffer(b"".join(blobs), "<f4").reshape(len(ids), -1)
         cosines = matrix @ numpy.array(query, "<f4")
         best = numpy.argpartition(cosines, -LIMIT)[-LIMIT:]
@@ -126,13 +137,19 @@ def with_numpy(path: str, query: list[float]) -> Search:
 def sqlite_vec(path: str, query: list[float], extension: str) -> Search:
     def search() -> list[int]:
         conn = with_extension(f"{path}.vec", extension)
-        return [id for (id,) in conn.execute(VEC_SEARCH, (struct.pack(f"<{len(query)}f", *query), LIMIT))]
+        return [
+            id
+            for (id,) in conn.execute(VEC_SEARCH, (struct.pack(f"<{len(query)}f", *query), LIMIT))
+        ]
 
     return search
 
 
 SIDES = {"bit planes": bit_planes, "exact": exact, "numpy": with_numpy, "sqlite-vec": sqlite_vec}
-MODULES = {"numpy": "numpy", "sqlite-vec": "sqlite_vec"}  # ways that are left out where these are not installed
+MODULES = {
+    "numpy": "numpy",
+    "sqlite-vec": "sqlite_vec",
+}  # ways that are left out where these are not installed
 
 
 def measure(side: str, path: str, number: int, *extension: str) -> dict[str, Any]:
@@ -158,10 +175,15 @@ def vec_library() -> str:
 
 
 def vec_extension(python: str) -> str | None:
-    """The path of sqlite-vec's library. If that Python cannot load it, a message goes to stderr and the result is None."""
+    """The path of sqlite-vec's library. If that Python cannot load it, a message goes to stderr and
+    the result is None.
+    """
     can_load = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)"
     if subprocess.run([python, "-c", can_load], stderr=subprocess.DEVNULL, check=False).returncode:
-        print(f"no sqlite-vec: {python} cannot load SQLite extensions; give one that can: --vec-python", file=sys.stderr)
+        print(
+            f"no sqlite-vec: {python} cannot load SQLite extensions; give one that can: --vec-python",
+            file=sys.stderr,
+        )
         return None
     return str(in_process(sys.executable, "vec_library"))
 
@@ -185,10 +207,20 @@ def compare(args: Namespace) -> Iterator[Row]:
                 for side, (python, extra) in sides.items():
                     results[side].append(in_process(python, "measure", side, path, number, *extra))
         for side, found in results.items():
-            figures = {key: statistics.median(run[key] for run in found) for key in ("median_ms", "cpu_ms", "memory_mb")}
+            figures = {
+                key: statistics.median(run[key] for run in found)
+                for key in ("median_ms", "cpu_ms", "memory_mb")
+            }
             truth = results.get("exact", found)
-            common = sum(len(set(a["ids"]) & set(b["ids"])) for a, b in zip(found, truth, strict=True))
-            yield {"rows": rows, "side": side, **figures, "recall": common / sum(len(each["ids"]) for each in truth)}
+            common = sum(
+                len(set(a["ids"]) & set(b["ids"])) for a, b in zip(found, truth, strict=True)
+            )
+            yield {
+                "rows": rows,
+                "side": side,
+                **figures,
+                "recall": common / sum(len(each["ids"]) for each in truth),
+            }
 
 
 if __name__ == "__main__":
@@ -202,8 +234,27 @@ if __name__ == "__main__":
             compare,
             ("--rows", {"type": int, "nargs": "+", "default": [1_000, 10_000, 100_000]}),
             ("--dims", {"type": int, "default": 768}),
-            ("--runs", {"type": int, "default": 7, "help": "number of queries; each way gets each query once"}),
-            ("--vec-python", {"default": sys.executable, "help": "Python interpreter that can load SQLite extensions"}),
-            ("--skip", {"nargs": "*", "default": [], "choices": SIDES, "help": "ways to leave out"}),
-            ("--folder", {"help": "folder in which the stores are made (default: a temporary one)"}),
+            (
+                "--runs",
+                {
+                    "type": int,
+                    "default": 7,
+                    "help": "number of queries; each way gets each query once",
+                },
+            ),
+            (
+                "--vec-python",
+                {
+                    "default": sys.executable,
+                    "help": "Python interpreter that can load SQLite extensions",
+                },
+            ),
+            (
+                "--skip",
+                {"nargs": "*", "default": [], "choices": SIDES, "help": "ways to leave out"},
+            ),
+            (
+                "--folder",
+                {"help": "folder in which the stores are made (default: a temporary one)"},
+            ),
         )

@@ -1,6 +1,7 @@
 """Draw docs/score.svg, what a score is made of: `uv run python docs/make_score_svg.py`.
 
-The numbers are those of a real `search --explain` on the notes of docs/example-notes. Only the standard library is used.
+The numbers are those of a real `search --explain` on the notes of docs/example-notes. Only the
+standard library is used.
 """
 
 import json
@@ -54,15 +55,24 @@ def explained() -> list[dict[str, Any]]:
 
     Raises subprocess.CalledProcessError if a command fails.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_"))
+    }
     command = [sys.executable, "-m", "hybrid_memory", "--quiet"]
     with tempfile.TemporaryDirectory() as folder:
         database = os.path.join(folder, "example.db")
-        environ = kept | {"HYBRID_MEMORY_DB_PATH": database, "HYBRID_MEMORY_PROVIDER": "builtin"}  # the same on every machine
+        environ = kept | {
+            "HYBRID_MEMORY_DB_PATH": database,
+            "HYBRID_MEMORY_PROVIDER": "builtin",
+        }  # the same on every machine
         ingest = [*command, "ingest", "--path", "docs/example-notes"]
         search = [*command, "search", QUERY, "--limit", str(RESULTS), "--explain"]
         for arguments in (ingest, search):
-            done = subprocess.run(arguments, cwd=DOCS.parent, env=environ, check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                arguments, cwd=DOCS.parent, env=environ, check=True, capture_output=True, text=True
+            )
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
@@ -70,7 +80,9 @@ def explained() -> list[dict[str, Any]]:
 def sizes(result: dict[str, Any]) -> dict[str, float]:
     """The parts that add up to the score of a result that has not aged."""
     why = result["explain"]
-    return {part: why[part]["part"] if part in ("keyword", "vector") else why[part] for part in PARTS}
+    return {
+        part: why[part]["part"] if part in ("keyword", "vector") else why[part] for part in PARTS
+    }
 
 
 def row(result: dict[str, Any], number: int) -> list[str]:
@@ -84,9 +96,13 @@ def row(result: dict[str, Any], number: int) -> list[str]:
     ]
     left = float(MARGIN)
     for part, size in parts.items():
-        drawn.append(f'<rect class="{part}" x="{left:.1f}" y="{top + 8}" width="{size * SCALE:.1f}" height="{BAR}"/>')
+        drawn.append(
+            f'<rect class="{part}" x="{left:.1f}" y="{top + 8}" width="{size * SCALE:.1f}" height="{BAR}"/>'
+        )
         left += size * SCALE
-    drawn.append(f'<text class="sum" x="{MARGIN}" y="{top + BAR + 24}">{total} = score {result["score"]:.3f}</text>')
+    drawn.append(
+        f'<text class="sum" x="{MARGIN}" y="{top + BAR + 24}">{total} = score {result["score"]:.3f}</text>'
+    )
     return drawn
 
 
@@ -94,7 +110,9 @@ def legend(y: int) -> list[str]:
     """What each colour stands for."""
     drawn = []
     for part, (name, x) in PARTS.items():
-        drawn.append(f'<rect class="{part}" x="{MARGIN + x}" y="{y - 10}" width="11" height="11" rx="2"/>')
+        drawn.append(
+            f'<rect class="{part}" x="{MARGIN + x}" y="{y - 10}" width="11" height="11" rx="2"/>'
+        )
         drawn.append(f'<text x="{MARGIN + x + 17}" y="{y}">{escape(name)}</text>')
     return drawn
 

@@ -1,6 +1,7 @@
 """Draw docs/search.svg, a search in a terminal: `uv run python docs/make_terminal_svg.py`.
 
-The command really runs, in a terminal of its own, on the notes of docs/example-notes. Only the standard library is used.
+The command really runs, in a terminal of its own, on the notes of docs/example-notes. Only the
+standard library is used.
 """
 
 import os
@@ -56,12 +57,21 @@ def run(arguments: list[str], database: str) -> str:
 
     Raises subprocess.CalledProcessError if it fails.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR"))}
-    settings = {"HYBRID_MEMORY_DB_PATH": database, "HYBRID_MEMORY_PROVIDER": "builtin"}  # the same on every machine
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR"))
+    }
+    settings = {
+        "HYBRID_MEMORY_DB_PATH": database,
+        "HYBRID_MEMORY_PROVIDER": "builtin",
+    }  # the same on every machine
     environ = kept | settings | {"COLUMNS": str(COLUMNS), "TERM": "xterm", "FORCE_HYPERLINK": "0"}
     command = [sys.executable, "-m", "hybrid_memory", "--quiet", *arguments]
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(command, cwd=DOCS.parent, env=environ, stdin=subprocess.DEVNULL, stdout=theirs)
+    process = subprocess.Popen(
+        command, cwd=DOCS.parent, env=environ, stdin=subprocess.DEVNULL, stdout=theirs
+    )
     os.close(theirs)
     output = b""
     with os.fdopen(ours, "rb", buffering=0) as terminal:
@@ -77,11 +87,15 @@ def run(arguments: list[str], database: str) -> str:
 
 def shown(arguments: list[str]) -> str:
     """The command as it is typed, its query in quotes."""
-    return " ".join(["hybrid-memory", *(f'"{word}"' if " " in word else word for word in arguments)])
+    return " ".join(
+        ["hybrid-memory", *(f'"{word}"' if " " in word else word for word in arguments)]
+    )
 
 
 def spans(line: str) -> list[tuple[str, str]]:
-    """Pieces of a line with the class of their style: "a \\033[1mb\\033[0m" -> ("a ", ""), ("b", "bold")."""
+    """Pieces of a line with the class of their style: "a \\033[1mb\\033[0m" -> ("a ", ""), ("b",
+    "bold").
+    """
     pieces, style, place = [], "", 0
     for code in CODE.finditer(line):
         pieces.append((line[place : code.start()], style))
@@ -95,7 +109,10 @@ def drawn(line: list[tuple[str, str]], number: int) -> str:
     indented = len(first) - len(first.lstrip())
     pieces = [(first.lstrip(), style), *rest]
     length = sum(len(text) for text, _ in pieces) * ADVANCE
-    tspans = "".join(f'<tspan class="{style}">{escape(text)}</tspan>' if style else escape(text) for text, style in pieces)
+    tspans = "".join(
+        f'<tspan class="{style}">{escape(text)}</tspan>' if style else escape(text)
+        for text, style in pieces
+    )
     place = f'x="{MARGIN + indented * ADVANCE:g}" y="{BAR + SIZE + number * LEADING}"'
     return f'<text {place} textLength="{length:g}" lengthAdjust="spacingAndGlyphs" xml:space="preserve">{tspans}</text>'
 

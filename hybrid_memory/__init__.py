@@ -7,8 +7,16 @@ with HybridStore("memory.db") as store:
     store.search("how do I reach the GPU server?", limit=5)
 """
 
-from .errors import ConfigError, EmbedderError, HybridMemoryError, QueryError, SourceError, StoreError
-from .typed.names import TYPE_CHECKING
+from typing import TYPE_CHECKING
+
+from .errors import (
+    ConfigError,
+    EmbedderError,
+    HybridMemoryError,
+    QueryError,
+    SourceError,
+    StoreError,
+)
 
 if TYPE_CHECKING:
     from .store import HybridStore
@@ -26,7 +34,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import HybridStore when it is first used, so that the command can answer Ctrl-C while it imports the rest."""
+    """Import HybridStore when it is first used, so that the command can answer Ctrl-C while it
+    imports the rest.
+    """
     if name == "HybridStore":
         from .store import HybridStore
 

@@ -1,5 +1,6 @@
 """Markdown as chunks; the module is documents/chunker.py."""
 
-from .documents.chunker import Chunk, chunk_text
+from .documents.chunker import Chunk
+from .documents.markdown import chunk_text
 
 __all__ = ["Chunk", "chunk_text"]

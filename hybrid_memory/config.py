@@ -1,18 +1,27 @@
-"""Where settings come from: defaults < config.json < HYBRID_MEMORY_* environment < command line."""
+"""Where settings come from: defaults < config.json < HYBRID_MEMORY_* environment < command line.
 
+MERGED A config file as it is on the disk, whose db_path may be an address; what its keys may be is
+checked in config.py.
+"""
+
+import json
 import os
+import re
+import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from reprlib import repr as short_repr
+from typing import Any
 
-from .config_file import read
 from .errors import ConfigError, UsageError
-from .typed.names import Any
+from .seams import PROVIDERS, RERANKERS
 
 DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",
     "space": "default",  # of a database on a PostgreSQL server, which may have many
-    "provider": "auto",  # decided when a store gets its first embedding: Ollama if it answers and has the model, else builtin
+    # Decided when a store gets its first embedding: Ollama if it answers and has the model, else
+    # builtin
+    "provider": "auto",
     "ollama_url": "http://localhost:11434",
     "base_url": None,  # URL of another provider than Ollama; null: its usual one
     "model": "nomic-embed-text",  # null: the default model of the provider
@@ -21,24 +30,28 @@ DEFAULTS: dict[str, Any] = {
     "chunk_overlap": 50,  # characters
     "keyword_weight": 0.3,
     "vector_weight": 0.7,
-    "half_life_days": 0.0,  # the score of a dated document is halved with every so many days of age; 0: scores do not age
+    # The score of a dated document is halved with every so many days of age; 0: scores do not age
+    "half_life_days": 0.0,
     "refresh": False,  # read what has changed before each search
     "limit": 10,
     "min_score": 0.0,
     "min_confidence": 0.0,
     "per_doc": None,  # results of one document; null or 0: any number
     "cache_size": 256,  # query embeddings kept in memory
-    "old_embeddings_mb": 50.0,  # of texts that left are kept, for texts that come back; what is deleted is not
+    # Of texts that left are kept, for texts that come back; what is deleted is not
+    "old_embeddings_mb": 50.0,
     "old_embeddings_days": 30.0,
     "query_cache_size": 1000,  # query embeddings kept in the database
-    "query_timeout": 10.0,  # seconds of wall time that a search waits for the embedding of its query
+    # Seconds of wall time that a search waits for the embedding of its query
+    "query_timeout": 10.0,
     "rerank": "none",  # what reorders the first passages of a search
     "rerank_url": None,  # of the reranker's server; null: where it usually is
     "rerank_model": None,  # null: the reranker's usual one
     "rerank_limit": 30,  # passages that it sees
     "rerank_weight": 0.5,  # of its score; the rest is that of the merged score
     "rerank_timeout": 10.0,  # seconds of wall time that a search waits for it
-    "query_prompt": None,  # such as "search_query: {text}"; null: the prompt of the model, if it is known
+    # Such as "search_query: {text}"; null: the prompt of the model, if it is known
+    "query_prompt": None,
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
     # keys of the front matter that may date a document whose path does not, the best first
@@ -47,9 +60,7 @@ DEFAULTS: dict[str, Any] = {
 OPTIONAL = {  # these may be null
     "base_url", "model", "dims", "query_prompt", "document_prompt", "per_doc", "rerank_url", "rerank_model",
 }  # fmt: skip
-PROVIDERS = ("auto", "ollama", "builtin", "openai", "gemini", "voyage", "local", "none")
-RERANKERS = ("none", "local", "tei", "llamacpp", "vllm", "jina", "cohere", "voyage")
-CHOICES = {"provider": PROVIDERS, "rerank": RERANKERS}
+CHOICES = {"provider": ("auto", *PROVIDERS, "none"), "rerank": ("none", *RERANKERS)}
 MINIMUM = {
     "dims": 1,
     "chunk_size": 1,
@@ -75,17 +86,30 @@ MAXIMUM = 10**9  # of every number: larger ones do not fit into SQLite, into mem
 MOST = {"min_score": 1, "min_confidence": 1, "rerank_weight": 1}
 # Also options of `search`; the shipped file has none.
 SEARCH = ("refresh", "limit", "min_score", "min_confidence", "per_doc", "rerank")
-TYPES: dict[str, type] = {key: str if value is None else type(value) for key, value in DEFAULTS.items()} | {"per_doc": int}
-WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+TYPES: dict[str, type] = {
+    key: str if value is None else type(value) for key, value in DEFAULTS.items()
+} | {"per_doc": int}
+WORDS = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
 THE_DEFAULTS, LIBRARY = "the defaults", "config"
 ENVIRONMENT, COMMAND_LINE = "the environment (HYBRID_MEMORY_*)", "the command line"
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Settings(dict[str, Any]):
-    """Checked values of all keys. `chosen` has the keys that a file, a variable, an option or a program names.
+    """Checked values of all keys. `chosen` has the keys that a file, a variable, an option or a
+    program names.
 
-    `origins` has the layer that decided each key, and the key that this layer names for it: a provider decides its model, too.
+    `origins` has the layer that decided each key, and the key that this layer names for it: a
+    provider decides its model, too.
     """
 
     chosen: frozenset[str] = frozenset()
@@ -93,11 +117,13 @@ class Settings(dict[str, Any]):
 
 
 def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
-    """The defaults, overridden by named layers. A later layer overrides an earlier one. Every value is checked.
+    """The defaults, overridden by named layers. A later layer overrides an earlier one. Every value
+    is checked.
 
-    If a layer names a provider but no model, the provider's default model is used. If it names a provider or a model but no
-    dims, the model decides the dims. A layer that names a model or Ollama's URL, but no other provider, chooses Ollama. URL and
-    model of a reranker do not pass to another one. Raises ConfigError with the name of the layer.
+    If a layer names a provider but no model, the provider's default model is used. If it names a
+    provider or a model but no dims, the model decides the dims. A layer that names a model or
+    Ollama's URL, but no other provider, chooses Ollama. URL and model of a reranker do not pass to
+    another one. Raises ConfigError with the name of the layer.
     """
     settings, origin = Settings(DEFAULTS), {key: (THE_DEFAULTS, key) for key in DEFAULTS}
     for name, layer in layers:
@@ -107,24 +133,35 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
         if "model" in layer:
             settings["dims"] = None
             origin["dims"] = name, "model"
-        if settings["rerank"] not in ("none", layer.get("rerank", settings["rerank"])):  # another one is named
+        if settings["rerank"] not in (
+            "none",
+            layer.get("rerank", settings["rerank"]),
+        ):  # another one is named
             settings["rerank_url"] = settings["rerank_model"] = None
             origin["rerank_url"] = origin["rerank_model"] = name, "rerank"
         for key, value in layer.items():
             settings[key] = _checked(name, key, value)
             origin[key] = name, key
         settings.chosen |= layer.keys()
-        if settings["provider"] == "auto" and (named := sorted(layer.keys() & {"ollama_url", "model"})):
+        if settings["provider"] == "auto" and (
+            named := sorted(layer.keys() & {"ollama_url", "model"})
+        ):
             settings["provider"], origin["provider"] = "ollama", (name, named[0])
     settings.origins = origin
     _check_together(settings, {key: name for key, (name, _) in origin.items()})
     return settings
 
 
-def load(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> Settings:
-    """The settings of a command. `path` is the value of --config, `options` has what the command line sets, by config key."""
+def load(
+    path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ
+) -> Settings:
+    """The settings of a command. `path` is the value of --config, `options` has what the command
+    line sets, by config key.
+    """
     file = in_force(path, environ)
-    is_there = path or environ.get("HYBRID_MEMORY_CONFIG") or os.path.exists(file)  # one that is named has to be there
+    is_there = (
+        path or environ.get("HYBRID_MEMORY_CONFIG") or os.path.exists(file)
+    )  # one that is named has to be there
     settings = merged(
         (THE_DEFAULTS, {"db_path": standard_database(environ)}),
         (file, read(file) if is_there else {}),
@@ -137,32 +174,51 @@ def load(path: str | None, options: Mapping[str, Any], environ: Mapping[str, str
 
 def _checked(source: str, key: str, value: Any) -> Any:
     if key not in DEFAULTS:
-        raise _error(source, f"unknown key {short_repr(key)} in {source}; known: {', '.join(DEFAULTS)}")
+        raise _error(
+            source, f"unknown key {short_repr(key)} in {source}; known: {', '.join(DEFAULTS)}"
+        )
     kind: Any = TYPES[key]
     if value is None and key in OPTIONAL:
         return None
     most = MOST.get(key, MAXIMUM)
     is_number = type(value) in (int, float) and kind in (int, float)
     if is_number and value == value and not MINIMUM[key] <= value <= most:  # a NaN is told below
-        raise _error(source, f"{key} in {source} must be at least {MINIMUM[key]} and at most {most:,}")
+        raise _error(
+            source, f"{key} in {source} must be at least {MINIMUM[key]} and at most {most:,}"
+        )
     if kind is float and is_number:
         value = float(value)
     if kind is list and isinstance(value, str):
         value = [part.strip() for part in value.split(",")]
-    if kind is list and not (isinstance(value, list) and all(isinstance(each, str) and _is_text(key, each) for each in value)):
+    if kind is list and not (
+        isinstance(value, list)
+        and all(isinstance(each, str) and _is_text(key, each) for each in value)
+    ):
         raise _error(source, f"{key} in {source} is {short_repr(value)}, not a list of strings")
     if type(value) is not kind or value != value:
         raise _error(source, f"{key} in {source} is {short_repr(value)}, not {_NAMES[kind]}")
     if kind is str and not _is_text(key, value):
-        raise _error(source, f"{key} in {source} is {short_repr(value)}; it has a character that cannot be used there")
+        raise _error(
+            source,
+            f"{key} in {source} is {short_repr(value)}; it has a character that cannot be used there",
+        )
     if value not in CHOICES.get(key, (value,)):
-        raise _error(source, f"{key} in {source} is {short_repr(value)}, not one of {', '.join(CHOICES[key])}")
+        raise _error(
+            source,
+            f"{key} in {source} is {short_repr(value)}, not one of {', '.join(CHOICES[key])}",
+        )
     if key.endswith("_prompt") and "{text}" not in value:
         raise _error(source, f"{key} in {source} has no {{text}} in it")
     return value
 
 
-_NAMES = {str: "a string", list: "a list of strings", int: "a whole number", float: "a number", bool: "true or false"}
+_NAMES = {
+    str: "a string",
+    list: "a list of strings",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
 
 
 def _is_text(key: str, value: str) -> bool:
@@ -182,7 +238,10 @@ def _check_together(settings: Mapping[str, Any], origin: Mapping[str, str]) -> N
             f"chunk_size ({settings['chunk_size']}, from {origin['chunk_size']})",
         )
     if settings["keyword_weight"] + settings["vector_weight"] == 0:
-        raise _error(_last(origin, "keyword_weight", "vector_weight"), "keyword_weight and vector_weight are both 0")
+        raise _error(
+            _last(origin, "keyword_weight", "vector_weight"),
+            "keyword_weight and vector_weight are both 0",
+        )
 
 
 def _last(origin: Mapping[str, str], *keys: str) -> str:
@@ -195,7 +254,9 @@ def _error(source: str, message: str) -> ConfigError:
 
 
 def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """The HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST sets ollama_url, too. They are one layer, so that model and dims match."""
+    """The HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST sets ollama_url, too. They are one layer, so
+    that model and dims match.
+    """
     values: dict[str, Any] = {}
     if environ.get("OLLAMA_HOST"):
         values["ollama_url"] = environ["OLLAMA_HOST"]
@@ -208,9 +269,17 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
 
 
 def from_text(key: str, text: str, name: str) -> Any:
-    """A value as it is written in a variable or on a command line. Raises ConfigError with the name of what has it."""
+    """A value as it is written in a variable or on a command line. Raises ConfigError with the name
+    of what has it.
+    """
     try:
-        return WORDS[text.lower()] if TYPES[key] is bool else text if TYPES[key] is list else TYPES[key](text)
+        return (
+            WORDS[text.lower()]
+            if TYPES[key] is bool
+            else text
+            if TYPES[key] is list
+            else TYPES[key](text)
+        )
     except (ValueError, KeyError):
         raise ConfigError(f"{name}={short_repr(text)} is not {_NAMES[TYPES[key]]}") from None
 
@@ -221,7 +290,8 @@ def in_checkout() -> bool:
 
 
 def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
-    """The config file that is named, else the one of the checkout, else of the user; it may not exist.
+    """The config file that is named, else the one of the checkout, else of the user; it may not
+    exist.
 
     The working directory may be anybody's, so it is not searched.
     """
@@ -230,7 +300,9 @@ def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def standard_database(environ: Mapping[str, str] = os.environ) -> str:
-    """Where a database is unless anything says otherwise: in the checkout, or in the data folder of the user."""
+    """Where a database is unless anything says otherwise: in the checkout, or in the data folder of
+    the user.
+    """
     if in_checkout():
         return os.path.join(CHECKOUT, DEFAULTS["db_path"])
     return _users_database(environ)
@@ -241,17 +313,23 @@ def _users_file(environ: Mapping[str, str]) -> str:
 
 
 def _users_database(environ: Mapping[str, str]) -> str:
-    return os.path.join(_xdg(environ, "XDG_DATA_HOME", ".local/share"), "hybrid-memory", "hybrid_search.db")
+    return os.path.join(
+        _xdg(environ, "XDG_DATA_HOME", ".local/share"), "hybrid-memory", "hybrid_search.db"
+    )
 
 
 def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
-    """A folder as the XDG Base Directory Specification 0.8 says. If the variable is unset or relative, the fallback is used."""
+    """A folder as the XDG Base Directory Specification 0.8 says. If the variable is unset or
+    relative, the fallback is used.
+    """
     value = environ.get(variable, "")
     return value if os.path.isabs(value) else os.path.join(os.path.expanduser("~"), fallback)
 
 
 def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
-    """The databases that exist of all that another environment, option or way of installing would use; no search of the disk."""
+    """The databases that exist of all that another environment, option or way of installing would
+    use; no search of the disk.
+    """
     found = [environ.get("HYBRID_MEMORY_DB_PATH", ""), _users_database(environ)]
     files = [environ.get("HYBRID_MEMORY_CONFIG", ""), _users_file(environ)]
     for checkout in checkouts:
@@ -260,5 +338,87 @@ def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.en
     for file in filter(os.path.isfile, map(os.path.expanduser, files)):
         with suppress(ConfigError):
             found.append(str(read(file).get("db_path", "")))
-    real = (os.path.realpath(os.path.expanduser(path)) for path in found if path and "\0" not in path)
+    real = (
+        os.path.realpath(os.path.expanduser(path)) for path in found if path and "\0" not in path
+    )
     return list(dict.fromkeys(filter(os.path.isfile, real)))
+
+
+def read(path: str) -> dict[str, Any]:
+    """The keys of a config file. A relative db_path in it is relative to the folder of the file."""
+    path = os.path.expanduser(path)
+    try:
+        with open(path, encoding="utf-8-sig", opener=_open_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ConfigError(f"the config file {path} is not a regular file")
+            values = json.load(file, object_pairs_hook=_each_once)
+    except OSError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the config file {path} is not UTF-8 at byte {error.start}") from error
+    except RecursionError as error:
+        raise ConfigError(f"the config file {path} is nested too deeply") from error
+    except ValueError as error:
+        problem = "its name contains a NUL" if "\0" in path else f"it is not valid JSON: {error}"
+        raise ConfigError(f"cannot read the config file {path}: {problem}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"the config file {path} must contain one JSON object")
+    if isinstance(values.get("db_path"), str) and not is_server(values["db_path"]):
+        values["db_path"] = os.path.join(
+            os.path.dirname(os.path.abspath(path)), os.path.expanduser(values["db_path"])
+        )
+    return values
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file. If it is a FIFO, do not wait until another program writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"the key {short_repr(key)} is there twice")
+        values[key] = value
+    return values
+
+
+def is_server(database: str) -> bool:
+    """Whether a database is the address of a PostgreSQL server, and no file."""
+    return database.startswith(("postgresql://", "postgres://"))
+
+
+def public_name(address: str) -> str:
+    """The address as it may be shown: user, hosts and database, and none of the parameters, which
+    may hold a password.
+
+    'postgresql://ann:secret@db.example/memory?sslmode=require' ->
+    'postgresql://ann@db.example/memory'
+    """
+    scheme, _, rest = address.partition("://")
+    place = rest.partition("?")[0]
+    user, at, host = place.rpartition("@")
+    return f"{scheme}://{user.partition(':')[0]}{at}{host}"
+
+
+def shown(database: str) -> str:
+    """The database as it may be shown, a file as it is given."""
+    return public_name(database) if is_server(database) else database
+
+
+def absolute(database: str) -> str:
+    """The database by a name that holds in every working directory."""
+    return database if is_server(database) else os.path.abspath(database)
+
+
+def without_password(database: str) -> str:
+    """The same without the passwords of an address, which libpq finds elsewhere."""
+    if not is_server(database):
+        return database
+    place, mark, parameters = database.partition("?")
+    public, kept = (
+        public_name(place),
+        [each for each in parameters.split("&") if not re.match("(ssl)?password=", each)],
+    )
+    return public + mark * any(kept) + "&".join(kept)

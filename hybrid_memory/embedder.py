@@ -1,4 +1,6 @@
-"""What an embedder is, and the one for Ollama; the modules are embedding/protocol.py and embedding/ollama.py."""
+"""What an embedder is, and the one for Ollama; the modules are embedding/protocol.py and
+embedding/ollama.py.
+"""
 
 from .embedding.ollama import OllamaEmbedder
 from .embedding.protocol import Embedder, MinimalEmbedder

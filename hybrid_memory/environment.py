@@ -1,4 +1,6 @@
-"""The Python environment at hand: which command adds a package to stay, and which folders this program came from."""
+"""The Python environment at hand: which command adds a package to stay, and which folders this
+program came from.
+"""
 
 import os
 import sys
@@ -32,7 +34,9 @@ def missing_package(user: str, extra: str) -> str:
 
 @contextmanager
 def needing(extra: str, user: str | None = None) -> Iterator[None]:
-    """Imports of `user`, by default the command with the name of the extra. Raises ConfigError if a package is missing."""
+    """Imports of `user`, by default the command with the name of the extra. Raises ConfigError if a
+    package is missing.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
@@ -40,13 +44,14 @@ def needing(extra: str, user: str | None = None) -> Iterator[None]:
 
 
 def install_command(extra: str, requirement: str) -> list[str]:
-    """The arguments of the command. A tool of uv and the environment of a checkout are told to uv, or its next change would
-    remove the package.
+    """The arguments of the command. A tool of uv and the environment of a checkout are told to uv,
+    or its next change would remove the package.
     """
     if tool := _tool_install():
         return [*tool, "--with", requirement]
     if os.path.realpath(sys.prefix) == os.path.realpath(_project_environment()) and _made_by_uv():
-        # Without --no-dev it would add the tools of development, and without --inexact remove what other extras brought.
+        # Without --no-dev it would add the tools of development, and without --inexact remove what
+        # other extras brought.
         return ["uv", "sync", "--no-dev", "--inexact", "--extra", extra, "--project", CHECKOUT]
     from importlib.util import find_spec
 
@@ -56,7 +61,9 @@ def install_command(extra: str, requirement: str) -> list[str]:
 
 
 def program(*, for_cron: bool = False) -> list[str]:
-    """The words that start this program again from any folder: its name if the shell finds it by that, else a whole path."""
+    """The words that start this program again from any folder: its name if the shell finds it by
+    that, else a whole path.
+    """
     from shutil import which
 
     script = os.path.abspath(sys.argv[0])
@@ -64,26 +71,40 @@ def program(*, for_cron: bool = False) -> list[str]:
     if name != "hybrid-memory" or not os.access(script, os.X_OK):
         return [sys.executable, "-m", "hybrid_memory"]
     found = which(name)
-    return [name if found and os.path.realpath(found) == os.path.realpath(script) and not for_cron else script]
+    return [
+        name
+        if found and os.path.realpath(found) == os.path.realpath(script) and not for_cron
+        else script
+    ]
 
 
 def checkouts() -> list[str]:
-    """The folder that this code is in, if it is a checkout, and the one that it was installed from, if that still exists."""
+    """The folder that this code is in, if it is a checkout, and the one that it was installed from,
+    if that still exists.
+    """
     import json
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.parse import unquote, urlsplit
 
     folders = [CHECKOUT]
     try:
-        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")  # PEP 610
+        noted = json.loads(
+            distribution(DISTRIBUTION).read_text("direct_url.json") or "{}"
+        )  # PEP 610
         folders.append(unquote(urlsplit(noted.get("url", "")).path))
     except (PackageNotFoundError, ValueError, AttributeError):
         pass  # imported from a folder, or installed in a way that does not note from where
-    return [folder for folder in dict.fromkeys(folders) if os.path.isfile(os.path.join(folder, "pyproject.toml"))]
+    return [
+        folder
+        for folder in dict.fromkeys(folders)
+        if os.path.isfile(os.path.join(folder, "pyproject.toml"))
+    ]
 
 
 def _tool_install() -> list[str] | None:
-    """The `uv tool install` that made this environment; None if that did not, or if its receipt names no files of ours."""
+    """The `uv tool install` that made this environment; None if that did not, or if its receipt
+    names no files of ours.
+    """
     import tomllib
 
     try:
@@ -96,7 +117,13 @@ def _tool_install() -> list[str] | None:
     if not place or None in others:
         return None
     extras = f"[{','.join(ours['extras'])}]" if ours.get("extras") else ""
-    command = ["uv", "tool", "install", *(["--editable"] if "editable" in ours else []), place + extras]
+    command = [
+        "uv",
+        "tool",
+        "install",
+        *(["--editable"] if "editable" in ours else []),
+        place + extras,
+    ]
     return command + [argument for other in others for argument in ("--with", other)]
 
 
@@ -116,6 +143,8 @@ def _project_environment() -> str:
 def _made_by_uv() -> bool:
     try:
         with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:
-            return any(line.startswith("uv = ") for line in file) and os.path.exists(os.path.join(CHECKOUT, "pyproject.toml"))
+            return any(line.startswith("uv = ") for line in file) and os.path.exists(
+                os.path.join(CHECKOUT, "pyproject.toml")
+            )
     except OSError:
         return False

@@ -10,7 +10,8 @@
     │   └── NotFoundError  a document that is not in the store
     └── EmbedderError      the embedding server or model
 
-A wrong call by a programmer raises ValueError. Every other exception is a bug, and its traceback is shown.
+A wrong call by a programmer raises ValueError. Every other exception is a bug, and its traceback is
+shown.
 """
 
 

@@ -6,7 +6,8 @@ from .storage.sqlite import keyword, schema
 
 
 class FTSIndex(keyword.FTSIndex):
-    """The FTS5 index behind any connection: what it needs of the tables is made if it is missing. Never commits.
+    """The FTS5 index behind any connection: what it needs of the tables is made if it is missing.
+    Never commits.
 
     Raises StoreError if SQLite has no FTS5.
     """

@@ -1,5 +1,5 @@
-"""Two lists of results merged by weight; the module is search/merge.py."""
+"""Two lists of results merged by weight; the module is search/legs.py."""
 
-from .search.merge import merge_results
+from .search.legs import merge_results
 
 __all__ = ["merge_results"]

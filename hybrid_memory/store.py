@@ -1,27 +1,30 @@
-"""HybridStore, the facade: which parts do the work, and in which order. How text is cut, matched or embedded is elsewhere."""
+"""HybridStore, the facade: which parts do the work, and in which order. How text is cut, matched or
+embedded is elsewhere.
+"""
 
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any
 
 from . import config as configuration
-from . import log
-from .config_file import is_server
+from . import messages as log
+from .config import is_server
 from .errors import ConfigError, ConnectionLostError
+from .seams import ENGINES, RERANKERS, load
 from .search.hit import Answer, Request, configured
 from .search.pipeline import Search
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable
 from .text.query import Query
-from .typed.names import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from .documents.document import Document, Prepared
     from .embedding.protocol import Embedder, MinimalEmbedder
-    from .indexing.embedding import Embedded
-    from .search.reranking.base import Reranker
+    from .indexing import Embedded
+    from .search.hit import Reranker
     from .storage.protocol import Storage
 
     P = ParamSpec("P")
@@ -30,8 +33,12 @@ if TYPE_CHECKING:
 DEFAULT_DB = "hybrid_search.db"
 
 
-def tried_again(read: "Callable[Concatenate[HybridStore, P], R]") -> "Callable[Concatenate[HybridStore, P], R]":
-    """A function that only reads, begun once more on a new connection if that to a server was lost in the middle of it."""
+def tried_again(
+    read: "Callable[Concatenate[HybridStore, P], R]",
+) -> "Callable[Concatenate[HybridStore, P], R]":
+    """A function that only reads, begun once more on a new connection if that to a server was lost
+    in the middle of it.
+    """
 
     @wraps(read)
     def run(store: "HybridStore", /, *args: "P.args", **options: "P.kwargs") -> "R":
@@ -45,23 +52,18 @@ def tried_again(read: "Callable[Concatenate[HybridStore, P], R]") -> "Callable[C
     return run
 
 
-class NotGiven(int):
-    """A default that can be told from the same number given."""
-
-
-TEN = NotGiven(10)
-
-
 class HybridStore:
     """Documents as chunks in one store, searched by keyword and by meaning. A context manager.
 
-    `db_path` is a SQLite file, ":memory:", or an address of PostgreSQL, postgresql://USER@HOST/DATABASE. `config` has the keys of
-    config.json; neither that file nor the environment is read. `embedder` is anything with the methods of
-    `hybrid_memory.embedder.MinimalEmbedder`; by default the one that the config names. `warnings` collects what went wrong
-    without stopping the work, a line each. `on_wait` is called with a line when another process keeps this one from writing for
-    longer than a second.
+    `db_path` is a SQLite file, ":memory:", or an address of PostgreSQL,
+    postgresql://USER@HOST/DATABASE. `config` has the keys of config.json; neither that file nor the
+    environment is read. `embedder` is anything with the methods of
+    `hybrid_memory.embedder.MinimalEmbedder`; by default the one that the config names. `warnings`
+    collects what went wrong without stopping the work, a line each. `on_wait` is called with a line
+    when another process keeps this one from writing for longer than a second.
 
-    With `read_only`, nothing is written, and a database of an older version is refused, because it would be upgraded.
+    With `read_only`, nothing is written, and a database of an older version is refused, because it
+    would be upgraded.
 
     Raises ConfigError for a bad config, StoreError for a database that cannot be opened.
     """
@@ -77,7 +79,9 @@ class HybridStore:
         on_wait: Callable[[str], None] = log.warning,
     ) -> None:
         self.config = (
-            config if isinstance(config, configuration.Settings) else configuration.merged((configuration.LIBRARY, config or {}))
+            config
+            if isinstance(config, configuration.Settings)
+            else configuration.merged((configuration.LIBRARY, config or {}))
         )
         path = os.fspath(db_path)
         if path == DEFAULT_DB and config and "db_path" in config:
@@ -88,16 +92,23 @@ class HybridStore:
         self._fitting: Embedder | None = None
         self.storage: Storage
         if is_server(path):
-            from .storage.postgres.engine import PostgresStorage
-
-            self.storage = PostgresStorage(
-                path, space=self.config["space"], create=create and not read_only, read_only=read_only, on_wait=on_wait
+            engine = load(ENGINES[path.partition("://")[0]])
+            self.storage = engine(
+                path,
+                space=self.config["space"],
+                create=create and not read_only,
+                read_only=read_only,
+                on_wait=on_wait,
             )
             self.path = self.storage.path  # without a password
         elif self.config["space"] != configuration.DEFAULTS["space"]:
-            raise ConfigError(f"a SQLite file has no spaces, so {self.config['space']!r} is none; name another file with --db")
+            raise ConfigError(
+                f"a SQLite file has no spaces, so {self.config['space']!r} is none; name another file with --db"
+            )
         else:
-            self.storage = SQLiteStorage(self.path, create=create, read_only=read_only, on_wait=on_wait)
+            self.storage = SQLiteStorage(
+                self.path, create=create, read_only=read_only, on_wait=on_wait
+            )
 
     def __enter__(self) -> "HybridStore":
         return self
@@ -119,7 +130,7 @@ class HybridStore:
             from .embedding.protocol import complete
 
             return complete(self._given_embedder)
-        from .embedding import providers
+        from .embedding import protocol as providers
 
         return providers.make(self.config, self.storage.embeddings.identity())
 
@@ -128,9 +139,8 @@ class HybridStore:
         """What reorders the first results of a search; None unless the config names it."""
         if self.config["rerank"] == "none":
             return None
-        from .search.reranking import providers
-
-        return providers.make(self.config)
+        reranker: Reranker = load(RERANKERS[self.config["rerank"]]).configured(self.config)
+        return reranker
 
     @property
     def fitting_embedder(self) -> "Embedder | None":
@@ -138,14 +148,16 @@ class HybridStore:
         identity = self.storage.embeddings.identity()
         if identity is None:
             return self.embedder
-        from .embedding.identity import conflict
+        from .embedding.protocol import conflict
 
         if self._fitting is None or conflict(identity, self._fitting):
-            from .embedding import providers
+            from .embedding import protocol as providers
 
             given = self.embedder if self._given_embedder is not None else None
             self._fitting = (
-                given if given and not conflict(identity, given) else providers.fitting(self.config, identity) or given
+                given
+                if given and not conflict(identity, given)
+                else providers.fitting(self.config, identity) or given
             )
         return self._fitting
 
@@ -153,12 +165,16 @@ class HybridStore:
     def moves_up(self) -> bool:
         """Whether the store has the built-in model's embeddings only because nobody chose a model."""
         identity = self.storage.embeddings.identity() or {}
-        return self._given_embedder is None and self.config["provider"] == "auto" and identity.get("provider") == "builtin"
+        return (
+            self._given_embedder is None
+            and self.config["provider"] == "auto"
+            and identity.get("provider") == "builtin"
+        )
 
     @property
     def advice(self) -> str | None:
         """A line that says what would make searches better; None if there is nothing to say."""
-        from .embedding.identity import BUILTIN_ADVICE
+        from .embedding.protocol import BUILTIN_ADVICE
 
         return BUILTIN_ADVICE if self.moves_up else None
 
@@ -169,21 +185,28 @@ class HybridStore:
         *,
         anew: bool = False,
     ) -> "Embedded":
-        """Embed what has no embedding, or all by another model; see indexing/change_over.py."""
-        from .indexing.change_over import embed
-        from .indexing.embedding import Embedded
+        """Embed what has no embedding, or all by another model; see indexing.py."""
+        from .indexing import Embedded, embed
 
         if self.embedder is None:
             return Embedded(0, [])
-        return embed(self.storage, self.embedder, lambda: self.fitting_embedder, on_total=on_total, seconds=seconds, anew=anew)
+        return embed(
+            self.storage,
+            self.embedder,
+            lambda: self.fitting_embedder,
+            on_total=on_total,
+            seconds=seconds,
+            anew=anew,
+        )
 
     def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
         """Put in a document, in place of the one with this id. Gives the number of its chunks.
 
-        `metadata` (JSON values) wins over the text's own front matter. Raises SourceError for the id of a file's document.
+        `metadata` (JSON values) wins over the text's own front matter. Raises SourceError for the
+        id of a file's document.
         """
         from .documents.document import Document
-        from .indexing.documents import put_document
+        from .indexing import put_document
 
         if not doc_id:
             raise ValueError("doc_id is empty")
@@ -196,23 +219,39 @@ class HybridStore:
         """Cut a document into chunks. Reads and writes nothing."""
         from .documents.document import prepare
 
-        return prepare(document, self.config["chunk_size"], self.config["chunk_overlap"], self.config["date_keys"])
+        return prepare(
+            document,
+            self.config["chunk_size"],
+            self.config["chunk_overlap"],
+            self.config["date_keys"],
+        )
 
-    def search(self, query: str, limit: int = TEN, mode: str = "hybrid", **options: Any) -> list[dict[str, Any]]:
-        """The best `limit` results for the query, best first; scores are 0 to 1.
+    def search(
+        self, query: str, limit: int | None = None, mode: str = "hybrid", **options: Any
+    ) -> list[dict[str, Any]]:
+        """The best `limit` results for the query (None: as many as the config says, 10), best
+        first; scores are 0 to 1.
 
-        In the mode "vector" there are none if the query could not be embedded; `warnings` says why. `options` are the other
-        fields of `hybrid_memory.search.hit.Request`. The config's `limit`, `min_score`, `min_confidence` and `per_doc` hold where
-        a call does not give them. Raises ValueError for an option that no search can have, QueryError for an expression that is
-        not valid.
+        In the mode "vector" there are none if the query could not be embedded; `warnings` says why.
+        `options` are the other fields of `hybrid_memory.search.hit.Request`. The config's `limit`,
+        `min_score`, `min_confidence` and `per_doc` hold where a call does not give them. Raises
+        ValueError for an option that no search can have, QueryError for an expression that is not
+        valid.
         """
-        given = options if limit is TEN else options | {"limit": limit}
+        given = options if limit is None else options | {"limit": limit}
         return self.answer(query, Request(mode=mode, **(configured(self.config) | given))).results
 
     @tried_again
     def answer(self, query: str, request: Request) -> Answer:
         """`search`, with the warnings and timings of this search."""
-        search = Search(self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker)
+        if request.filters and request.filters.linked_to is not None:
+            from .storage.target import resolved
+
+            with self.storage.snapshot():
+                request = request.changed(filters=resolved(self.storage, request.filters))
+        search = Search(
+            self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
+        )
         parsed = Query(query, fts_syntax=request.fts_syntax, today=request.today)
         answer = search.answer(parsed, request)
         self._warn(*answer.warnings)
@@ -220,14 +259,17 @@ class HybridStore:
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Gives the number of its chunks: 0 if there is none of this id."""
-        from .indexing.deletion import delete_document
+
+        from .indexing import delete_document
 
         deleted = delete_document(self.storage, storable(doc_id))
         self._warn(deleted.warning)
         return deleted.chunks
 
     def reindex(self) -> int:
-        """Build everything anew that derives from the chunks, then compact the file. Gives the number of chunks."""
+        """Build everything anew that derives from the chunks, then compact the file. Gives the
+        number of chunks.
+        """
         with self.storage.transaction():
             self.storage.rebuild_indexes()
         self.storage.compact()
@@ -235,18 +277,26 @@ class HybridStore:
 
     @tried_again
     def stats(self) -> dict[str, Any]:
-        """Counts, the size of the store in bytes, and the identity of the embeddings (None before the first).
+        """Counts, the size of the store in bytes, and the identity of the embeddings (None before
+        the first).
 
-        `building` tells of embeddings by another model that are not complete: `model`, `done`, `of`; else it is None. `reranker`
-        names the one that searches ask, or is None.
+        `building` tells of embeddings by another model that are not complete: `model`, `done`,
+        `of`; else it is None. `reranker` names the one that searches ask, or is None.
         """
-        from .indexing.change_over import building
+        from .indexing import building
 
         with self.storage.snapshot():
             identity, counts = self.storage.embeddings.identity(), self.storage.catalog.counts()
-            found = {"db_path": self.path, "embeddings": identity, "building": building(self.storage), "advice": self.advice}
+            found = {
+                "db_path": self.path,
+                "embeddings": identity,
+                "building": building(self.storage),
+                "advice": self.advice,
+            }
         return counts | found | {"reranker": self.reranker.name if self.reranker else None}
 
     def _warn(self, *messages: str | None) -> None:
         """Keep each warning once."""
-        self.warnings += dict.fromkeys(message for message in messages if message and message not in self.warnings)
+        self.warnings += dict.fromkeys(
+            message for message in messages if message and message not in self.warnings
+        )

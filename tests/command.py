@@ -25,35 +25,58 @@ def answer(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout)
 
 
-def in_process(args: tuple[str, ...], environ: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+def in_process(
+    args: tuple[str, ...], environ: Mapping[str, str], cwd: Path
+) -> subprocess.CompletedProcess[str]:
     """Run the command here, and give what a process would."""
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", newline="") for _ in range(2)]
+    streams = [
+        io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", newline="") for _ in range(2)
+    ]
     status = _main(args, environ, cwd, *streams)
     out, err = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]
     return subprocess.CompletedProcess(args, status, out, err)
 
 
-def as_process(args: tuple[str, ...], environ: Mapping[str, str], cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+def as_process(
+    args: tuple[str, ...], environ: Mapping[str, str], cwd: Path, **options: Any
+) -> subprocess.CompletedProcess[str]:
     """Run the command as users do."""
     command = [sys.executable, "-m", "hybrid_memory", *args]
-    return subprocess.run(command, env=environ, cwd=cwd, capture_output=True, text=True, timeout=60, **options)
+    return subprocess.run(
+        command, env=environ, cwd=cwd, capture_output=True, text=True, timeout=60, **options
+    )
 
 
-def in_terminal(environ: Mapping[str, str], *args: str, env: Mapping[str, str] | None = None) -> str:
+def in_terminal(
+    environ: Mapping[str, str], *args: str, env: Mapping[str, str] | None = None
+) -> str:
     """What a person sees: the command run here, its streams being a pseudo-terminal of 80 columns."""
     master, slave = pty.openpty()
     seen: list[bytes] = []
     reader = Thread(target=lambda: seen.extend(_blocks(master)))
     reader.start()
     with os.fdopen(slave, "w", encoding="utf-8", errors="backslashreplace") as terminal:
-        _main(args, {"COLUMNS": "80", "FORCE_HYPERLINK": "0", **environ, **(env or {})}, Path.cwd(), terminal, terminal)
+        _main(
+            args,
+            {"COLUMNS": "80", "FORCE_HYPERLINK": "0", **environ, **(env or {})},
+            Path.cwd(),
+            terminal,
+            terminal,
+        )
     reader.join()
     os.close(master)
     return b"".join(seen).decode()
 
 
-def _main(args: tuple[str, ...], environ: Mapping[str, str], cwd: Path, out: TextIO, err: TextIO) -> int:
-    with patch.dict(os.environ, environ, clear=True), _working_directory(cwd), redirect_stdout(out), redirect_stderr(err):
+def _main(
+    args: tuple[str, ...], environ: Mapping[str, str], cwd: Path, out: TextIO, err: TextIO
+) -> int:
+    with (
+        patch.dict(os.environ, environ, clear=True),
+        _working_directory(cwd),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         try:
             status = cli.main(args)
         except SystemExit as exit:

@@ -19,11 +19,13 @@ from tests.command import NO_SERVER, Run, as_process, in_process
 from tests.fake_ollama import FakeOllama
 
 if TYPE_CHECKING:
-    from tests.postgres_server import PostgresServer
+    from tests.extras.postgres_server import PostgresServer
 
 # A machine that many share is slow, which says nothing of a property.
 # `--hypothesis-profile=default` tries 100 examples of each property, and minds slow ones.
-settings.register_profile("quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "quick", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("quick")
 
 TEMPLATE = "ready"  # the database that those of tests are copies of
@@ -94,7 +96,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def postgres() -> "Iterator[PostgresServer]":
     """A server with a database that has our tables. Each worker of pytest-xdist that needs one has one."""
-    from tests.postgres_server import NoServerError, PostgresServer
+    from tests.extras.postgres_server import NoServerError, PostgresServer
 
     try:
         server = PostgresServer()
@@ -115,7 +117,11 @@ def postgres_path(postgres: "PostgresServer") -> str:
 
 @pytest.fixture
 def db_path(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    path: str = request.getfixturevalue("postgres_path") if engine == "postgres" else str(tmp_path / "memory.db")
+    path: str = (
+        request.getfixturevalue("postgres_path")
+        if engine == "postgres"
+        else str(tmp_path / "memory.db")
+    )
     return path
 
 
@@ -143,7 +149,11 @@ def notes(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """Nothing of the person who runs the tests: no config file, no variables, no server."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR"))}
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_", "NO_COLOR", "FORCE_COLOR"))
+    }
     (tmp_path / "config.json").write_text("{}")
     return kept | {
         "HYBRID_MEMORY_CONFIG": str(tmp_path / "config.json"),
@@ -167,7 +177,9 @@ def run(environ: dict[str, str], tmp_path: Path) -> Run:
 def process(environ: dict[str, str], tmp_path: Path) -> Run:
     """The command as a process of its own."""
 
-    def run(*args: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    def run(
+        *args: str, env: dict[str, str] | None = None, **options: Any
+    ) -> subprocess.CompletedProcess[str]:
         return as_process(args, environ | (env or {}), tmp_path, **options)
 
     return run
@@ -184,17 +196,24 @@ def folder(tmp_path: Path) -> Path:
     """Two notes in a folder named memory."""
     folder = tmp_path / "memory"
     folder.mkdir()
-    (folder / "2026-01-05.md").write_text("# GPU server\n\n## SSH\n\nThe SSH password of the GPU server is hunter2.\n")
+    (folder / "2026-01-05.md").write_text(
+        "# GPU server\n\n## SSH\n\nThe SSH password of the GPU server is hunter2.\n"
+    )
     (folder / "pi.md").write_text("# Raspberry Pi\n\nIts IP address is 192.168.1.5.\n")
     return folder
 
 
 def indexed_words(conn: sqlite3.Connection) -> list[tuple[int, str, str, int]]:
     """(rank of the chunk by id, column, word, position) of every word in the keyword index, as FTS5 itself tells."""
-    conn.execute("create virtual table temp.words using fts5vocab('main', 'chunks_fts', 'instance')")
-    numbers = {id: number for number, (id,) in enumerate(conn.execute("select id from chunks order by id"))}
+    conn.execute(
+        "create virtual table temp.words using fts5vocab('main', 'chunks_fts', 'instance')"
+    )
+    numbers = {
+        id: number for number, (id,) in enumerate(conn.execute("select id from chunks order by id"))
+    }
     words = [
-        (numbers[doc], col, term, at) for term, doc, col, at in conn.execute("select term, doc, col, offset from temp.words")
+        (numbers[doc], col, term, at)
+        for term, doc, col, at in conn.execute("select term, doc, col, offset from temp.words")
     ]
     conn.execute("drop table temp.words")
     return sorted(words)

@@ -19,7 +19,9 @@ class FakeAPI(Server):
         super().__init__()
         self.dims, self.context, self.key = dims, context, key
         self.texts: list[str] = []
-        self.limited = 0  # the number of requests, from now on, that are refused because of a rate limit
+        self.limited = (
+            0  # the number of requests, from now on, that are refused because of a rate limit
+        )
         self.error: tuple[int, Any] | None = None  # a status and a body that answer every request
 
     @property
@@ -64,7 +66,9 @@ class FakeOpenAI(FakeAPI):
         if request.path != "/v1/embeddings":
             raise Refusal(404, f"Invalid URL (POST {request.path})")
         if self.key and request.headers.get("authorization") != f"Bearer {self.key}":
-            raise Refusal(401, f"Incorrect API key provided: {request.headers.get('authorization')}.")
+            raise Refusal(
+                401, f"Incorrect API key provided: {request.headers.get('authorization')}."
+            )
         body = request.body
         texts, dims = body["input"], body.get("dimensions")
         if dims and self.dims_refused:
@@ -79,13 +83,22 @@ class FakeOpenAI(FakeAPI):
                 f"tokens ({max(counts)} in your prompt; 0 for the completion). Please reduce your prompt.",
             )
         if sum(counts) > self.max_tokens:
-            raise Refusal(400, f"Requested {sum(counts)} tokens, max {self.max_tokens} tokens per request")
+            raise Refusal(
+                400, f"Requested {sum(counts)} tokens, max {self.max_tokens} tokens per request"
+            )
         vectors = self.embed(texts, dims)
         data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
-        return {"object": "list", "data": data[::-1] if self.backwards else data, "model": body["model"], "usage": {}}
+        return {
+            "object": "list",
+            "data": data[::-1] if self.backwards else data,
+            "model": body["model"],
+            "usage": {},
+        }
 
     def error_body(self, status: int, text: str) -> Any:
-        return {"error": {"message": text, "type": "invalid_request_error", "param": None, "code": None}}
+        return {
+            "error": {"message": text, "type": "invalid_request_error", "param": None, "code": None}
+        }
 
 
 class FakeGemini(FakeAPI):
@@ -106,12 +119,16 @@ class FakeGemini(FakeAPI):
             raise Refusal(400, "the model of a request is not that of the batch")
         texts = [one["content"]["parts"][0]["text"] for one in asked]
         if max(len(tokens(text)) for text in texts) > self.context:
-            raise Refusal(400, "The input token count exceeds the maximum number of tokens allowed.")
+            raise Refusal(
+                400, "The input token count exceeds the maximum number of tokens allowed."
+            )
         vectors = self.embed(texts, asked[0].get("outputDimensionality"))
         return {"embeddings": [{"values": [3.0 * x for x in v]} for v in vectors]}
 
     def error_body(self, status: int, text: str) -> Any:
-        return {"error": {"code": status, "message": text, "status": "INVALID_ARGUMENT", "details": []}}
+        return {
+            "error": {"code": status, "message": text, "status": "INVALID_ARGUMENT", "details": []}
+        }
 
 
 class FakeVoyage(FakeAPI):
@@ -128,10 +145,17 @@ class FakeVoyage(FakeAPI):
         if len(texts) > self.max_items or sum(counts) > self.max_tokens:
             raise Refusal(400, f"The max allowed tokens per submitted batch is {self.max_tokens}.")
         if max(counts) > self.context and not body["truncation"]:
-            raise Refusal(400, "The example at index 0 in your batch has too many tokens and does not fit.")
+            raise Refusal(
+                400, "The example at index 0 in your batch has too many tokens and does not fit."
+            )
         vectors = self.embed(texts, body.get("output_dimension"))
         data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
-        return {"object": "list", "data": data, "model": body["model"], "usage": {"total_tokens": sum(counts)}}
+        return {
+            "object": "list",
+            "data": data,
+            "model": body["model"],
+            "usage": {"total_tokens": sum(counts)},
+        }
 
     def error_body(self, status: int, text: str) -> Any:
         return {"detail": text}

@@ -20,7 +20,10 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-VECTOR_NOISE = {"search_query", "search_document"}  # words of prompts, which do not change the vector
+VECTOR_NOISE = {
+    "search_query",
+    "search_document",
+}  # words of prompts, which do not change the vector
 
 
 class Request(NamedTuple):
@@ -50,7 +53,9 @@ def vector(text: str, dims: int = 768) -> list[float]:
     for word in words(text) or ["(nothing)"]:
         digest = hashlib.sha256(word.encode("utf-8", "replace")).digest()
         for i in range(0, 32, 4):
-            components[int.from_bytes(digest[i : i + 3], "big") % dims] += 1.0 if digest[i + 3] & 1 else -1.0
+            components[int.from_bytes(digest[i : i + 3], "big") % dims] += (
+                1.0 if digest[i + 3] & 1 else -1.0
+            )
     norm = math.hypot(*components)
     return [x / norm for x in components] if norm else [1.0] + [0.0] * (dims - 1)
 
@@ -156,7 +161,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Type", "text/plain" if isinstance(content, str) else "application/json")
+        self.send_header(
+            "Content-Type", "text/plain" if isinstance(content, str) else "application/json"
+        )
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if drip := self.server.fake.drip:
@@ -187,17 +194,28 @@ class FakeOllama(Server):
         self.chat = False  # the model is a chat model, which does not embed
         self.busy = 0  # the number of requests to embed, from now on, that are refused because the queue is full
         self.eof = 0  # the number of requests to embed, from now on, in which the runner crashes
-        self.error: tuple[int, str] | None = None  # a status and a message that answer every request to embed
+        self.error: tuple[int, str] | None = (
+            None  # a status and a message that answer every request to embed
+        )
         self.crashing = ""  # a text that contains this crashes the runner, and so does a text longer than the context
         self.nan = ""  # a request with a text that contains this fails because of NaN, ...
-        self.nan_words: tuple[int, str] = (400, "embedding contains NaN or Inf values")  # ... with this status and message
+        self.nan_words: tuple[int, str] = (
+            400,
+            "embedding contains NaN or Inf values",
+        )  # ... with this status and message
         self.spoilt = ""  # a text that contains this gets the following vector, with status 200
         self.spoilt_vector: Any = None
-        self.count_off = 0  # the number of vectors that the reply has too many, or if negative, too few
-        self.cuts_silently = False  # a text longer than the context is cut, although truncate is false
+        self.count_off = (
+            0  # the number of vectors that the reply has too many, or if negative, too few
+        )
+        self.cuts_silently = (
+            False  # a text longer than the context is cut, although truncate is false
+        )
         self.ignores_dimensions = False  # as Ollama before 0.11.11
         self.slow = 0.0  # seconds that each request to embed takes
-        self.cold = 0.0  # seconds for loading the model; the loading stops if the client disconnects
+        self.cold = (
+            0.0  # seconds for loading the model; the loading stops if the client disconnects
+        )
         self.loads = 0  # how often the loading was begun
 
     @property
@@ -225,7 +243,11 @@ class FakeOllama(Server):
         return error.text if error.text.startswith("404") else {"error": error.text}
 
     def _model(self, name: str) -> dict[str, Any]:
-        details = {"family": "nomic-bert", "context_length": self.context, "embedding_length": self.dims}
+        details = {
+            "family": "nomic-bert",
+            "context_length": self.context,
+            "embedding_length": self.dims,
+        }
         capabilities = ["completion"] if self.chat else ["embedding"]
         names = {"name": _tagged(name), "model": _tagged(name), "digest": self.digest}
         return names | {"details": details, "capabilities": capabilities}
@@ -270,7 +292,9 @@ class FakeOllama(Server):
         if not texts:
             return {"model": name, "embeddings": []}
         if self.chat:
-            raise Refusal(501, "This server does not support embeddings. Start it with `--embeddings`")
+            raise Refusal(
+                501, "This server does not support embeddings. Start it with `--embeddings`"
+            )
         return self._embeddings(name, [texts] if isinstance(texts, str) else texts, body)
 
     def _load(self, connection: socket.socket) -> None:
@@ -284,10 +308,15 @@ class FakeOllama(Server):
     def _embeddings(self, name: str, texts: list[str], body: Any) -> Any:
         if self.error:
             raise Refusal(*self.error)
-        crashes = any(self.crashing and (self.crashing in text or len(tokens(text)) > self.context) for text in texts)
+        crashes = any(
+            self.crashing and (self.crashing in text or len(tokens(text)) > self.context)
+            for text in texts
+        )
         if self.eof or crashes:
             self.eof = max(0, self.eof - 1)
-            raise Refusal(400, 'do embedding request: Post "http://127.0.0.1:58591/v1/embeddings": EOF')
+            raise Refusal(
+                400, 'do embedding request: Post "http://127.0.0.1:58591/v1/embeddings": EOF'
+            )
         if self.nan and any(self.nan in text for text in texts):
             raise Refusal(*self.nan_words)
         limit = min(self.context, (body.get("options") or {}).get("num_ctx", self.context))
@@ -306,8 +335,17 @@ class FakeOllama(Server):
             vectors.append(self._vector(text, body.get("dimensions") or 0))
         self.embedded += texts
         if self.count_off:
-            vectors = vectors[: self.count_off] if self.count_off < 0 else vectors + vectors[:1] * self.count_off
-        return {"model": name, "embeddings": vectors, "total_duration": 1, "prompt_eval_count": count}
+            vectors = (
+                vectors[: self.count_off]
+                if self.count_off < 0
+                else vectors + vectors[:1] * self.count_off
+            )
+        return {
+            "model": name,
+            "embeddings": vectors,
+            "total_duration": 1,
+            "prompt_eval_count": count,
+        }
 
     def _vector(self, text: str, dimensions: int) -> Any:
         if self.spoilt and self.spoilt in text:

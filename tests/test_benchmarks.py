@@ -14,14 +14,18 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> ModuleType:
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # which `common` takes away; this puts it back
+    monkeypatch.setenv(
+        "PYTHONDONTWRITEBYTECODE", "1"
+    )  # which `common` takes away; this puts it back
     return pytest.importorskip(request.param)
 
 
 @pytest.mark.parametrize("module", ["report"], indirect=True)
 def test_tables_and_plots_are_made_of_the_results(module: ModuleType) -> None:
     for path, text in module.made().items():
-        assert path.read_text("utf-8") == text, f"uv run benchmarks/report.py writes {path.name} anew"
+        assert path.read_text("utf-8") == text, (
+            f"uv run benchmarks/report.py writes {path.name} anew"
+        )
 
 
 @pytest.mark.parametrize("module", ["report"], indirect=True)
@@ -52,18 +56,31 @@ def test_a_made_up_note_depends_on_its_number_alone(module: ModuleType, tmp_path
         ([{"a": 1}], "no number"),
     ],
 )
-def test_results_in_another_form_are_a_failure(module: ModuleType, rows: list[dict[str, object]], wrong: str) -> None:
+def test_results_in_another_form_are_a_failure(
+    module: ModuleType, rows: list[dict[str, object]], wrong: str
+) -> None:
     assert wrong in module.problem({"labels": ["a"], "rows": rows})
-    assert module.problem({"labels": ["a"], "rows": [{"a": 1, "ms": 2.0}, {"a": 2, "ms": 0}]}) is None
+    assert (
+        module.problem({"labels": ["a"], "rows": [{"a": 1, "ms": 2.0}, {"a": 2, "ms": 0}]}) is None
+    )
 
 
 @pytest.mark.large
 @pytest.mark.skipif(not (BENCHMARKS.parent / ".git").exists(), reason="there is no repository")
 def test_a_benchmark_compares_with_another_revision() -> None:
-    command = [sys.executable, str(BENCHMARKS / "sync.py"), "--small", "--json", "--against", "HEAD"]
+    command = [
+        sys.executable,
+        str(BENCHMARKS / "sync.py"),
+        "--small",
+        "--json",
+        "--against",
+        "HEAD",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     answer = json.loads(done.stdout)
     assert answer["against"]["revision"] == "HEAD"
-    assert [row["command"] for row in answer["ratios"]] == [row["command"] for row in answer["rows"]]
+    assert [row["command"] for row in answer["ratios"]] == [
+        row["command"] for row in answer["rows"]
+    ]
     assert all(row["cpu_s"] > 0 for row in answer["ratios"])
     assert answer["machine"]["cores"] >= 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.surface.commands.table import TABLE
+from hybrid_memory.seams import COMMANDS
 from tests.command import Run, answer, in_terminal
 from tests.fake_ollama import FakeOllama
 
@@ -20,19 +20,41 @@ from tests.fake_ollama import FakeOllama
 def test_store_then_search(run: Run, ollama: FakeOllama) -> None:
     url = ("--ollama-url", ollama.url)
     assert answer(
-        run(*url, "store", "--doc-id", "n", "--text", "gpu password", "--metadata", "a=1", "b=x=y", "--metadata", "c=3")
+        run(
+            *url,
+            "store",
+            "--doc-id",
+            "n",
+            "--text",
+            "gpu password",
+            "--metadata",
+            "a=1",
+            "b=x=y",
+            "--metadata",
+            "c=3",
+        )
     ) == {
         "doc_id": "n",
         "chunks": 1,
     }
     done = run("search", "gpu", "--full", *url)
     [hit] = answer(done)
-    assert (hit["doc_id"], hit["source"], hit["metadata"]) == ("n", "hybrid", {"a": "1", "b": "x=y", "c": "3"})
+    assert (hit["doc_id"], hit["source"], hit["metadata"]) == (
+        "n",
+        "hybrid",
+        {"a": "1", "b": "x=y", "c": "3"},
+    )
     assert done.stderr == ""
 
 
-def test_without_a_server_everything_works_by_keyword_and_one_line_says_so(run: Run, folder: Path) -> None:
-    for args in (("store", "--doc-id", "n", "--text", "gpu"), ("ingest", "--path", str(folder)), ("search", "gpu")):
+def test_without_a_server_everything_works_by_keyword_and_one_line_says_so(
+    run: Run, folder: Path
+) -> None:
+    for args in (
+        ("store", "--doc-id", "n", "--text", "gpu"),
+        ("ingest", "--path", str(folder)),
+        ("search", "gpu"),
+    ):
         done = run(*args)
         answer(done)
         assert len(done.stderr.splitlines()) == 1
@@ -41,7 +63,9 @@ def test_without_a_server_everything_works_by_keyword_and_one_line_says_so(run: 
         assert run(*args, "--quiet").stderr == done.stderr
 
 
-def test_quiet_ingest_tells_of_a_model_that_is_down_and_of_bad_files(run: Run, folder: Path) -> None:
+def test_quiet_ingest_tells_of_a_model_that_is_down_and_of_bad_files(
+    run: Run, folder: Path
+) -> None:
     (folder / "latin.md").write_bytes(b"caf\xe9")
     done = run("ingest", "--path", str(folder), "--quiet")
     report = answer(done)
@@ -55,7 +79,9 @@ def test_quiet_ingest_tells_of_a_model_that_is_down_and_of_bad_files(run: Run, f
     assert of_model["reason"] in model
 
 
-@pytest.mark.parametrize("args", [("search", "nothing like it"), ("list", "--limit", "1"), ("doctor",)])
+@pytest.mark.parametrize(
+    "args", [("search", "nothing like it"), ("list", "--limit", "1"), ("doctor",)]
+)
 def test_quiet_silences_advice(run: Run, folder: Path, args: tuple[str, ...]) -> None:
     builtin = ("--provider", "auto")  # nobody has chosen a model
     assert "built-in English model" in run("ingest", "--path", str(folder), *builtin).stderr
@@ -72,8 +98,12 @@ def test_quiet_keeps_what_went_wrong(run: Run, folder: Path, args: tuple[str, ..
     assert len(run(*args, "--quiet").stderr.splitlines()) == 1
 
 
-def test_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it(run: Run, ollama: FakeOllama) -> None:
-    done = run("--ollama-url", ollama.url, "--model", "absent", "store", "--doc-id", "n", "--text", "gpu")
+def test_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it(
+    run: Run, ollama: FakeOllama
+) -> None:
+    done = run(
+        "--ollama-url", ollama.url, "--model", "absent", "store", "--doc-id", "n", "--text", "gpu"
+    )
     assert answer(done)["chunks"] == 1
     assert "`ollama pull absent`" in done.stderr
 
@@ -81,7 +111,13 @@ def test_model_that_is_not_pulled_is_named_with_the_command_that_pulls_it(run: R
 def test_ingest_then_incremental_ingest(run: Run, folder: Path, ollama: FakeOllama) -> None:
     url = ("--ollama-url", ollama.url)
     first = answer(run("ingest", "--path", str(folder), *url))
-    assert (first["files"], first["chunks"], first["skipped"], first["errors"], first["pending"]) == (2, 2, 0, [], 0)
+    assert (
+        first["files"],
+        first["chunks"],
+        first["skipped"],
+        first["errors"],
+        first["pending"],
+    ) == (2, 2, 0, [], 0)
     second = answer(run("ingest", "--path", str(folder), "--incremental", *url))
     assert (second["files"], second["skipped"]) == (0, 2)
 
@@ -96,7 +132,10 @@ def test_ingest_of_a_bad_file_reports_it_and_exits_1(run: Run, folder: Path) -> 
 
 def test_delete(run: Run, folder: Path) -> None:
     run("ingest", "--path", str(folder))
-    assert answer(run("delete", "--doc-id", "memory/pi.md")) == {"doc_id": "memory/pi.md", "chunks_deleted": 1}
+    assert answer(run("delete", "--doc-id", "memory/pi.md")) == {
+        "doc_id": "memory/pi.md",
+        "chunks_deleted": 1,
+    }
     done = run("delete", "--doc-id", "memory/pi.md")
     assert answer(done) == {"doc_id": "memory/pi.md", "chunks_deleted": 0}
     assert "no document 'memory/pi.md'" in done.stderr
@@ -106,7 +145,9 @@ def test_delete_of_a_collection_or_a_folder(run: Run, folder: Path) -> None:
     run("ingest", "--path", str(folder))
     done = run("delete", "--collection", "notes")
     assert answer(done) == {"collection": "notes", "documents_deleted": 0, "chunks_deleted": 0}
-    assert "nothing was deleted, because there is no collection 'notes'; known: memory" in done.stderr
+    assert (
+        "nothing was deleted, because there is no collection 'notes'; known: memory" in done.stderr
+    )
     assert answer(run("delete", "--collection", "memory")) == {
         "collection": "memory",
         "documents_deleted": 2,
@@ -134,7 +175,9 @@ def test_reindex_and_stats(run: Run, folder: Path) -> None:
     assert (stats["doc_count"], stats["chunk_count"]) == (2, 2)
 
 
-def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(run: Run, environ: dict[str, str], folder: Path) -> None:
+def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(
+    run: Run, environ: dict[str, str], folder: Path
+) -> None:
     builtin = ("--provider", "builtin")
     run("ingest", "--path", str(folder), *builtin)
     findings = answer(run("doctor", *builtin))
@@ -148,16 +191,28 @@ def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(run: Run, enviro
     assert "--incremental` removes them" in seen
 
 
-def test_eval_prints_figures_and_tells_what_it_left_out(run: Run, environ: dict[str, str], folder: Path, tmp_path: Path) -> None:
+def test_eval_prints_figures_and_tells_what_it_left_out(
+    run: Run, environ: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
     run("ingest", "--path", str(folder))
     (tmp_path / "queries.jsonl").write_text(
         '{"id": "1", "text": "gpu password"}\n{"id": "2", "text": "puppy"}\n{"id": "3", "text": "x"}\n'
     )
     (tmp_path / "qrels.txt").write_text("1 0 2026-01-05 1\n2 0 pi.md 1\n2 0 absent.md 1\n")
-    judged = ("eval", "--queries", str(tmp_path / "queries.jsonl"), "--qrels", str(tmp_path / "qrels.txt"))
+    judged = (
+        "eval",
+        "--queries",
+        str(tmp_path / "queries.jsonl"),
+        "--qrels",
+        str(tmp_path / "qrels.txt"),
+    )
     done = run(*judged)
     found = answer(done)
-    assert (found["queries"], found["unjudged"], found["unknown_documents"]) == (2, 1, ["absent.md"])
+    assert (found["queries"], found["unjudged"], found["unknown_documents"]) == (
+        2,
+        1,
+        ["absent.md"],
+    )
     assert found["modes"]["keyword"]["hit@1"] == 0.5
     assert "misses" not in found
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["hybrid-memory"] * 4
@@ -173,10 +228,16 @@ def test_eval_prints_figures_and_tells_what_it_left_out(run: Run, environ: dict[
     assert run(*judged, "--modes", "vector").returncode == 1
 
 
-@pytest.mark.parametrize(("query", "expected"), [("GPU server SSH password", "2026-01-05"), ("Raspberry Pi IP address", "pi")])
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("GPU server SSH password", "2026-01-05"), ("Raspberry Pi IP address", "pi")],
+)
 def test_look_up(run: Run, folder: Path, query: str, expected: str) -> None:
     run("ingest", "--path", str(folder))
-    assert answer(run("search", "--query", query, "--limit", "1"))[0]["doc_id"] == f"memory/{expected}.md"
+    assert (
+        answer(run("search", "--query", query, "--limit", "1"))[0]["doc_id"]
+        == f"memory/{expected}.md"
+    )
 
 
 def test_get_reads_what_a_search_cites(run: Run, folder: Path) -> None:
@@ -186,8 +247,14 @@ def test_get_reads_what_a_search_cites(run: Run, folder: Path) -> None:
     assert hit["text"] in answer(done)["text"]
     assert done.stderr == ""
     assert answer(run("get", "memory/2026-01-05.md:5"))["text"].startswith("The SSH password")
-    assert answer(run("get", "2026-01-05.md", "--max-lines", "2"))["next"] == "memory/2026-01-05.md#L3-L5"
-    assert answer(run("get", "2026-01-05.md", "--max-chars", "5"))["next"] == "memory/2026-01-05.md#L1C6-L5"
+    assert (
+        answer(run("get", "2026-01-05.md", "--max-lines", "2"))["next"]
+        == "memory/2026-01-05.md#L3-L5"
+    )
+    assert (
+        answer(run("get", "2026-01-05.md", "--max-chars", "5"))["next"]
+        == "memory/2026-01-05.md#L1C6-L5"
+    )
 
 
 def test_get_tells_of_a_change_and_of_what_it_cannot_read(run: Run, folder: Path) -> None:
@@ -205,7 +272,10 @@ def test_get_tells_of_a_change_and_of_what_it_cannot_read(run: Run, folder: Path
 def test_list_names_the_documents_and_how_many_were_left_out(run: Run, folder: Path) -> None:
     run("ingest", "--path", str(folder))
     done = run("list")
-    assert [document["doc_id"] for document in answer(done)["documents"]] == ["memory/2026-01-05.md", "memory/pi.md"]
+    assert [document["doc_id"] for document in answer(done)["documents"]] == [
+        "memory/2026-01-05.md",
+        "memory/pi.md",
+    ]
     assert done.stderr == ""
     done = run("list", "--limit", "1")
     assert (answer(done)["total"], len(answer(done)["documents"])) == (2, 1)
@@ -216,7 +286,9 @@ def test_list_names_the_documents_and_how_many_were_left_out(run: Run, folder: P
     assert (done.returncode, done.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("command", ["search x", "get x", "list", "stats", "delete --doc-id x", "reindex"])
+@pytest.mark.parametrize(
+    "command", ["search x", "get x", "list", "stats", "delete --doc-id x", "reindex"]
+)
 def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, command: str) -> None:
     done = run(*command.split())
     assert (done.returncode, done.stdout) == (1, "")
@@ -231,7 +303,10 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("search x --limit many", "'many' is not a whole number"),
         ("search x --mode fuzzy", "invalid choice: 'fuzzy'"),
         ("search", "give the query once"),
-        ("eval --queries q --qrels r --modes keyword,best", "'best' is not one of hybrid, keyword, vector"),
+        (
+            "eval --queries q --qrels r --modes keyword,best",
+            "'best' is not one of hybrid, keyword, vector",
+        ),
         ("search x --query y", "give the query once"),
         (
             "search --maxfail",
@@ -270,7 +345,9 @@ def test_wrong_usage_is_told_in_a_line_and_exits_2(run: Run, args: str, message:
         ("stats --config missing.json", "cannot read the config file missing.json"),
     ],
 )
-def test_missing_input_is_named_and_exits_1(run: Run, args: str, message: str, tmp_path: Path) -> None:
+def test_missing_input_is_named_and_exits_1(
+    run: Run, args: str, message: str, tmp_path: Path
+) -> None:
     done = run(*args.split())
     assert not (tmp_path / "cli.db").exists()
     assert (done.returncode, done.stdout) == (1, "")
@@ -301,7 +378,9 @@ def test_query_that_begins_with_a_dash(run: Run, args: tuple[str, ...]) -> None:
 
 def test_fts_syntax_by_an_option_and_its_errors_with_their_place(run: Run, folder: Path) -> None:
     run("ingest", "--path", str(folder))
-    assert [hit["doc_id"] for hit in answer(run("search", "--fts-syntax", "pass* NOT raspberry"))] == ["memory/2026-01-05.md"]
+    assert [
+        hit["doc_id"] for hit in answer(run("search", "--fts-syntax", "pass* NOT raspberry"))
+    ] == ["memory/2026-01-05.md"]
     done = run("search", "--fts-syntax", "gpu AND")
     assert (done.returncode, done.stdout) == (1, "")
     assert "fts5: syntax error" in done.stderr
@@ -322,7 +401,9 @@ def test_vector_mode_with_nothing_embedded_exits_1_with_the_reason(run: Run, pro
     run("store", "--doc-id", "n", "--text", "gpu", "--provider", provider)
     done = run("search", "--mode", "vector", "gpu", "--provider", provider)
     assert (done.returncode, done.stdout) == (1, "[]\n")
-    assert ("no search by meaning" if provider == "none" else "no chunk has an embedding yet; `") in done.stderr
+    assert (
+        "no search by meaning" if provider == "none" else "no chunk has an embedding yet; `"
+    ) in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert run("search", "gpu", "--provider", provider).returncode == 0
 
@@ -331,7 +412,9 @@ def test_vector_mode_does_not_claim_to_answer_by_keyword(run: Run, ollama: FakeO
     run("--ollama-url", ollama.url, "store", "--doc-id", "n", "--text", "gpu")
     ollama.models = []
     for other in (["--provider", "builtin"], ["--ollama-url", ollama.url, "--model", "other"]):
-        by_keyword, by_meaning = (run("search", "gpu", "--mode", mode, *other) for mode in ("hybrid", "vector"))
+        by_keyword, by_meaning = (
+            run("search", "gpu", "--mode", mode, *other) for mode in ("hybrid", "vector")
+        )
         assert json.loads(by_keyword.stdout)[0]["source"] == "keyword"
         assert "answering by keyword" not in by_meaning.stderr
         assert (by_keyword.returncode, by_meaning.returncode, by_meaning.stdout) == (0, 1, "[]\n")
@@ -345,7 +428,9 @@ def test_vector_mode_that_finds_nothing_near_is_an_empty_answer(run: Run) -> Non
 
 def test_store_reads_a_file_or_standard_input(run: Run, process: Run, folder: Path) -> None:
     assert answer(run("store", "--doc-id", "f", "--file", str(folder / "pi.md")))["chunks"] == 1
-    assert answer(process("store", "--doc-id", "s", "--file", "-", input="piped words"))["chunks"] == 1
+    assert (
+        answer(process("store", "--doc-id", "s", "--file", "-", input="piped words"))["chunks"] == 1
+    )
     assert answer(run("search", "piped"))[0]["doc_id"] == "s"
 
 
@@ -360,9 +445,15 @@ def test_damaged_database_is_one_line_and_exits_1(run: Run, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("written", "hint"), [("--limt", "did you mean --limit?"), ("--qqq", "; a query that begins with - is written --query=-x")]
+    ("written", "hint"),
+    [
+        ("--limt", "did you mean --limit?"),
+        ("--qqq", "; a query that begins with - is written --query=-x"),
+    ],
 )
-def test_unknown_option_is_answered_with_the_one_that_was_meant(run: Run, written: str, hint: str) -> None:
+def test_unknown_option_is_answered_with_the_one_that_was_meant(
+    run: Run, written: str, hint: str
+) -> None:
     done = run("search", "gpu", written, "3")
     assert done.returncode == 2
     assert hint in done.stderr
@@ -375,7 +466,9 @@ def test_half_life_that_swallowed_the_query_says_how_to_write_it(run: Run) -> No
     assert "--half-life=30" in done.stderr
 
 
-def test_keyword_search_loads_neither_network_nor_writing_modules(environ: dict[str, str], run: Run, tmp_path: Path) -> None:
+def test_keyword_search_loads_neither_network_nor_writing_modules(
+    environ: dict[str, str], run: Run, tmp_path: Path
+) -> None:
     run("store", "--doc-id", "x", "--text", "gpu")
     code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--mode', 'keyword']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
@@ -387,7 +480,9 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(environ: dict[
     assert loaded & heavy == set()
 
 
-def test_refresh_takes_in_what_changed_and_tells_what_it_could_not(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_refresh_takes_in_what_changed_and_tells_what_it_could_not(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
     for name in "abcd":
         (tmp_path / f"{name}.md").write_text("x")
     paths = [option for name in "abcd" for option in ("--path", f"{name}.md")]
@@ -401,12 +496,18 @@ def test_refresh_takes_in_what_changed_and_tells_what_it_could_not(run: Run, fol
     assert len(told) == 4
     assert f"a.md: cannot ingest {tmp_path}/a.md: No such file" in told[0]
     assert told[3] == "hybrid-memory: and 1 more; `hybrid-memory update` names all"
-    assert run("search", "kettle", "--refresh", "--provider", "none", "--quiet").stderr == done.stderr
+    assert (
+        run("search", "kettle", "--refresh", "--provider", "none", "--quiet").stderr == done.stderr
+    )
 
 
-def test_a_workspace_sets_the_options_of_search_once_and_a_command_overrides(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_a_workspace_sets_the_options_of_search_once_and_a_command_overrides(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
     for number in range(12):
-        (folder / f"{number}.md").write_text(f"# One\n\ncedar {number}\n\n# Two\n\ncedar again {number}")
+        (folder / f"{number}.md").write_text(
+            f"# One\n\ncedar {number}\n\n# Two\n\ncedar again {number}"
+        )
     run("ingest", "--path", str(folder))
 
     def found(*args: str, **values: object) -> list[str]:
@@ -416,14 +517,30 @@ def test_a_workspace_sets_the_options_of_search_once_and_a_command_overrides(run
     assert (len(found()), len(found(limit=3)), len(found("--limit", "5", limit=3))) == (10, 3, 5)
     assert len(found("--limit", "100", per_doc=1)) == 12
     assert len(found("--limit", "100", "--per-doc", "0", per_doc=1)) == 24
-    assert (found(min_confidence=1.0), len(found("--min-confidence", "0", min_confidence=1.0))) == ([], 10)
-    assert len(found("--limit", "100", min_score=1.0)) < len(found("--limit", "100", "--min-score", "0", min_score=1.0))
+    assert (found(min_confidence=1.0), len(found("--min-confidence", "0", min_confidence=1.0))) == (
+        [],
+        10,
+    )
+    assert len(found("--limit", "100", min_score=1.0)) < len(
+        found("--limit", "100", "--min-score", "0", min_score=1.0)
+    )
     assert answer(run("list", "--limit", "100"))["total"] == 14  # its limit is another one
     (folder / "late.md").write_text("zebra cedar " * 3)
     assert "memory/late.md" not in found("--limit", "100", "--no-refresh", refresh=True)
     assert "memory/late.md" in found("--limit", "100", refresh=True)
     (tmp_path / "config.json").write_text("{}")
-    assert len(answer(run("search", "cedar", env={"HYBRID_MEMORY_LIMIT": "2", "HYBRID_MEMORY_PER_DOC": "0"}))) == 2
+    assert (
+        len(
+            answer(
+                run(
+                    "search",
+                    "cedar",
+                    env={"HYBRID_MEMORY_LIMIT": "2", "HYBRID_MEMORY_PER_DOC": "0"},
+                )
+            )
+        )
+        == 2
+    )
 
 
 def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
@@ -434,9 +551,9 @@ def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
     done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
                           env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
     loaded = set(done.stdout.splitlines()[-1].split())
-    heavy = {"requests", "socket", "hashlib", "threading", "hybrid_memory.chunker", "hybrid_memory.documents.frontmatter", "hybrid_memory.surface.terminal",
+    heavy = {"requests", "socket", "hashlib", "threading", "hybrid_memory.chunker", "hybrid_memory.documents.markdown", "hybrid_memory.surface.terminal",
              "hybrid_memory.embedder", "hybrid_memory.documents.transcripts", "hybrid_memory.text.redaction",
-             "hybrid_memory.documents.cutting.noise", "hybrid_memory.documents.marks.code"}  # fmt: skip
+             "hybrid_memory.documents.chunker", "hybrid_memory.documents.links"}  # fmt: skip
     assert loaded & heavy == set()
 
 
@@ -449,14 +566,20 @@ def test_terminal_shows_results_for_eyes(run: Run, environ: dict[str, str], fold
     assert "\033" not in plain
     assert "[password]" in plain
     assert (
-        json.loads(in_terminal(environ, "search", "gpu", "--json", "--provider", "none"))[0]["doc_id"] == "memory/2026-01-05.md"
+        json.loads(in_terminal(environ, "search", "gpu", "--json", "--provider", "none"))[0][
+            "doc_id"
+        ]
+        == "memory/2026-01-05.md"
     )
 
 
 def test_terminal_gets_the_text_itself_and_how_to_go_on(run: Run, environ: dict[str, str]) -> None:
     run("store", "--doc-id", "a b", "--text", "one\n    two\033[31m\nthree\n")
     seen = in_terminal(environ, "get", "a b", "--max-lines", "2").replace("\r\n", "\n")
-    assert seen == "one\n    two\ufffd[31m\nhybrid-memory: line 2 of 3; `hybrid-memory get 'a b#L3-L3'` goes on\n"
+    assert (
+        seen
+        == "one\n    two\ufffd[31m\nhybrid-memory: line 2 of 3; `hybrid-memory get 'a b#L3-L3'` goes on\n"
+    )
     assert json.loads(in_terminal(environ, "get", "a b", "--json"))["total_lines"] == 3
 
 
@@ -465,41 +588,67 @@ def test_get_answers_several_targets_and_tells_of_those_that_it_cannot_read(
 ) -> None:
     run("ingest", "--path", str(folder), "--provider", "none")
     both = answer(run("get", "pi", "2026-01-05.md:1"))
-    assert [(found["doc_id"], found["end_line"]) for found in both] == [("memory/pi.md", 3), ("memory/2026-01-05.md", 1)]
+    assert [(found["doc_id"], found["end_line"]) for found in both] == [
+        ("memory/pi.md", 3),
+        ("memory/2026-01-05.md", 1),
+    ]
     done = run("get", "absent", "pi")
-    assert (done.returncode, [found["doc_id"] for found in json.loads(done.stdout)]) == (1, ["memory/pi.md"])
+    assert (done.returncode, [found["doc_id"] for found in json.loads(done.stdout)]) == (
+        1,
+        ["memory/pi.md"],
+    )
     assert done.stderr.startswith("hybrid-memory: no document 'absent' in this memory")
     seen = in_terminal(environ, "get", "pi:1", "2026-01-05:1").replace("\r\n", "\n")
-    assert seen == "==> memory/pi.md#L1-L1 <==\n# Raspberry Pi\n\n==> memory/2026-01-05.md#L1-L1 <==\n# GPU server\n"
+    assert (
+        seen
+        == "==> memory/pi.md#L1-L1 <==\n# Raspberry Pi\n\n==> memory/2026-01-05.md#L1-L1 <==\n# GPU server\n"
+    )
 
 
 def test_delete_takes_the_id_with_or_without_its_option(run: Run) -> None:
     for number, form in enumerate((["n"], ["--doc-id", "n"])):
         run("store", "--doc-id", "n", "--text", f"gpu {number}", "--provider", "none")
         assert answer(run("delete", *form)) == {"doc_id": "n", "chunks_deleted": 1}
-    assert [run("delete", *form).returncode for form in ([], ["n", "--doc-id", "n"], ["n", "--path", "x"])] == [2, 2, 2]
+    assert [
+        run("delete", *form).returncode
+        for form in ([], ["n", "--doc-id", "n"], ["n", "--path", "x"])
+    ] == [2, 2, 2]
 
 
-def test_colours_follow_the_option_then_the_variables_then_the_terminal(run: Run, environ: dict[str, str], folder: Path) -> None:
+def test_colours_follow_the_option_then_the_variables_then_the_terminal(
+    run: Run, environ: dict[str, str], folder: Path
+) -> None:
     run("ingest", "--path", str(folder), "--provider", "none")
 
     def coloured(*args: str, is_terminal: bool = False, **env: str) -> bool:
         command = ("search", "gpu", "--format", "text", "--provider", "none", *args)
-        seen = in_terminal(environ, *command, env=env) if is_terminal else run(*command, env=env).stdout
+        seen = (
+            in_terminal(environ, *command, env=env)
+            if is_terminal
+            else run(*command, env=env).stdout
+        )
         assert "GPU" in seen
         return "\033" in seen
 
     assert (coloured(), coloured(is_terminal=True)) == (False, True)
     assert not coloured(NO_COLOR="1", is_terminal=True)
     assert (coloured(FORCE_COLOR="1"), coloured(FORCE_COLOR="1", NO_COLOR="1")) == (True, False)
-    assert (coloured("--color=always", NO_COLOR="1"), coloured("--color=never", FORCE_COLOR="1", is_terminal=True)) == (
+    assert (
+        coloured("--color=always", NO_COLOR="1"),
+        coloured("--color=never", FORCE_COLOR="1", is_terminal=True),
+    ) == (
         True,
         False,
     )
-    assert (coloured("--color=auto", FORCE_COLOR="1"), coloured("--color=auto", NO_COLOR="1", is_terminal=True)) == (False, True)
+    assert (
+        coloured("--color=auto", FORCE_COLOR="1"),
+        coloured("--color=auto", NO_COLOR="1", is_terminal=True),
+    ) == (False, True)
 
 
-def test_terminal_gets_a_table_of_the_documents(run: Run, environ: dict[str, str], folder: Path) -> None:
+def test_terminal_gets_a_table_of_the_documents(
+    run: Run, environ: dict[str, str], folder: Path
+) -> None:
     run("ingest", "--path", str(folder))
     run("store", "--doc-id", "x\033[31m", "--text", "word " * 400)
     lines = in_terminal(environ, "list", env={"NO_COLOR": "1"}).splitlines()
@@ -512,7 +661,9 @@ def test_terminal_gets_a_table_of_the_documents(run: Run, environ: dict[str, str
     assert json.loads(in_terminal(environ, "list", "--json"))["total"] == 3
 
 
-def test_terminal_gets_no_control_characters_from_the_text(run: Run, environ: dict[str, str]) -> None:
+def test_terminal_gets_no_control_characters_from_the_text(
+    run: Run, environ: dict[str, str]
+) -> None:
     run("store", "--doc-id", "x\033[31m", "--text", "gpu \033]0;owned\007 \u202e end")
     seen = in_terminal(environ, "search", "gpu", env={"NO_COLOR": "1"})
     assert "\033" not in seen
@@ -520,23 +671,34 @@ def test_terminal_gets_no_control_characters_from_the_text(run: Run, environ: di
     assert "\u202e" not in seen
 
 
-def test_terminal_shows_progress_and_a_pipe_does_not(run: Run, environ: dict[str, str], folder: Path) -> None:
+def test_terminal_shows_progress_and_a_pipe_does_not(
+    run: Run, environ: dict[str, str], folder: Path
+) -> None:
     seen = in_terminal(environ, "ingest", "--path", str(folder))
     assert "files 2/2" in seen
-    assert "embeddings 2/2" in in_terminal(environ, "reindex", "--embeddings", "--provider", "builtin")
+    assert "embeddings 2/2" in in_terminal(
+        environ, "reindex", "--embeddings", "--provider", "builtin"
+    )
     assert "files 2/2" not in in_terminal(environ, "ingest", "--path", str(folder), "--quiet")
     assert "2/2" not in run("ingest", "--path", str(folder)).stderr
 
 
-def interrupted(environ: dict[str, str], *args: str, when: Callable[[], bool]) -> tuple[int, str, str]:
+def interrupted(
+    environ: dict[str, str], *args: str, when: Callable[[], bool]
+) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a command that gets Ctrl-C `when` something is the case."""
 
-    def heed_interrupts() -> None:  # which tests that run in the background ignore, and hand that down
+    def heed_interrupts() -> (
+        None
+    ):  # which tests that run in the background ignore, and hand that down
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     with subprocess.Popen(
         [sys.executable, "-m", "hybrid_memory", *args],
-        env=environ | {"PYTHONWARNINGS": "error,ignore::ResourceWarning"},  # it may come between open() and its `with`
+        env=environ
+        | {
+            "PYTHONWARNINGS": "error,ignore::ResourceWarning"
+        },  # it may come between open() and its `with`
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -567,28 +729,47 @@ def test_interrupted_ingest_says_how_far_it_came_and_goes_on_from_there(
     )
     ollama.slow = 0.0
     report = answer(run(*ingest, "--incremental"))
-    assert (report["files"], report["skipped"], report["embedded"], report["pending"]) == (0, 300, 172, 0)
+    assert (report["files"], report["skipped"], report["embedded"], report["pending"]) == (
+        0,
+        300,
+        172,
+        0,
+    )
 
 
-def test_files_read_before_an_interrupt_are_in(environ: dict[str, str], run: Run, folder: Path, tmp_path: Path) -> None:
+def test_files_read_before_an_interrupt_are_in(
+    environ: dict[str, str], run: Run, folder: Path, tmp_path: Path
+) -> None:
     for number in range(3000):
         (folder / f"{number}.md").write_text(f"note {number}")
     wal = tmp_path / "cli.db-wal"
     ingest = ("ingest", "--path", str(folder), "--provider", "none")
-    status, _, stderr = interrupted(environ, *ingest, when=lambda: wal.exists() and wal.stat().st_size > 10**6)
+    status, _, stderr = interrupted(
+        environ, *ingest, when=lambda: wal.exists() and wal.stat().st_size > 10**6
+    )
     assert status == 130
     assert stderr.endswith(" files; run it again with --incremental to go on\n")
-    done = int(stderr.removeprefix("hybrid-memory: interrupted after ").split(" of 3,002 files")[0].replace(",", ""))
+    done = int(
+        stderr.removeprefix("hybrid-memory: interrupted after ")
+        .split(" of 3,002 files")[0]
+        .replace(",", "")
+    )
     assert 0 < done < 3002
-    assert done <= answer(run("stats"))["doc_count"] <= done + 1  # it may come before a file is counted
+    assert (
+        done <= answer(run("stats"))["doc_count"] <= done + 1
+    )  # it may come before a file is counted
     assert answer(run(*ingest, "--incremental"))["files"] >= 3001 - done
     assert all(finding["ok"] for finding in answer(run("doctor", "--provider", "none")))
 
 
 def test_closed_pipe_ends_quietly(environ: dict[str, str], run: Run) -> None:
     run("store", "--doc-id", "x", "--text", "# h\n\ngpu word\n\n" * 400)
-    command = f"{sys.executable} -m hybrid_memory search gpu --limit 400 --provider none | head -c 10"
-    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], env=environ, capture_output=True, text=True)
+    command = (
+        f"{sys.executable} -m hybrid_memory search gpu --limit 400 --provider none | head -c 10"
+    )
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], env=environ, capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -613,13 +794,25 @@ def test_no_control_character_of_a_file_name_or_an_argument_reaches_a_terminal(
         ("delete", "--collection", HOSTILE + "x"), ("delete", "--path", str(folder)), ("search", "gpu", "--mode", HOSTILE),
     ]  # fmt: skip
     for command in commands:
-        seen = in_terminal(environ, *command, "--provider", "none", env={"NO_COLOR": "1"}).replace("\033[K", "")
+        seen = in_terminal(environ, *command, "--provider", "none", env={"NO_COLOR": "1"}).replace(
+            "\033[K", ""
+        )
         assert seen
         assert [mark for mark in OBEYED if mark in seen] == [], command
 
 
 @pytest.mark.parametrize(
-    "command", ["search gpu", "search gpu --format text", "list", "doctor", "get n", "stats", "--help", "--version"]
+    "command",
+    [
+        "search gpu",
+        "search gpu --format text",
+        "list",
+        "doctor",
+        "get n",
+        "stats",
+        "--help",
+        "--version",
+    ],
 )
 @pytest.mark.parametrize("closed", [">&-", ">/dev/full"])
 def test_standard_output_that_cannot_be_written_is_a_line_and_exits_1(
@@ -633,15 +826,23 @@ def test_standard_output_that_cannot_be_written_is_a_line_and_exits_1(
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full"])
-def test_messages_that_nobody_can_read_are_lost_and_change_nothing(environ: dict[str, str], run: Run, closed: str) -> None:
+def test_messages_that_nobody_can_read_are_lost_and_change_nothing(
+    environ: dict[str, str], run: Run, closed: str
+) -> None:
     run("store", "--doc-id", "n", "--text", "gpu")
-    for command, status, prints in (("search gpu", 0, True), ("get absent", 1, False), ("search --limit 0", 2, False)):
+    for command, status, prints in (
+        ("search gpu", 0, True),
+        ("get absent", 1, False),
+        ("search --limit 0", 2, False),
+    ):
         shell = f"{sys.executable} -m hybrid_memory {command} {closed}"
         done = subprocess.run(["bash", "-c", shell], env=environ, capture_output=True, text=True)
         assert (done.returncode, bool(done.stdout)) == (status, prints), command
 
 
-def test_with_all_streams_closed_the_database_is_not_written_over(environ: dict[str, str], run: Run) -> None:
+def test_with_all_streams_closed_the_database_is_not_written_over(
+    environ: dict[str, str], run: Run
+) -> None:
     run("store", "--doc-id", "n", "--text", "gpu")
     shell = f"{sys.executable} -m hybrid_memory store --doc-id m --text gpu <&- >&- 2>&-"
     assert subprocess.run(["bash", "-c", shell], env=environ).returncode == 1
@@ -689,7 +890,18 @@ def test_an_argument_with_a_nul_is_wrong_usage(run: Run) -> None:
 def test_arguments_that_are_not_utf8_are_told_as_names_with_escapes(run: Run) -> None:
     raw = os.fsdecode(b"caf\xe9")
     answer(
-        run("store", "--doc-id", raw, "--text", f"gpu {raw}", "--metadata", f"{raw}={raw}", f"tags={raw}", "--provider", "none")
+        run(
+            "store",
+            "--doc-id",
+            raw,
+            "--text",
+            f"gpu {raw}",
+            "--metadata",
+            f"{raw}={raw}",
+            f"tags={raw}",
+            "--provider",
+            "none",
+        )
     )
     assert answer(run("get", raw))["doc_id"] == "caf\\udce9"
     for filters in (("--where", f"{raw}={raw}"), ("--tag", raw), ("--in", raw)):
@@ -711,18 +923,22 @@ def test_an_option_of_a_command_before_it_is_told_where_it_belongs(run: Run) -> 
 def test_an_unknown_option_is_compared_with_those_of_its_command_only(run: Run) -> None:
     assert "did you mean" not in run("search", "x", "--maxfail").stderr
     assert "did you mean" not in run("search", "x", "--folder").stderr
-    assert "did you mean --file?" in run("store", "--fill", "x", "--doc-id", "x", "--text", "y").stderr
+    assert (
+        "did you mean --file?" in run("store", "--fill", "x", "--doc-id", "x", "--text", "y").stderr
+    )
     assert "did you mean --chunk-size?" in run("search", "x", "--chunksize", "3").stderr
 
 
-def test_what_the_engine_raises_is_a_line_and_exits_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_engine_raises_is_a_line_and_exits_1(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         error = sqlite3.DatabaseError("database disk image is malformed")
         error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
         raise error
 
     run("store", "--doc-id", "n", "--text", "gpu")
-    monkeypatch.setattr("hybrid_memory.surface.requests.status", fail)
+    monkeypatch.setattr("hybrid_memory.store.HybridStore.stats", fail)
     done = run("stats")
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
     assert "malformed" in done.stderr
@@ -732,13 +948,15 @@ def test_what_the_engine_raises_is_a_line_and_exits_1(run: Run, monkeypatch: pyt
     "at",
     [
         "cli.build_parser",
-        "cli.runner_of",
+        "cli.load",
         "commands.search.from_arguments",
         "commands.search.output",
         "commands.search.open_store",
     ],
 )
-def test_an_interrupt_at_any_moment_exits_130_without_a_traceback(environ: dict[str, str], run: Run, at: str) -> None:
+def test_an_interrupt_at_any_moment_exits_130_without_a_traceback(
+    environ: dict[str, str], run: Run, at: str
+) -> None:
     run("store", "--doc-id", "n", "--text", "gpu")
     code = f"""
 import sys
@@ -758,7 +976,9 @@ cli.entry_point()
 
 
 @pytest.mark.parametrize("module", ["surface.arguments", "surface.commands.search"])
-def test_an_interrupt_while_the_command_is_imported_exits_130_without_a_traceback(environ: dict[str, str], module: str) -> None:
+def test_an_interrupt_while_the_command_is_imported_exits_130_without_a_traceback(
+    environ: dict[str, str], module: str
+) -> None:
     code = f"""
 import sys
 import hybrid_memory
@@ -778,18 +998,30 @@ entry_point()
 def test_a_command_loads_no_other_command(environ: dict[str, str], run: Run) -> None:
     run("store", "--doc-id", "n", "--text", "gpu")
     code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--mode', 'keyword']); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
-    loaded = {name for name in done.stdout.splitlines()[-1].split() if name.startswith("hybrid_memory.surface.commands.")}
-    assert {name.rpartition(".")[2] for name in loaded} == {"table", "answers", "search"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
+    loaded = {
+        name
+        for name in done.stdout.splitlines()[-1].split()
+        if name.startswith("hybrid_memory.surface.commands.")
+    }
+    assert {name.rpartition(".")[2] for name in loaded} == {"search"}
 
 
 def test_help_names_every_command_and_what_it_does(run: Run) -> None:
     told = " ".join(run("--help").stdout.split())
-    assert [name for name, (_, about) in TABLE.items() if f"{name} {about}" not in told] == []
+    assert [
+        name for name, command in COMMANDS.items() if f"{name} {command.about}" not in told
+    ] == []
 
 
-@pytest.mark.parametrize(("written", "meant"), [("serch", "search"), ("delte", "delete"), ("ingset", "ingest")])
-def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(run: Run, written: str, meant: str) -> None:
+@pytest.mark.parametrize(
+    ("written", "meant"), [("serch", "search"), ("delte", "delete"), ("ingset", "ingest")]
+)
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
+    run: Run, written: str, meant: str
+) -> None:
     done = run(written, "gpu")
     told = f"hybrid-memory: there is no command '{written}'; did you mean {meant}? (see hybrid-memory --help)\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
@@ -802,4 +1034,6 @@ def test_version(run: Run) -> None:
 
 def test_installed_command_is_the_module(environ: dict[str, str]) -> None:
     command = Path(sys.executable).parent / "hybrid-memory"
-    assert subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout.startswith("hybrid-memory ")
+    assert subprocess.run(
+        [command, "--version"], capture_output=True, text=True, check=True
+    ).stdout.startswith("hybrid-memory ")

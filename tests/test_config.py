@@ -25,7 +25,9 @@ def write(path: Path, values: Any) -> str:
 
 
 def test_each_layer_wins_over_the_one_before(home: Path) -> None:
-    file = write(home / "c.json", {"chunk_size": 400, "model": "from-file", "ollama_url": "http://file:1"})
+    file = write(
+        home / "c.json", {"chunk_size": 400, "model": "from-file", "ollama_url": "http://file:1"}
+    )
     environ = {"HYBRID_MEMORY_MODEL": "from-env", "HYBRID_MEMORY_OLLAMA_URL": "http://env:1"}
     settings = config.load(file, {"ollama_url": "http://option:1"}, environ)
     assert (settings["cache_size"], settings["chunk_size"]) == (256, 400)
@@ -38,7 +40,9 @@ def test_the_shipped_config_file_holds_the_defaults() -> None:
 
 
 @pytest.mark.parametrize("layer", ["file", "environment", "options"])
-def test_a_layer_that_names_a_model_without_dims_leaves_dims_to_the_model(home: Path, layer: str) -> None:
+def test_a_layer_that_names_a_model_without_dims_leaves_dims_to_the_model(
+    home: Path, layer: str
+) -> None:
     file = write(home / "c.json", {"model": "m"} if layer == "file" else {})
     environ = {"HYBRID_MEMORY_MODEL": "m"} if layer == "environment" else {}
     settings = config.load(file, {"model": "m"} if layer == "options" else {}, environ)
@@ -47,7 +51,8 @@ def test_a_layer_that_names_a_model_without_dims_leaves_dims_to_the_model(home: 
 
 
 @pytest.mark.parametrize(
-    ("word", "value"), [("true", True), ("1", True), ("YES", True), ("off", False), ("0", False), ("No", False)]
+    ("word", "value"),
+    [("true", True), ("1", True), ("YES", True), ("off", False), ("0", False), ("No", False)],
 )
 def test_a_switch_in_the_environment_is_a_word(home: Path, word: str, value: bool) -> None:
     file = write(home / "c.json", {"refresh": not value})
@@ -70,7 +75,10 @@ def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path
         ({"chunk_size": True}, "chunk_size in .* is True, not a whole number"),
         ({"keyword_weight": -1}, "must be at least 0"),
         ({"keyword_weight": 0, "vector_weight": 0}, "both 0"),
-        ({"chunk_overlap": 512}, r"chunk_overlap \(512, from .*\) must be less than chunk_size \(512, from the defaults\)"),
+        (
+            {"chunk_overlap": 512},
+            r"chunk_overlap \(512, from .*\) must be less than chunk_size \(512, from the defaults\)",
+        ),
         ({"query_prompt": "no place"}, "has no {text}"),
         ({"ollama_url": None}, "ollama_url in .* is None"),
         ({"provider": "cohere"}, "provider in .* is .cohere., not one of auto, "),
@@ -91,7 +99,9 @@ def test_ollama_host_is_the_url_of_the_environment_unless_ours_is_set(home: Path
         ({"provider": [[[[[1]]]]]}, "provider in .*, not a string"),
     ],
 )
-def test_a_bad_config_file_is_named_with_what_is_wrong(home: Path, values: Any, message: str) -> None:
+def test_a_bad_config_file_is_named_with_what_is_wrong(
+    home: Path, values: Any, message: str
+) -> None:
     file = write(home / "bad.json", values)
     with pytest.raises(ConfigError, match=message) as error:
         config.load(file, {}, {})
@@ -103,9 +113,15 @@ NUMBERS = [key for key, kind in config.TYPES.items() if kind in (int, float)]
 
 
 @pytest.mark.parametrize("key", NUMBERS)
-@pytest.mark.parametrize("value", ["1e400", "-1e400", "1" + "0" * 400, "-1" + "0" * 400, str(2**64 + 1), str(10**9 + 1)])
-def test_a_number_that_is_too_large_is_named_with_its_bounds(home: Path, key: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=f"{key} in .* must be at least [01] and at most (1|1,000,000,000)$"):
+@pytest.mark.parametrize(
+    "value", ["1e400", "-1e400", "1" + "0" * 400, "-1" + "0" * 400, str(2**64 + 1), str(10**9 + 1)]
+)
+def test_a_number_that_is_too_large_is_named_with_its_bounds(
+    home: Path, key: str, value: str
+) -> None:
+    with pytest.raises(
+        ConfigError, match=f"{key} in .* must be at least [01] and at most (1|1,000,000,000)$"
+    ):
         config.load(write(home / "c.json", f'{{"{key}": {value}}}'), {}, {})
     with pytest.raises(ConfigError, match=f"(?i){key}"):
         config.load(None, {}, {f"HYBRID_MEMORY_{key.upper()}": value})
@@ -146,7 +162,10 @@ def test_a_config_file_that_cannot_be_read_is_named(home: Path) -> None:
 
 
 def test_a_list_in_the_environment_has_commas(home: Path) -> None:
-    assert config.load(None, {}, {"HYBRID_MEMORY_DATE_KEYS": "begun, date"})["date_keys"] == ["begun", "date"]
+    assert config.load(None, {}, {"HYBRID_MEMORY_DATE_KEYS": "begun, date"})["date_keys"] == [
+        "begun",
+        "date",
+    ]
 
 
 def test_a_bad_variable_is_named(home: Path) -> None:
@@ -157,23 +176,37 @@ def test_a_bad_variable_is_named(home: Path) -> None:
 def test_a_conflict_that_an_option_takes_part_in_is_a_usage_error(home: Path) -> None:
     with pytest.raises(UsageError, match="chunk_overlap"):
         config.load(None, {"chunk_size": 10}, {})
-    assert config.load(None, {"chunk_size": 10, "chunk_overlap": 0}, {"HYBRID_MEMORY_CHUNK_OVERLAP": "600"})["chunk_size"] == 10
+    assert (
+        config.load(
+            None, {"chunk_size": 10, "chunk_overlap": 0}, {"HYBRID_MEMORY_CHUNK_OVERLAP": "600"}
+        )["chunk_size"]
+        == 10
+    )
 
 
 def test_relative_database_in_a_config_file_is_relative_to_that_file(home: Path) -> None:
-    assert config.load(write(home / "sub/c.json", {"db_path": "x.db"}), {}, {})["db_path"] == str(home / "sub/x.db")
+    assert config.load(write(home / "sub/c.json", {"db_path": "x.db"}), {}, {})["db_path"] == str(
+        home / "sub/x.db"
+    )
     assert config.load(None, {"db_path": "x.db"}, {})["db_path"] == "x.db"
 
 
 def test_installed_package_keeps_its_files_where_xdg_says(home: Path) -> None:
-    assert config.load(None, {}, {})["db_path"] == str(home / ".local/share/hybrid-memory/hybrid_search.db")
-    assert config.load(None, {}, {"XDG_DATA_HOME": "/d"})["db_path"] == "/d/hybrid-memory/hybrid_search.db"
+    assert config.load(None, {}, {})["db_path"] == str(
+        home / ".local/share/hybrid-memory/hybrid_search.db"
+    )
+    assert (
+        config.load(None, {}, {"XDG_DATA_HOME": "/d"})["db_path"]
+        == "/d/hybrid-memory/hybrid_search.db"
+    )
     assert config.load(None, {}, {"XDG_DATA_HOME": "relative"})["db_path"].startswith(str(home))
     write(home / ".config/hybrid-memory/config.json", {"model": "mine"})
     assert config.load(None, {}, {})["model"] == "mine"
 
 
-def test_checkout_has_its_database_and_config_beside_the_project_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkout_has_its_database_and_config_beside_the_project_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(config, "CHECKOUT", str(tmp_path))
     write(tmp_path / "pyproject.toml", "")
     assert config.load(None, {}, {})["db_path"] == str(tmp_path / "data/hybrid_search.db")
@@ -182,7 +215,9 @@ def test_checkout_has_its_database_and_config_beside_the_project_file(tmp_path: 
     assert config.load(None, {}, {})["db_path"] == str(tmp_path / "data/other.db")
 
 
-def test_config_file_of_the_working_directory_is_never_read(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_config_file_of_the_working_directory_is_never_read(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = home / "work"
     write(work / "config.json", {"model": "planted"})
     monkeypatch.chdir(work)
@@ -194,7 +229,10 @@ def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -
     file = write(home / "c.json", {"model": "m", "dims": 5})
     settings = config.load(file, {"provider": "voyage"}, {})
     assert (settings["model"], settings["dims"]) == (None, None)
-    assert config.load(file, {"provider": "voyage", "model": "voyage-4-lite"}, {})["model"] == "voyage-4-lite"
+    assert (
+        config.load(file, {"provider": "voyage", "model": "voyage-4-lite"}, {})["model"]
+        == "voyage-4-lite"
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,7 +240,12 @@ def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -
     [
         ({}, {}, {}, "auto"),
         ({"provider": "auto", "model": "m"}, {}, {}, "ollama"),
-        ({"ollama_url": "http://localhost:11434", "model": "nomic-embed-text", "dims": 768}, {}, {}, "ollama"),
+        (
+            {"ollama_url": "http://localhost:11434", "model": "nomic-embed-text", "dims": 768},
+            {},
+            {},
+            "ollama",
+        ),
         ({"model": "m"}, {}, {"provider": "auto"}, "auto"),
         ({"provider": "ollama"}, {}, {}, "ollama"),
         ({}, {"HYBRID_MEMORY_MODEL": "m"}, {}, "ollama"),
@@ -214,7 +257,11 @@ def test_a_layer_that_names_a_provider_leaves_model_and_dims_to_it(home: Path) -
     ],
 )
 def test_to_name_a_model_or_a_server_is_to_choose_ollama(
-    home: Path, file: dict[str, str], environ: dict[str, str], options: dict[str, str], provider: str
+    home: Path,
+    file: dict[str, str],
+    environ: dict[str, str],
+    options: dict[str, str],
+    provider: str,
 ) -> None:
     assert config.load(write(home / "c.json", file), options, environ)["provider"] == provider
 
@@ -222,7 +269,10 @@ def test_to_name_a_model_or_a_server_is_to_choose_ollama(
 def test_chosen_is_what_somebody_names_even_if_it_is_the_default(home: Path) -> None:
     file = write(home / "c.json", {"chunk_overlap": 50})
     keys = {"chunk_overlap", "chunk_size", "cache_size"}
-    assert config.load(file, {"cache_size": 256}, {}).chosen & keys == {"chunk_overlap", "cache_size"}
+    assert config.load(file, {"cache_size": 256}, {}).chosen & keys == {
+        "chunk_overlap",
+        "cache_size",
+    }
 
 
 @pytest.mark.parametrize("key", ["keyword_weight", "vector_weight"])

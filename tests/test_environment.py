@@ -20,16 +20,30 @@ from tests.test_docs import PAGES, ROOT, shell_lines, text
 PROJECT = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
 ASK = "import json; from hybrid_memory.environment import install_command; print(json.dumps(install_command('mcp', 'mcp>=2')))"
 
-INSTALLERS = [("pip", "install"), ("uv", "tool", "install"), ("uv", "pip", "install"), ("uv", "add"), ("pipx", "install")]
+INSTALLERS = [
+    ("pip", "install"),
+    ("uv", "tool", "install"),
+    ("uv", "pip", "install"),
+    ("uv", "add"),
+    ("pipx", "install"),
+]
 WITH_VALUE = ("--with", "--python", "--project", "--extra")
-THIRD_PARTY = {*EXTRAS.values(), *(requirement.partition(">")[0] for requirement in EXTRAS.values())}
+THIRD_PARTY = {
+    *EXTRAS.values(),
+    *(requirement.partition(">")[0] for requirement in EXTRAS.values()),
+}
 
 
 def command(environment: Path, package: Path, **environ: str) -> list[str]:
     """What a process of this environment says that adds mcp, with our package imported from a folder."""
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(package), **environ}
     done = subprocess.run(
-        [environment / "bin/python", "-c", ASK], cwd=environment, env=environ, capture_output=True, text=True, check=True
+        [environment / "bin/python", "-c", ASK],
+        cwd=environment,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found: list[str] = json.loads(done.stdout)
     return found
@@ -64,14 +78,23 @@ def test_an_environment_without_pip_is_named_to_uv(bare: Path) -> None:
     assert command(bare, ROOT) == ["uv", "pip", "install", "--python", str(bare), "mcp>=2"]
 
 
-def test_a_tool_of_uv_stays_the_editable_checkout_with_all_that_was_added_before(bare: Path) -> None:
+def test_a_tool_of_uv_stays_the_editable_checkout_with_all_that_was_added_before(
+    bare: Path,
+) -> None:
     receipt(
         bare,
         '{ name = "hybrid-memory-search", extras = ["local", "watch"], editable = "/a b" }, '
         '{ name = "rich", extras = ["x"], specifier = ">=13" }',
     )
     added = ["--with", "rich[x]>=13", "--with", "mcp>=2"]
-    assert command(bare, ROOT) == ["uv", "tool", "install", "--editable", "/a b[local,watch]", *added]
+    assert command(bare, ROOT) == [
+        "uv",
+        "tool",
+        "install",
+        "--editable",
+        "/a b[local,watch]",
+        *added,
+    ]
 
 
 def test_a_tool_of_uv_that_is_a_copy_stays_a_copy(bare: Path) -> None:
@@ -80,7 +103,12 @@ def test_a_tool_of_uv_that_is_a_copy_stays_a_copy(bare: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "requirements", ['{ name = "hybrid-memory-search" }', '{ name = "x", editable = "/x" }, { name = "y", path = "/y" }', ""]
+    "requirements",
+    [
+        '{ name = "hybrid-memory-search" }',
+        '{ name = "x", editable = "/x" }, { name = "y", path = "/y" }',
+        "",
+    ],
 )
 def test_a_receipt_that_cannot_be_repeated_is_left_alone(bare: Path, requirements: str) -> None:
     receipt(bare, requirements)
@@ -91,7 +119,10 @@ def test_a_receipt_that_cannot_be_repeated_is_left_alone(bare: Path, requirement
 def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str) -> None:
     venv.create(checkout / place, symlinks=True)
     environ = {} if place == ".venv" else {"UV_PROJECT_ENVIRONMENT": place}
-    assert command(checkout / place, checkout, **environ)[:2] == ["uv", "pip"]  # `python -m venv` made it, not uv
+    assert command(checkout / place, checkout, **environ)[:2] == [
+        "uv",
+        "pip",
+    ]  # `python -m venv` made it, not uv
     with (checkout / place / "pyvenv.cfg").open("a") as file:
         file.write("uv = 0.9\n")
     expected = ["uv", "sync", "--no-dev", "--inexact", "--extra", "mcp", "--project", str(checkout)]
@@ -99,7 +130,9 @@ def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str
 
 
 def test_the_extras_are_those_of_the_project() -> None:
-    assert {extra: [requirement] for extra, requirement in EXTRAS.items()} == PROJECT["optional-dependencies"]
+    assert {extra: [requirement] for extra, requirement in EXTRAS.items()} == PROJECT[
+        "optional-dependencies"
+    ]
 
 
 def installed(lines: Iterator[str]) -> list[str]:
@@ -114,7 +147,10 @@ def installed(lines: Iterator[str]) -> list[str]:
             for installer in INSTALLERS:
                 if tuple(words[number : number + len(installer)]) == installer:
                     rest = words[number + len(installer) :]
-                    ends = next((i for i, word in enumerate(rest) if word in ("&&", ";", "|", "||")), len(rest))
+                    ends = next(
+                        (i for i, word in enumerate(rest) if word in ("&&", ";", "|", "||")),
+                        len(rest),
+                    )
                     found += [
                         word
                         for before, word in zip(["", *rest], rest[:ends], strict=False)
@@ -127,11 +163,15 @@ def installed(lines: Iterator[str]) -> list[str]:
 def test_pages_install_the_checkout_or_a_package_of_an_extra(page: Path) -> None:
     extras = "|".join(EXTRAS)
     for name in installed(shell_lines(text(page))):
-        assert re.fullmatch(rf"\.(?:\[(?:{extras})(?:,(?:{extras}))*\])?", name) or name in THIRD_PARTY, name
+        assert (
+            re.fullmatch(rf"\.(?:\[(?:{extras})(?:,(?:{extras}))*\])?", name) or name in THIRD_PARTY
+        ), name
 
 
 def test_pages_install_a_tool_as_an_editable_checkout() -> None:
-    lines = [line for page in PAGES for line in shell_lines(text(page)) if "uv tool install" in line]
+    lines = [
+        line for page in PAGES for line in shell_lines(text(page)) if "uv tool install" in line
+    ]
     assert len(lines) >= 5
     assert all(line.startswith("uv tool install --editable ") for line in lines)
 
@@ -148,7 +188,9 @@ def test_install_lines_are_recognised() -> None:
 def test_code_tells_to_install_in_one_module_only() -> None:
     """All commands that install are made by `install_command`, tested above; and none names our own name on an index."""
     tells = re.compile(r"pip install|tool install|uv add|uvx|pipx|hybrid-memory(?:-search)?\[")
-    modules = [path for path in (ROOT / "hybrid_memory").rglob("*.py") if path.name != "environment.py"]
+    modules = [
+        path for path in (ROOT / "hybrid_memory").rglob("*.py") if path.name != "environment.py"
+    ]
     assert [str(path) for path in modules if tells.search(text(path))] == []
     assert PROJECT["name"] == "hybrid-memory-search"
     assert PROJECT["scripts"] == {"hybrid-memory": "hybrid_memory.cli:entry_point"}
@@ -157,7 +199,12 @@ def test_code_tells_to_install_in_one_module_only() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="the paths are those of other systems")
 def test_message_names_package_and_command(bare: Path) -> None:
     code = "from hybrid_memory.environment import missing_package; print(missing_package('`hybrid-memory mcp`', 'mcp'))"
-    done = subprocess.run([bare / "bin/python", "-c", code], env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    done = subprocess.run(
+        [bare / "bin/python", "-c", code],
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout == (
         "`hybrid-memory mcp` needs the Python package mcp, which this environment does not have; "
         f"add it with `uv pip install --python {shlex.quote(str(bare))} 'mcp>=2'`\n"

@@ -16,7 +16,9 @@ def fuzz(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Mod
     return pytest.importorskip(request.param)
 
 
-@pytest.mark.parametrize(("fuzz", "count"), [("fuzz_queries", 300), ("fuzz_databases", 12)], indirect=["fuzz"])
+@pytest.mark.parametrize(
+    ("fuzz", "count"), [("fuzz_queries", 300), ("fuzz_databases", 12)], indirect=["fuzz"]
+)
 def test_hostile_input_is_answered_or_refused(fuzz: ModuleType, count: int, tmp_path: Path) -> None:
     for number in range(count):
         fuzz.check(fuzz.make(random.Random(f"test:{number}")), tmp_path)

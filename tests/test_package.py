@@ -32,7 +32,7 @@ import os, pathlib, sys
 from hybrid_memory import HybridStore, QueryError, StoreError
 from hybrid_memory.views.doctor import examine
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.listing import documents
+from hybrid_memory.views.links import documents
 from hybrid_memory.views.get import read
 
 pathlib.Path("notes").mkdir()
@@ -59,8 +59,12 @@ raises(StoreError, HybridStore, "notes")
 """
 
 
-def run(code: str, cwd: Path, python: str | Path = sys.executable) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([python, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=120)
+def run(
+    code: str, cwd: Path, python: str | Path = sys.executable
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [python, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +72,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python of an environment that has nothing but our wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=ROOT, check=True, capture_output=True
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
     )
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     [wheel] = folder.glob("*.whl")
@@ -79,7 +86,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_readme_example_prints_what_the_readme_says(installed: Path, tmp_path: Path) -> None:
     section = README.split("### In Python")[1]
-    [code, output] = re.findall(r"^```(?:python|text)\n(.*?)^```", section, re.DOTALL | re.MULTILINE)[:2]
+    [code, output] = re.findall(
+        r"^```(?:python|text)\n(.*?)^```", section, re.DOTALL | re.MULTILINE
+    )[:2]
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory/2026-01-05.md").write_text("# Today\n\nThe GPU server moved.\n")
     done = run(code, tmp_path, installed)
@@ -88,36 +97,43 @@ def test_readme_example_prints_what_the_readme_says(installed: Path, tmp_path: P
 
 def compiled(site: Path, *arguments: str) -> set[str]:
     """The modules of the package in this folder that the command had to compile, with PYTHONDONTWRITEBYTECODE set."""
-    environ = {"PATH": "", "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1", "HYBRID_MEMORY_PROVIDER": "none"}
+    environ = {
+        "PATH": "",
+        "PYTHONPATH": str(site),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HYBRID_MEMORY_PROVIDER": "none",
+    }
     code = "from hybrid_memory.cli import entry_point; entry_point()"
     command = [sys.executable, "-v", "-c", code, *arguments, "--db", "m.db"]
-    done = subprocess.run(command, cwd=site, env=environ, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command, cwd=site, env=environ, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
-    return {*re.findall(rf"code object from '?{re.escape(str(site))}/(hybrid_memory/.*\.py)'?$", done.stderr, re.MULTILINE)}
-
-
-def test_a_second_call_compiles_nothing_although_bytecode_is_forbidden(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "hybrid_memory", tmp_path / "hybrid_memory", ignore=shutil.ignore_patterns("__pycache__"))
-    assert "hybrid_memory/errors.py" in compiled(tmp_path, "store", "--doc-id", "x", "--text", "gpu")
-    search = ["search", "gpu", "--mode", "keyword"]
-    assert "hybrid_memory/surface/commands/search.py" in compiled(tmp_path, *search)
-    assert compiled(tmp_path, *search) == set()
-    with (tmp_path / "hybrid_memory/errors.py").open("a") as file:  # a new version, installed over the old one
-        file.write("# changed\n")
-    assert compiled(tmp_path, *search) == {"hybrid_memory/errors.py"}
-    assert compiled(tmp_path, *search) == set()
+    return {
+        *re.findall(
+            rf"code object from '?{re.escape(str(site))}/(hybrid_memory/.*\.py)'?$",
+            done.stderr,
+            re.MULTILINE,
+        )
+    }
 
 
 def test_no_bytecode_is_left_in_a_checkout_where_it_is_forbidden(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "hybrid_memory", tmp_path / "hybrid_memory", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "hybrid_memory",
+        tmp_path / "hybrid_memory",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     (tmp_path / "pyproject.toml").touch()
     assert compiled(tmp_path, "store", "--doc-id", "x", "--text", "gpu")
     assert list(tmp_path.rglob("__pycache__")) == []
 
 
 def test_the_wheel_has_every_file_of_the_page(installed: Path) -> None:
-    page = ROOT / "hybrid_memory/surface/page"
-    [there] = installed.parent.parent.glob("lib/python*/site-packages/hybrid_memory/surface/page")
+    page = ROOT / "hybrid_memory/extras/serve/page"
+    [there] = installed.parent.parent.glob(
+        "lib/python*/site-packages/hybrid_memory/extras/serve/page"
+    )
     wanted = {path.relative_to(page) for path in page.rglob("*") if path.is_file()}
     assert wanted
     assert {path.relative_to(there) for path in there.rglob("*") if path.is_file()} == wanted
@@ -125,20 +141,33 @@ def test_the_wheel_has_every_file_of_the_page(installed: Path) -> None:
 
 def test_types_are_seen_in_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "use.py").write_text(USE)
-    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", installed, "--config-file=", "use.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--python-executable",
+        installed,
+        "--config-file=",
+        "use.py",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "Success: no issues found in 1 source file\n", done.stdout
     assert run(USE.replace("    store.search(1)", "    0"), tmp_path, installed).returncode == 0
 
 
-def test_installed_wheel_has_the_page_and_the_licence_of_what_it_uses(installed: Path, tmp_path: Path) -> None:
-    code = "import hybrid_memory.surface as s, pathlib as p; print(*sorted(f.name for f in p.Path(s.__file__).parent.rglob('page/**/*')))"
+def test_installed_wheel_has_the_page_and_the_licence_of_what_it_uses(
+    installed: Path, tmp_path: Path
+) -> None:
+    code = "import hybrid_memory.extras.serve as s, pathlib as p; print(*sorted(f.name for f in p.Path(s.__file__).parent.rglob('page/**/*')))"
     assert {"index.html", "app.js", "base.css", "marked.js", "marked.LICENSE.txt"} <= set(
         run(code, tmp_path, installed).stdout.split()
     )
 
 
-@pytest.mark.parametrize("logging", ["", "import logging", "import warnings; warnings.simplefilter('error')"])
+@pytest.mark.parametrize(
+    "logging", ["", "import logging", "import warnings; warnings.simplefilter('error')"]
+)
 def test_library_prints_nothing_whatever_goes_wrong(tmp_path: Path, logging: str) -> None:
     done = run(TROUBLE.format(logging=logging), tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -146,7 +175,10 @@ def test_library_prints_nothing_whatever_goes_wrong(tmp_path: Path, logging: str
 
 def test_program_that_set_up_logging_gets_the_embedders_messages(tmp_path: Path) -> None:
     done = run(
-        TROUBLE.format(logging="import logging; logging.basicConfig(format='%(name)s %(levelname)s %(message)s')"), tmp_path
+        TROUBLE.format(
+            logging="import logging; logging.basicConfig(format='%(name)s %(levelname)s %(message)s')"
+        ),
+        tmp_path,
     )
     ours = [line for line in done.stderr.splitlines() if line.startswith("hybrid_memory ")]
     assert ours

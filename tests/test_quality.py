@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.evaluation.judgements import figures, read_qrels
 from hybrid_memory.vector import cosine_similarity
-from hybrid_memory.views.judgements import read_qrels
-from hybrid_memory.views.measures import figures
+from tests.extras.fake_rerankers import FakeTEI
 from tests.fake_ollama import FakeOllama
-from tests.fake_rerankers import FakeTEI
 from tests.quality.record import Recorder
 from tests.quality.recorded import FOLDER, RECORD, RecordedEmbedder, ingest_notes, key
 
@@ -70,19 +69,30 @@ def test_every_question_is_judged_and_its_words_stand_in_a_best_document() -> No
     assert QRELS.keys() == {query["id"] for query in QUERIES}
     for query in QUERIES:
         grades = QRELS[query["id"]]
-        texts = {name: " ".join((FOLDER / "notes" / name).read_text("utf-8").split()) for name in grades}
-        assert any(query.get("passage", "") in texts[name] for name in grades if grades[name] == max(grades.values())), query
+        texts = {
+            name: " ".join((FOLDER / "notes" / name).read_text("utf-8").split()) for name in grades
+        }
+        assert any(
+            query.get("passage", "") in texts[name]
+            for name in grades
+            if grades[name] == max(grades.values())
+        ), query
 
 
 def test_text_without_a_recorded_vector_is_named_with_the_command_that_records() -> None:
-    with HybridStore(":memory:", embedder=RecordedEmbedder()) as store, pytest.raises(AssertionError, match=RECORD):
+    with (
+        HybridStore(":memory:", embedder=RecordedEmbedder()) as store,
+        pytest.raises(AssertionError, match=RECORD),
+    ):
         store.store("new", "a note that nobody embedded")
 
 
 @pytest.mark.parametrize(
     ("name", "difficulty", "floor"),
     [
-        pytest.param(name, difficulty, floor, id=f"{name}, {difficulty} questions: nDCG@10 >= {floor}")
+        pytest.param(
+            name, difficulty, floor, id=f"{name}, {difficulty} questions: nDCG@10 >= {floor}"
+        )
         for name, floors in NDCG.items()
         for difficulty, floor in floors.items()
     ],
@@ -99,9 +109,14 @@ def test_both_legs_together_are_not_worse_than_the_better_one(name: str) -> None
     with STORES[name]() as store:
         ingest_notes(store)
         for mode in ("keyword", "vector"):
-            found = [(ranking(store.search(query["text"], 50, mode)), QRELS[query["id"]]) for query in QUERIES]
+            found = [
+                (ranking(store.search(query["text"], 50, mode)), QRELS[query["id"]])
+                for query in QUERIES
+            ]
             measured[mode] = figures(found)["ndcg@10"]
-    both = figures([(ranking(answers(name)[query["id"]]), QRELS[query["id"]]) for query in QUERIES])["ndcg@10"]
+    both = figures(
+        [(ranking(answers(name)[query["id"]]), QRELS[query["id"]]) for query in QUERIES]
+    )["ndcg@10"]
     assert both >= max(measured.values()) - 0.01, (both, measured)
 
 
@@ -112,7 +127,10 @@ def test_the_vectors_are_recorded_from_a_server_that_speaks_ollamas_api() -> Non
     ):
         store.store("a", "a note")
         assert store.search("what is noted?", mode="vector")
-        assert recorder.vectors.keys() == {key("document", "a note"), key("query", "what is noted?")}
+        assert recorder.vectors.keys() == {
+            key("document", "a note"),
+            key("query", "what is noted?"),
+        }
 
 
 def ranking(results: list[dict[str, Any]]) -> list[str]:
@@ -122,14 +140,22 @@ def ranking(results: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "depth", "floor"),
     [
-        pytest.param(name, depth, floor, id=f"{name}: wanted words in the first {depth} chunks for >= {floor:.0%}")
+        pytest.param(
+            name,
+            depth,
+            floor,
+            id=f"{name}: wanted words in the first {depth} chunks for >= {floor:.0%}",
+        )
         for name, floors in PASSAGES.items()
         for depth, floor in zip((1, 3), floors, strict=True)
     ],
 )
 def test_search_finds_the_wanted_passage(name: str, depth: int, floor: float) -> None:
     found = [
-        any(query["passage"] in " ".join(hit["text"].split()) for hit in answers(name)[query["id"]][:depth])
+        any(
+            query["passage"] in " ".join(hit["text"].split())
+            for hit in answers(name)[query["id"]][:depth]
+        )
         for query in QUERIES
         if "passage" in query
     ]

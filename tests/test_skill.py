@@ -30,12 +30,16 @@ def workspace(tmp_path: Path) -> Path:
         (tmp_path / name).write_text(f"# {name}\n\nNothing yet.\n")
     sessions = tmp_path / ".openclaw/agents/main/sessions"
     sessions.mkdir(parents=True)
-    (sessions / "one.jsonl").write_text(json.dumps({"type": "message", "message": {"role": "user", "content": "Hello."}}) + "\n")
+    (sessions / "one.jsonl").write_text(
+        json.dumps({"type": "message", "message": {"role": "user", "content": "Hello."}}) + "\n"
+    )
     return tmp_path
 
 
 def section(title: str) -> str:
-    [found] = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", SKILL.read_text(), re.DOTALL | re.MULTILINE)
+    [found] = re.findall(
+        rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", SKILL.read_text(), re.DOTALL | re.MULTILINE
+    )
     return str(found)
 
 
@@ -51,13 +55,29 @@ def run(workspace: Path, commands: str) -> list[Any]:
 
 def printed_by(workspace: Path, commands: str) -> str:
     """What a shell's lines print; a line that fails ends the test."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "XDG_"))}
-    settings = {"DB_PATH": str(workspace / "skill.db"), "CONFIG": str(workspace / "config.json"), "PROVIDER": "builtin"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HYBRID_MEMORY_", "OLLAMA_", "XDG_"))
+    }
+    settings = {
+        "DB_PATH": str(workspace / "skill.db"),
+        "CONFIG": str(workspace / "config.json"),
+        "PROVIDER": "builtin",
+    }
     (workspace / "config.json").write_text("{}")
-    environ = kept | {"HOME": str(workspace)} | {f"HYBRID_MEMORY_{name}": value for name, value in settings.items()}
+    environ = (
+        kept
+        | {"HOME": str(workspace)}
+        | {f"HYBRID_MEMORY_{name}": value for name, value in settings.items()}
+    )
     assert PREFIX in commands
     done = subprocess.run(
-        ["bash", "-euc", commands.replace(PREFIX, str(COMMAND))], cwd=workspace, env=environ, capture_output=True, text=True
+        ["bash", "-euc", commands.replace(PREFIX, str(COMMAND))],
+        cwd=workspace,
+        env=environ,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -85,7 +105,10 @@ def test_skill_is_short_since_agents_pay_for_it() -> None:
 def test_the_other_memory_is_named_for_workspaces_that_have_it() -> None:
     text = " ".join(SKILL.read_text().split())
     assert text.count("memory_cli.py") == 1
-    assert "if `skills/tiered-memory` exists, ask that: `python3 skills/tiered-memory/scripts/memory_cli.py retrieve" in text
+    assert (
+        "if `skills/tiered-memory` exists, ask that: `python3 skills/tiered-memory/scripts/memory_cli.py retrieve"
+        in text
+    )
 
 
 def test_every_command_stands_in_the_order_of_work() -> None:
@@ -95,7 +118,11 @@ def test_every_command_stands_in_the_order_of_work() -> None:
 
 def test_search_then_get_then_store_as_printed(workspace: Path) -> None:
     reports = run(workspace, printed("Index a workspace for the first time"))
-    assert [(report["files"], report["errors"]) for report in reports] == [(1, []), (3, []), (1, [])]
+    assert [(report["files"], report["errors"]) for report in reports] == [
+        (1, []),
+        (3, []),
+        (1, []),
+    ]
     search = printed("1. Search")
     found = printed_by(workspace, search)
     assert re.match(r"\*\*memory/2026-01-05\.md#L\d+-L\d+\*\*, confidence 0\.\d\d\n> #", found)
@@ -121,4 +148,7 @@ def test_lines_for_an_agents_own_files_run_as_printed(workspace: Path) -> None:
     commands = re.findall(rf"`({re.escape(PREFIX)} [^`]+)`", SKILL.read_text())
     assert [command.split()[7] for command in commands] == ["search", "get", "update"]
     for command in commands:
-        assert printed_by(workspace, command.replace("…", "GPU server").replace("CITATION", "memory/2026-01-05.md#L5-L7"))
+        assert printed_by(
+            workspace,
+            command.replace("…", "GPU server").replace("CITATION", "memory/2026-01-05.md#L5-L7"),
+        )

@@ -7,10 +7,9 @@ import pytest
 
 from hybrid_memory import ConfigError, HybridStore, SourceError, StoreError
 from hybrid_memory.documents.document import Document
-from hybrid_memory.embedding import identity
-from hybrid_memory.indexing.deletion import delete_collection, delete_path
-from hybrid_memory.indexing.embedding import embed_pending
-from hybrid_memory.storage.sqlite.vectors import blocks
+from hybrid_memory.embedding import protocol as identity
+from hybrid_memory.indexing import delete_collection, delete_path, embed_pending
+from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.views.doctor import examine
@@ -43,8 +42,15 @@ def rows(store: HybridStore, table: str) -> int:
 def test_config_holds_for_what_a_search_does_not_give(embedder: TopicEmbedder) -> None:
     with HybridStore(":memory:", {"limit": 3, "per_doc": 2}, embedder=embedder) as store:
         for name in "ab":
-            store.store(name, "".join(f"# Part {number}\n\nserver {name} {number}\n\n" for number in range(12)))
-        assert [len(store.search("server")), len(store.search("server", 10)), len(store.search("server", limit=1))] == [3, 4, 1]
+            store.store(
+                name,
+                "".join(f"# Part {number}\n\nserver {name} {number}\n\n" for number in range(12)),
+            )
+        assert [
+            len(store.search("server")),
+            len(store.search("server", 10)),
+            len(store.search("server", limit=1)),
+        ] == [3, 4, 1]
         assert len(store.search("server", 10, per_doc=None)) == 10
         assert len(store.search("server", per_doc=1)) == 2
     with HybridStore(":memory:", {"min_confidence": 1.0}, embedder=embedder) as store:
@@ -74,7 +80,12 @@ def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -
         "also": [],
         "collection": None,
         "date": "2026-01-05",
-        "metadata": {"title": "Machines", "tags": ["infra", "gpu"], "date": "2026-01-05", "source": "chat"},
+        "metadata": {
+            "title": "Machines",
+            "tags": ["infra", "gpu"],
+            "date": "2026-01-05",
+            "source": "chat",
+        },
     }
 
 
@@ -84,7 +95,10 @@ def test_storing_again_replaces_the_document_in_every_table(store: HybridStore) 
     store.store("b", "another dog")
     assert store.store("a", "only a puppy now") == 1
     assert store.search("hunter2", mode="keyword") == []
-    assert [hit["doc_id"] for hit in store.search("puppy", mode="vector")][:2] in (["a", "b"], ["b", "a"])
+    assert [hit["doc_id"] for hit in store.search("puppy", mode="vector")][:2] in (
+        ["a", "b"],
+        ["b", "a"],
+    )
     assert rows(store, "chunks") == rows(store, "chunks_fts") == rows(store, "documents") == 2
 
 
@@ -121,7 +135,9 @@ def test_vector_mode_finds_by_meaning_with_the_cosine_as_score(store: HybridStor
     assert hits[0]["scores"] == {"keyword": None, "vector": pytest.approx(1.0, abs=1e-5)}
 
 
-def test_hybrid_score_is_the_weighted_sum_of_bm25_by_the_best_and_nearness(db_path: str, embedder: TopicEmbedder) -> None:
+def test_hybrid_score_is_the_weighted_sum_of_bm25_by_the_best_and_nearness(
+    db_path: str, embedder: TopicEmbedder
+) -> None:
     config = {"keyword_weight": 1, "vector_weight": 3}
     with HybridStore(db_path, config, embedder=embedder) as store:
         store.store("both", "dog")
@@ -135,7 +151,9 @@ def test_hybrid_score_is_the_weighted_sum_of_bm25_by_the_best_and_nearness(db_pa
             why = hit["explain"]
             legs = 0.25 * hit["scores"]["keyword"] / top_bm25 + 0.75 * why["nearness"]
             assert why["keyword"]["telling"] == 1
-            assert why["keyword"]["part"] + why["vector"]["part"] == pytest.approx(legs / 1.07, abs=1e-3)
+            assert why["keyword"]["part"] + why["vector"]["part"] == pytest.approx(
+                legs / 1.07, abs=1e-3
+            )
 
 
 @pytest.mark.sqlite
@@ -153,7 +171,9 @@ def test_first_results_do_not_depend_on_the_limit(store: HybridStore) -> None:
     assert store.search("dog server", limit=3) == store.search("dog server", limit=30)[:3]
 
 
-def test_embedder_that_fails_stores_without_embeddings_and_says_why(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_embedder_that_fails_stores_without_embeddings_and_says_why(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     embedder.problem = "cannot connect; run `ollama serve`"
     store.store("a", "gpu server password")
     assert store.warnings == ["cannot connect; run `ollama serve`"]
@@ -162,7 +182,9 @@ def test_embedder_that_fails_stores_without_embeddings_and_says_why(store: Hybri
     assert store.search("password")[0]["score"] == 1.0
 
 
-def test_query_that_cannot_be_embedded_is_answered_by_keyword(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_query_that_cannot_be_embedded_is_answered_by_keyword(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("a", "gpu server password")
     embedder.problem = "the server is down"
     assert [hit["source"] for hit in store.search("password")] == ["keyword"]
@@ -171,7 +193,9 @@ def test_query_that_cannot_be_embedded_is_answered_by_keyword(store: HybridStore
     assert store.warnings == ["the server is down"]
 
 
-def test_vector_mode_without_any_embedding_is_empty_and_says_why(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_vector_mode_without_any_embedding_is_empty_and_says_why(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     embedder.problem = "down"
     store.store("a", "gpu server")
     assert store.search("gpu", mode="vector") == []
@@ -179,7 +203,9 @@ def test_vector_mode_without_any_embedding_is_empty_and_says_why(store: HybridSt
     assert embedder.queries == []
 
 
-def test_embed_pending_heals_what_was_stored_without_a_server(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_embed_pending_heals_what_was_stored_without_a_server(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     embedder.problem = "down"
     store.store("a", NOTE)
     embedder.problem = None
@@ -190,7 +216,9 @@ def test_embed_pending_heals_what_was_stored_without_a_server(store: HybridStore
     assert embed_pending(store.storage, store.embedder).chunks == 0
 
 
-def test_what_waits_for_its_embedding_is_ranked_by_its_words(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_what_waits_for_its_embedding_is_ranked_by_its_words(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("old/pets.md", "The cat naps.")
     store.store("old/keys.md", "A secret.")
     embedder.problem = "down"
@@ -198,15 +226,25 @@ def test_what_waits_for_its_embedding_is_ranked_by_its_words(store: HybridStore,
     store.store("new/cake.md", "We had cake.")
     embedder.problem = None
     found = store.search("who ate the cake, the heron or the puppy?", explain=True)
-    assert [result["doc_id"] for result in found][:2] == ["new/heron.md", "old/pets.md"]  # not the nearest of what has a vector
+    assert [result["doc_id"] for result in found][:2] == [
+        "new/heron.md",
+        "old/pets.md",
+    ]  # not the nearest of what has a vector
     assert found[0]["source"] == "keyword" and found[0]["scores"]["vector"] is None
     for result in found:
         parts = result["explain"]
-        added = parts["keyword"]["part"] + parts["vector"]["part"] + parts["neighbours"] + parts["document"]
+        added = (
+            parts["keyword"]["part"]
+            + parts["vector"]["part"]
+            + parts["neighbours"]
+            + parts["document"]
+        )
         assert added == pytest.approx(result["score"], abs=1e-5)
 
 
-def test_equal_text_is_embedded_once_whatever_its_document(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_equal_text_is_embedded_once_whatever_its_document(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("a", NOTE)
     asked = len(embedder.documents)
     store.store("b", NOTE)
@@ -216,9 +254,13 @@ def test_equal_text_is_embedded_once_whatever_its_document(store: HybridStore, e
     assert store.stats()["embedded_count"] == 4
 
 
-def test_heading_path_is_in_what_is_embedded_and_not_in_the_text(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_heading_path_is_in_what_is_embedded_and_not_in_the_text(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("a", NOTE)
-    assert embedder.documents[1] == "Machines > GPU server > SSH\n\n## SSH\n\nThe password is hunter2."
+    assert (
+        embedder.documents[1] == "Machines > GPU server > SSH\n\n## SSH\n\nThe password is hunter2."
+    )
 
 
 def test_another_model_gets_no_vectors_into_the_store_until_it_is_embedded_anew(
@@ -244,11 +286,17 @@ def test_a_model_that_does_not_answer_costs_no_embeddings(store: HybridStore, db
     other.model, other.problem = "animals", "not pulled; run `ollama pull animals`"
     with HybridStore(db_path, embedder=other) as second:
         embedded = second.embed()
-        assert (embedded.chunks, embedded.problems, embedded.fits) == (0, ["not pulled; run `ollama pull animals`"], False)
+        assert (embedded.chunks, embedded.problems, embedded.fits) == (
+            0,
+            ["not pulled; run `ollama pull animals`"],
+            False,
+        )
         assert second.stats()["embedded_count"] == 1
 
 
-def test_a_model_that_changes_its_dimension_is_noticed(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_a_model_that_changes_its_dimension_is_noticed(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("a", "gpu server")
     whole = embedder._vector
     embedder._vector = lambda text: whole(text)[:4]  # type: ignore[method-assign]
@@ -279,7 +327,9 @@ def test_reindex_rebuilds_what_derives_from_the_chunks(store: HybridStore) -> No
     assert store.search("ssh password") == before
 
 
-def test_reindex_of_the_embeddings_asks_the_model_again(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_reindex_of_the_embeddings_asks_the_model_again(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("a", NOTE)
     store.embed(anew=True)
     assert len(embedder.documents) == 2 + 1 + 2  # a probe first
@@ -292,9 +342,16 @@ def test_reindex_of_the_embeddings_asks_the_model_again(store: HybridStore, embe
 def test_stats_counts(store: HybridStore, db_path: str) -> None:
     store.store("a", NOTE)
     stats = store.stats()
-    assert (stats["doc_count"], stats["chunk_count"], stats["embedded_count"], stats["pending_count"]) == (1, 2, 2, 0)
+    assert (
+        stats["doc_count"],
+        stats["chunk_count"],
+        stats["embedded_count"],
+        stats["pending_count"],
+    ) == (1, 2, 2, 0)
     assert stats["db_size_bytes"] > 0
-    assert stats["db_path"] == db_path.partition("?")[0]  # the address of a server without its parameters
+    assert (
+        stats["db_path"] == db_path.partition("?")[0]
+    )  # the address of a server without its parameters
     assert stats["embeddings"]["dims"] == 8
 
 
@@ -428,11 +485,18 @@ def filled(store: HybridStore, tmp_path: Path) -> HybridStore:
 
 
 def remaining(store: HybridStore) -> list[str]:
-    return [doc_id for (doc_id,) in store.storage.connection.execute("select doc_id from documents order by doc_id")]
+    return [
+        doc_id
+        for (doc_id,) in store.storage.connection.execute(
+            "select doc_id from documents order by doc_id"
+        )
+    ]
 
 
 @pytest.mark.sqlite
-def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(filled: HybridStore, tmp_path: Path) -> None:
+def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(
+    filled: HybridStore, tmp_path: Path
+) -> None:
     assert delete_collection(filled.storage, "memory")[:2] == (2, 3)
     assert remaining(filled) == ["TOOLS.md", "memory/mine", "memory2/c.md"]
     assert rows(filled, "chunks") == rows(filled, "chunks_fts") == 3
@@ -448,9 +512,17 @@ def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(filled:
     [
         ("memory", (2, 3), ["TOOLS.md", "memory/mine", "memory2/c.md"]),
         ("memory/", (2, 3), ["TOOLS.md", "memory/mine", "memory2/c.md"]),
-        ("memory2/../memory/sub", (1, 2), ["TOOLS.md", "memory/a.md", "memory/mine", "memory2/c.md"]),
+        (
+            "memory2/../memory/sub",
+            (1, 2),
+            ["TOOLS.md", "memory/a.md", "memory/mine", "memory2/c.md"],
+        ),
         ("TOOLS.md", (1, 1), ["memory/a.md", "memory/mine", "memory/sub/b.md", "memory2/c.md"]),
-        ("mem", (0, 0), ["TOOLS.md", "memory/a.md", "memory/mine", "memory/sub/b.md", "memory2/c.md"]),
+        (
+            "mem",
+            (0, 0),
+            ["TOOLS.md", "memory/a.md", "memory/mine", "memory/sub/b.md", "memory2/c.md"],
+        ),
         (".", (4, 5), ["memory/mine"]),
     ],
 )
@@ -473,7 +545,9 @@ def test_deleting_a_folder_that_is_gone_forgets_it(filled: HybridStore, tmp_path
         delete_path(filled.storage, "")
 
 
-def test_deleted_file_comes_back_only_from_a_folder_and_that_is_told(filled: HybridStore, tmp_path: Path) -> None:
+def test_deleted_file_comes_back_only_from_a_folder_and_that_is_told(
+    filled: HybridStore, tmp_path: Path
+) -> None:
     filled.delete("TOOLS.md")
     delete_path(filled.storage, str(tmp_path / "memory2"))
     assert (refresh(filled).files, filled.warnings) == (0, [])
@@ -492,7 +566,9 @@ class EnglishOnly(TopicEmbedder):
         return super()._vector(text) if text.isascii() else []
 
 
-def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_others(db_path: str) -> None:
+def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_others(
+    db_path: str,
+) -> None:
     embedder = EnglishOnly()
     with HybridStore(db_path, {"provider": "none"}) as store:
         for number in range(200):  # more than a batch
@@ -501,7 +577,11 @@ def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_ot
     with HybridStore(db_path, embedder=embedder) as store:
         assert embed_pending(store.storage, store.embedder).chunks == 1
         counts = store.stats()
-        assert (counts["embedded_count"], counts["pending_count"], counts["unembeddable_count"]) == (1, 0, 200)
+        assert (
+            counts["embedded_count"],
+            counts["pending_count"],
+            counts["unembeddable_count"],
+        ) == (1, 0, 200)
         embedder.documents.clear()
         assert embed_pending(store.storage, store.embedder).chunks == 0
         assert embedder.documents == []
@@ -509,7 +589,9 @@ def test_texts_that_the_model_has_no_vector_for_are_tried_once_and_hold_up_no_ot
         assert store.stats()["unembeddable_count"] == 199
 
 
-def test_model_that_is_not_the_stores_says_nothing_of_what_has_no_vector(db_path: str, embedder: TopicEmbedder) -> None:
+def test_model_that_is_not_the_stores_says_nothing_of_what_has_no_vector(
+    db_path: str, embedder: TopicEmbedder
+) -> None:
     with HybridStore(db_path, embedder=embedder) as store:
         store.store("en", "the password")
     other = EnglishOnly()
@@ -519,7 +601,9 @@ def test_model_that_is_not_the_stores_says_nothing_of_what_has_no_vector(db_path
         assert (store.stats()["pending_count"], store.stats()["unembeddable_count"]) == (1, 0)
 
 
-def test_another_model_tries_what_one_had_no_vector_for(db_path: str, embedder: TopicEmbedder) -> None:
+def test_another_model_tries_what_one_had_no_vector_for(
+    db_path: str, embedder: TopicEmbedder
+) -> None:
     with HybridStore(db_path, embedder=EnglishOnly()) as store:
         store.store("zh", "服务器的密码")
         store.store("en", "the password")
@@ -531,7 +615,9 @@ def test_another_model_tries_what_one_had_no_vector_for(db_path: str, embedder: 
         assert store.stats()["unembeddable_count"] == 0
 
 
-def test_a_store_of_nothing_but_such_texts_is_open_to_any_model(db_path: str, embedder: TopicEmbedder) -> None:
+def test_a_store_of_nothing_but_such_texts_is_open_to_any_model(
+    db_path: str, embedder: TopicEmbedder
+) -> None:
     with HybridStore(db_path, embedder=EnglishOnly()) as store:
         store.store("zh", "服务器的密码")
         embed_pending(store.storage, store.embedder)
@@ -540,7 +626,9 @@ def test_a_store_of_nothing_but_such_texts_is_open_to_any_model(db_path: str, em
         assert embed_pending(store.storage, store.embedder).chunks == 1
 
 
-def test_search_tells_when_much_has_no_embedding_yet(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_search_tells_when_much_has_no_embedding_yet(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     for number in range(20):
         store.store(f"old/{number}", f"the server {number}")
     embedder.problem = "down"
@@ -555,7 +643,9 @@ def test_search_tells_when_much_has_no_embedding_yet(store: HybridStore, embedde
     embedder.problem = None
     store.warnings.clear()
     store.search("server")
-    assert [warning.partition(":")[0] for warning in store.warnings] == ["3 of 23 chunks have no embedding yet"]
+    assert [warning.partition(":")[0] for warning in store.warnings] == [
+        "3 of 23 chunks have no embedding yet"
+    ]
 
 
 def test_store_in_which_nothing_can_be_embedded_is_searched_without_a_word(db_path: str) -> None:
@@ -566,7 +656,9 @@ def test_store_in_which_nothing_can_be_embedded_is_searched_without_a_word(db_pa
 
 
 @pytest.mark.parametrize("copies", [150, 300])
-def test_a_text_that_many_notes_share_is_embedded_for_all_of_them(db_path: str, copies: int) -> None:
+def test_a_text_that_many_notes_share_is_embedded_for_all_of_them(
+    db_path: str, copies: int
+) -> None:
     with HybridStore(db_path, embedder=EnglishOnly()) as store:
         with store.storage.transaction():
             for number in range(copies):
@@ -574,7 +666,11 @@ def test_a_text_that_many_notes_share_is_embedded_for_all_of_them(db_path: str, 
                 store.storage.documents.put(store.prepare(Document(f"{number}", text, {})))
         embed_pending(store.storage, store.embedder)
         counts = store.stats()
-        assert (counts["embedded_count"], counts["pending_count"], counts["unembeddable_count"]) == (2 * copies, 0, 0)
+        assert (
+            counts["embedded_count"],
+            counts["pending_count"],
+            counts["unembeddable_count"],
+        ) == (2 * copies, 0, 0)
 
 
 def test_a_text_is_marked_only_if_the_model_was_asked_about_it(db_path: str) -> None:
@@ -590,29 +686,16 @@ def test_a_text_is_marked_only_if_the_model_was_asked_about_it(db_path: str) -> 
         assert (store.stats()["pending_count"], store.stats()["unembeddable_count"]) == (0, 1)
 
 
-@pytest.mark.sqlite
-def test_marks_of_version_2_are_cleared(db_path: str) -> None:
-    with HybridStore(db_path, embedder=EnglishOnly()) as store:
-        store.store("en", "the server")
-    conn = sqlite3.connect(db_path, isolation_level=None)
-    conn.execute("update chunks set unembeddable = 1, embedding = null, slot = null")
-    conn.execute("delete from vector_blocks")
-    conn.execute("drop table spare_embeddings")
-    conn.execute("drop view indexed_chunks")
-    conn.execute("pragma user_version = 2")
-    conn.close()
-    with HybridStore(db_path, embedder=EnglishOnly()) as store:
-        assert store.stats()["unembeddable_count"] == 0
-        assert embed_pending(store.storage, store.embedder).chunks == 1
-
-
 def test_folders_made_for_the_database_are_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         HybridStore(tmp_path / "a/b/memory.db").close()
     finally:
         os.umask(before)
-    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b")] == [0o700, 0o700]
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b")] == [
+        0o700,
+        0o700,
+    ]
 
 
 def in_the_file(db_path: str, word: bytes) -> bool:
@@ -621,7 +704,9 @@ def in_the_file(db_path: str, word: bytes) -> bool:
 
 
 @pytest.mark.sqlite
-def test_words_of_a_deleted_text_are_nowhere_in_the_file(db_path: str, embedder: TopicEmbedder) -> None:
+def test_words_of_a_deleted_text_are_nowhere_in_the_file(
+    db_path: str, embedder: TopicEmbedder
+) -> None:
     with HybridStore(db_path, embedder=embedder) as store:
         for number in range(20):
             store.store(f"d{number}", f"some words {number}")
@@ -633,7 +718,9 @@ def test_words_of_a_deleted_text_are_nowhere_in_the_file(db_path: str, embedder:
     assert not in_the_file(db_path, b"zebrafishpw42")
 
 
-def test_words_of_a_file_that_is_gone_are_nowhere_in_the_file(db_path: str, embedder: TopicEmbedder, tmp_path: Path) -> None:
+def test_words_of_a_file_that_is_gone_are_nowhere_in_the_file(
+    db_path: str, embedder: TopicEmbedder, tmp_path: Path
+) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/a.md").write_text("a dog")
     secret = tmp_path / "notes/b.md"
@@ -663,11 +750,16 @@ def test_a_model_that_gives_other_dimensions_embeds_the_whole_store_anew(
         assert refresh(store).embedding_problems == [identity.MISFIT]
         assert store.stats()["embedded_count"] == 1
         assert Ingest(store, incremental=True).run([str(folder)]).embedding_problems == []
-        assert (store.stats()["embedded_count"], store.stats()["embeddings"]["dims"]) == (2, ollama.dims)
+        assert (store.stats()["embedded_count"], store.stats()["embeddings"]["dims"]) == (
+            2,
+            ollama.dims,
+        )
         assert [finding.text for finding in examine(store) if not finding.ok] == []
 
 
-def test_another_model_of_the_same_name_is_never_mixed_with_the_first(db_path: str, tmp_path: Path, ollama: FakeOllama) -> None:
+def test_another_model_of_the_same_name_is_never_mixed_with_the_first(
+    db_path: str, tmp_path: Path, ollama: FakeOllama
+) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "a.md").write_text("gpu server")
@@ -679,10 +771,15 @@ def test_another_model_of_the_same_name_is_never_mixed_with_the_first(db_path: s
         assert refresh(store).embedding_problems == [identity.NOT_MIXED]
         assert store.stats()["embedded_count"] == 1
         assert Ingest(store, incremental=True).run([str(folder)]).notes
-        assert (store.stats()["embedded_count"], store.stats()["embeddings"]["fingerprint"]) == (2, "another")
+        assert (store.stats()["embedded_count"], store.stats()["embeddings"]["fingerprint"]) == (
+            2,
+            "another",
+        )
 
 
-def test_a_store_without_a_fingerprint_takes_over_the_models(db_path: str, ollama: FakeOllama) -> None:
+def test_a_store_without_a_fingerprint_takes_over_the_models(
+    db_path: str, ollama: FakeOllama
+) -> None:
     ollama.digest = ""
     with ollama_store(db_path, ollama) as store:
         store.store("a", "gpu server")
@@ -696,7 +793,9 @@ def test_a_store_without_a_fingerprint_takes_over_the_models(db_path: str, ollam
         assert store.stats()["embedded_count"] == 2
 
 
-def test_another_model_that_embeds_nothing_leaves_the_store_as_it_is(db_path: str, ollama: FakeOllama) -> None:
+def test_another_model_that_embeds_nothing_leaves_the_store_as_it_is(
+    db_path: str, ollama: FakeOllama
+) -> None:
     with ollama_store(db_path, ollama) as store:
         store.store("a", "gpu server")
     with HybridStore(db_path, {"provider": "none"}) as store:
@@ -708,7 +807,9 @@ def test_another_model_that_embeds_nothing_leaves_the_store_as_it_is(db_path: st
         assert store.embedder
         embedder, failing = store.embedder, iter([[[]]])
         embed = embedder.embed_batch
-        embedder.embed_batch = lambda texts, **options: next(failing, None) or embed(texts, **options)  # type: ignore[method-assign]
+        embedder.embed_batch = lambda texts, **options: (
+            next(failing, None) or embed(texts, **options)
+        )  # type: ignore[method-assign]
         assert not store.embed().fits
         assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (1, 2)
         assert store.embed()[:3] == (3, [], True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hybrid_memory.documents.frontmatter import parse
-from hybrid_memory.documents.marks.names import aliases
+from hybrid_memory.documents.links import aliases
+from hybrid_memory.documents.markdown import front_matter
 from tests.command import NO_SERVER, Run, answer, in_process, in_terminal
 
 VAULT = Path(__file__).parent / "vault"
@@ -49,13 +49,19 @@ def test_an_exact_alias_finds_its_note_first(run: Run) -> None:
     wanted = [
         (alias, str(path.relative_to(VAULT)))
         for path in sorted(VAULT.rglob("*.md"))
-        for alias in aliases(parse(path.read_text("utf-8")).metadata)
+        for alias in aliases(front_matter(path.read_text("utf-8")).metadata)
     ]
-    written = [(query, name) for alias, name in wanted for query in (alias, alias.lower(), f"[[{alias}]]")]
+    written = [
+        (query, name) for alias, name in wanted for query in (alias, alias.lower(), f"[[{alias}]]")
+    ]
     missed = [query for query, name in written if first(run, query) != name]
     assert len(wanted) > 40
     assert len(missed) <= 0.05 * len(written), missed
-    assert [alias for alias, name in wanted if answer(run("get", alias, "--json"))["doc_id"] != f"vault/{name}"] == []
+    assert [
+        alias
+        for alias, name in wanted
+        if answer(run("get", alias, "--json"))["doc_id"] != f"vault/{name}"
+    ] == []
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
@@ -71,7 +77,10 @@ def test_an_exact_alias_finds_its_note_first(run: Run) -> None:
         ("when does the sailmaker open", "places/Sailmaker.md"),
         ("who files the value added tax", "areas/Invoicing.md"),
         ("met Ilse through Tomas", "people/Ilse Brandt.md"),
-        ('"Related: Seeing Like a State, Pattern"', "books/The Timeless Way of Building.md"),  # a phrase across links
+        (
+            '"Related: Seeing Like a State, Pattern"',
+            "books/The Timeless Way of Building.md",
+        ),  # a phrase across links
         ('"discussed with Tom R."', "areas/How to price a project.md"),
         ("水位計で測る", "clippings/日本の潮汐.md"),  # a word across a link
     ],
@@ -110,18 +119,30 @@ def test_two_notes_of_a_name_are_told_apart_by_what_links_to_them(run: Run) -> N
     assert sources("kestrel/Meeting") == ["2026-02-03"]
     assert sources("tidewater meetings") == ["2026-01-08"]
     done = run("get", "meeting")
-    assert (done.returncode, "projects/kestrel/Meeting.md, vault/projects/tidewater/Meeting.md" in done.stderr) == (1, True)
+    assert (
+        done.returncode,
+        "projects/kestrel/Meeting.md, vault/projects/tidewater/Meeting.md" in done.stderr,
+    ) == (1, True)
 
 
 def test_an_attachment_is_not_a_broken_link(run: Run) -> None:
-    [plan] = [link for link in answer(run("links", "house"))["links"] if "floor-plan" in link["target"]]
+    [plan] = [
+        link for link in answer(run("links", "house"))["links"] if "floor-plan" in link["target"]
+    ]
     assert (plan["kind"], plan["doc_id"], plan["broken"]) == ("embed", None, False)
 
 
 def test_tags(run: Run) -> None:
     counts = {tag["tag"]: tag["documents"] for tag in answer(run("tags"))["tags"]}
-    assert counts["client"] == 6 and counts["house/heating"] == counts["house"] == 4 and counts["海"] == counts["気象/潮位"] == 1
-    assert not {"notatag", "nottag", "todo", "tag", "springs", "install", "nothing", "007"} & counts.keys()
+    assert (
+        counts["client"] == 6
+        and counts["house/heating"] == counts["house"] == 4
+        and counts["海"] == counts["気象/潮位"] == 1
+    )
+    assert (
+        not {"notatag", "nottag", "todo", "tag", "springs", "install", "nothing", "007"}
+        & counts.keys()
+    )
     for tag, count in counts.items():
         assert len(listed(run, "--tag", tag)) == count
 
@@ -129,10 +150,24 @@ def test_tags(run: Run) -> None:
 def test_filters(run: Run) -> None:
     assert listed(run, "--tag", "House") == ["2026-02-05", "Boiler", "Inbox", "Radiators"]
     assert listed(run, "--where", "people=steph") == []
-    assert listed(run, "--where", "people=Ilse Brandt") == listed(run, "--where", "people=tomas reyes") == ["Tidewater"]
-    assert listed(run, "--where", "people=[[Hanne Lund]]") == listed(run, "--where", "people=hanne lund") == ["Old Mill Bakery"]
+    assert (
+        listed(run, "--where", "people=Ilse Brandt")
+        == listed(run, "--where", "people=tomas reyes")
+        == ["Tidewater"]
+    )
+    assert (
+        listed(run, "--where", "people=[[Hanne Lund]]")
+        == listed(run, "--where", "people=hanne lund")
+        == ["Old Mill Bakery"]
+    )
     assert listed(run, "--where", "org=tidewater", "--tag", "person") == ["Ilse Brandt"]
-    assert listed(run, "--linked-to", "tante may") == ["2025-12-19", "Lübeck", "Passwords", "People", "Plum cake"]
+    assert listed(run, "--linked-to", "tante may") == [
+        "2025-12-19",
+        "Lübeck",
+        "Passwords",
+        "People",
+        "Plum cake",
+    ]
     assert first(run, "who pays", "--linked-to", "[[Tidewater]]") == "journal/2026/2026-02-05.md"
 
 
@@ -154,17 +189,29 @@ def test_dates(run: Run) -> None:
 
 
 def test_parts_of_notes(run: Run) -> None:
-    assert answer(run("get", "[[Boiler#^refill]]", "--json"))["text"].startswith("To refill: blue tap")
-    assert answer(run("get", "billing#taxes", "--json"))["text"].startswith("## Taxes\n\nValue added tax")
+    assert answer(run("get", "[[Boiler#^refill]]", "--json"))["text"].startswith(
+        "To refill: blue tap"
+    )
+    assert answer(run("get", "billing#taxes", "--json"))["text"].startswith(
+        "## Taxes\n\nValue added tax"
+    )
     assert answer(run("get", "projects/tidewater/meeting#2026-02-05", "--json"))["start_line"] == 10
-    assert "its headings: Tidewater, Scope, Open questions, Decisions" in run("get", "TW#Budget").stderr
+    assert (
+        "its headings: Tidewater, Scope, Open questions, Decisions"
+        in run("get", "TW#Budget").stderr
+    )
 
 
 def test_on_a_terminal(run: Run, environ: dict[str, str]) -> None:
     shown = in_terminal(environ, "links", "Bergen").replace("\r", "")
-    assert shown.splitlines()[:2] == ["vault/places/Bergen.md links to", "      7  vault/people/Tomas Reyes.md"]
+    assert shown.splitlines()[:2] == [
+        "vault/places/Bergen.md links to",
+        "      7  vault/people/Tomas Reyes.md",
+    ]
     assert "is linked from\n  vault/Inbox.md#L12-L12\n" in shown
-    assert in_terminal(environ, "links", "--broken").startswith("vault/Reading list.md#L9-L9  A Field Guide to Lies")
+    assert in_terminal(environ, "links", "--broken").startswith(
+        "vault/Reading list.md#L9-L9  A Field Guide to Lies"
+    )
     assert "\n 4  house/heating\r\n" in in_terminal(environ, "tags")
     assert "(a file)" in in_terminal(environ, "links", "house")
 

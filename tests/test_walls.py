@@ -1,42 +1,181 @@
-"""What keeps the rooms apart, beside the contracts of import-linter in pyproject.toml."""
+"""What keeps the house one that can be known, beside the contracts of import-linter in pyproject.toml.
+
+A limit that is met is a reason to think: about what a part is for, never about where to cut it in two.
+"""
 
 import ast
+import io
+import subprocess
+import sys
+import tokenize
 from pathlib import Path
 
-import pytest
-
 import hybrid_memory
-from hybrid_memory import config
-from hybrid_memory.embedding import providers
-from hybrid_memory.search.reranking.servers import FORMS
+from hybrid_memory.embedding import protocol as providers
+from hybrid_memory.extras.rerankers.servers import FORMS
+from hybrid_memory.seams import (
+    COMMANDS,
+    ENGINES,
+    FORMATS,
+    MARKDOWN,
+    OPEN_CHOSEN,
+    PICKER,
+    PROVIDERS,
+    RERANKED,
+    RERANKERS,
+    load,
+)
 
 PACKAGE = Path(hybrid_memory.__file__).parent
-MODULES = sorted(PACKAGE.rglob("*.py"))
-MOST_LINES = 300
+MODULES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+INSIDE = {path: text for path, text in MODULES.items() if path.name != "__init__.py"}
+CORE = {
+    path: text for path, text in INSIDE.items() if "extras" not in path.relative_to(PACKAGE).parts
+}
+DOORS = {"__main__.py", "chunker.py", "embedder.py", "fts.py", "merger.py", "vector.py"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_sql_is_executed_outside_of_storage(path: Path) -> None:
-    if "storage" not in path.relative_to(PACKAGE).parts:
-        assert ".execute" not in path.read_text("utf-8")
+def lines(text: str) -> int:
+    return text.count("\n")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_begins_with_a_sentence_and_is_not_long(path: Path) -> None:
-    text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= MOST_LINES
-    docstring = ast.get_docstring(ast.parse(text))
-    assert path.name == "__main__.py" or (docstring and docstring[0].isupper() and "." in docstring)
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(PACKAGE)) for path in paths]
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py" and path.parent != PACKAGE])
-def test_the_init_of_a_room_holds_a_sentence_only(path: Path) -> None:
-    assert [type(node) for node in ast.parse(path.read_text("utf-8")).body] == [ast.Expr]
+def imported(path: Path, text: str) -> set[Path]:
+    """The modules of the package that a module imports at its top, those for types alone included."""
+    found: set[Path] = set()
+    for node in (
+        node
+        for top in ast.parse(text).body
+        for node in ([top, *top.body] if isinstance(top, ast.If) else [top])
+    ):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            found |= {
+                place
+                for name in node.names
+                for place in (folder / f"{name.name}.py", folder.with_suffix(".py"))
+            }
+    return found & MODULES.keys()
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES}), ids=lambda path: path.name)
-def test_a_room_has_few_files(folder: Path) -> None:
-    assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= 14
+def test_the_core_is_small_enough_to_be_known() -> None:
+    assert len(CORE) <= 85
+    assert sum(map(lines, CORE.values())) <= 15_000
+    assert len(INSIDE) <= 140
+
+
+def test_a_module_is_one_subject_that_its_first_sentence_names() -> None:
+    short = [path for path, text in INSIDE.items() if lines(text) < 40 and path.name not in DOORS]
+    assert [
+        name for name in names(short) if not name.startswith(("extras/providers/", "embedding/"))
+    ] == []
+    assert names([path for path, text in INSIDE.items() if lines(text) > 600]) == []
+    for path, text in MODULES.items():
+        docstring = ast.get_docstring(ast.parse(text))
+        assert path.name == "__main__.py" or (
+            docstring and docstring[0].isupper() and "." in docstring
+        ), path
+        if path.name == "__init__.py" and path.parent != PACKAGE:
+            assert [type(node) for node in ast.parse(text).body] == [ast.Expr], path
+
+
+def test_code_is_not_dense() -> None:
+    skipped = {
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.COMMENT,
+        tokenize.ENDMARKER,
+    }
+    tokens = sum(
+        token.type not in skipped
+        for text in INSIDE.values()
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+    )
+    filled = sum(bool(line.strip()) for text in INSIDE.values() for line in text.splitlines())
+    assert tokens / filled <= 7.0
+
+
+def test_no_module_is_in_a_circle_and_the_core_imports_no_extra() -> None:
+    left = {path: imported(path, text) - {path} for path, text in MODULES.items()}
+    assert [
+        path
+        for path in CORE
+        if any("extras" in other.relative_to(PACKAGE).parts for other in left[path])
+    ] == []
+    while leaves := [path for path, others in left.items() if not others & left.keys()]:
+        for path in leaves:
+            del left[path]
+    assert names(list(left)) == []
+
+
+TRACED = """
+import sys, tempfile, os
+from pathlib import Path
+from hybrid_memory import HybridStore
+from hybrid_memory.sync.ingest import Ingest
+
+entered = set()
+
+def note(frame, event, value):
+    if event == "call" and "hybrid_memory" in frame.f_code.co_filename and frame.f_code.co_name != "<module>":
+        entered.add(frame.f_code.co_filename)
+
+folder = tempfile.mkdtemp()
+for number in range(5):
+    Path(folder, f"{number}.md").write_text(f"# Note {number}\\n\\nThe server {number} listens on port 222{number}.")
+with HybridStore(os.path.join(tempfile.mkdtemp(), "a.db"), {"provider": "builtin"}) as store:
+    if sys.argv[1] == "ingest":
+        sys.setprofile(note)
+        Ingest(store).run([folder])
+    else:
+        Ingest(store).run([folder])
+        sys.setprofile(note)
+        store.search("which port does the server listen on?")
+    sys.setprofile(None)
+print(*sorted(entered), sep="\\n")
+"""
+
+
+def entered(what: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED, what], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_a_search_and_an_ingest_enter_few_modules() -> None:
+    assert len(entered("search")) <= 24
+    assert len(entered("ingest")) <= 36
+
+
+def test_no_sql_is_executed_outside_of_storage() -> None:
+    rooms = ("storage", "postgres", "rescue")
+    told = [
+        path
+        for path, text in MODULES.items()
+        if ".execute" in text and not {*rooms} & {*path.relative_to(PACKAGE).parts}
+    ]
+    assert names(told) == []
+
+
+def test_every_row_of_a_table_of_names_leads_somewhere() -> None:
+    places = [place for command in COMMANDS.values() for place in (command.options, command.run)]
+    places += [
+        *FORMATS.values(),
+        MARKDOWN,
+        *PROVIDERS.values(),
+        *RERANKERS.values(),
+        *ENGINES.values(),
+    ]
+    assert all(callable(load(place)) or place in {*FORMATS.values(), MARKDOWN} for place in places)
+    assert all(map(callable, map(load, (RERANKED, PICKER, OPEN_CHOSEN))))
+    assert set(PROVIDERS) == set(providers.TABLE)
+    assert set(RERANKERS) == {"local", *FORMS}
 
 
 def test_the_names_of_the_contract_are_doors_to_the_rooms() -> None:
@@ -45,15 +184,15 @@ def test_the_names_of_the_contract_are_doors_to_the_rooms() -> None:
     from hybrid_memory.fts import FTSIndex
     from hybrid_memory.merger import merge_results
     from hybrid_memory.store import HybridStore
-    from hybrid_memory.vector import VectorSearch, cosine_similarity, decode_embedding, encode_embedding
+    from hybrid_memory.vector import (
+        VectorSearch,
+        cosine_similarity,
+        decode_embedding,
+        encode_embedding,
+    )
 
-    names = (
+    contract = (
         Chunk, chunk_text, OllamaEmbedder, FTSIndex, merge_results, HybridStore, VectorSearch, cosine_similarity, decode_embedding,
         encode_embedding,
     )  # fmt: skip
-    assert all(callable(name) for name in names)
-
-
-def test_every_provider_of_the_table_can_be_configured() -> None:
-    assert set(config.PROVIDERS) == {"auto", "none", *providers.TABLE}
-    assert set(config.RERANKERS) == {"none", "local", *FORMS}
+    assert all(callable(name) for name in contract)

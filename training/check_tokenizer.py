@@ -1,11 +1,14 @@
-"""Compare the built-in embedder's tokens with those of the tokenizers library: all code points, and 10,000 texts in all scripts.
+"""Compare the built-in embedder's tokens with those of the tokenizers library: all code points, and
+10,000 texts in all scripts.
 
     python check_tokenizer.py                      prints how many are equal and how many differ
-    python check_tokenizer.py --record FILE.json   also writes a small sample of texts and tokens, for the tests
+    python check_tokenizer.py --record FILE.json   also writes a small sample of texts and tokens,
+    for the tests
 
-Texts are random: words of one to twelve letters from each block of 128 code points, mixed with ASCII words, punctuation, marks,
-white space, control characters and very long words. Texts that spell a special token, such as "[SEP]", are left out on purpose:
-for the library they are the special tokens of the model, for the embedder they are text.
+Texts are random: words of one to twelve letters from each block of 128 code points, mixed with
+ASCII words, punctuation, marks, white space, control characters and very long words. Texts that
+spell a special token, such as "[SEP]", are left out on purpose: for the library they are the
+special tokens of the model, for the embedder they are text.
 """
 
 from __future__ import annotations
@@ -69,7 +72,9 @@ def random_text(rng: random.Random, alphabet: list[str]) -> str:
     text = ""
     for _ in range(rng.randint(1, 12)):
         letters = rng.choice((alphabet, alphabet, alphabet, ASCII, ASCII + PUNCTUATION))
-        length = rng.choice((99, 100, 101)) if rng.random() < 0.003 else rng.choice((1, 2, 3, 5, 8, 12))
+        length = (
+            rng.choice((99, 100, 101)) if rng.random() < 0.003 else rng.choice((1, 2, 3, 5, 8, 12))
+        )
         text += "".join(rng.choices(letters, k=length)) + rng.choice(GAPS)
     return text
 
@@ -85,14 +90,20 @@ def main() -> None:
         tokens: list[str] = library.encode(text, add_special_tokens=False).tokens
         return tokens
 
-    points = [f"a{chr(code)}b {chr(code)}" for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    points = [
+        f"a{chr(code)}b {chr(code)}" for code in range(0x110000) if not 0xD800 <= code < 0xE000
+    ]
     different = [text for text in points if ours.tokenize(text) != expected(text)]
-    print(f"code points: {len(points) - len(different):,} equal, {len(different):,} different {different[:3]}")
+    print(
+        f"code points: {len(points) - len(different):,} equal, {len(different):,} different {different[:3]}"
+    )
     rng = random.Random(1)
     blocks = alphabets()
     texts = [random_text(rng, blocks[number % len(blocks)]) for number in range(TEXTS)]
     wrong = [text for text in texts if ours.tokenize(text) != expected(text)]
-    print(f"texts: {TEXTS - len(wrong):,} equal, {len(wrong):,} different, of {len(blocks):,} blocks of code points {wrong[:2]}")
+    print(
+        f"texts: {TEXTS - len(wrong):,} equal, {len(wrong):,} different, of {len(blocks):,} blocks of code points {wrong[:2]}"
+    )
     if args.record:
         sample = [*SENTENCES, *ODDITIES, *texts[:: TEXTS // 60]]
         rows = [json.dumps([text, " ".join(expected(text))]) for text in sample]

@@ -1,4 +1,6 @@
-"""Write token vectors as builtin.bin, in the layout that hybrid_memory/embedding/builtin.py describes."""
+"""Write token vectors as builtin.bin, in the layout that hybrid_memory/embedding/builtin.py
+describes.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ LARGEST_SCALE = 4095
 
 
 def is_known(token: str) -> bool:
-    """Whether a token gets a row: if it has ASCII or Latin letters. The rest of BERT's vocabulary (single CJK, Arabic, Indic
-    and other characters) gets none.
+    """Whether a token gets a row: if it has ASCII or Latin letters. The rest of BERT's vocabulary
+    (single CJK, Arabic, Indic and other characters) gets none.
     """
     bare = token.removeprefix("##")
     special = bare.startswith("[") and bare.endswith("]") and len(bare) > 1
@@ -29,12 +31,19 @@ def is_known(token: str) -> bool:
 
 
 def character_runs(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """What the tokenizer does with each code point, found by trying it: the first code points of runs, and their kinds."""
+    """What the tokenizer does with each code point, found by trying it: the first code points of
+    runs, and their kinds.
+    """
 
     def kind(code: int) -> int:
         if 0xD800 <= code < 0xE000:  # half of a surrogate pair is not text
             return DROP
-        words = [w for w, _ in tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(f"a{chr(code)}b"))]
+        words = [
+            w
+            for w, _ in tokenizer.pre_tokenizer.pre_tokenize_str(
+                tokenizer.normalizer.normalize_str(f"a{chr(code)}b")
+            )
+        ]
         if words == ["ab"]:
             return DROP
         return KEEP if len(words) == 1 else SPACE if len(words) == 2 else APART
@@ -44,11 +53,15 @@ def character_runs(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
 
 
 def quantise(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int8 rows (128 added) and the scale of each, an integer up to LARGEST_SCALE: the length of a sum does not matter."""
+    """int8 rows (128 added) and the scale of each, an integer up to LARGEST_SCALE: the length of a
+    sum does not matter.
+    """
     largest = np.abs(vectors).max(1)
     scales = np.maximum(1, np.round(largest / largest.max() * LARGEST_SCALE))
     unit = largest.max() / LARGEST_SCALE / 127
-    return np.clip(np.round(vectors / (scales[:, None] * unit)), -127, 127).astype(np.int16) + 128, scales.astype("<u2")
+    return np.clip(np.round(vectors / (scales[:, None] * unit)), -127, 127).astype(
+        np.int16
+    ) + 128, scales.astype("<u2")
 
 
 def rounded(vectors: np.ndarray) -> np.ndarray:
@@ -67,7 +80,9 @@ def write(path: Path, tokenizer: Tokenizer, vectors: np.ndarray) -> None:
     strings = [names[number].encode() for number in order]
     first, kinds = character_runs(tokenizer)
     parts = [
-        HEADER.pack(MAGIC, len(names), len(first), len(known), vectors.shape[1], sum(map(len, strings))),
+        HEADER.pack(
+            MAGIC, len(names), len(first), len(known), vectors.shape[1], sum(map(len, strings))
+        ),
         np.cumsum([0, *map(len, strings)]).astype("<u4").tobytes(),
         np.array(first, "<u4").tobytes(),
         np.array([row_of.get(number, NO_ROW) for number in order], "<u2").tobytes(),

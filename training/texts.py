@@ -1,7 +1,8 @@
 """Make training texts: documents and queries from the Debian packages in sources.tsv.
 
-A document is a chunk as the store would embed it: heading path, blank line, at most 512 characters. A query is a short text that
-belongs to a document: a heading, a sentence, a word that WordNet defines. The seed decides the order in which pages are taken.
+A document is a chunk as the store would embed it: heading path, blank line, at most 512 characters.
+A query is a short text that belongs to a document: a heading, a sentence, a word that WordNet
+defines. The seed decides the order in which pages are taken.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 CHUNK = 512  # characters
-PAGE_TEXT = 60_000  # characters read of one page, because a few huge pages would outweigh a whole package
+PAGE_TEXT = (
+    60_000  # characters read of one page, because a few huge pages would outweigh a whole package
+)
 UNWANTED_PAGE = re.compile(
     r"/(genindex|search|py-modindex|http-routingtable|_modules|changelog|changes|release_?notes|releasenotes|whatsnew|history"
     r"|print|licen[cs]e|authors|_templates|Tests|da|de|es|fr|ja|ko|pt-br|ro|ru|tr|zh-cn|zh-tw)\b",
@@ -28,7 +31,21 @@ SKIPPED_CLASSES = {
     "sphinxsidebar", "related", "headerlink", "toctree-wrapper", "navheader", "navfooter", "toc", "contents", "footer",
     "wy-nav-side", "sidebar", "navbar", "breadcrumbs", "linenos", "topnav", "bottomlinks", "toplang", "tooltip", "bd-sidebar",
 }  # fmt: skip
-VOID = {"br", "img", "hr", "input", "meta", "link", "col", "area", "base", "wbr", "source", "embed", "param"}
+VOID = {
+    "br",
+    "img",
+    "hr",
+    "input",
+    "meta",
+    "link",
+    "col",
+    "area",
+    "base",
+    "wbr",
+    "source",
+    "embed",
+    "param",
+}
 INLINE = set("a b i em strong code tt span kbd samp var sub sup small abbr cite u font".split())
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(])")
 WORD = re.compile(r"[^\W\d_]{2,}")
@@ -56,17 +73,27 @@ def sources() -> list[Source]:
 
 
 def fetch(source: Source, work: Path) -> Path:
-    """The folder of the unpacked package. If it is not there, the package is downloaded with apt-get."""
+    """The folder of the unpacked package. If it is not there, the package is downloaded with
+    apt-get.
+    """
     folder = work / "packages" / source.package
     if not folder.exists():
         archives = work / "archives"
         archives.mkdir(parents=True, exist_ok=True)
         if not list(archives.glob(f"{source.package}_*.deb")):
-            subprocess.run(["apt-get", "download", "-q", f"{source.package}={source.version}"], cwd=archives, check=True)
+            subprocess.run(
+                ["apt-get", "download", "-q", f"{source.package}={source.version}"],
+                cwd=archives,
+                check=True,
+            )
         archive = next(archives.glob(f"{source.package}_*.deb"))
         if hashlib.sha256(archive.read_bytes()).hexdigest() != source.sha256:
-            print(f"warning: {archive.name} is not the archive named in sources.tsv; the result will differ")
-        partial = folder.with_name(f"{source.package}.part")  # so that an interrupted download is not taken for the whole package
+            print(
+                f"warning: {archive.name} is not the archive named in sources.tsv; the result will differ"
+            )
+        partial = folder.with_name(
+            f"{source.package}.part"
+        )  # so that an interrupted download is not taken for the whole package
         partial.mkdir(parents=True, exist_ok=True)
         subprocess.run(["dpkg-deb", "-x", archive, partial], check=True)
         partial.rename(folder)
@@ -116,7 +143,12 @@ class Page(html.parser.HTMLParser):
             return
         if self._heading:
             self._path = [entry for entry in self._path if entry[0] < self._heading]
-            self._path.append((self._heading, re.sub(r"^(Chapter |Appendix )?[\dA-Z]?[\d.]*\.\s+", "", text)[:120]))
+            self._path.append(
+                (
+                    self._heading,
+                    re.sub(r"^(Chapter |Appendix )?[\dA-Z]?[\d.]*\.\s+", "", text)[:120],
+                )
+            )
         else:
             self.paragraphs.append((tuple(name for _, name in self._path), text))
 
@@ -134,7 +166,9 @@ def markdown_paragraphs(text: str) -> list[tuple[tuple[str, ...], str]]:
     for block in re.split(r"\n\s*\n", text):
         lines = block.strip().split("\n")
         while lines and (match := re.match(r"(#+)\s+(.*)", lines[0])):
-            path = [entry for entry in path if entry[0] < len(match[1])] + [(len(match[1]), match[2])]
+            path = [entry for entry in path if entry[0] < len(match[1])] + [
+                (len(match[1]), match[2])
+            ]
             lines.pop(0)
         if lines and lines[0]:
             found.append((tuple(name for _, name in path), " ".join(" ".join(lines).split())))
@@ -146,7 +180,9 @@ def chunks(paragraphs: list[tuple[tuple[str, ...], str]]) -> Iterator[tuple[str,
     path, parts, size, total = "", [], 0, 0
     for headings, text in paragraphs:
         here = " > ".join(dict.fromkeys(headings))
-        for piece in (text[start : start + CHUNK] for start in range(0, min(len(text), 4 * CHUNK), CHUNK)):
+        for piece in (
+            text[start : start + CHUNK] for start in range(0, min(len(text), 4 * CHUNK), CHUNK)
+        ):
             if parts and (here != path or size + len(piece) > CHUNK):
                 yield path, parts
                 parts, size = [], 0
@@ -187,7 +223,9 @@ def package_pairs(source: Source, work: Path, rng: random.Random) -> Iterator[Pa
 
 
 def query_of(path: str, parts: list[str], rng: random.Random) -> str:
-    sentences = [s for part in parts for s in SENTENCE_END.split(part) if 15 < len(s) < 200 and is_prose(s)]
+    sentences = [
+        s for part in parts for s in SENTENCE_END.split(part) if 15 < len(s) < 200 and is_prose(s)
+    ]
     draw = rng.random()
     if path and (draw < 0.3 or not sentences):
         return " ".join(path.split(" > ")[-2 if draw < 0.1 else -1 :])
@@ -222,14 +260,29 @@ class Synset(NamedTuple):
 
 def wordnet(source: Source, work: Path) -> Iterator[Synset]:
     """Read data.* of WordNet 3.0. The format is described in its manual page wndb(5)."""
-    kinds = ["adj", "adj", "adv", "noun", *(f"noun.{name}" for name in NOUNS), *(f"verb.{n}" for n in range(29, 44)), "adj"]
+    kinds = [
+        "adj",
+        "adj",
+        "adv",
+        "noun",
+        *(f"noun.{name}" for name in NOUNS),
+        *(f"verb.{n}" for n in range(29, 44)),
+        "adj",
+    ]
     for part in ("noun", "verb", "adj", "adv"):
-        for line in (fetch(source, work) / f"usr/share/wordnet/data.{part}").read_text("latin-1").splitlines():
+        for line in (
+            (fetch(source, work) / f"usr/share/wordnet/data.{part}")
+            .read_text("latin-1")
+            .splitlines()
+        ):
             if line.startswith("  "):
                 continue
             data, _, gloss = line.partition(" | ")
             fields = data.split()
-            words = [re.sub(r"\(.*\)", "", word).replace("_", " ") for word in fields[4 : 4 + 2 * int(fields[3], 16) : 2]]
+            words = [
+                re.sub(r"\(.*\)", "", word).replace("_", " ")
+                for word in fields[4 : 4 + 2 * int(fields[3], 16) : 2]
+            ]
             examples = re.findall(r'"([^"]{8,})"', gloss)
             definition = re.split(r';? *"', gloss)[0].strip().strip(";: ")
             yield Synset(kinds[int(fields[1])], words, definition, examples)
@@ -250,7 +303,9 @@ def wordnet_pairs(synsets: list[Synset]) -> Iterator[Pair]:
 
 
 def phrase_pairs(synsets: list[Synset], count: int, rng: random.Random) -> Iterator[Pair]:
-    """The lines of phrases.txt with their {slots} filled: everyday talk and working notes, which manuals do not have."""
+    """The lines of phrases.txt with their {slots} filled: everyday talk and working notes, which
+    manuals do not have.
+    """
     slots: dict[str, list[str]] = {}
     lines = Path(__file__).with_name("phrases.txt").read_text("utf-8").splitlines()
     for line in lines:
@@ -259,7 +314,9 @@ def phrase_pairs(synsets: list[Synset], count: int, rng: random.Random) -> Itera
             slots[name.strip()] = [value.strip() for value in values.split("|")]
     for synset in synsets:
         if synset.kind.startswith("noun."):
-            slots.setdefault(synset.kind[5:], []).extend(word for word in synset.words[:1] if word.islower() and len(word) < 16)
+            slots.setdefault(synset.kind[5:], []).extend(
+                word for word in synset.words[:1] if word.islower() and len(word) < 16
+            )
     templates = [line for line in lines if line and line[0] not in "@#"]
     for number in range(count):
         template = templates[number % len(templates)]

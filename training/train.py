@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Rebuild hybrid_memory/embedding/builtin.bin. README.md in this folder explains how, and from what.
+"""Rebuild hybrid_memory/embedding/builtin.bin. README.md in this folder explains how, and from
+what.
 
     python training/train.py --work ~/builtin-training
 
-Everything that takes long is kept below --work, so that a run can be interrupted and resumed. With the same seed, packages and
-kind of processor, the result is the same file. Another kind of processor rounds differently and gives an equivalent file.
+Everything that takes long is kept below --work, so that a run can be interrupted and resumed. With
+the same seed, packages and kind of processor, the result is the same file. Another kind of
+processor rounds differently and gives an equivalent file.
 """
 
 from __future__ import annotations
@@ -23,11 +25,20 @@ from corpus import Corpus
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--work", type=Path, required=True, help="folder for packages and the teacher's vectors (3 GB)")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        required=True,
+        help="folder for packages and the teacher's vectors (3 GB)",
+    )
     parser.add_argument("--out", type=Path, default=table.DATA)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=1, help="more than one changes the last bits of the result")
-    parser.add_argument("--limit", type=int, help="use only this number of texts, for a quick trial")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="more than one changes the last bits of the result"
+    )
+    parser.add_argument(
+        "--limit", type=int, help="use only this number of texts, for a quick trial"
+    )
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
 
@@ -39,9 +50,15 @@ def main() -> None:
     vectors = student.train(corpus.texts, corpus.pairs, corpus.vectors, alone, recipe)
     table.write(args.out, tokenizer, vectors)
     rounded = table.rounded(vectors)
-    cosines = (rounded * vectors).sum(1) / np.linalg.norm(rounded, axis=1) / np.linalg.norm(vectors, axis=1)
+    cosines = (
+        (rounded * vectors).sum(1)
+        / np.linalg.norm(rounded, axis=1)
+        / np.linalg.norm(vectors, axis=1)
+    )
     print(f"rounding to int8: a token's cosine with itself is {cosines.mean():.5f} on average")
-    print(f"{args.out}: {args.out.stat().st_size:,} bytes, sha256 {hashlib.sha256(args.out.read_bytes()).hexdigest()}")
+    print(
+        f"{args.out}: {args.out.stat().st_size:,} bytes, sha256 {hashlib.sha256(args.out.read_bytes()).hexdigest()}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,24 +1,44 @@
-"""Split a text into chunks at its headings. A chunk is one slice of the readable text, so that its lines can be cited.
+"""Split a text into chunks at its headings. A chunk is one slice of the readable text, so that its
+lines can be cited.
 
-The text is markdown, or of another `Syntax`. ATX headings and fenced code are recognized: a `#` inside a fence is not a heading.
-Setext headings, HTML blocks, and headings inside lists and quotes are treated as text. This module does not use storage or
-embeddings.
+The text is markdown, or of another `Syntax`. ATX headings and fenced code are recognized: a `#`
+inside a fence is not a heading. Setext headings, HTML blocks, and headings inside lists and quotes
+are treated as text. This module does not use storage or embeddings.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..text.characters import with_plain_newlines
-from . import frontmatter
-from .cutting.blocks import blocks
-from .cutting.fences import FENCE, fence_end
-from .cutting.noise import readable
-from .cutting.passages import cut, next_text, passages
-from .cutting.syntax import Heading, Syntax
+from .noise import FENCE, fence_end, readable
+from .passages import Block, blocks, cut, next_text, passages
 
-MAX_HEADING = 1000  # characters: a longer line is cut like text, and a heading does not wait longer than this for its text
+
+class Heading(NamedTuple):
+    """text[start:end], one or more whole lines without the last line break."""
+
+    level: int  # from 1
+    title: str
+    start: int
+    end: int
+
+
+class Syntax(NamedTuple):
+    """Functions that look at a text with a line break before each line."""
+
+    readable: Callable[
+        [str, int], str
+    ]  # (text, start): the text without the noise after `start`, in as many lines
+    headings: Callable[[str, int], Iterator[Heading]]  # (text, start): in their order
+    blocks: Callable[
+        [str, int, int], list[Block]
+    ]  # (text, start, stop): code and tables, in their order
+
+
+# Characters: a longer line is cut like text, and a heading does not wait longer than this for its
+# text
+MAX_HEADING = 1000
 LONGEST_PATH = 300  # characters of a heading or a heading path, which goes with every chunk
 SEPARATOR = " > "
 
@@ -37,11 +57,15 @@ class Chunk:
     heading_path: str = ""  # "Setup > GPU server > SSH"
     start_line: int = 1  # front matter counted
     end_line: int = 1
-    header: str = ""  # of a table, in front of its later rows: the text begins with it, the lines do not
+    header: str = (
+        ""  # of a table, in front of its later rows: the text begins with it, the lines do not
+    )
 
 
 class Section(NamedTuple):
-    """A heading line, text[start:body], and the text below it, text[body:end]. The text before the first heading has level 0."""
+    """A heading line, text[start:body], and the text below it, text[body:end]. The text before the
+    first heading has level 0.
+    """
 
     level: int
     heading: str
@@ -50,22 +74,16 @@ class Section(NamedTuple):
     end: int
 
 
-def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chunk]:
-    """Cut markdown into chunks of up to `chunk_size` characters that end with a sentence, an item or a block where one fits.
-
-    A chunk begins with the last whole sentences of the one before it in its section, if they have at most `overlap` characters.
-    A heading without a text of its own becomes part of the next chunk, or at the end of the last one. A chunk that begins inside
-    of a table begins with the table's header, which is not on its lines. Front matter, rules, HTML comments, data: URIs and runs
-    of over 200 characters without a space are left out. Raises ValueError for an overlap that leaves no room for new text.
-    """
-    text = with_plain_newlines(text)
-    return chunks_after(text, frontmatter.parse(text).lines, chunk_size, overlap)
-
-
 def chunks_after(
-    text: str, skipped: int, chunk_size: int, overlap: int, title: str = "", syntax: Syntax | None = None
+    text: str,
+    skipped: int,
+    chunk_size: int,
+    overlap: int,
+    title: str = "",
+    syntax: Syntax | None = None,
 ) -> list[Chunk]:
-    """`chunk_text` of a text with plain newlines, without its first `skipped` lines. `title` begins the heading paths.
+    """`chunk_text` of a text with plain newlines, without its first `skipped` lines. `title` begins
+    the heading paths.
 
     The text is in markdown unless another `syntax` is given.
     """
@@ -73,25 +91,35 @@ def chunks_after(
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     if not 0 <= overlap < chunk_size:
-        raise ValueError(f"overlap must be at least 0 and below chunk_size ({chunk_size}), not {overlap}")
+        raise ValueError(
+            f"overlap must be at least 0 and below chunk_size ({chunk_size}), not {overlap}"
+        )
     start = sum(len(line) + 1 for line in text.split("\n", skipped)[:skipped])
     text = syntax.readable(f"\n{text}", start)  # the patterns look for the line break before a line
     chunks: list[Chunk] = []
     line = counted = 0
     sections = _sections(text, start, syntax.headings(text, start))
     for first, body, tail, stop, heading, path in _with_text(text, sections, chunk_size, title):
-        for begin, end, header in passages(text, first, body, tail, stop, chunk_size, overlap, syntax.blocks):
+        for begin, end, header in passages(
+            text, first, body, tail, stop, chunk_size, overlap, syntax.blocks
+        ):
             line += text.count("\n", counted, begin)
             counted = begin
             end_line = line + text.count("\n", begin, end)
-            chunks.append(Chunk(header + text[begin:end], heading, len(chunks), path, line, end_line, header))
+            chunks.append(
+                Chunk(header + text[begin:end], heading, len(chunks), path, line, end_line, header)
+            )
     return chunks
 
 
-def _with_text(text: str, sections: Iterator[Section], size: int, title: str) -> Iterator[tuple[int, int, int, int, str, str]]:
-    """The sections that have text: start, start and end of the text, end, heading, and heading path.
+def _with_text(
+    text: str, sections: Iterator[Section], size: int, title: str
+) -> Iterator[tuple[int, int, int, int, str, str]]:
+    """The sections that have text: start, start and end of the text, end, heading, and heading
+    path.
 
-    Headings without a text of their own belong to the section that follows. Those at the end belong to the last section.
+    Headings without a text of their own belong to the section that follows. Those at the end belong
+    to the last section.
     """
     path: list[Section] = []
     waiting: int | None = None  # start of the headings that have no text yet
@@ -101,7 +129,9 @@ def _with_text(text: str, sections: Iterator[Section], size: int, title: str) ->
             path = [above for above in path if above.level < section.level] + [section]
             waiting = section.start if waiting is None else waiting
         body = next_text(text, section.body, section.end, size)
-        if body < section.end or (waiting is not None and section.end - waiting > max(size, MAX_HEADING)):
+        if body < section.end or (
+            waiting is not None and section.end - waiting > max(size, MAX_HEADING)
+        ):
             if held:
                 yield *held[:3], held[2], *held[3:]
             trail = _heading_path([above.heading for above in path if above.heading], title)
@@ -122,11 +152,15 @@ def _headings(text: str, start: int) -> Iterator[Heading]:
         if found["fence"]:
             pos = fence_end(text, found)
         else:
-            yield Heading(len(found["level"]), _title(found["heading"] or ""), found.start() + 1, pos)
+            yield Heading(
+                len(found["level"]), _title(found["heading"] or ""), found.start() + 1, pos
+            )
 
 
 def _sections(text: str, start: int, headings: Iterable[Heading]) -> Iterator[Section]:
-    """The sections of the text after `start` that begin with these headings, and what stands before the first."""
+    """The sections of the text after `start` that begin with these headings, and what stands before
+    the first.
+    """
     begin = body = start + 1
     level, title = 0, ""
     for heading in headings:
@@ -146,11 +180,14 @@ def _title(raw: str) -> str:
 
 
 def _heading_path(headings: list[str], title: str) -> str:
-    """The headings below the document's title, unless the first of them says the same. The nearest ones are kept whole.
+    """The headings below the document's title, unless the first of them says the same. The nearest
+    ones are kept whole.
 
     ["Setup", "GPU server"], "Notes" -> "Notes > Setup > GPU server"
     """
-    if title and not f"{SEPARATOR.join(headings)}{SEPARATOR}".casefold().startswith(f"{title}{SEPARATOR}".casefold()):
+    if title and not f"{SEPARATOR.join(headings)}{SEPARATOR}".casefold().startswith(
+        f"{title}{SEPARATOR}".casefold()
+    ):
         headings = [title, *headings]
     path = headings[-1] if headings else ""
     for heading in reversed(headings[:-1]):

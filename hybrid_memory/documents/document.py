@@ -1,28 +1,30 @@
-"""Turn a document into rows for the store: its own row, and those of its chunks with their lines and hashes."""
+"""Turn a document into rows for the store: its own row, and those of its chunks with their lines
+and hashes.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..text.characters import storable
+from ..text.characters import digest, storable
 from ..text.dates import DATE_KEYS
-from ..text.digest import digest
-from ..typed.names import TYPE_CHECKING, Any, NamedTuple
-from .marks.found import NONE, Marks
-from .marks.links import plain
+from .links import NO_LINKS, DocumentLinks, aliases
+from .terms import Terms, plain, terms
 
 if TYPE_CHECKING:
     from .chunker import Chunk
-    from .extracted.extract import Extract
-    from .terms import Terms
 
-# Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that stores chunk their files again.
+# Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that
+# stores chunk their files again.
 CHUNKER = 3
 # The same for what a chunk has besides its text.
 CONTEXT = 2
 
 
 class Document(NamedTuple):
-    """A text to be stored. A document from a file has the path of the file; the text of any other is kept in the store."""
+    """A text to be stored. A document from a file has the path of the file; the text of any other
+    is kept in the store.
+    """
 
     doc_id: str
     text: str
@@ -36,19 +38,22 @@ class Document(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A document cut into chunks: its row, the rows of its chunks, the texts to be embedded by their content hash, and what
-    goes into the keyword index of each chunk, if that is made already.
+    """A document cut into chunks: its row, the rows of its chunks, the texts to be embedded by
+    their content hash, and what goes into the keyword index of each chunk, if that is made already.
     """
 
     row: dict[str, Any]
     chunks: list[dict[str, Any]]
     texts: dict[bytes, str]
     terms: "list[Terms] | None" = None
-    marks: Marks = NONE
+    links: DocumentLinks = NO_LINKS
 
 
-def prepare(document: Document, chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> Prepared:
-    """Cut a document's markdown into chunks. Its `metadata` takes precedence over the front matter of the text.
+def prepare(
+    document: Document, chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS
+) -> Prepared:
+    """Cut a document's markdown into chunks. Its `metadata` takes precedence over the front matter
+    of the text.
 
     Raises ValueError for sizes that make no chunks.
     """
@@ -57,30 +62,39 @@ def prepare(document: Document, chunk_size: int, overlap: int, date_keys: Sequen
 
     parsed = markdown.parse(document.text, document.metadata)
     chunks = markdown.chunks(parsed, chunk_size, overlap)
-    date = document_date(document.doc_id, parsed.metadata, parsed.marks.titles, date_keys)
+    date = document_date(document.doc_id, parsed.metadata, parsed.links.titles, date_keys)
     how = chunking(chunk_size, overlap, date_keys)
-    return assemble(document._replace(metadata=parsed.metadata), chunks, date, how, parsed.marks)
+    return assemble(document._replace(metadata=parsed.metadata), chunks, date, how, parsed.links)
 
 
-def assemble(document: Document, chunks: Iterable["Chunk"], date: str | None, chunking: str, marks: Marks = NONE) -> Prepared:
+def assemble(
+    document: Document,
+    chunks: Iterable["Chunk"],
+    date: str | None,
+    chunking: str,
+    links: DocumentLinks = NO_LINKS,
+) -> Prepared:
     """The rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
-    from .marks.names import aliases
-    from .terms import terms
 
     rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
     row = document_row(document, date, chunking, len(rows))
     written = ((chunk["heading_path"], chunk["content"]) for chunk in rows)
-    called = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *marks.titles)]
+    called = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *links.titles)]
     index = terms(document.doc_id, document.collection, row["metadata"], written, called)
-    return Prepared(row, rows, texts_of(rows), list(index), marks)
+    return Prepared(row, rows, texts_of(rows), list(index), links)
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
     """The texts of these rows of chunks that are to be embedded, by their content hash."""
-    return {chunk["content_hash"]: embedded_text(chunk["heading_path"], chunk["content"]) for chunk in chunks}
+    return {
+        chunk["content_hash"]: embedded_text(chunk["heading_path"], chunk["content"])
+        for chunk in chunks
+    }
 
 
-def document_row(document: Document, date: str | None, chunking: str, chunk_count: int) -> dict[str, Any]:
+def document_row(
+    document: Document, date: str | None, chunking: str, chunk_count: int
+) -> dict[str, Any]:
     """The row of the table `documents`."""
     return document._asdict() | {
         "metadata": storable(json.dumps(document.metadata, ensure_ascii=False)),
@@ -106,24 +120,16 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
 
 
 def embedded_text(heading_path: str, content: str) -> str:
-    """What the model reads of a chunk: the words of links without their brackets, and the heading path, because the text alone
-    may not tell what it is about.
+    """What the model reads of a chunk: the words of links without their brackets, and the heading
+    path, because the text alone may not tell what it is about.
     """
-    return plain(_with_path(heading_path, content))
-
-
-def is_hash_of(content_hash: object, heading_path: str, content: str) -> bool:
-    """Whether this is the hash of what the model reads of a chunk, now or before context 2, with the brackets of links."""
-    texts = embedded_text(heading_path, content), _with_path(heading_path, content)
-    return content_hash in [digest(text.encode()) for text in dict.fromkeys(texts)]
-
-
-def _with_path(heading_path: str, content: str) -> str:
-    return f"{heading_path}\n\n{content}" if heading_path else content
+    return plain(f"{heading_path}\n\n{content}" if heading_path else content)
 
 
 def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> str:
-    """All that decides how a text is read and cut, as in `documents.chunking`. A document that was cut otherwise is due again."""
+    """All that decides how a text is read and cut, as in `documents.chunking`. A document that was
+    cut otherwise is due again.
+    """
     keys = "" if tuple(date_keys) == DATE_KEYS else f":{','.join(date_keys)}"
     return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}{keys}"
 
@@ -132,3 +138,25 @@ def sizes_in(chunking: str) -> tuple[int, int]:
     """Chunk size and overlap in what `chunking` gave."""
     _, size, overlap, *_ = chunking.split(":")
     return int(size), int(overlap)
+
+
+MAX_TEXT = 10_000_000  # characters
+
+
+class Extract(NamedTuple):
+    """A text in markdown. `pages` has the line, from 1, with which each page begins; it is empty if
+    the format has no pages.
+    """
+
+    text: str
+    pages: list[int]
+    metadata: dict[str, Any]
+    warning: str | None = None
+
+
+class ExtractError(Exception):
+    """Why there is no text, and the reason in a word or two, as in the report of an ingest."""
+
+    def __init__(self, reason: str, kind: str) -> None:
+        super().__init__(reason)
+        self.kind = kind

@@ -1,11 +1,23 @@
-"""Read files that other programs may change or replace meanwhile: the bytes are those of one moment."""
+"""Read files that other programs may change or replace meanwhile: the bytes are those of one
+moment.
+
+MERGED List the files below a folder that an ingest should read, with their times and sizes. No file
+is opened.
+
+MERGED Which entries of a folder are taken in, and by which rule the others are left out. Nothing
+else decides that.
+"""
 
 import errno
 import os
+import re
 import stat
 import time
-
-from ..typed.names import BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import translate
+from functools import partial
+from typing import BinaryIO, NamedTuple
 
 SNIFF = 8192  # a file with a NUL among its first bytes is binary
 TICK = 0.01  # seconds: two changes within a tick of the kernel's clock give a file the same time
@@ -13,15 +25,17 @@ READS = 3  # attempts to read a file that changes while it is read
 
 NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO does not wait for a writer
 WHOLE_PATH = getattr(os, "O_NOFOLLOW_ANY", 0)  # macOS: the kernel refuses links in the whole path
-# Flags that open a folder of a path, on Linux and FreeBSD: not to read it, because its owner may allow passing through it only.
+# Flags that open a folder of a path, on Linux and FreeBSD: not to read it, because its owner may
+# allow passing through it only.
 BY_FOLDERS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH") else 0
 
 
 class BadFileError(Exception):
     """A file that cannot be indexed. It is reported, and the other files are not affected.
 
-    `kind` says why in a word: "size", "encoding", "changing" (while it is read), "special" (not a regular file), or of
-    documents that are not text "damaged", "encrypted" or "package" (one is missing).
+    `kind` says why in a word: "size", "encoding", "changing" (while it is read), "special" (not a
+    regular file), or of documents that are not text "damaged", "encrypted" or "package" (one is
+    missing).
     """
 
     def __init__(self, reason: str, kind: str) -> None:
@@ -30,10 +44,12 @@ class BadFileError(Exception):
 
 
 def open_in_place(path: str, flags: int) -> int:
-    """Open a path and give its file descriptor. If any part of the path is a symbolic link, this raises OSError.
+    """Open a path and give its file descriptor. If any part of the path is a symbolic link, this
+    raises OSError.
 
-    The path is opened folder by folder, so that no folder can be replaced by a link in the meantime. Only where the operating
-    system offers no way to do that, a folder that is a link is followed.
+    The path is opened folder by folder, so that no folder can be replaced by a link in the
+    meantime. Only where the operating system offers no way to do that, a folder that is a link is
+    followed.
     """
     nofollow = flags | getattr(os, "O_NOFOLLOW", 0)
     if WHOLE_PATH or not BY_FOLDERS or os.open not in os.supports_dir_fd:
@@ -43,11 +59,15 @@ def open_in_place(path: str, flags: int) -> int:
     try:
         for name in names[:-1]:
             above, folder = folder, os.open(name, BY_FOLDERS, dir_fd=folder)
-            os.close(above)  # last: an interrupt in between must not make `finally` close it once more
+            os.close(
+                above
+            )  # last: an interrupt in between must not make `finally` close it once more
         return os.open(names[-1], nofollow, dir_fd=folder)
     except OSError as error:
         if isinstance(error, NotADirectoryError) and os.path.realpath(path) != path:
-            raise OSError(errno.ELOOP, "a folder of its path has become a symbolic link", path) from error
+            raise OSError(
+                errno.ELOOP, "a folder of its path has become a symbolic link", path
+            ) from error
         error.filename = path
         raise
     finally:
@@ -55,9 +75,11 @@ def open_in_place(path: str, flags: int) -> int:
 
 
 def open_regular(path: str, follow_symlinks: bool) -> BinaryIO:
-    """Open a regular file for reading, without waiting. Without `follow_symlinks`, no part of the path may be a link.
+    """Open a regular file for reading, without waiting. Without `follow_symlinks`, no part of the
+    path may be a link.
 
-    Raises BadFileError or OSError if something else has been put in the file's place since it was listed.
+    Raises BadFileError or OSError if something else has been put in the file's place since it was
+    listed.
     """
     open_path = os.open if follow_symlinks else open_in_place
     stream = open(path, "rb", opener=lambda path, flags: open_path(path, flags | NONBLOCK))  # noqa: SIM115
@@ -68,7 +90,9 @@ def open_regular(path: str, follow_symlinks: bool) -> BinaryIO:
 
 
 class FileBytes(NamedTuple):
-    """A file's content, with its time of modification (seconds since 1970) and size (bytes) at that moment."""
+    """A file's content, with its time of modification (seconds since 1970) and size (bytes) at that
+    moment.
+    """
 
     data: bytes
     mtime: float
@@ -76,7 +100,8 @@ class FileBytes(NamedTuple):
 
 
 def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False) -> FileBytes:
-    """The file's bytes, all of one state. Raises OSError, or BadFileError for a file that is too large or changing.
+    """The file's bytes, all of one state. Raises OSError, or BadFileError for a file that is too
+    large or changing.
 
     So does a file that is binary, unless it may be.
     """
@@ -84,16 +109,206 @@ def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False)
         for _ in range(READS):
             before = os.fstat(stream.fileno())
             if before.st_size > max_bytes:
-                raise BadFileError(f"{before.st_size:,} bytes, over max_file_bytes ({max_bytes:,})", "size")
+                raise BadFileError(
+                    f"{before.st_size:,} bytes, over max_file_bytes ({max_bytes:,})", "size"
+                )
             if 0 <= time.time() - before.st_mtime < TICK:
                 time.sleep(TICK)
             stream.seek(0)
             data = stream.read(before.st_size + 1)
             after = os.fstat(stream.fileno())
-            if (before.st_mtime, before.st_size) == (after.st_mtime, after.st_size) and len(data) == after.st_size:
+            if (before.st_mtime, before.st_size) == (after.st_mtime, after.st_size) and len(
+                data
+            ) == after.st_size:
                 break
         else:
             raise BadFileError("changed while it was read; the next ingest takes it", "changing")
     if not binary and b"\0" in data[:SNIFF]:
         raise BadFileError("binary: it has NUL bytes", "encoding")
     return FileBytes(data, after.st_mtime, after.st_size)
+
+
+class Found(NamedTuple):
+    """A regular file. `relative` is its path relative to the folder, `mtime` is in seconds, `size`
+    in bytes.
+    """
+
+    relative: str
+    path: str
+    mtime: float
+    size: int
+
+
+class Walk:
+    """The regular files below `top` whose name matches one of `patterns`, in order of name, folder
+    by folder.
+
+    `exclude` has globs for names or for paths relative to `top`. What is not wanted is in
+    `left_out`, as path -> rule of wanted.py; of a folder that is not entered, only the folder.
+    Symbolic links are left out, too. With `follow_symlinks` they are followed after everything
+    else, and no place is visited twice. What could not be listed is in `unread`, as (path, reason).
+    """
+
+    def __init__(
+        self,
+        top: str,
+        patterns: Sequence[str],
+        exclude: Sequence[str] = (),
+        follow_symlinks: bool = False,
+    ) -> None:
+        self.top, self.follow_symlinks = top, follow_symlinks
+        self.left_out: dict[str, str] = {}
+        self.unread: list[tuple[str, str]] = []
+        self.wanted = Wanted(top, patterns, exclude)
+        self._visited: set[str] = set()
+        self._links: list[str] = []
+
+    def __iter__(self) -> Iterator[Found]:
+        if self._is_new(self.top):
+            yield from self._below(self.top)
+        if not self.follow_symlinks:
+            self.left_out.update(dict.fromkeys(self._links, LINK))
+            return
+        for link in (
+            self._links
+        ):  # grows meanwhile; links come last, so that real files keep their own path
+            is_folder = os.path.isdir(link)
+            if not (is_folder or os.path.isfile(link)) or not self._is_new(link):
+                self.left_out[link] = LINK
+            elif is_folder:
+                yield from self._below(link)
+            else:
+                yield from self.file(link)
+
+    def _below(self, top: str) -> Iterator[Found]:
+        folders = [top]
+        while folders:
+            folder = folders.pop()
+            try:
+                with self._opened(folder) as opened:
+                    yield from self._in_folder(folder, opened, folders)
+            except OSError as error:
+                if folder == self.top or not isinstance(error, FileNotFoundError):
+                    self._cannot_list(folder, error)
+
+    @contextmanager
+    def _opened(self, folder: str) -> Iterator[str | int]:
+        """What `os.scandir` takes: the open folder, which no link can replace, or its path if links
+        are followed.
+        """
+        if (
+            self.follow_symlinks
+            or os.scandir not in os.supports_fd
+            or os.open not in os.supports_dir_fd
+        ):
+            yield folder
+            return
+        descriptor = open_in_place(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _in_folder(self, folder: str, opened: str | int, folders: list[str]) -> Iterator[Found]:
+        """The files in a folder. Its subfolders are appended to `folders`, the first one last."""
+        with os.scandir(opened) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+        subfolders = []
+        above = os.path.join(folder, "")
+        for entry in entries:
+            path = above + entry.name
+            is_link = entry.is_symlink()
+            is_folder = _leads_to_folder(entry) if is_link else entry.is_dir(follow_symlinks=False)
+            if rule := self.wanted.refusal(entry.name, path, is_folder):
+                self.left_out[path] = rule
+            elif is_link:
+                self._links.append(path)
+            elif not is_folder and not entry.is_file(follow_symlinks=False):
+                self.left_out[path] = SPECIAL
+            elif self._is_new(path):
+                if is_folder:
+                    subfolders.append(path)
+                else:
+                    yield from self._found(path, partial(entry.stat, follow_symlinks=False))
+        folders += reversed(subfolders)
+
+    def file(self, path: str) -> Iterator[Found]:
+        """The file at this path, if it is a regular file."""
+        return self._found(path, partial(os.stat, path))
+
+    def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[Found]:
+        try:
+            status = look()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._cannot_list(path, error)
+            return
+        if stat.S_ISREG(status.st_mode):
+            yield Found(self.wanted.relative(path), path, status.st_mtime, status.st_size)
+
+    def _is_new(self, path: str) -> bool:
+        """Whether this place has not been visited by another path."""
+        if not self.follow_symlinks:
+            return True
+        place = os.path.realpath(path)
+        new = place not in self._visited
+        self._visited.add(place)
+        return new
+
+    def _cannot_list(self, path: str, error: OSError) -> None:
+        self.unread.append((path, error.strerror or str(error)))
+
+
+def _leads_to_folder(link: "os.DirEntry[str]") -> bool:
+    try:
+        return link.is_dir()
+    except OSError:  # a loop
+        return False
+
+
+HIDDEN = "hidden"  # a folder whose name begins with a dot
+PATTERN = "pattern"  # no pattern matches the name of the file
+EXCLUDED = "excluded"
+LINK = "symbolic link"
+SPECIAL = "special"  # neither a file nor a folder
+SKIPPED_FOLDERS = {"node_modules"}  # the rule has the name of the folder
+
+
+class Wanted:
+    """The rules for what is below `top`: `patterns` for the names of files, `exclude` for names or
+    paths relative to `top`.
+    """
+
+    def __init__(self, top: str, patterns: Sequence[str], exclude: Sequence[str] = ()) -> None:
+        self._patterns = _any_of(pattern.removeprefix("**/") for pattern in patterns)
+        self._exclude = _any_of(pattern.rstrip("/") for pattern in exclude) if exclude else None
+        self._above = os.path.join(top, "")
+
+    def refusal(self, name: str, path: str, is_folder: bool) -> str | None:
+        """The rule by which an entry is left out, whatever it may be a link to; None if it is
+        wanted.
+        """
+        if is_folder:
+            if name.startswith("."):
+                return HIDDEN
+            if name in SKIPPED_FOLDERS:
+                return name
+        elif not self.matches(name):
+            return PATTERN
+        if self._exclude is None:
+            return None
+        relative = self.relative(path)
+        return EXCLUDED if any(map(self._exclude.match, (name, relative, "/" + relative))) else None
+
+    def matches(self, name: str) -> bool:
+        """Whether a file name matches one of the patterns."""
+        return self._patterns.match(name) is not None
+
+    def relative(self, path: str) -> str:
+        """A path below `top`, relative to it."""
+        return path[len(self._above) :]
+
+
+def _any_of(globs: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, globs)))

@@ -1,38 +1,65 @@
-"""Read session transcripts of agents (.jsonl): what user and assistant said to each other, as chunks.
+"""Read session transcripts of agents (.jsonl): what user and assistant said to each other, as
+chunks.
 
-There are two forms, both with one JSON object on each line. OpenClaw and pi (docs/session.md of pi's coding-agent) write {"type":
-"message", "message": {"role", "content"}}. Claude Code writes {"type": "user" | "assistant", "message": {"content"}}. The content
-is a string or a list of blocks.
+There are two forms, both with one JSON object on each line. OpenClaw and pi (docs/session.md of
+pi's coding-agent) write {"type": "message", "message": {"role", "content"}}. Claude Code writes
+{"type": "user" | "assistant", "message": {"content"}}. The content is a string or a list of blocks.
 
-Tool calls and their results, thinking, messages of sub-agents, and what a program put into a user's message are left out.
-Secrets are masked before the text is used for anything else. White space is made plain: what was said has no lines in the file
-that a citation must match, and pasted text is full of it.
+Tool calls and their results, thinking, messages of sub-agents, and what a program put into a user's
+message are left out. Secrets are masked before the text is used for anything else. White space is
+made plain: what was said has no lines in the file that a citation must match, and pasted text is
+full of it.
+
+MERGED Take out of a user's message what a program put into it. Takes time in proportion to the
+length of the message.
+
+Claude Code puts text between tags and adds a line when the user interrupts it. OpenClaw begins a
+message from a channel with its time, and adds lines that end in "(untrusted …):", each with a block
+of JSON below it.
 """
 
 import json
 import os
+import re
 import time
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
-from ..text.characters import storable, with_plain_space
+from ..text.characters import hasher, storable, with_plain_space
 from ..text.dates import DATE_KEYS, document_date
-from ..text.digest import hasher
 from ..text.redaction import redact
-from .chunker import Chunk, chunk_text
+from .chunker import Chunk
 from .files import open_regular
-from .marks.found import NONE
-from .wrappers import without_wrappers
+from .links import NO_LINKS
+from .markdown import chunk_text
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 QUIET = 3600.0  # seconds without a change after which a session counts as ended
-NEW_BYTES, NEW_MESSAGES = 100_000, 50  # a session that is still going on is not read again before it has so much new
-TITLES = {"session_info": "name", "summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
+NEW_BYTES, NEW_MESSAGES = (
+    100_000,
+    50,
+)  # a session that is still going on is not read again before it has so much new
+TITLES = {
+    "session_info": "name",
+    "summary": "summary",
+    "ai-title": "aiTitle",
+    "custom-title": "customTitle",
+}
 LONGEST_TITLE = 200  # characters
 
-SAYS_NOTHING = {"NO_REPLY", "HEARTBEAT_OK"}  # what OpenClaw's assistants write if they have nothing to say
-NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")  # marks of Claude Code's other records
+SAYS_NOTHING = {
+    "NO_REPLY",
+    "HEARTBEAT_OK",
+}  # what OpenClaw's assistants write if they have nothing to say
+NOT_SAID = (
+    "isMeta",
+    "isSidechain",
+    "isCompactSummary",
+    "isApiErrorMessage",
+)  # links of Claude Code's other records
 
 
 class Message(NamedTuple):
@@ -41,14 +68,16 @@ class Message(NamedTuple):
     line: int  # of the file, from 1
     role: str  # "User" or "Assistant"
     text: str
-    title: str  # the session's title at this line, so that a later title does not change earlier chunks
+    # The session's title at this line, so that a later title does not change earlier chunks
+    title: str
 
 
 class Transcript:
-    """The messages of the first `size` bytes of a stream, read in one pass with only one line in memory at a time.
+    """The messages of the first `size` bytes of a stream, read in one pass with only one line in
+    memory at a time.
 
-    After the pass, `left_out` is the number of lines that are not JSON or are too long, `date` is the day of the first message,
-    `title` is the last title, and `digest` is the hash of the bytes.
+    After the pass, `left_out` is the number of lines that are not JSON or are too long, `date` is
+    the day of the first message, `title` is the last title, and `digest` is the hash of the bytes.
     """
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
@@ -72,7 +101,9 @@ class Transcript:
                 yield Message(number, *said, self.title)
 
     def _lines(self) -> Iterator[bytes]:
-        """Every line, except a last one that is still being written. A line that is too long is cut, and so it is not JSON."""
+        """Every line, except a last one that is still being written. A line that is too long is
+        cut, and so it is not JSON.
+        """
         while self._left > 0:
             line = self._read(LONGEST_LINE)
             complete = rest = line
@@ -98,9 +129,11 @@ class Transcript:
 
 
 def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterator[Chunk]:
-    """Put as many messages into a chunk as fit into `chunk_size`. Long ones are cut like markdown. Each piece names its speaker.
+    """Put as many messages into a chunk as fit into `chunk_size`. Long ones are cut like markdown.
+    Each piece names its speaker.
 
-    A chunk depends only on what comes before its end, so that a session that grows keeps all chunks except the last ones.
+    A chunk depends only on what comes before its end, so that a session that grows keeps all chunks
+    except the last ones.
     """
     index = size = 0
     held: list[Message] = []
@@ -125,7 +158,11 @@ def _said(record: dict[str, Any]) -> tuple[str, str] | None:
         return None
     content = message.get("content")
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    texts = [
+        block.get("text")
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == "text"
+    ]
     text = "\n\n".join(text.strip() for text in texts if isinstance(text, str))
     if role == "user":
         text = without_wrappers(text)
@@ -138,7 +175,9 @@ def _title(text: str) -> str:
 
 
 def _date(record: dict[str, Any]) -> str:
-    """The day (YYYY-MM-DD) of an ISO 8601 time or of milliseconds since 1970, both in UTC; "" if there is none."""
+    """The day (YYYY-MM-DD) of an ISO 8601 time or of milliseconds since 1970, both in UTC; "" if
+    there is none.
+    """
     value = record.get("timestamp") or record["message"].get("timestamp")
     with suppress(TypeError, ValueError, OverflowError, OSError):
         value = time.strftime("%Y-%m-%d", time.gmtime(float(value) / 1000))
@@ -156,13 +195,22 @@ def _pieces(message: Message, size: int, overlap: int) -> Iterator[Message]:
         yield message._replace(text=said_by + message.text)
         return
     room = max(size - len(said_by), 1)
-    for chunk in chunk_text("\n" + message.text, room, min(overlap, room - 1)):  # a message does not begin with front matter
+    for chunk in chunk_text(
+        "\n" + message.text, room, min(overlap, room - 1)
+    ):  # a message does not begin with front matter
         yield message._replace(text=said_by + chunk.text.lstrip("\n"))
 
 
 def _chunk(messages: list[Message], index: int) -> Chunk:
     title = messages[0].title
-    return Chunk("\n\n".join(message.text for message in messages), title, index, title, messages[0].line, messages[-1].line)
+    return Chunk(
+        "\n\n".join(message.text for message in messages),
+        title,
+        index,
+        title,
+        messages[0].line,
+        messages[-1].line,
+    )
 
 
 def _is_json(line: bytes) -> bool:
@@ -176,7 +224,7 @@ def _is_json(line: bytes) -> bool:
 class TranscriptReading:
     """A transcript that is being read; implements `formats.Reading`."""
 
-    marks = NONE
+    links = NO_LINKS
     extract = None
 
     def __init__(self, stream: BinaryIO, metadata: Mapping[str, Any]) -> None:
@@ -191,15 +239,22 @@ class TranscriptReading:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        return ({"title": self._transcript.title} if self._transcript.title else {}) | dict(self._given)
+        return ({"title": self._transcript.title} if self._transcript.title else {}) | dict(
+            self._given
+        )
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
         count = self._transcript.left_out
-        return [(f"lines left out because they are not JSON or too long: {count}", "lines")] if count else []
+        return (
+            [(f"lines left out because they are not JSON or too long: {count}", "lines")]
+            if count
+            else []
+        )
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        """The day in the path or the metadata, or else that of the first message, or else the month in the path.
+        """The day in the path or the metadata, or else that of the first message, or else the month
+        in the path.
 
         The month comes last because it may be digits of a UUID.
         """
@@ -220,16 +275,24 @@ class Transcripts:
     grows = True
     is_text = True
 
-    def is_due(self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool) -> bool:
-        """Whether enough is new, or the session has not changed for so long that it counts as ended."""
+    def is_due(
+        self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
+    ) -> bool:
+        """Whether enough is new, or the session has not changed for so long that it counts as
+        ended.
+        """
         if size < indexed_size or size - indexed_size >= NEW_BYTES or time.time() - mtime >= QUIET:
             return True
         with open_regular(path, follow_symlinks) as stream:
             stream.seek(indexed_size)
             return sum(1 for _ in Transcript(stream, size - indexed_size)) >= NEW_MESSAGES
 
-    def open(self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]) -> TranscriptReading:
-        stream = open_regular(path, follow_symlinks)  # any size is allowed, because only one line is in memory
+    def open(
+        self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
+    ) -> TranscriptReading:
+        stream = open_regular(
+            path, follow_symlinks
+        )  # any size is allowed, because only one line is in memory
         return TranscriptReading(stream, metadata)
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[list[str], bytes]:
@@ -245,3 +308,64 @@ class Transcripts:
 
 
 FORMAT = Transcripts()
+
+
+NAME = (
+    "system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|task-notification|ide_[a-z_]+|user-prompt-submit-hook"
+    "|active_memory_plugin|relevant-memories"
+)
+OPENING = re.compile(rf"<({NAME})\b")
+CLOSING = re.compile(rf"</({NAME})>")
+BLOCK = re.compile(r"\):\n```json\n")
+END_OF_BLOCK = re.compile(r"\n```$", re.MULTILINE)
+INTERRUPTED = re.compile(r"^\[Request interrupted by user[^\]\n]*\]$", re.MULTILINE)
+TIME = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]*\] ?")
+
+Span = tuple[int, int]
+
+
+def without_wrappers(text: str) -> str:
+    """'[Mon 2026-03-05 10:00 UTC] hello <bash-stdout>a</bash-stdout>' -> 'hello '"""
+    spans = [
+        *_tagged(text),
+        *_blocks(text),
+        *(found.span() for found in INTERRUPTED.finditer(text)),
+    ]
+    if time := TIME.match(text):
+        spans.append(time.span())
+    kept, pos = [], 0
+    for start, end in sorted(spans, key=itemgetter(0)):
+        if start >= pos:
+            kept.append(text[pos:start])
+            pos = end
+    return "".join([*kept, text[pos:]])
+
+
+def _tagged(text: str) -> Iterator[Span]:
+    """From each opening tag to the next closing tag of the same name."""
+    closing: dict[str, list[Span]] = {}
+    for tag in CLOSING.finditer(text):
+        closing.setdefault(tag[1], []).append(tag.span())
+    content = 0  # behind the ">" of the opening tag
+    for tag in OPENING.finditer(text):
+        if content <= tag.end():
+            content = text.find(">", tag.end()) + 1
+            if not content:
+                return
+        tags = closing.get(tag[1], [])
+        number = bisect_left(tags, (content, 0))
+        if number < len(tags):
+            yield tag.start(), tags[number][1]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """From the beginning of each line that ends in "(untrusted …):" to the end of the block of JSON
+    below it.
+    """
+    ends = [found.span() for found in END_OF_BLOCK.finditer(text)]
+    for block in BLOCK.finditer(text):
+        line = text.rfind("\n", 0, block.start()) + 1
+        bracket = text.rfind(")", line, block.start())
+        number = bisect_left(ends, (block.end(), 0))
+        if number < len(ends) and text.find("(untrusted", max(bracket, line), block.start()) >= 0:
+            yield line, ends[number][1]

@@ -1,7 +1,8 @@
-"""What the embedders that ask a server have in common: prompts, a cache, batches, retries and checks.
+"""What the embedders that ask a server have in common: prompts, a cache, batches, retries and
+checks.
 
-This module knows nothing of storage or ranking. No public method raises because of the network, the server or a text: the vector
-is [] then, and `problem` says why in one line.
+This module knows nothing of storage or ranking. No public method raises because of the network, the
+server or a text: the vector is [] then, and `problem` says why in one line.
 """
 
 import math
@@ -10,21 +11,28 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import log
+from .. import messages as log
 from ..text.characters import storable
-from . import prompts
+from . import protocol as prompts
 from .transport import BUSY, LONG, REST, RETRY, STOP, TEXT, TRIES, Failure, Server, backoff, within
 
 QUERY, DOCUMENT = "query", "document"
 
-DOCUMENT_TIMEOUT = 600.0  # seconds for a batch. Loading a model may take 300, and a client that leaves ends the loading
+# Seconds for a batch. Loading a model may take 300, and a client that leaves ends the loading
+DOCUMENT_TIMEOUT = 600.0
 READ_TIMEOUT = 30.0  # seconds more until the thread that still waits for the reply gives up, too
 DAY = 86400.0  # seconds, the longest time-out: sockets do not take every larger number
-LONGEST_WAIT = 60.0  # seconds: a server that asks for a longer wait between two tries is not asked again
-STRIKES = 4  # so many texts that fail in succession, each in a request of its own, mean that the server is at fault
+LONGEST_WAIT = (
+    60.0  # seconds: a server that asks for a longer wait between two tries is not asked again
+)
+# So many texts that fail in succession, each in a request of its own, mean that the server is at
+# fault
+STRIKES = 4
 SHORTER = 0.75  # the share of a text that is kept when it is too long
 SHORTEST = 16  # characters
-CRASH_LENGTH = 2048  # characters: a longer text may have more tokens than the 2,048 on which some runners of Ollama crash
+# Characters: a longer text may have more tokens than the 2,048 on which some runners of Ollama
+# crash
+CRASH_LENGTH = 2048
 
 
 class BaseEmbedder:
@@ -33,7 +41,9 @@ class BaseEmbedder:
     provider = ""
     is_final = False
     batch_size = 32  # texts in a request
-    batch_bytes = 100_000  # UTF-8 bytes in a request, which is also the largest possible number of tokens
+    batch_bytes = (
+        100_000  # UTF-8 bytes in a request, which is also the largest possible number of tokens
+    )
 
     def __init__(
         self,
@@ -47,7 +57,9 @@ class BaseEmbedder:
         document_timeout: float = DOCUMENT_TIMEOUT,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Time-outs are in seconds of wall time. Raises ConfigError for a prompt template without {text}."""
+        """Time-outs are in seconds of wall time. Raises ConfigError for a prompt template without
+        {text}.
+        """
         self.model = model
         defaults = prompts.templates(model)
         self.query_prompt = prompts.checked(query_prompt or defaults[0])
@@ -62,7 +74,9 @@ class BaseEmbedder:
         self._cache: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
         self._cache_size = cache_size
         self._sleep = sleep
-        self._resting: dict[str, tuple[float, str]] = {}  # role -> not to be asked before this time, and why
+        self._resting: dict[
+            str, tuple[float, str]
+        ] = {}  # role -> not to be asked before this time, and why
 
     def embed(self, text: str) -> list[float]:
         """The vector of a query, of length 1; [] if there is none within query_timeout."""
@@ -78,7 +92,9 @@ class BaseEmbedder:
                 self._cache.popitem(last=False)
         return vector
 
-    def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
+    def embed_batch(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
         """The vectors of documents, in the order of the texts; [] for a text that has none.
 
         Each request may take `seconds`, but no longer than document_timeout.
@@ -86,7 +102,9 @@ class BaseEmbedder:
         return self._embed(texts, DOCUMENT, seconds)
 
     def dims(self) -> int:
-        """The number of dimensions of a vector. If it is not known yet, a word is embedded; 0 if that fails."""
+        """The number of dimensions of a vector. If it is not known yet, a word is embedded; 0 if
+        that fails.
+        """
         return self._dims or len(self._embed(["dimensions"], QUERY)[0])
 
     def is_available(self) -> bool:
@@ -109,7 +127,9 @@ class BaseEmbedder:
     def _call(self, path: str, payload: object, role: str, texts: int = 0) -> Any:
         assert self._server
         limit = self.document_timeout if role == DOCUMENT else self.query_timeout
-        return self._server.call(path, payload, silence=limit + READ_TIMEOUT, texts=texts, patient=role == DOCUMENT)
+        return self._server.call(
+            path, payload, silence=limit + READ_TIMEOUT, texts=texts, patient=role == DOCUMENT
+        )
 
     def _name(self) -> str:
         return self._server.name if self._server else self.provider
@@ -117,10 +137,16 @@ class BaseEmbedder:
     def _prompted(self, text: str, role: str) -> str:
         template = self.query_prompt if role == QUERY else self.document_prompt
         text = storable(text)
-        return template.replace(prompts.TEXT, text.lower() if prompts.wants_lower_case(self.model) else text)
+        return template.replace(
+            prompts.PLACEHOLDER, text.lower() if prompts.wants_lower_case(self.model) else text
+        )
 
-    def _embed(self, texts: Sequence[str], role: str, seconds: float | None = None) -> list[list[float]]:
-        """The vectors of texts, [] for those that got none. Equal texts are sent once, blank ones never."""
+    def _embed(
+        self, texts: Sequence[str], role: str, seconds: float | None = None
+    ) -> list[list[float]]:
+        """The vectors of texts, [] for those that got none. Equal texts are sent once, blank ones
+        never.
+        """
         self.problem = None
         wanted = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
         timeout = self.document_timeout if seconds is None else min(seconds, self.document_timeout)
@@ -129,19 +155,29 @@ class BaseEmbedder:
             for batch in self._batches(wanted):
                 self._embed_part(call, batch, TRIES)
             if call.left_out:
-                count = f"{len(call.left_out)} of {len(wanted)} texts not embedded: " if role == DOCUMENT else ""
+                count = (
+                    f"{len(call.left_out)} of {len(wanted)} texts not embedded: "
+                    if role == DOCUMENT
+                    else ""
+                )
                 self._report(count + call.left_out[0])
         except Failure as failure:
             self.close()
             self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
             self._report(failure.reason)
-        self.truncated = {i for i, text in enumerate(texts) if text in call.vectors and call.sent[text] != text}
+        self.truncated = {
+            i for i, text in enumerate(texts) if text in call.vectors and call.sent[text] != text
+        }
         return [call.vectors.get(text, []) for text in texts]
 
     def _embed_part(self, call: "_Call", batch: list[str], tries: int) -> None:
-        """Fill in the vectors of a batch, in halves if the whole fails. Raises Failure if other texts would fail, too."""
+        """Fill in the vectors of a batch, in halves if the whole fails. Raises Failure if other
+        texts would fail, too.
+        """
         try:
-            raw = self._tried(call, [self._prompted(call.sent[text], call.role) for text in batch], tries)
+            raw = self._tried(
+                call, [self._prompted(call.sent[text], call.role) for text in batch], tries
+            )
         except Failure as failure:
             self._after(failure, call, batch)
             return
@@ -153,7 +189,9 @@ class BaseEmbedder:
                 call.left_out.append(str(error))
 
     def _after(self, failure: Failure, call: "_Call", batch: list[str]) -> None:
-        """Halve a batch that failed until the text at fault is alone; shorten that text or leave it out."""
+        """Halve a batch that failed until the text at fault is alone; shorten that text or leave it
+        out.
+        """
         if failure.kind in (STOP, BUSY):
             raise failure
         text = call.sent[batch[0]]
@@ -179,7 +217,11 @@ class BaseEmbedder:
         size = 0
         for text in texts:
             length = len(text.encode("utf-8", "replace"))
-            if not batches or len(batches[-1]) == self.batch_size or size + length > self.batch_bytes:
+            if (
+                not batches
+                or len(batches[-1]) == self.batch_size
+                or size + length > self.batch_bytes
+            ):
                 batches.append([])
                 size = 0
             batches[-1].append(text)
@@ -187,7 +229,9 @@ class BaseEmbedder:
         return batches
 
     def _tried(self, call: "_Call", texts: list[str], tries: int) -> list[Any]:
-        """A raw vector for each text. Tries again if the server fails or asks to wait. Raises Failure."""
+        """A raw vector for each text. Tries again if the server fails or asks to wait. Raises
+        Failure.
+        """
         until, reason = self._resting.get(call.role, (0.0, ""))
         if (rest := until - time.monotonic()) > 0:
             raise Failure(STOP, reason, rest)
@@ -201,7 +245,11 @@ class BaseEmbedder:
             except Failure as failure:
                 allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
                 wait = failure.wait or backoff(attempt)
-                if attempt >= allowed or wait > LONGEST_WAIT or time.monotonic() + wait > call.deadline:
+                if (
+                    attempt >= allowed
+                    or wait > LONGEST_WAIT
+                    or time.monotonic() + wait > call.deadline
+                ):
                     raise
                 self._sleep(wait)
                 continue
@@ -213,7 +261,9 @@ class BaseEmbedder:
         return f"{self.query_timeout:g} s (query_timeout); a model that must be loaded first takes longer"
 
     def _within(self, seconds: float, limit: str, work: Callable[[], Any]) -> Any:
-        """What `work` returns. Raises Failure if it takes more than `seconds`; the message calls this time `limit`."""
+        """What `work` returns. Raises Failure if it takes more than `seconds`; the message calls
+        this time `limit`.
+        """
         try:
             return within(seconds, work)
         except TimeoutError as error:
@@ -222,21 +272,29 @@ class BaseEmbedder:
     def _unit(self, vector: Any) -> list[float]:
         """The vector, cut to wanted_dims, at length 1.
 
-        Raises ValueError if it is not a vector of numbers, Failure if it has fewer dimensions than wanted_dims.
+        Raises ValueError if it is not a vector of numbers, Failure if it has fewer dimensions than
+        wanted_dims.
         """
         if not isinstance(vector, list) or not vector:
             raise ValueError(f"{self.model} gave no vector")
         if self.wanted_dims and (given := len(vector)) < self.wanted_dims:
-            raise Failure(STOP, f"{self.model} gives {given} dimensions; lower dims, which is {self.wanted_dims}")
+            raise Failure(
+                STOP,
+                f"{self.model} gives {given} dimensions; lower dims, which is {self.wanted_dims}",
+            )
         vector = vector[: self.wanted_dims]
         if self._dims and len(vector) != self._dims:
             raise ValueError(f"{self.model} gave {len(vector)} dimensions instead of {self._dims}")
         try:
-            norm = math.hypot(*vector) if set(map(type, vector)) <= {int, float} else math.nan  # true is a number for hypot
+            norm = (
+                math.hypot(*vector) if set(map(type, vector)) <= {int, float} else math.nan
+            )  # true is a number for hypot
         except OverflowError:
             norm = math.nan
         if not 0.0 < norm < math.inf:
-            raise ValueError(f"{self.model} gave a vector {'of zeros' if norm == 0.0 else 'with NaN in it'}")
+            raise ValueError(
+                f"{self.model} gave a vector {'of zeros' if norm == 0.0 else 'with NaN in it'}"
+            )
         self._dims = len(vector)
         return [x / norm for x in vector]
 
@@ -252,14 +310,17 @@ class _Call:
         self.role = role
         self.timeout = timeout  # seconds of one request
         self.deadline = time.monotonic() + seconds  # of all requests together
-        self.sent = {text: text for text in texts}  # the beginning of each text that the model takes
+        self.sent = {
+            text: text for text in texts
+        }  # the beginning of each text that the model takes
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons
         self.strikes = 0
 
 
 def by_index(reply: Any, server: Server) -> list[Any]:
-    """The vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure if the reply has another form.
+    """The vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure if the
+    reply has another form.
 
     `{"data": [{"index": 1, "embedding": b}, {"index": 0, "embedding": a}]} -> [a, b]`
     """

@@ -1,12 +1,15 @@
-"""The embedder that needs no server: a text's vector is the sum of its tokens' vectors, which are in builtin.bin beside it.
+"""The embedder that needs no server: a text's vector is the sum of its tokens' vectors, which are
+in builtin.bin beside it.
 
-Tokens are those of BERT's uncased WordPiece (Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2018).
-The tokens' vectors were trained so that their sum has the direction of the text's vector from all-MiniLM-L6-v2, a static
-distillation as in Model2Vec (Tulkens and van Dongen, 2024); training/ rebuilds them. The model knows English only: the few
-characters of other scripts in the vocabulary have no vector, and a text that consists mostly of them gets [], because its vector
-would mean nothing. The order of the words does not matter.
+Tokens are those of BERT's uncased WordPiece (Devlin et al., "BERT: Pre-training of Deep
+Bidirectional Transformers", 2018). The tokens' vectors were trained so that their sum has the
+direction of the text's vector from all-MiniLM-L6-v2, a static distillation as in Model2Vec (Tulkens
+and van Dongen, 2024); training/ rebuilds them. The model knows English only: the few characters of
+other scripts in the vocabulary have no vector, and a text that consists mostly of them gets [],
+because its vector would mean nothing. The order of the words does not matter.
 
-The file is little-endian, and the machine must be, too. It holds HEADER and then, for n tokens, b boundaries and r rows:
+The file is little-endian, and the machine must be, too. It holds HEADER and then, for n tokens, b
+boundaries and r rows:
     u32[n + 1]   where each token's UTF-8 begins in the strings below; the tokens are sorted
     u32[b]       the first code point of each run of characters that are treated in the same way
     u16[n]       each token's row, or NO_ROW
@@ -32,18 +35,22 @@ NO_ROW = 0xFFFF
 KEEP, DROP, SPACE, APART = range(4)
 
 LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
-MOST_TOKENS = 4096  # in one text, the rest is ignored: 127 * the largest scale (4095) * 4096 just fits in a signed 32-bit lane
+# In one text, the rest is ignored: 127 * the largest scale (4095) * 4096 just fits in a signed
+# 32-bit lane
+MOST_TOKENS = 4096
 KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
 SUMS_KEPT, LANES_KEPT = 6144, 1024  # vectors of words and of tokens, about 1.1 KiB each
 WORDS_KEPT = 8192  # words whose tokens are kept, some 200 bytes each
 MANY = 64  # texts for which it pays to read the whole vocabulary, in some 10 ms
-# For bytes.translate: in ASCII, BERT ends words at marks, which are tokens, and at white space, and drops the controls.
+# For bytes.translate: in ASCII, BERT ends words at marks, which are tokens, and at white space, and
+# drops the controls.
 MARK = [bytes((code,)) for code in range(0x80)]
 MARKS, SPACES = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", b"\t\n\r "
 CONTROLS = bytes({*range(0x20), 0x7F}.difference(SPACES))
 WORDS = bytes.maketrans(MARKS + SPACES, b" " * len(MARKS + SPACES)).lower()
 NO_MARKS = bytes(range(0x100)).translate(None, MARKS)
-COUNTS = 2  # lanes behind those of a vector: how many tokens are in the sum, and how many of them have a vector
+# Lanes behind those of a vector: how many tokens are in the sum, and how many of them have a vector
+COUNTS = 2
 
 
 def lanes_of(value: int, dims: int) -> int:
@@ -53,7 +60,9 @@ def lanes_of(value: int, dims: int) -> int:
 
 def shared(a: bytes, b: bytes) -> int:
     """The length in bytes of the longest common prefix: `b"car", b"cat" -> 2`."""
-    return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    return next(
+        (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
+    )
 
 
 class Strings:
@@ -70,7 +79,9 @@ class Strings:
 
 
 class Table:
-    """The data file, mapped into memory: a page is read at its first use. Raises ValueError for another file."""
+    """The data file, mapped into memory: a page is read at its first use. Raises ValueError for
+    another file.
+    """
 
     def __init__(self, path: "str | os.PathLike[str]") -> None:
         with open(path, "rb") as file:
@@ -127,7 +138,8 @@ class Table:
         return -1
 
     def lanes(self, index: int) -> int | None:
-        """A token's vector as one integer with a component in every 32 bits, so that adding integers adds vectors.
+        """A token's vector as one integer with a component in every 32 bits, so that adding
+        integers adds vectors.
 
         None if the token has no vector.
         """
@@ -140,11 +152,13 @@ class Table:
 
 
 class Characters(dict[int, str]):
-    """A table for str.translate that cleans a text as BERT does. A character is added to it at its first use.
+    """A table for str.translate that cleans a text as BERT does. A character is added to it at its
+    first use.
 
-    The file says which characters are dropped, are white space or become words of their own, because unicodedata differs between
-    versions of Python. Characters are decomposed and lower-cased one by one: Σ always becomes σ, as in BERT's tokenizer, although
-    str.lower makes ς of it at the end of a word.
+    The file says which characters are dropped, are white space or become words of their own,
+    because unicodedata differs between versions of Python. Characters are decomposed and
+    lower-cased one by one: Σ always becomes σ, as in BERT's tokenizer, although str.lower makes ς
+    of it at the end of a word.
     """
 
     def __init__(self, table: Table) -> None:
@@ -155,7 +169,11 @@ class Characters(dict[int, str]):
         if kind in (DROP, SPACE):
             made = " " if kind == SPACE else ""
         else:
-            pieces = [c.lower() for c in unicodedata.normalize("NFD", chr(code)) if self._table.kind(c) != DROP]
+            pieces = [
+                c.lower()
+                for c in unicodedata.normalize("NFD", chr(code))
+                if self._table.kind(c) != DROP
+            ]
             made = "".join(f" {c} " if self._table.kind(c[0]) == APART else c for c in pieces)
             if kind == APART:
                 made = f" {made} "
@@ -164,7 +182,9 @@ class Characters(dict[int, str]):
 
 
 class Sums(dict[bytes, int]):
-    """What a function makes of a word, kept from its first use on, until there are SUMS_KEPT of them."""
+    """What a function makes of a word, kept from its first use on, until there are SUMS_KEPT of
+    them.
+    """
 
     def __init__(self, make: Callable[[bytes], int]) -> None:
         self._make = make
@@ -177,7 +197,9 @@ class Sums(dict[bytes, int]):
 
 
 class BuiltinEmbedder:
-    """Implements `protocol.Embedder` without a server; cannot fail. A text most of whose tokens have no vector gets []."""
+    """Implements `protocol.Embedder` without a server; cannot fail. A text most of whose tokens
+    have no vector gets [].
+    """
 
     provider = "builtin"
     query_prompt = document_prompt = "{text}"
@@ -200,8 +222,12 @@ class BuiltinEmbedder:
         """The vector of a query: 256 components, length 1."""
         return self._embed_query(text).copy()
 
-    def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
-        """The vectors of documents, in the order of the texts. They take milliseconds, so `seconds` is ignored."""
+    def embed_batch(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
+        """The vectors of documents, in the order of the texts. They take milliseconds, so `seconds`
+        is ignored.
+        """
         self._batched += len(texts)
         if self._batched >= MANY:
             self._table.read_vocabulary()
@@ -224,7 +250,9 @@ class BuiltinEmbedder:
         """The text's tokens, with [UNK] for a word that has none."""
         found = []
         for word in text.translate(self._characters).split():
-            found += [self._table.token(index) if index >= 0 else "[UNK]" for index in self._pieces(word)]
+            found += [
+                self._table.token(index) if index >= 0 else "[UNK]" for index in self._pieces(word)
+            ]
         return found
 
     @cached_property
@@ -238,7 +266,8 @@ class BuiltinEmbedder:
     def _pieces(self, word: str) -> list[int]:
         """The indexes of a word's tokens by WordPiece; [-1] if it has none.
 
-        The first is the longest token with which the word begins, each next one the longest that continues it.
+        The first is the longest token with which the word begins, each next one the longest that
+        continues it.
         """
         if len(word) > LONGEST_WORD:
             return [-1]
@@ -255,19 +284,29 @@ class BuiltinEmbedder:
     def _lanes(self, index: int) -> int:
         """A token's vector as `Table.lanes` has it, with the COUNTS behind it."""
         lanes = self._table.lanes(index) if index >= 0 else None
-        return (1 << 32 * self._table.dims) + (0 if lanes is None else lanes + (1 << 32 * (self._table.dims + 1)))
+        return (1 << 32 * self._table.dims) + (
+            0 if lanes is None else lanes + (1 << 32 * (self._table.dims + 1))
+        )
 
     def _sum(self, word: bytes) -> int:
         """The sum of the tokens of a piece of UTF-8, as `_lanes` has them."""
         pieces = word.decode(errors="surrogatepass").translate(self._characters).split()
-        return sum(self._kept_lanes(index) for piece in pieces for index in self._kept_tokens(piece))
+        return sum(
+            self._kept_lanes(index) for piece in pieces for index in self._kept_tokens(piece)
+        )
 
     def _sum_of_all(self, text: str) -> int:
-        """The sum of a text's tokens. A character becomes the same wherever it stands, so a text can be taken apart."""
+        """The sum of a text's tokens. A character becomes the same wherever it stands, so a text
+        can be taken apart.
+        """
         data = text.encode(errors="surrogatepass")
-        marks = data.translate(None, NO_MARKS)  # few of them make a third of all tokens: multiplying takes less than adding
+        marks = data.translate(
+            None, NO_MARKS
+        )  # few of them make a third of all tokens: multiplying takes less than adding
         words: int = sum(map(self._sums.__getitem__, data.translate(WORDS, CONTROLS).split()))
-        return words + sum(marks.count(mark) * self._sums[mark] for mark in set(map(MARK.__getitem__, marks)))
+        return words + sum(
+            marks.count(mark) * self._sums[mark] for mark in set(map(MARK.__getitem__, marks))
+        )
 
     def _sum_of_first(self, text: str) -> int:
         """The sum of as many of the first words as have MOST_TOKENS tokens at most."""

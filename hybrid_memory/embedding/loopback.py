@@ -1,6 +1,6 @@
-"""Plain HTTP to a server on this machine, without `requests`, and the limits of a reply that remote.py shares.
+"""Plain HTTP to a server on this machine, without `requests`, and the limits of a reply that every client keeps.
 
-Such a server needs no proxy, no TLS and no cookies, and importing `requests` takes longer than a whole search.
+Such a server needs no proxy, no TLS and no cookies, and importing `requests` takes longer than three whole searches.
 """
 
 import select
@@ -9,48 +9,52 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from socket import socket
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
-ERROR_BYTES = 100_000  # as much of an error's body is read: a page of HTML is shorter, and the reason is at its beginning
+from .transport import ConnectTimeout, Response, TooLong
+
+ERROR_BYTES = 100_000
 DAY = 86400.0  # seconds
 
 
-class Response(NamedTuple):
-    status_code: int
-    headers: dict[str, str]  # names in lower case
-    content: bytes
-
-
-class ConnectTimeout(OSError):
-    """The connection was not accepted in time."""
-
-
-class TooLong(OSError):
-    """The body of a reply is longer than the caller allows."""
-
-
-class Session:
+class LoopbackSession:
     """The connection to one server, which is kept between requests."""
 
     def __init__(self, url: str, host: str, port: int, headers: dict[str, str]) -> None:
-        """`url` is the beginning of every request's URL; a name and password in it become Basic authentication (RFC 7617)."""
+        """`url` is the beginning of every request's URL; a name and password in it become Basic
+        authentication (RFC 7617).
+        """
         self._host, self._port = host, port
         self._idle: HTTPConnection | None = None  # between requests
         self._closed = False
         self._origin = "/".join(url.split("/", 3)[:3])
         name_and_password, at, _ = self._origin.rpartition("://")[2].rpartition("@")
-        basic = {"Authorization": "Basic " + b64encode(unquote_to_bytes(name_and_password)).decode()} if at else {}
+        basic = (
+            {"Authorization": "Basic " + b64encode(unquote_to_bytes(name_and_password)).decode()}
+            if at
+            else {}
+        )
         self._headers = basic | headers
 
     def request(
-        self, method: str, url: str, *, data: bytes | None, headers: dict[str, str], timeout: tuple[float, float], most: int
+        self,
+        method: str,
+        url: str,
+        *,
+        data: bytes | None,
+        headers: dict[str, str],
+        timeout: tuple[float, float],
+        most: int,
     ) -> Response:
-        """The reply, whose body may have `most` bytes; the body of an error is cut to ERROR_BYTES. Redirects are not followed.
+        """The reply, whose body may have `most` bytes; the body of an error is cut to ERROR_BYTES.
+        Redirects are not followed.
 
-        `timeout` has two values in seconds: one for connecting; one for each read, and for the whole reply.
+        `timeout` has two values in seconds: one for connecting; one for each read, and for the
+        whole reply.
 
-        Raises ConnectTimeout, TimeoutError for a silent or slow server, TooLong for a long body, or another OSError.
+        Raises ConnectTimeout, TimeoutError for a silent or slow server, TooLong for a long body, or
+        another OSError.
         """
         connection, self._idle = self._idle or HTTPConnection(self._host, self._port), None
         connection.response_class = Reply
@@ -60,7 +64,9 @@ class Session:
             if not connection.sock:
                 _connect(connection, timeout[0])
             connection.sock.settimeout(timeout[1])
-            connection.request(method, url.removeprefix(self._origin) or "/", data, self._headers | headers)
+            connection.request(
+                method, url.removeprefix(self._origin) or "/", data, self._headers | headers
+            )
             with connection.getresponse() as response:
                 most = limit(response.status, most)
                 body = response.read(most + 1)
@@ -76,10 +82,14 @@ class Session:
         self._idle = connection
         if self._closed:
             self.close()
-        return Response(response.status, {name.lower(): value for name, value in response.headers.items()}, body)
+        return Response(
+            response.status, {name.lower(): value for name, value in response.headers.items()}, body
+        )
 
     def close(self) -> None:
-        """Close the connection. If another thread waits for a reply on it, the connection is closed after that reply."""
+        """Close the connection. If another thread waits for a reply on it, the connection is closed
+        after that reply.
+        """
         self._closed = True
         idle, self._idle = self._idle, None
         if idle:
@@ -95,9 +105,11 @@ def limit(status: int, most: int) -> int:
 
 
 def checked(status: int, body: bytes, missing: int | None, most: int) -> bytes:
-    """The body, of which at most `most` + 1 bytes were read. `missing` counts the bytes of its Content-Length that were not.
+    """The body, of which at most `most` + 1 bytes were read. `missing` counts the bytes of its
+    Content-Length that were not.
 
-    The body of an error is cut. Raises TooLong for another body of more than `most` bytes, ConnectionError for an incomplete one.
+    The body of an error is cut. Raises TooLong for another body of more than `most` bytes,
+    ConnectionError for an incomplete one.
     """
     if len(body) <= most and missing:
         raise ConnectionError("the connection was closed before the end of the reply")
@@ -109,8 +121,8 @@ def checked(status: int, body: bytes, missing: int | None, most: int) -> bytes:
 class Reply(HTTPResponse):
     """A reply that has to be complete when the time-out of its socket has passed once.
 
-    The socket's own time-out begins again with every byte. A server that sends a byte now and then, or one `100 Continue` after
-    the other, would occupy a thread for ever.
+    The socket's own time-out begins again with every byte. A server that sends a byte now and then,
+    or one `100 Continue` after the other, would occupy a thread for ever.
     """
 
     def __init__(self, sock: socket, *args: Any, **options: Any) -> None:

@@ -1,4 +1,5 @@
-"""Vectors from an Ollama server of version 0.2.6 or later, by POST /api/embed with an array of texts.
+"""Vectors from an Ollama server of version 0.2.6 or later, by POST /api/embed with an array of
+texts.
 
 The requests, replies and errors are those of server/routes.go and docs/api.md in Ollama's source.
 """
@@ -8,7 +9,9 @@ from typing import Any
 from .base import QUERY, BaseEmbedder
 from .transport import STOP, Failure, Server
 
-KEEP_ALIVE = "30m"  # a Go duration; by default Ollama unloads a model after 5 minutes without a request
+KEEP_ALIVE = (
+    "30m"  # a Go duration; by default Ollama unloads a model after 5 minutes without a request
+)
 
 
 class OllamaEmbedder(BaseEmbedder):
@@ -27,7 +30,11 @@ class OllamaEmbedder(BaseEmbedder):
         super().__init__(model, cache_size, **options)
         self.base_url = parse_ollama_host(base_url)
         self._server = Server(
-            "Ollama", self.base_url, "OLLAMA_API_KEY", hint="start it with `ollama serve`", explain=self._explain
+            "Ollama",
+            self.base_url,
+            "OLLAMA_API_KEY",
+            hint="start it with `ollama serve`",
+            explain=self._explain,
         )
 
     def is_available(self) -> bool:
@@ -40,13 +47,23 @@ class OllamaEmbedder(BaseEmbedder):
         return str(listed["digest"]) if listed and listed.get("digest") else None
 
     def _listed(self) -> dict[str, Any] | None:
-        """What the server's list says of the model; None, with the reason in `problem`, if it does not have the model."""
+        """What the server's list says of the model; None, with the reason in `problem`, if it does
+        not have the model.
+        """
         self.problem = None
         try:
-            reply = self._within(self.query_timeout, self._query_limit(), lambda: self._call("/api/tags", None, QUERY))
+            reply = self._within(
+                self.query_timeout,
+                self._query_limit(),
+                lambda: self._call("/api/tags", None, QUERY),
+            )
             if not isinstance(reply, dict) or not isinstance(reply.get("models"), list):
                 raise self._server.nonsense()
-            models = {_tagged(str(model.get("name"))): model for model in reply["models"] if isinstance(model, dict)}
+            models = {
+                _tagged(str(model.get("name"))): model
+                for model in reply["models"]
+                if isinstance(model, dict)
+            }
             if _tagged(self.model) not in models:
                 raise self._missing()
         except Failure as failure:
@@ -57,7 +74,12 @@ class OllamaEmbedder(BaseEmbedder):
 
     def _request(self, texts: list[str], role: str) -> Any:
         # With truncate=True the server would cut long texts without saying so.
-        payload: dict[str, Any] = {"model": self.model, "input": texts, "truncate": False, "keep_alive": KEEP_ALIVE}
+        payload: dict[str, Any] = {
+            "model": self.model,
+            "input": texts,
+            "truncate": False,
+            "keep_alive": KEEP_ALIVE,
+        }
         if self.wanted_dims:
             payload["dimensions"] = self.wanted_dims
         reply = self._call("/api/embed", payload, role, len(texts))
@@ -67,27 +89,39 @@ class OllamaEmbedder(BaseEmbedder):
 
     def _explain(self, status: int, words: str) -> Failure | None:
         if status == 404 and words.startswith("404 page not found"):
-            return Failure(STOP, f"upgrade Ollama: the server at {self._server.place} is older than 0.2.6")
+            return Failure(
+                STOP, f"upgrade Ollama: the server at {self._server.place} is older than 0.2.6"
+            )
         if status == 404 and "not found" in words:
             return self._missing()
         if "not support embeddings" in words:
-            return Failure(STOP, f"{self.model} is not an embedding model; one is `ollama pull nomic-embed-text`")
+            return Failure(
+                STOP,
+                f"{self.model} is not an embedding model; one is `ollama pull nomic-embed-text`",
+            )
         return None
 
     def _missing(self) -> Failure:
-        return Failure(STOP, f"{self._server.name} has no model {self.model}; get it with `ollama pull {self.model}`")
+        return Failure(
+            STOP,
+            f"{self._server.name} has no model {self.model}; get it with `ollama pull {self.model}`",
+        )
 
 
 def _tagged(model: str) -> str:
-    """A model's name in the form that Ollama compares: in lower case, with its tag, without the default host and namespace."""
+    """A model's name in the form that Ollama compares: in lower case, with its tag, without the
+    default host and namespace.
+    """
     name = model.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
 def parse_ollama_host(value: str) -> str:
-    """The URL that a client asks for a value of OLLAMA_HOST, by the rules of the function Host in Ollama's envconfig/config.go.
+    """The URL that a client asks for a value of OLLAMA_HOST, by the rules of the function Host in
+    Ollama's envconfig/config.go.
 
-    `box -> http://box:11434`, `https://box/ollama/ -> https://box:443/ollama`, `0.0.0.0 -> http://127.0.0.1:11434`
+    `box -> http://box:11434`, `https://box/ollama/ -> https://box:443/ollama`, `0.0.0.0 ->
+    http://127.0.0.1:11434`
     """
     value = value.strip().strip("\"'").strip()
     scheme, separator, rest = value.partition("://")
@@ -102,7 +136,9 @@ def parse_ollama_host(value: str) -> str:
     if not (port.isdecimal() and int(port) <= 65535):
         port = default
     host = host.strip("[]") or "127.0.0.1"
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # a server listens on all addresses there, a client needs one
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(
+        host, host
+    )  # a server listens on all addresses there, a client needs one
     if ":" in host:
         host = f"[{host}]"
     return f"{scheme}://{user}{at}{host}:{port}{slash}{path}".rstrip("/")

@@ -1,11 +1,96 @@
-"""The methods and attributes of an embedder that the program uses, and an adapter for embedders that have fewer."""
+"""The methods and attributes of an embedder that the program uses, and an adapter for embedders
+that have fewer.
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+MERGED Prompt templates of models that distinguish queries from documents. This module knows nothing
+of servers.
+
+The templates are copied from the model cards. A model that is not listed gets its texts unchanged.
+
+MERGED Which model made the embeddings of a store, and whether an embedder may add to them.
+
+Vectors of two models cannot be compared, so all vectors of a store have one identity: provider,
+model, prompts and dimensions. If the embedder's identity differs, the store's own model answers
+until an ingest or `reindex` has made all vectors by the other one.
+
+MERGED The embedding providers, and which of them the settings choose.
+
+A new provider is a module, a row in TABLE and one in `seams.PROVIDERS`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+from ..errors import ConfigError
+from ..seams import PROVIDERS, load
+
+if TYPE_CHECKING:
+    from ..config import Settings
+
+PLACEHOLDER = "{text}"
+_NOMIC = ("search_query: {text}", "search_document: {text}")
+_GEMMA = ("task: search result | query: {text}", "title: none | text: {text}")
+_PASSAGES = ("Represent this sentence for searching relevant passages: {text}", PLACEHOLDER)
+_ARCTIC_2 = ("query: {text}", PLACEHOLDER)
+_E5 = ("query: {text}", "passage: {text}")
+_INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: {text}",
+    PLACEHOLDER,
+)
+_QWEN = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:{text}",
+    PLACEHOLDER,
+)
+
+# Part of a model's name in lower case -> query's and document's template; the first match counts
+TEMPLATES = {
+    "nomic-embed-text": _NOMIC,
+    "embeddinggemma": _GEMMA,
+    "gemini-embedding-2": _GEMMA,
+    "mxbai-embed-large": _PASSAGES,
+    "arctic-embed2": _ARCTIC_2,
+    "arctic-embed-m-v2": _ARCTIC_2,
+    "arctic-embed-l-v2": _ARCTIC_2,
+    "arctic-embed": _PASSAGES,
+    "qwen3-embedding": _QWEN,
+    "e5-large-instruct": _INSTRUCT,
+    "e5-mistral": _INSTRUCT,
+    **dict.fromkeys(("multilingual-e5", "e5-small", "e5-base", "e5-large"), _E5),
+}
+
+
+def templates(model: str) -> tuple[str, str]:
+    """The query's and the document's template of a model. Its tag, namespace and the prefix of its
+    maker do not matter.
+
+    `user/nomic-embed-text:v1.5 -> ("search_query: {text}", "search_document: {text}")`
+    """
+    name = model.lower()
+    return next(
+        (pair for part, pair in TEMPLATES.items() if part in name), (PLACEHOLDER, PLACEHOLDER)
+    )
+
+
+def checked(template: str) -> str:
+    """The template, unchanged. Raises ConfigError if it does not contain {text}."""
+    if PLACEHOLDER not in template:
+        raise ConfigError(f"the prompt template {template!r} does not contain {PLACEHOLDER}")
+    return template
+
+
+def wants_lower_case(model: str) -> bool:
+    """Whether texts have to be lower-cased for the model, which does not distinguish capitals.
+
+    Ollama 0.13.1 to 0.24 turns each word with a capital into an unknown token for such models
+    (ollama/ollama issue 13942).
+    """
+    name = model.lower()
+    return "nomic-embed-text" in name and "nomic-embed-text-v2" not in name
 
 
 class MinimalEmbedder(Protocol):
-    """What an object for `HybridStore(embedder=...)` needs at least. `Embedder` describes the methods."""
+    """What an object for `HybridStore(embedder=...)` needs at least. `Embedder` describes the
+    methods.
+    """
 
     def embed(self, text: str) -> list[float]: ...
     def embed_batch(self, texts: Sequence[str]) -> list[list[float]]: ...
@@ -15,21 +100,29 @@ class MinimalEmbedder(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into vectors of length 1; a text that is blank or could not be embedded gets []. No method raises."""
+    """Turns texts into vectors of length 1; a text that is blank or could not be embedded gets [].
+    No method raises.
+    """
 
     provider: str
     model: str
     query_prompt: str  # a template with {text}
     document_prompt: str
-    wanted_dims: int | None  # the configured number of dimensions; None for as many as the model gives
+    wanted_dims: (
+        int | None
+    )  # the configured number of dimensions; None for as many as the model gives
     is_final: bool  # whether a text without a vector will never get one from this model
     problem: str | None  # why the last call did not embed every text; None if it did
-    truncated: set[int]  # indexes of the last call's texts that were too long for the model and were cut
+    truncated: set[
+        int
+    ]  # indexes of the last call's texts that were too long for the model and were cut
 
     def embed(self, text: str) -> list[float]:
         """The vector of a query."""
 
-    def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
+    def embed_batch(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
         """The vectors of documents, in the order of the texts.
 
         Each request may take `seconds`; if that is None, the embedder's own time-out applies.
@@ -42,19 +135,25 @@ class Embedder(Protocol):
         """Whether a text can be embedded now."""
 
     def fingerprint(self) -> str | None:
-        """What tells the model from another one of the same name; None if that is not known. May ask the server."""
+        """What tells the model from another one of the same name; None if that is not known. May
+        ask the server.
+        """
 
     def close(self) -> None:
         """Close connections; the next call opens new ones."""
 
 
 def complete(embedder: MinimalEmbedder) -> Embedder:
-    """The embedder itself if it has everything that `Embedder` declares, else an adapter that adds the rest."""
+    """The embedder itself if it has everything that `Embedder` declares, else an adapter that adds
+    the rest.
+    """
     return embedder if isinstance(embedder, Embedder) else _Completed(embedder)
 
 
 class _Completed:
-    """A user's own embedder, with defaults for what it lacks. `seconds` is ignored: the embedder has its own time-outs."""
+    """A user's own embedder, with defaults for what it lacks. `seconds` is ignored: the embedder
+    has its own time-outs.
+    """
 
     def __init__(self, embedder: Any) -> None:
         self._embedder = embedder
@@ -72,7 +171,9 @@ class _Completed:
         self._note()
         return vector
 
-    def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
+    def embed_batch(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
         vectors: list[list[float]] = self._embedder.embed_batch(texts)
         self._note()
         return vectors
@@ -94,3 +195,144 @@ class _Completed:
     def _note(self) -> None:
         self.problem = getattr(self._embedder, "problem", None)
         self.truncated = getattr(self._embedder, "truncated", set())
+
+
+BUILTIN_ADVICE = (
+    "embedded by the built-in English model; one that reads whole sentences finds more by meaning: "
+    "after `ollama pull nomic-embed-text`, the next ingest embeds with that"
+)
+
+MISFIT = (
+    "the model's vectors do not fit the store's any more; `hybrid-memory update` makes all anew"
+)
+NOT_MIXED = "another model has the name of the one that made the store's embeddings; `hybrid-memory update` embeds all chunks by it"
+
+
+def identity_of(embedder: "Embedder") -> dict[str, Any]:
+    """The identity of an embedder's vectors without their dimensions, which are known after the
+    first vector.
+    """
+    return {
+        "provider": embedder.provider,
+        "model": embedder.model.removesuffix(":latest"),
+        "query_prompt": embedder.query_prompt,
+        "document_prompt": embedder.document_prompt,
+    }
+
+
+def conflict(
+    theirs: "Mapping[str, object] | None", embedder: "Embedder", effect: str = ""
+) -> str | None:
+    """Why the embedder's vectors cannot be compared with the store's, in one line with the remedy;
+    None if they can.
+
+    `effect` is what comes of it, such as ": answering by keyword".
+    """
+    what = differing(theirs, embedder)
+    return (
+        what
+        and f"the store's embeddings were made with {what}{effect}; `hybrid-memory update` embeds anew"
+    )
+
+
+def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:
+    """What the store's embeddings were made with, and not by this embedder: "model 'a', not 'b'";
+    None if nothing differs.
+    """
+    if theirs is None:
+        return None
+    ours, wanted_dims = identity_of(embedder), embedder.wanted_dims
+    if unlike := [key for key in ours if ours[key] != theirs[key]]:
+        return " and ".join(
+            f"{key.replace('_', ' ')} {theirs[key]!r}, not {ours[key]!r}" for key in unlike
+        )
+    if wanted_dims and wanted_dims != theirs["dims"]:
+        return f"{theirs['dims']} dimensions, not {wanted_dims}"
+    return None
+
+
+def name_of(identity: "Mapping[str, object]") -> str:
+    """What users call the model of an identity: "ollama nomic-embed-text"."""
+    return f"{identity['provider']} {identity['model']}".strip()
+
+
+OPTIONS = ("model", "cache_size", "dims", "query_prompt", "document_prompt", "query_timeout")
+
+
+class Provider(NamedTuple):
+    """The config keys that a provider's embedder takes; `url_key` is the key of its URL."""
+
+    options: tuple[str, ...] = OPTIONS
+    url_key: str | None = None
+    is_remote: bool = False
+
+
+TABLE = {
+    "ollama": Provider(url_key="ollama_url"),
+    "builtin": Provider(options=()),
+    "local": Provider(),
+    "openai": Provider(url_key="base_url", is_remote=True),
+    "gemini": Provider(url_key="base_url", is_remote=True),
+    "voyage": Provider(url_key="base_url", is_remote=True),
+}
+
+
+def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder | None":
+    """The embedder that the settings choose for all texts from now on; None for the provider
+    "none".
+
+    `identity` is the identity of the store's embeddings, or None if it has none. The provider
+    "auto" takes Ollama if that answers and has the model, else the built-in embedder; but a store
+    that has the embeddings of another one keeps that. If that is remote, "auto" gives None, because
+    only a user may choose a remote provider.
+    """
+    name = settings["provider"]
+    if name == "none":
+        return None
+    if name != "auto":
+        return _made(name, settings, {})
+    if identity and identity["provider"] != "builtin":
+        changes = {"model": identity["model"], "dims": None}
+        return (
+            _made(identity["provider"], settings, changes)
+            if _is_allowed(settings, identity)
+            else None
+        )
+    ollama = _made("ollama", settings, {})
+    return ollama if ollama.is_available() else _made("builtin", settings, {})
+
+
+def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
+    """The embedder that made the store's embeddings, whatever the settings choose for later; None
+    if it may not be asked.
+
+    A query's text goes to a remote provider only if the settings name it.
+    """
+    if not _is_allowed(settings, identity):
+        return None
+    provider = identity["provider"]
+    if settings["provider"] == identity["provider"]:
+        chosen = _made(provider, settings, {})
+        if not conflict(identity, chosen):
+            return chosen
+    return _made(
+        provider,
+        settings,
+        {key: identity[key] for key in ("model", "dims", "query_prompt", "document_prompt")},
+    )
+
+
+def _is_allowed(settings: "Settings", identity: Mapping[str, Any]) -> bool:
+    chosen, name = settings["provider"], identity["provider"]
+    return chosen != "none" and name in TABLE and (not TABLE[name].is_remote or chosen == name)
+
+
+def _made(name: str, settings: "Settings", changes: Mapping[str, Any]) -> "Embedder":
+    provider = TABLE[name]
+    values = {key: settings[key] for key in provider.options}
+    values |= {key: value for key, value in changes.items() if key in provider.options}
+    if provider.url_key:
+        values["base_url"] = settings[provider.url_key]
+    values = {key: value for key, value in values.items() if value is not None}
+    made: Embedder = load(PROVIDERS[name])(**values)
+    return made

@@ -1,20 +1,55 @@
 """One HTTP request to a server of a model, and what a failure means. Knows nothing of vectors.
 
-A reply is judged by its words before its status: Ollama answers 400 to a text that is too long, and also when its runner has
-just crashed. A plain HTTP server on this machine is asked by loopback.py, every other one by remote.py, which needs `requests`;
-each is imported at the first call.
+A reply is judged by its words before its status: Ollama answers 400 to a text that is too long, and
+also when its runner has just crashed. A plain HTTP server on this machine is asked by py, every
+other one by remote.py, which needs `requests`; each is imported at the first call.
 """
 
 import json
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import requests
 
-    from . import loopback, remote
+from ..seams import LOOPBACK_SESSION, REMOTE_SESSION, load
+
+
+# As much of an error's body is read: a page of HTML is shorter, and the reason is at its beginning
+class Response(NamedTuple):
+    status_code: int
+    headers: dict[str, str]  # names in lower case
+    content: bytes
+
+
+class ConnectTimeout(OSError):
+    """The connection was not accepted in time."""
+
+
+class TooLong(OSError):
+    """The body of a reply is longer than the caller allows."""
+
+
+class Session(Protocol):
+    """The connections to one server."""
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        data: bytes | None,
+        headers: dict[str, str],
+        timeout: tuple[float, float],
+        most: int,
+    ) -> Response:
+        """Return the reply; see loopback.py."""
+
+    def close(self) -> None:
+        """Close idle connections."""
+
 
 CONNECT_TIMEOUT = 3.0  # seconds
 NO_ANSWER = f"no answer within {CONNECT_TIMEOUT:g} s"
@@ -22,7 +57,9 @@ REST = 30.0  # seconds for which a server that did not answer in time is not ask
 TRIES = 3
 SAID = 200  # characters of a server's own message that are worth repeating
 REPLY_BYTES = 1_000_000  # of a reply without vectors: a list of 2,000 models
-TEXT_BYTES = 200_000  # of a reply for each text: 8,192 dimensions, twice those of today's largest models, of 24 characters
+# Of a reply for each text: 8,192 dimensions, twice those of today's largest models, of 24
+# characters
+TEXT_BYTES = 200_000
 
 # The kinds of a failure.
 STOP = "stop"  # no request will work: there is no server, no model or no key
@@ -48,8 +85,8 @@ RETRY_IN = r"retry in ([0-9.]+) ?s"
 class Failure(Exception):
     """Why a request has no usable reply.
 
-    `kind` is one of the kinds above, `reason` one line for the user, and `wait` the number of seconds during which the server
-    should not be asked again.
+    `kind` is one of the kinds above, `reason` one line for the user, and `wait` the number of
+    seconds during which the server should not be asked again.
     """
 
     def __init__(self, kind: str, reason: str, wait: float = 0.0) -> None:
@@ -58,10 +95,12 @@ class Failure(Exception):
 
 
 class Server:
-    """A server at a URL. Its key is read from an environment variable, is sent to this server only and never shown.
+    """A server at a URL. Its key is read from an environment variable, is sent to this server only
+    and never shown.
 
-    `explain(status, words)` is asked first what a reply means whose status is not 200; it returns None if it does not know.
-    `hint` follows "cannot connect" in messages. `key_header` is the name of the key's header, and the text in front of the key.
+    `explain(status, words)` is asked first what a reply means whose status is not 200; it returns
+    None if it does not know. `hint` follows "cannot connect" in messages. `key_header` is the name
+    of the key's header, and the text in front of the key.
     """
 
     def __init__(
@@ -77,20 +116,31 @@ class Server:
     ) -> None:
         scheme, _, rest = url.partition("://")
         netloc, slash, path = rest.partition("/")
-        self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"  # for messages: without a password
+        # For messages: without a password
+        self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"
         self.name = f"{name} at {self.place}"
         self._url, self._explain = url, explain
         self._hint = hint or ("is this machine online?" if needs_key else "is it running?")
         self._key_variable, self._needs_key, self._key_header = key_variable, needs_key, key_header
         self._key = ""
-        self._session: remote.Session | loopback.Session | None = None
+        self._session: Session | None = None
         self._answered = False
 
-    def call(self, path: str, payload: object = None, *, silence: float, texts: int = 0, patient: bool = False) -> Any:
-        """The JSON of the reply to a POST of the payload as JSON, or to a GET if the payload is None. Raises Failure.
+    def call(
+        self,
+        path: str,
+        payload: object = None,
+        *,
+        silence: float,
+        texts: int = 0,
+        patient: bool = False,
+    ) -> Any:
+        """The JSON of the reply to a POST of the payload as JSON, or to a GET if the payload is
+        None. Raises Failure.
 
-        `silence` is how many seconds may pass without a byte, and until the end of the reply. `texts` is the number of texts
-        that it tells of, which limits its size. If `patient`, a refused connection to a server that has answered is a restart.
+        `silence` is how many seconds may pass without a byte, and until the end of the reply.
+        `texts` is the number of texts that it tells of, which limits its size. If `patient`, a
+        refused connection to a server that has answered is a restart.
         """
         method, body = ("GET", None) if payload is None else ("POST", json.dumps(payload).encode())
         try:
@@ -103,7 +153,10 @@ class Server:
                 timeout=(CONNECT_TIMEOUT, silence),
                 most=REPLY_BYTES + texts * TEXT_BYTES,
             )
-        except (OSError, ValueError) as error:  # those of requests are OSErrors; a strange URL gives ValueErrors, too
+        except (
+            OSError,
+            ValueError,
+        ) as error:  # those of requests are OSErrors; a strange URL gives ValueErrors, too
             raise self._unreached(error, patient and self._answered) from error
         if response.status_code != 200:
             raise self._refused(response)
@@ -119,26 +172,32 @@ class Server:
         return Failure(STOP, f"{self.place} answers, but not as {kind} does; is the URL right?")
 
     def close(self) -> None:
-        """Close idle connections; the next call opens a new one. A call in another thread is not interrupted."""
+        """Close idle connections; the next call opens a new one. A call in another thread is not
+        interrupted.
+        """
         session, self._session, self._answered = self._session, None, False
         if session:
             session.close()
 
-    def _connect(self) -> "remote.Session | loopback.Session":
+    def _connect(self) -> "Session":
         self._key = os.environ.get(self._key_variable, "").strip()
         if self._needs_key and not self._key:
-            raise Failure(STOP, f"{self._key_variable} is not set; export it, or choose another provider")
+            raise Failure(
+                STOP, f"{self._key_variable} is not set; export it, or choose another provider"
+            )
         if not (self._key.isascii() and self._key.isprintable()):
-            raise Failure(STOP, f"{self._key_variable} holds characters that cannot be part of a key")
+            raise Failure(
+                STOP, f"{self._key_variable} holds characters that cannot be part of a key"
+            )
         host, port = _address(self.place)
         if (here := _is_plainly_local(host)) and self.place.startswith("http://"):
-            from . import loopback
-
             signed = {self._key_header[0]: self._key_header[1] + self._key} if self._key else {}
-            return loopback.Session(self._url, host, port, signed)
-        from . import remote
-
-        return remote.Session(self._url, host, self._sign if self._key else None, direct=here)
+            loopback: Session = load(LOOPBACK_SESSION)(self._url, host, port, signed)
+            return loopback
+        remote: Session = load(REMOTE_SESSION)(
+            self._url, host, self._sign if self._key else None, direct=here
+        )
+        return remote
 
     def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":
         header, scheme = self._key_header
@@ -156,25 +215,31 @@ class Server:
 
         reason = getattr(error.args[0], "reason", None) if error.args else None
         if isinstance(error, exceptions.SSLError):
-            return Failure(STOP, f"{self.name} has a certificate that is not trusted, or does not speak https")
+            return Failure(
+                STOP, f"{self.name} has a certificate that is not trusted, or does not speak https"
+            )
         if isinstance(error, exceptions.ProxyError):
-            return Failure(STOP, f"the proxy of HTTPS_PROXY or HTTP_PROXY does not lead to {self.name}; NO_PROXY can exclude it")
+            return Failure(
+                STOP,
+                f"the proxy of HTTPS_PROXY or HTTP_PROXY does not lead to {self.name}; NO_PROXY can exclude it",
+            )
         if isinstance(error, exceptions.ConnectTimeout):
             return self._down(NO_ANSWER, wait=REST)
         if isinstance(reason, NewConnectionError):
             if "refused" in str(reason):
                 return self._down("connection refused", BUSY if may_restart else STOP)
-            return self._down("no such host" if "resol" in str(reason).lower() else "no route to it")
+            return self._down(
+                "no such host" if "resol" in str(reason).lower() else "no route to it"
+            )
         if isinstance(error, exceptions.ConnectionError | exceptions.ChunkedEncodingError):
             return Failure(RETRY, f"{self.name} broke off the connection")
         return Failure(STOP, f"{self.place} is not a usable address ({type(error).__name__})")
 
     def _unreached_here(self, error: Exception, may_restart: bool) -> Failure:
-        from . import loopback
 
-        if isinstance(error, loopback.TooLong):
+        if isinstance(error, TooLong):
             return Failure(STOP, f"{self.name} sent a reply that is too long; is the URL right?")
-        if isinstance(error, loopback.ConnectTimeout):
+        if isinstance(error, ConnectTimeout):
             return self._down(NO_ANSWER, wait=REST)
         if isinstance(error, ConnectionRefusedError):
             return self._down("connection refused", BUSY if may_restart else STOP)
@@ -182,13 +247,18 @@ class Server:
             return Failure(RETRY, f"{self.name} broke off the connection")
         return self._down(str(error))
 
-    def _refused(self, response: "loopback.Response") -> Failure:
+    def _refused(self, response: "Response") -> Failure:
         status = response.status_code
         words = self._words(response.content)
         said = f"{self.name} answered {status}" + (f": {words}" if words else "")
         if 300 <= status < 400:
-            target = response.headers.get("location", "elsewhere").partition("?")[0].rpartition("@")[2]
-            return Failure(STOP, f"{self.place} redirects to {_tidy(target)}, which is not followed; set the final URL")
+            target = (
+                response.headers.get("location", "elsewhere").partition("?")[0].rpartition("@")[2]
+            )
+            return Failure(
+                STOP,
+                f"{self.place} redirects to {_tidy(target)}, which is not followed; set the final URL",
+            )
         if failure := self._explain(status, words):
             return failure
         if status == 429:
@@ -211,7 +281,12 @@ class Server:
         text = body.decode("utf-8", "replace")
         try:
             reply = json.loads(text)
-            for key in ("error", "message", "detail", "msg"):  # {"error": {"message": …}}, {"detail": [{"msg": …}]}
+            for key in (
+                "error",
+                "message",
+                "detail",
+                "msg",
+            ):  # {"error": {"message": …}}, {"detail": [{"msg": …}]}
                 reply = reply[0] if isinstance(reply, list) and reply else reply
                 reply = reply.get(key, reply) if isinstance(reply, dict) else reply
             text = reply if isinstance(reply, str) else json.dumps(reply)
@@ -224,9 +299,11 @@ class Server:
 
 
 def within(seconds: float, work: Callable[[], Any]) -> Any:
-    """What `work` returns or raises. Raises TimeoutError if that takes more than `seconds`; the work then goes on in its thread.
+    """What `work` returns or raises. Raises TimeoutError if that takes more than `seconds`; the
+    work then goes on in its thread.
 
-    A socket's own time-out begins again with every byte, and does not include the look-up of a host name.
+    A socket's own time-out begins again with every byte, and does not include the look-up of a host
+    name.
     """
     from threading import Thread
 
@@ -249,7 +326,9 @@ def within(seconds: float, work: Callable[[], Any]) -> Any:
 
 
 def backoff(attempt: int) -> float:
-    """Seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying at the same time."""
+    """Seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying at
+    the same time.
+    """
     from random import random
 
     return float(2 ** (attempt - 1)) * (0.75 + random() / 2)
@@ -264,7 +343,9 @@ def _found(pattern: str, words: str) -> re.Match[str] | None:
 
 
 def _wait(retry_after: str, words: str) -> float:
-    """The seconds that a server asks to wait, in its header Retry-After or in its message; 0 if it names none."""
+    """The seconds that a server asks to wait, in its header Retry-After or in its message; 0 if it
+    names none.
+    """
     found = _found(RETRY_IN, words)
     try:
         seconds = float(retry_after or (found.group(1) if found else 0))
@@ -276,14 +357,20 @@ def _wait(retry_after: str, words: str) -> float:
 def _is_plainly_local(host: str) -> bool:
     """Whether the spelling alone shows that a host is this machine; remote.py knows more spellings."""
     digits = host.replace(".", "")
-    return host in ("localhost", "::1", "0.0.0.0") or (host.startswith("127.") and digits.isascii() and digits.isdecimal())
+    return host in ("localhost", "::1", "0.0.0.0") or (
+        host.startswith("127.") and digits.isascii() and digits.isdecimal()
+    )
 
 
 def _address(url: str) -> tuple[str, int]:
-    """The host and port of a URL: `https://[::1]/v1 -> ("::1", 443)`. A dot at the end of the host is left out."""
+    """The host and port of a URL: `https://[::1]/v1 -> ("::1", 443)`. A dot at the end of the host
+    is left out.
+    """
     scheme, _, rest = url.partition("://")
     netloc = rest.partition("/")[0]
     host, colon, port = netloc.rpartition(":")
     if not colon or "]" in port:
         host, port = netloc, ""
-    return host.strip("[]").lower().rstrip("."), int(port) if port.isdecimal() else 443 if scheme == "https" else 80
+    return host.strip("[]").lower().rstrip("."), int(
+        port
+    ) if port.isdecimal() else 443 if scheme == "https" else 80

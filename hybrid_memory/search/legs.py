@@ -1,27 +1,96 @@
 """What the two legs of a search found, what each is worth, and the weight of each.
 
-Both legs are put on one scale, from 0 to 1, that means the same in every search and for every model.
+Both legs are put on one scale, from 0 to 1, that means the same in every search and for every
+model.
 
-A cosine becomes its nearness, which takes away what a model gives to any two texts. It is not divided by the best one: where a
-model has nothing to say, as to a language that it does not know, all nearnesses are small, and keywords decide.
+A cosine becomes its nearness, which takes away what a model gives to any two texts. It is not
+divided by the best one: where a model has nothing to say, as to a language that it does not know,
+all nearnesses are small, and keywords decide.
 
-BM25 is divided by its best value, and multiplied by how telling that value is: of chunks that share one common word with a long
-question, one is still the best. The best hit is telling if it has as much BM25 as all words of the query are worth, or twice the
-logarithm of the number of chunks. (By the definition of inverse document frequency, those of independent words add up to that
-logarithm where one chunk of all has these words by chance. Words are not independent, hence twice.) One that has less counts by
-the cube of its share.
+BM25 is divided by its best value, and multiplied by how telling that value is: of chunks that share
+one common word with a long question, one is still the best. The best hit is telling if it has as
+much BM25 as all words of the query are worth, or twice the logarithm of the number of chunks. (By
+the definition of inverse document frequency, those of independent words add up to that logarithm
+where one chunk of all has these words by chance. Words are not independent, hence twice.) One that
+has less counts by the cube of its share.
 
-A part of what the vectors give to a chunk is the nearness of the first chunks of its document: these say what it is about, in its
-title and its first sentences, which a chunk from the middle of it does not repeat.
+A part of what the vectors give to a chunk is the nearness of the first chunks of its document:
+these say what it is about, in its title and its first sentences, which a chunk from the middle of
+it does not repeat.
 
 These figures were found on judged collections (docs/measurements.md).
+
+MERGED Merge two rankings into one by weight. Pure.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ..storage.rows import Ranked, Scores
-from ..typed.names import Any, NamedTuple
 from .hit import Hit
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def fused(
+    keyword: Sequence[tuple[Key, float]],
+    vector: Sequence[tuple[Key, float]],
+    keyword_weight: float,
+    vector_weight: float,
+) -> dict[Key, tuple[float, str]]:
+    """The weighted sum of the scores of both lists, each list divided by its maximum; and which
+    lists retrieved the item.
+
+    A list whose maximum is not above 0 is left as it is.
+
+    keyword [a 4, b 2], vector [b 0.5] -> b 0.3 * 2/4 + 0.7 * 0.5/0.5 = 0.85 "hybrid", a 0.3 * 4/4 =
+    0.3 "keyword"
+    """
+    merged = {key: (keyword_weight * score, "keyword") for key, score in _divided(keyword)}
+    for key, score in _divided(vector):
+        if key in merged:
+            merged[key] = (merged[key][0] + vector_weight * score, "hybrid")
+        else:
+            merged[key] = (vector_weight * score, "vector")
+    return merged
+
+
+def _divided(scores: Sequence[tuple[Key, float]]) -> Iterable[tuple[Key, float]]:
+    top = max((score for _, score in scores), default=0.0)
+    return ((key, score / top if top > 0 else score) for key, score in scores)
+
+
+def order(score: float, doc_id: str, chunk_id: str) -> tuple[float, str, int, str]:
+    """Sorts best first; equal scores by document, then by the order of its chunks."""
+    return -score, doc_id, len(chunk_id), chunk_id
+
+
+def merge_results(
+    keyword_results: Sequence[Mapping[str, Any]],
+    vector_results: Sequence[Mapping[str, Any]],
+    keyword_weight: float = 0.3,
+    vector_weight: float = 0.7,
+) -> list[dict[str, Any]]:
+    """Two lists of results (dicts with doc_id, chunk_id and score) merged into one as `fused` does;
+    best first.
+    """
+    by_key = {_key(result): result for result in (*vector_results, *keyword_results)}
+    keyword, vector = (
+        [(_key(found), found["score"]) for found in results]
+        for results in (keyword_results, vector_results)
+    )
+    merged = [
+        {**by_key[key], "score": score, "source": source}
+        for key, (score, source) in fused(keyword, vector, keyword_weight, vector_weight).items()
+    ]
+    return sorted(
+        merged, key=lambda result: order(result["score"], result["doc_id"], result["chunk_id"])
+    )
+
+
+def _key(result: Mapping[str, Any]) -> tuple[str, str]:
+    return result["doc_id"], result["chunk_id"]
+
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less
 LEADS = 2  # chunks with which a document begins that speak for all of it
@@ -29,10 +98,11 @@ LEAD_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of
 
 
 class Legs(NamedTuple):
-    """Both legs; None for one that could not run. `keyword` and `vector` are what each gives to a score, 0 to 1, by chunk.
+    """Both legs; None for one that could not run. `keyword` and `vector` are what each gives to a
+    score, 0 to 1, by chunk.
 
-    A chunk that only the keyword leg retrieved has a part of the vector leg, too. Without an embedding it is an estimate: as near
-    as its words say, so that it is not ranked last.
+    A chunk that only the keyword leg retrieved has a part of the vector leg, too. Without an
+    embedding it is an estimate: as near as its words say, so that it is not ranked last.
     """
 
     by_keyword: Scores | None
@@ -47,13 +117,16 @@ class Legs(NamedTuple):
 
     def score(self, id: int) -> float:
         """The weighted sum of both parts."""
-        return self.weights[0] * self.keyword.get(id, 0.0) + self.weights[1] * self.vector.get(id, 0.0)
+        return self.weights[0] * self.keyword.get(id, 0.0) + self.weights[1] * self.vector.get(
+            id, 0.0
+        )
 
     def explanation(self, hit: Hit) -> dict[str, Any]:
         """The parts of a hit's score: those of the legs, `neighbours`, `document` and, if there is
         one, that of `rerank` add up to `score_before_decay`."""
         return {
-            "keyword": _part(hit, self.by_keyword, self.keyword, self.weights[0]) | {"telling": self.telling},
+            "keyword": _part(hit, self.by_keyword, self.keyword, self.weights[0])
+            | {"telling": self.telling},
             "vector": _part(hit, self.by_vector, self.vector, self.weights[1]),
             "neighbours": hit.neighbours,
             "document": hit.document,
@@ -74,7 +147,8 @@ def made(
     leads: Mapping[int, Sequence[int]],
     weights: tuple[float, float],
 ) -> Legs:
-    """The legs on one scale. One that ran alone is divided by its best score, so that its best hit has 1.
+    """The legs on one scale. One that ran alone is divided by its best score, so that its best hit
+    has 1.
 
     `leads` are the first chunks of each chunk's document.
     """
@@ -85,11 +159,25 @@ def made(
         telling, nearest = _telling(ranked), max(near.values(), default=0.0)
         vector = _led({id: share * nearest for id, share in keyword.items()} | near, near, leads)
         keyword = {id: share * telling for id, share in keyword.items()}
-    return Legs(by_keyword, by_vector, keyword, vector, telling, dict(by_keyword or []), cosine, near, weights)
+    return Legs(
+        by_keyword,
+        by_vector,
+        keyword,
+        vector,
+        telling,
+        dict(by_keyword or []),
+        cosine,
+        near,
+        weights,
+    )
 
 
-def _led(vector: Mapping[int, float], near: Mapping[int, float], leads: Mapping[int, Sequence[int]]) -> dict[int, float]:
-    """The vector leg's parts, of each LEAD_SHARE replaced by the mean nearness of those leads that have an embedding."""
+def _led(
+    vector: Mapping[int, float], near: Mapping[int, float], leads: Mapping[int, Sequence[int]]
+) -> dict[int, float]:
+    """The vector leg's parts, of each LEAD_SHARE replaced by the mean nearness of those leads that
+    have an embedding.
+    """
     led = {}
     for id, own in vector.items():
         ahead = [near[lead] for lead in leads.get(id, ()) if lead in near]
@@ -105,7 +193,9 @@ def divided(scores: Iterable[tuple[int, float]]) -> dict[int, float]:
 
 
 def nearness(cosine: Mapping[int, float], sample: Mapping[int, float]) -> dict[int, float]:
-    """0 for a chunk that is no nearer than the mean of the others in the sample, 1 for one that points where the query does."""
+    """0 for a chunk that is no nearer than the mean of the others in the sample, 1 for one that
+    points where the query does.
+    """
     total = sum(sample.values())
     found = {}
     for id, own in cosine.items():
@@ -120,8 +210,12 @@ def _telling(ranked: Ranked) -> float:
     return min(best / ranked.enough, 1.0) ** SHARPNESS if ranked.enough > 0 else 1.0
 
 
-def _part(hit: Hit, leg: Scores | None, parts: Mapping[int, float], weight: float) -> dict[str, Any]:
-    """One leg's part: its rank there, from 1 (None if it was not retrieved), and what it gives, weighted."""
+def _part(
+    hit: Hit, leg: Scores | None, parts: Mapping[int, float], weight: float
+) -> dict[str, Any]:
+    """One leg's part: its rank there, from 1 (None if it was not retrieved), and what it gives,
+    weighted.
+    """
     rank = next((rank for rank, (id, _) in enumerate(leg or [], 1) if id == hit.id), None)
     normalised = parts.get(hit.id, 0.0)
     return {

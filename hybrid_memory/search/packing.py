@@ -1,40 +1,32 @@
-"""Passages that stand side by side in a document become one result, and as many results as a budget allows are kept, best first.
+"""Passages that stand side by side in a document become one result, and as many results as a budget
+allows are kept, best first.
 
 A budget counts what is printed, not passages alone, so whoever prints says what a result costs.
+
+MERGED A chunk with those before and after it, as one text with its lines.
+
+MERGED The sentences of a passage that matter most to a query, for a budget that no whole passage
+fits.
+
+Where passages fit, sentences are not left out: to shorten all passages to the sentences with words
+of the query and their neighbours put 4 to 8 % less of the wanted text into 4,000 characters.
 """
 
+import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
-from ..text.citation import citation, page
-from ..typed.names import TYPE_CHECKING, Any
-from .surroundings import joined
-
-if TYPE_CHECKING:
-    from ..text.query import Query
-    from .hit import Hit, Request
-
-POOL = 100  # results that are tried, or more if so many may fit; as many as each leg finds, so that no ranking changes
-SMALLEST = 200  # characters of a result
-
-Result = dict[str, Any]
-
-
-class Budget:
-    """How many characters an answer may have.
-
-    `cost` gives the characters of a result, with what stands between it and the next; `fixed` are those of an answer without
-    results. By default the passages alone are counted.
-    """
-
-    def __init__(
-        self, characters: int, cost: Callable[[Result], int] = lambda result: len(result["text"]), fixed: int = 0
-    ) -> None:
-        self.characters, self.cost, self.fixed = characters, cost, fixed
-
-    @property
-    def pool(self) -> int:
-        """How many results to look for if nobody says it."""
-        return max(POOL, self.characters // SMALLEST)
+from ..documents.formats import format_of
+from ..documents.passages import WORD_START, ends_sentence
+from ..storage.keyword import stems
+from ..storage.protocol import Storage
+from ..storage.source import Neighbour
+from ..text.characters import UNSPACED
+from ..text.highlight import Highlighter
+from ..text.lines import citation, page, within
+from ..text.query import Query
+from .hit import Budget, Hit, Request, Result
 
 
 class Group:
@@ -48,7 +40,12 @@ class Group:
         text, start, end = joined(self.doc_id, [chunks[id] for id in sorted(chunks)])
         pages = hits[0].row.pages if hits[0].row else ()
         self.result = make(hits[0])
-        self.result |= {"text": text, "start_line": start, "end_line": end, "citation": citation(self.doc_id, start, end, pages)}
+        self.result |= {
+            "text": text,
+            "start_line": start,
+            "end_line": end,
+            "citation": citation(self.doc_id, start, end, pages),
+        }
         if pages:
             self.result["page"] = page(pages, start)
         self.result["also"] = list(dict.fromkeys(place for hit in hits for place in hit.also))
@@ -59,11 +56,14 @@ class Group:
         return hit.doc_id == self.doc_id and first <= self.last + 1 and last >= self.first - 1
 
 
-def packed(hits: "Sequence[Hit]", request: "Request", query: "Query", make: "Callable[[Hit], Result]") -> list[Result]:
-    """The results, in the order of the best hit of each. Hits come best first, and know their chunks.
+def packed(
+    hits: "Sequence[Hit]", request: "Request", query: "Query", make: "Callable[[Hit], Result]"
+) -> list[Result]:
+    """The results, in the order of the best hit of each. Hits come best first, and know their
+    chunks.
 
-    A hit that no longer fits is left out, and smaller ones after it may still get in. If nothing fits, the best sentences of
-    the first one do; if not even one of these fits, there is no result.
+    A hit that no longer fits is left out, and smaller ones after it may still get in. If nothing
+    fits, the best sentences of the first one do; if not even one of these fits, there is no result.
     """
     budget = request.budget or Budget(0, lambda result: 0)
     left = budget.characters - budget.fixed
@@ -85,7 +85,144 @@ def packed(hits: "Sequence[Hit]", request: "Request", query: "Query", make: "Cal
             groups.append(group)
     if groups or not hits:
         return [group.result for group in groups]
-    from .excerpt import excerpt
 
-    shorter = excerpt(Group(hits[:1], make).result, query, lambda result: budget.cost(result) <= left)
+    shorter = excerpt(
+        Group(hits[:1], make).result, query, lambda result: budget.cost(result) <= left
+    )
     return [shorter] if shorter else []
+
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+class Passage(NamedTuple):
+    """A text that stands on lines start_line..end_line of its source."""
+
+    text: str
+    start_line: int
+    end_line: int
+
+
+def around(storage: Storage, doc_id: str, id: int, count: int) -> Passage:
+    """The chunk of this chunks.id and up to `count` chunks on either side, as `joined` gives them."""
+    return joined(doc_id, storage.chunks.around(doc_id, id, count))
+
+
+def joined(doc_id: str, chunks: Sequence[Neighbour]) -> Passage:
+    """Chunks of a document that follow each other, without what they repeat of each other.
+
+    Blank lines between chunks are restored, so that the text has as many lines as it says. Records
+    of a log, as the messages of a transcript are, stand a blank line apart instead, because most
+    lines between them say nothing.
+    """
+    if format_of(doc_id).grows:
+        return Passage(
+            "\n\n".join(chunk.text for chunk in chunks), chunks[0].start_line, chunks[-1].end_line
+        )
+    size, overlap = map(int, chunks[0].chunking.split(":")[1:3])
+    text, end = chunks[0].text, chunks[0].end_line
+    for before, chunk in pairwise(chunks):
+        text += _rest(before, chunk, size, overlap)
+        end = max(end, chunk.end_line)
+    return Passage(text, chunks[0].start_line, end)
+
+
+def _rest(before: Neighbour, chunk: Neighbour, size: int, overlap: int) -> str:
+    """What a chunk adds to the one before it. A header that it repeats has no lines of its own."""
+    header = chunk.text.count("\n") - (chunk.end_line - chunk.start_line)
+    text = chunk.text.split("\n", header)[-1]
+    breaks = chunk.start_line - before.end_line
+    if breaks > 0:
+        return "\n" * breaks + text
+    if repeated := _repeated(before.text, text, -breaks, overlap):
+        return text[repeated:]
+    is_cut_inside_a_word = _UNSPACED.match(text) or len(before.text.split()[-1]) >= size
+    return text if is_cut_inside_a_word else f" {text}"
+
+
+def _repeated(before: str, text: str, breaks: int, overlap: int) -> int:
+    """How many characters at the start of `text` repeat the last sentences of `before`, over
+    `breaks` line breaks.
+
+    The largest such number: where words repeat themselves, smaller ones would fit as well.
+    """
+    least = len(text) - len(text.split("\n", breaks)[-1]) + 1
+    head = text[:16]
+    words = WORD_START.finditer(
+        before, max(len(before) - min(overlap, len(text)), 0), len(before) - least + 1
+    )
+    for word in words:
+        repeated = len(before) - word.start()
+        if not _begins_sentence(before, word.start()):
+            continue
+        looks_so = before.startswith(head[:repeated], word.start())  # spares a copy
+        if (
+            looks_so
+            and text.startswith(before[word.start() :])
+            and text.count("\n", 0, repeated) == breaks
+        ):
+            return repeated
+    return 0
+
+
+def _begins_sentence(text: str, at: int) -> bool:
+    head = text[max(at - 100, 0) : at].rstrip(" \t>")
+    return head.endswith("\n") or ends_sentence(text, at - min(at, 100) + len(head))
+
+
+ELLIPSIS = "…"
+
+# Lines, and in them sentences. What ends with an abbreviation is cut once too often, which does no
+# harm here.
+_SENTENCE = re.compile(r"[^\n]+?(?:[.!?]+[\"')\]*_`]*(?=\s)|[。！？]+|(?=\n)|\Z)")
+
+
+def excerpt(result: Result, query: Query, fits: Callable[[Result], bool]) -> Result | None:
+    """The result with as many of its best sentences as fit, an ellipsis for what is left out, and
+    the lines of what is left.
+
+    The best have the most different words of the query; of equal ones the first. None if not even
+    one fits.
+    """
+    text = result["text"]
+    highlighter = Highlighter(query, [text], stems)
+    terms = [(span.start, span.term) for span in highlighter.spans(text)]
+    sentences = [match.span() for match in _SENTENCE.finditer(text) if match[0].strip()]
+
+    def worth(number: int) -> tuple[int, int]:
+        start, end = sentences[number]
+        return -len({term for at, term in terms if start <= at < end}), number
+
+    kept: list[int] = []
+    found: Result | None = None
+    for number in sorted(range(len(sentences)), key=worth):
+        tried = _of(result, [sentences[each] for each in sorted([*kept, number])])
+        if fits(tried):
+            kept.append(number)
+            found = tried
+    return found
+
+
+def _of(result: Result, spans: list[tuple[int, int]]) -> Result:
+    text: str = result["text"]
+    parts, at = [], 0
+    for start, end in spans:
+        gap = text[at:start]
+        parts += [f" {ELLIPSIS} " if gap.strip() else gap, text[start:end]]
+        at = end
+    parts += [f" {ELLIPSIS}"] if text[at:].strip() else []
+    first, last = result["start_line"], result["end_line"]
+    if (
+        text.count("\n") == last - first
+    ):  # else the text does not have the lines of its source, as that of a transcript
+        first, last = (
+            first + text.count("\n", 0, spans[0][0]),
+            first + text.count("\n", 0, spans[-1][1]),
+        )
+    place = within(result["citation"], citation(result["doc_id"], first, last))
+    return result | {
+        "text": "".join(parts).strip(),
+        "start_line": first,
+        "end_line": last,
+        "citation": place,
+    }

@@ -1,70 +1,83 @@
-"""One search from a query to an answer: the two legs, then the stages.
+"""One search, from a query to an answer: the query's embedding, two legs, a list of stages, the
+results.
 
-A stage is a function from hits and the context of the search to hits, best first. It may be lazy: later stages take only as
-many hits as they need. To add a stage, write the function and give it a place in STAGES; one that goes by the final
-score or order also goes into FINAL.
+A stage is a function from hits and the context of the search to hits, best first. It may be lazy:
+later stages take only as many hits as they need. To add a stage, write the function and give it a
+place in STAGES; one that goes by the final score or order also goes into FINAL.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from ..storage.rows import Ranked, Scores
-from ..typed.names import TYPE_CHECKING, Any
-from .age import aged, dated
-from .confidence import with_confidence
-from .context import Context
-from .evidence import with_evidence
-from .hit import Answer, Hit, Request
-from .legs import LEADS, Legs, made
-from .limits import confident_enough, limited, same_text_once, scoring_enough, spread
-from .merge import order
-from .query_vector import query_vector
-from .results import load, result
+from ..embedding.protocol import MISFIT, NOT_MIXED, conflict, name_of
+from ..seams import PROVIDERS, RERANKED, load
+from .hit import Answer, Context, Hit, Request, load_rows, result
+from .legs import LEADS, Legs, made, order
+from .stages import (
+    aged,
+    confident_enough,
+    dated,
+    limited,
+    same_text_once,
+    scoring_enough,
+    spread,
+    with_confidence,
+    with_evidence,
+)
 
 if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.protocol import Embedder
-    from ..storage.protocol import KeywordIndex, Storage
+    from ..storage.protocol import Storage
+    from ..storage.rows import Identity, Ranked, Scores
     from ..text.query import Query
-    from .reranking.base import Reranker
+    from .hit import Reranker
 
 Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
 
-CANDIDATES = 60  # of each leg, whatever the limit, so that the first results do not change with it; 100 find no better
-LOOKUP_WEIGHTS = (0.7, 0.3)  # of keywords and vectors, for a query that is an identifier or a document's name
+BACKLOG = 0.1  # of all chunks: with more pending, the user is told
+# Of each leg, whatever the limit, so that the first results do not change with it; 100 find no
+# better
+CANDIDATES = 60
+LOOKUP_WEIGHTS = (
+    0.7,
+    0.3,
+)  # of keywords and vectors, for a query that is an identifier or a document's name
 WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
 
 def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """The candidates with the weighted sum of both legs' scores."""
+    """Return the candidates with the weighted sum of both legs' scores, best first."""
     legs = context.legs
-    by_keyword, by_vector = ({id for id, _ in leg or []} for leg in (legs.by_keyword, legs.by_vector))
-    found = list(hits)
-    for hit in found:
+    by_keyword = {id for id, _ in legs.by_keyword or []}
+    by_vector = {id for id, _ in legs.by_vector or []}
+    candidates = list(hits)
+    for hit in candidates:
         hit.score = legs.score(hit.id)
-        hit.source = ("hybrid" if hit.id in by_vector else "keyword") if hit.id in by_keyword else "vector"
-    return sorted(found, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
+        if hit.id not in by_keyword:
+            hit.source = "vector"
+        elif hit.id in by_vector:
+            hit.source = "hybrid"
+        else:
+            hit.source = "keyword"
+    return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 
 
-STAGES: list[Stage] = [
-    merged,
-    with_evidence,
-    dated,
-    scoring_enough,
-    aged,
-    same_text_once,
-    spread,
-    with_confidence,
-    confident_enough,
-    limited,
-]
-FINAL: frozenset[Stage] = frozenset({scoring_enough, spread, limited})  # these follow a reranker, and read nothing of the store
+ORDERING: list[Stage] = [merged, with_evidence, dated, scoring_enough, aged, same_text_once, spread]
+CHOOSING: list[Stage] = [with_confidence, confident_enough, limited]
+STAGES = [*ORDERING, *CHOOSING]
+FINAL: frozenset[Stage] = frozenset(
+    {scoring_enough, spread, limited}
+)  # these follow a reranker, and read nothing of the store
 
 
 class Search:
-    """Answers queries from a store. `embedder` and `reranker` give these, or None; they are asked as late as possible."""
+    """Answers queries from a store. `embedder` and `reranker` give these, or None; they are asked
+    as late as possible.
+    """
 
     def __init__(
         self,
@@ -73,73 +86,116 @@ class Search:
         embedder: "Callable[[], Embedder | None]",
         reranker: "Callable[[], Reranker | None]" = lambda: None,
     ) -> None:
-        self._storage, self._settings, self._embedder, self._reranker = storage, settings, embedder, reranker
+        self._storage = storage
+        self._settings = settings
+        self._embedder = embedder
+        self._reranker = reranker
 
     def answer(self, query: "Query", request: Request) -> Answer:
-        """The best results. A query that could not be embedded is a warning: in the mode "hybrid" keywords answer, in the mode
-        "vector" there are no results. Raises QueryError for an expression that is not valid.
+        """Return the best results. A query that could not be embedded is a warning: in the mode
+        "hybrid" keywords answer, in the mode "vector" there are no results. Raises QueryError for
+        an expression that is not valid.
         """
-        while (answer := self._tried(query, request)) is None:
-            pass
+        timings: dict[str, float] = {}
+        with _timed("total", timings):
+            vector, context, hits = self._retrieved(query, request, timings)
+            if context.reranking:
+                with _timed("rerank", timings):
+                    hits = _through(context.reranking, hits, context)
+            answer = self._packed(hits, context)
+        if vector.problem:
+            answer.warnings.insert(0, vector.problem)
+            if request.mode == "vector" and not vector.values:
+                answer.unanswered = vector.problem
+        answer.timings = timings
         return answer
 
-    def _tried(self, query: "Query", request: Request) -> Answer | None:
-        """The answer; None if the store has changed over to another model since the query was embedded."""
-        started = time.perf_counter()
-        identity = self._storage.embeddings.identity()
-        # First, because a slow server must not hold a snapshot of the database.
-        vector, problem = query_vector(self._storage, self._settings, self._embedder, query, request.mode)
-        timings = {"embedding": time.perf_counter() - started}
-        with self._storage.snapshot(), self._selection(request, timings) as chosen:
-            if vector and self._storage.embeddings.identity() != identity:
-                return None
-            index = self._storage.keyword(chosen)
-            legs = self._legs(query, vector, request, index, chosen, timings)
-            with _timed("merge", timings):
-                context = Context(query, request, self._half_life(request), legs, self._storage, index)
-                quick, slow = self._stages(request)
-                hits = _through(quick, self._candidates(legs), context)
-                is_packed = bool(request.context or request.budget)
-                load(self._storage, hits, request.context if is_packed else None)
-                missed = [] if hits else sorted(context.refused, key=lambda hit: -hit.confidence)[:1]
-                load(self._storage, missed)
-        if slow:
-            with _timed("rerank", timings):
-                hits = _through(slow, hits, context)
+    def _retrieved(
+        self, query: "Query", request: Request, timings: dict[str, float]
+    ) -> "tuple[QueryVector, Context, list[Hit]]":
+        """Return the query's vector, and the hits with all that the results will say of them, from
+        one state of the store.
+        """
+        while True:
+            with _timed(
+                "embedding", timings
+            ):  # before the snapshot, which must not wait for a slow server
+                vector = query_vector(
+                    self._storage, self._settings, self._embedder, query, request.mode
+                )
+            with self._storage.snapshot(), self._selection(request, timings) as selection:
+                if vector.values and self._storage.embeddings.identity() != vector.identity:
+                    continue  # meanwhile, the store has changed over to another model
+                context = self._context(query, request, selection)
+                context.legs = self._legs(context, vector, selection, CANDIDATES, timings)
+                with _timed("merge", timings):
+                    hits = self._ranked(context, vector, selection)
+                    self._load(hits, context)
+                return vector, context, hits
+
+    def _context(self, query: "Query", request: Request, selection: Any) -> Context:
+        half_life = request.half_life_days
+        if half_life is None:
+            half_life = self._settings["half_life_days"]
+        context = Context(
+            query, request, half_life, self._storage, self._storage.keyword(selection)
+        )
+        reranker = self._reranker() if request.rerank else None
+        if reranker:
+            rerank: Stage = partial(load(RERANKED), reranker=reranker, settings=self._settings)
+            context.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
+        return context
+
+    def _ranked(self, context: Context, vector: "QueryVector", selection: Any) -> list[Hit]:
+        """Return the hits in their order. Those beyond the candidates of every search come after
+        them, whatever their score.
+        """
+        passed_over = FINAL if context.reranking else frozenset()
+        ordering = [stage for stage in ORDERING if stage not in passed_over]
+        choosing = [stage for stage in CHOOSING if stage not in passed_over]
+        candidates = self._candidates(context.legs)
+        hits = _through(ordering, candidates, context)
+        if len(hits) < context.request.limit and len(candidates) >= CANDIDATES:
+            context.legs = self._legs(context, vector, selection, context.request.limit, {})
+            known = {hit.id for hit in candidates}
+            further = [hit for hit in self._candidates(context.legs) if hit.id not in known]
+            hits = _one_after_the_other(hits, _through(ordering, further, context))
+        return _through(choosing, hits, context)
+
+    def _load(self, hits: list[Hit], context: Context) -> None:
+        """Read what the results will say, also of the surest hit that `min_confidence` kept back if
+        it kept back all.
+        """
+        request = context.request
+        load_rows(self._storage, hits, request.context if request.is_packed else None)
+        if not hits and context.refused:
+            context.nearest_miss = max(context.refused, key=lambda hit: hit.confidence)
+            load_rows(self._storage, [context.nearest_miss])
+
+    def _packed(self, hits: list[Hit], context: Context) -> Answer:
+        """Return the results, as many as the budget holds, and what they leave out."""
+        request, legs = context.request, context.legs
         make = partial(result, legs=legs, explain=request.explain)
-        warnings = [*([problem] if problem else []), *context.warnings]
-        if is_packed:
+        if request.is_packed:
             from .packing import packed
 
-            results = packed(hits, request, query, make)
-            if hits and not results:
-                missed = hits[:1]
+            results = packed(hits, request, context.query, make)
         else:
-            results = list(map(make, hits))
-        timings["total"] = time.perf_counter() - started
-        if not missed:
-            return Answer(results, warnings, timings, unanswered=problem if request.mode == "vector" and not vector else None)
-        miss = result(missed[0], legs, explain=False)
-        if hits:
-            warnings.append(f"the budget is too small for the best result, {miss['citation']}")
-        else:
+            results = [make(hit) for hit in hits]
+        answer = Answer(results, context.warnings)
+        if hits and not results:
+            answer.nearest_miss = result(hits[0], legs, explain=False)
+            citation = answer.nearest_miss["citation"]
+            answer.warnings.append(f"the budget is too small for the best result, {citation}")
+        elif context.nearest_miss:
+            answer.nearest_miss = result(context.nearest_miss, legs, explain=False)
+            citation, confidence = (
+                answer.nearest_miss["citation"],
+                answer.nearest_miss["confidence"],
+            )
             least = f"nothing reaches confidence {request.min_confidence:g}"
-            warnings.append(f"{least}; the nearest is {miss['citation']} with {miss['confidence']:g}")
-        return Answer(results, warnings, timings, miss)
-
-    def _stages(self, request: Request) -> tuple[list[Stage], list[Stage]]:
-        """The stages, and those that run when the store's snapshot is closed, because a slow server must not hold it."""
-        reranker = self._reranker() if request.rerank else None
-        if reranker is None:
-            return STAGES, []
-        from .reranking.stage import reranked
-
-        stage: Stage = partial(reranked, reranker=reranker, settings=self._settings)
-        return [each for each in STAGES if each not in FINAL], [stage, *(each for each in STAGES if each in FINAL)]
-
-    def _half_life(self, request: Request) -> float:
-        configured: float = self._settings["half_life_days"]
-        return configured if request.half_life_days is None else request.half_life_days
+            answer.warnings.append(f"{least}; the nearest is {citation} with {confidence:g}")
+        return answer
 
     @contextmanager
     def _selection(self, request: Request, timings: dict[str, float]) -> Iterator[Any]:
@@ -148,52 +204,59 @@ class Search:
             yield None
             return
         started = time.perf_counter()
-        with self._storage.selection(request.filters, request.today) as chosen:
+        with self._storage.selection(request.filters, request.today) as selection:
             timings["filter"] = time.perf_counter() - started
-            yield chosen
+            yield selection
 
     def _legs(
         self,
-        query: "Query",
-        vector: list[float] | None,
-        request: Request,
-        index: "KeywordIndex",
-        chosen: Any,
+        context: Context,
+        vector: "QueryVector",
+        selection: Any,
+        depth: int,
         timings: dict[str, float],
     ) -> Legs:
-        """`vector` is None where keywords alone are to answer, [] where nothing can be near."""
-        depth = max(CANDIDATES, request.limit)
+        """Return what both legs find, `depth` chunks each, on one scale."""
         ranked: Ranked | None = None
         by_vector: Scores | None = None
         cosine: dict[int, float] = {}
         sample: dict[int, float] = {}
         leads: dict[int, list[int]] = {}
         with _timed("keyword", timings):
-            if request.mode != "vector":
-                ranked = index.ranked(query, depth)
+            if context.request.mode != "vector":
+                ranked = context.keyword_index.ranked(context.query, depth)
         with _timed("vector", timings):
-            if vector is not None and self._embedder():
-                vectors = self._storage.vectors(chosen)
-                by_vector = vectors.nearest(vector, depth, exact=request.exact)
+            if vector.answers and self._embedder():
+                vectors = self._storage.vectors(selection)
+                by_vector = vectors.nearest(vector.values, depth, exact=context.request.exact)
                 cosine = dict(by_vector)
                 if ranked:
-                    wanted = dict.fromkeys(id for leg in (by_vector, ranked.scores) for id, _ in leg)
-                    leads = self._storage.chunks.leads(wanted, LEADS)
-                    wanted |= dict.fromkeys(id for each in leads.values() for id in each)
-                    cosine |= vectors.cosines(vector, [id for id in wanted if id not in cosine])
-                sample = vectors.sample(vector)
+                    ids = dict.fromkeys(id for leg in (by_vector, ranked.scores) for id, _ in leg)
+                    leads = self._storage.chunks.leads(ids, LEADS)
+                    ids |= dict.fromkeys(id for of_document in leads.values() for id in of_document)
+                    cosine |= vectors.cosines(vector.values, [id for id in ids if id not in cosine])
+                sample = vectors.sample(vector.values)
         if ranked and not cosine:
             by_vector = None  # nothing that was found has an embedding
-        return made(ranked, by_vector, cosine, sample, leads, self._weights(ranked, by_vector, query))
+        weights = self._weights(ranked, by_vector, context.query)
+        return made(ranked, by_vector, cosine, sample, leads, weights)
 
-    def _weights(self, ranked: Ranked | None, by_vector: Scores | None, query: "Query") -> tuple[float, float]:
-        """The weights of both legs; all for the only leg that ran. A name is looked up by its letters: keywords weigh more."""
-        if ranked is None or by_vector is None:
-            return (1.0, 0.0) if by_vector is None else (0.0, 1.0)
-        weights = self._settings["keyword_weight"], self._settings["vector_weight"]
-        if not self._settings.chosen & {"keyword_weight", "vector_weight"}:
-            is_lookup = ranked.scores and (ranked.is_name or query.is_identifier)
-            weights = LOOKUP_WEIGHTS if is_lookup else WEIGHTS
+    def _weights(
+        self, ranked: "Ranked | None", by_vector: "Scores | None", query: "Query"
+    ) -> tuple[float, float]:
+        """The weights of both legs; all for the only leg that ran. A name is looked up by its
+        letters: keywords weigh more.
+        """
+        if by_vector is None:
+            return 1.0, 0.0
+        if ranked is None:
+            return 0.0, 1.0
+        if self._settings.chosen & {"keyword_weight", "vector_weight"}:
+            weights = self._settings["keyword_weight"], self._settings["vector_weight"]
+        elif ranked.scores and (ranked.is_name or query.is_identifier):
+            weights = LOOKUP_WEIGHTS
+        else:
+            weights = WEIGHTS
         return weights[0] / sum(weights), weights[1] / sum(weights)
 
     def _candidates(self, legs: Legs) -> list[Hit]:
@@ -208,8 +271,143 @@ def _through(stages: list[Stage], hits: Iterable[Hit], context: Context) -> list
     return list(hits)
 
 
+def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
+    """Return both lists as one, in which no score is above that of the hit before it and each text
+    stands once.
+    """
+    by_text = {hit.text: hit for hit in first}
+    least = min((hit.score for hit in first), default=0.0)
+    new = []
+    for hit in further:
+        if hit.text in by_text:
+            by_text[hit.text].others += [hit.id, *hit.others]
+            continue
+        if hit.score > least:
+            hit.scale_by(least / hit.score)
+        new.append(hit)
+    return first + new
+
+
 @contextmanager
 def _timed(part: str, timings: dict[str, float]) -> Iterator[None]:
     started = time.perf_counter()
     yield
     timings[part] = time.perf_counter() - started
+
+
+class QueryVector:
+    """The embedding of a query, [] if there is none; `problem` is what the user should be told of
+    it.
+
+    `answers` says whether there is a search by meaning, even if nothing can be near. `identity` is
+    that of the store's embeddings when the query was embedded.
+    """
+
+    __slots__ = ("answers", "identity", "problem", "values")
+
+    def __init__(
+        self,
+        values: list[float],
+        problem: str | None = None,
+        identity: "Identity | None" = None,
+        *,
+        answers: bool = False,
+    ) -> None:
+        self.values = values
+        self.problem = problem
+        self.identity = identity
+        self.answers = answers or bool(values)
+
+
+def query_vector(
+    storage: "Storage",
+    settings: "Settings",
+    embedder: "Callable[[], Embedder | None]",
+    query: "Query",
+    mode: str,
+) -> QueryVector:
+    """Return the query's embedding: from memory, from the store or from the model."""
+    if mode == "keyword" or query.is_blank:
+        return QueryVector([])
+    is_only_leg = mode == "vector"
+    identity = storage.embeddings.identity()
+    problem = _why_none(storage, settings, embedder, identity, mode)
+    if problem:
+        return QueryVector([], problem, identity, answers=is_only_leg)
+    model = embedder() if identity else None
+    if model is None or identity is None:
+        return QueryVector([], None, identity, answers=is_only_leg)
+    vector = _embedded(storage, settings, model, identity, query.text)
+    if len(vector) == identity["dims"]:
+        return QueryVector(
+            vector, _backlog(storage) or _chosen_otherwise(settings, identity), identity
+        )
+    # Without a problem, the model works and knows no word of this: nothing is near.
+    return QueryVector([], MISFIT if vector else model.problem, identity, answers=is_only_leg)
+
+
+def _embedded(
+    storage: "Storage", settings: "Settings", embedder: "Embedder", identity: "Identity", query: str
+) -> list[float]:
+    if embedder.provider == "builtin":
+        return embedder.embed(query)  # faster than looking it up
+    return storage.query_cache(settings["query_cache_size"]).vector(identity, query, embedder.embed)
+
+
+def _backlog(storage: "Storage") -> str | None:
+    """What to tell the user where so many chunks have no embedding that the answer would be another
+    one with them.
+    """
+    pending = storage.embeddings.count_pending()
+    total = storage.chunks.count() if pending else 0
+    if pending <= BACKLOG * total:
+        return None
+    return f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone; `hybrid-memory update` makes them"
+
+
+def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
+    """What to tell the user where the settings choose another model than the one that answers."""
+    provider, model = settings["provider"], settings["model"]
+    of_store = identity["provider"], identity["model"]
+    if (
+        provider == "auto" or of_store[0] not in PROVIDERS
+    ):  # the latter is an embedder that a program has given
+        return None
+    if provider == of_store[0] and (
+        provider == "builtin" or model is None or model.removesuffix(":latest") == of_store[1]
+    ):
+        return None
+    others = f"`hybrid-memory update` has made those of {provider} {model or ''}".rstrip()
+    return f"answering with the embeddings of {name_of(identity)} until {others}"
+
+
+def _why_none(
+    storage: "Storage",
+    settings: "Settings",
+    embedder: "Callable[[], Embedder | None]",
+    identity: "Identity | None",
+    mode: str,
+) -> str | None:
+    if settings["provider"] == "none" and not embedder():
+        return None if mode == "hybrid" else 'the provider is "none": there is no search by meaning'
+    if identity is None:
+        if not storage.embeddings.count_pending():
+            return None  # nothing waits for an embedding
+        once = " once Ollama is up (`ollama serve`)" if settings["provider"] == "ollama" else ""
+        return f"no chunk has an embedding yet{_instead(mode)}; `hybrid-memory update` makes them{once}"
+    model = embedder()
+    if model is None:
+        name = identity["provider"]
+        return f"the store's embeddings are {name}'s{_instead(mode)}; name that provider with --provider {name}"
+    following = storage.embeddings.spare.next_identity()
+    if (
+        following
+        and name_of(following) == name_of(identity)
+        and following.get("fingerprint") != identity.get("fingerprint")
+    ):
+        return f"{NOT_MIXED}{_instead(mode)}"
+    return conflict(identity, model, _instead(mode))
+
+
+def _instead(mode: str) -> str:
+    return ": answering by keyword" if mode == "hybrid" else ""

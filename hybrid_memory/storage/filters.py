@@ -3,21 +3,22 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
-from ..documents.marks.links import names_in
-from ..documents.marks.tags import listed
-from ..typed.names import NamedTuple
+from ..documents.links import listed, names_in
 
 
 class Filters(NamedTuple):
     """What a document must be. Every filter that is given must hold.
 
-    `inside` is a glob on the document's id, in which `*` also matches `/`; a folder stands for everything below it. All `tags`
-    must be among the document's own, in its metadata or its text; a tag a/b is an a. `where` has metadata by key: a value, or
-    several values that must all be in the list. `since` and `until` are days (`2026-01-05`), months (`2026-01`) or ages (`7d`,
-    `3w`, `6m`, `1y`), both ends included; a document dated by its month counts during the whole month, an undated one never.
-    `linked_to` is the id of a document that it must link to. `heading` leaves the passages below a heading, alone or with those
-    above it (`Costs`, `Meeting > Costs`), in any case.
+    `inside` is a glob on the document's id, in which `*` also matches `/`; a folder stands for
+    everything below it. All `tags` must be among the document's own, in its metadata or its text; a
+    tag a/b is an a. `where` has metadata by key: a value, or several values that must all be in the
+    list. `since` and `until` are days (`2026-01-05`), months (`2026-01`) or ages (`7d`, `3w`, `6m`,
+    `1y`), both ends included; a document dated by its month counts during the whole month, an
+    undated one never. `linked_to` is the id of a document that it must link to. `heading` leaves
+    the passages below a heading, alone or with those above it (`Costs`, `Meeting > Costs`), in any
+    case.
     """
 
     collection: str | None = None
@@ -31,7 +32,8 @@ class Filters(NamedTuple):
 
 
 def is_below(heading_path: str, heading: str) -> bool:
-    """Whether a passage with this heading path stands below this heading, or below several side by side. Case is ignored.
+    """Whether a passage with this heading path stands below this heading, or below several side by
+    side. Case is ignored.
 
     'Meeting > Costs > Power', 'meeting > costs' -> True
     """
@@ -39,12 +41,14 @@ def is_below(heading_path: str, heading: str) -> bool:
 
 
 def have_values(metadata: str, wanted: Iterable[Sequence[str]]) -> bool:
-    """Whether metadata (JSON) has each of these values under its key, or in a list there. A link may be given by its words.
+    """Whether metadata (JSON) has each of these values under its key, or in a list there. A link
+    may be given by its words.
 
     `wanted` has pairs of a key and a value. Case is ignored; true is 'true' and 3 is '3'.
     """
     values = json.loads(metadata)
     return all(
-        value.casefold() in (name.casefold() for own in listed(values.get(key)) for name in names_in(own))
+        value.casefold()
+        in (name.casefold() for own in listed(values.get(key)) for name in names_in(own))
         for key, value in wanted
     )

@@ -1,41 +1,198 @@
-"""What the rest of the program may ask of a store. An engine implements `Storage` and the parts it is made of.
+"""What the rest of the program may ask of a store. An engine implements `Storage` and the parts it
+is made of.
 
-Nothing but this is used outside of an engine. Methods that write need an open `transaction`, unless they say otherwise; those
-that read see one state of the store inside a `snapshot`. Raises StoreError for what is wrong with the file, disk or server.
+Nothing but this is used outside of an engine. Methods that write need an open `transaction`, unless
+they say otherwise; those that read see one state of the store inside a `snapshot`. Raises
+StoreError for what is wrong with the file, disk or server.
+
+MERGED What the rest of the program may ask of names, links and tags; a part of protocol.py, which
+says what holds for all.
+
+MERGED What the rest of the program may ask of the embeddings in a store; a part of protocol.py,
+which says what holds for all.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
+from typing import Any, NamedTuple, Protocol
 
 from ..documents.document import Prepared
 from ..text.query import Query
-from ..typed.names import Any, Protocol
-from .document_rows import DocumentRow, Neighbour, SourceFile
-from .embeddings import Embeddings, QueryCache
 from .filters import Filters
-from .marks import Marks
-from .rows import ChunkRow, Coverage, Ranked, Scores, Vectors
-from .salvage import Salvage
-from .source import Source, StoredDocument
-from .whole import Whole
+from .rows import ChunkRow, Coverage, Identity, Ranked, Scores, Vectors
+from .source import DocumentRow, Neighbour, Pending, Source, SourceFile, StoredDocument, Whole
+
+
+class LinkRow(NamedTuple):
+    """A link in line `line` of the document `source`, and the document that it leads to, if there
+    is one.
+
+    `target` is as it is written; `kind` is "wikilink", "embed" or "markdown". One that is `broken`
+    should lead to a document.
+    """
+
+    source: str
+    line: int
+    target: str
+    kind: str
+    doc_id: str | None
+    broken: bool
+
+
+class Links(Protocol):
+    """Names, links and tags of the documents. Where a link leads is looked up when it is asked for."""
+
+    def named(self, name: str) -> list[str]:
+        """The documents whose path ends with this, whatever its case; else those with this alias;
+        else those with this title.
+        """
+
+    def titles(self, doc_id: str) -> list[str]:
+        """The titles of a document."""
+
+    def links_of(self, doc_id: str) -> list[LinkRow]:
+        """The links in a document, in its order."""
+
+    def links_to(self, doc_id: str) -> list[LinkRow]:
+        """The links of all documents that lead to this one, by document and line."""
+
+    def broken(self) -> list[LinkRow]:
+        """All broken links, by document and line."""
+
+    def tags(self) -> list[tuple[str, int]]:
+        """Every tag, and those that tags are nested in, with the number of documents that a filter
+        on it leaves; by number.
+        """
+
+
+class SpareEmbeddings(Protocol):
+    """Embeddings that no chunk has, by identity and content hash: those of texts that left, which
+    may come back; and the next set, of another model, which grows until it is complete and takes
+    the place of the present one. b"" stands for a text that the model can never embed.
+    """
+
+    def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
+        """The embeddings of these texts."""
+
+    def put(self, identity: Identity, vectors: Vectors) -> None:
+        """Take embeddings in."""
+
+    def drop_unused(self) -> None:
+        """Drop the embeddings of all texts that no chunk has."""
+
+    def trim(self, identity: Identity, megabytes: float, days: float) -> None:
+        """Drop what left more than so many days ago, the oldest beyond so many megabytes, and what
+        chunks of this identity have again. The next set stays.
+        """
+
+    def next_identity(self) -> Identity | None:
+        """The identity of the next set; None if there is none."""
+
+    def begin_next(self, identity: Identity) -> None:
+        """Begin a next set, in place of another one."""
+
+    def drop_next(self) -> None:
+        """Give the next set up."""
+
+    def lacking(self, identity: Identity, before: int, batch: int) -> list[Pending]:
+        """At most `batch` chunks (all if -1) below the id `before`, the newest first, whose text
+        has no embedding here.
+        """
+
+    def count_lacking(self, identity: Identity) -> int:
+        """How many chunks have no embedding here."""
+
+
+class Embeddings(Protocol):
+    """The embeddings of the chunks, which all have one identity."""
+
+    def identity(self) -> Identity | None:
+        """Who made the embeddings; None before the first."""
+
+    def set_identity(self, identity: Identity) -> None:
+        """Say who makes the embeddings from now on."""
+
+    def known(self, hashes: Iterable[bytes]) -> Vectors:
+        """The embeddings that the store has of these texts, by content hash."""
+
+    def pending(self, before: int, batch: int, *, tried: bool) -> list[Pending]:
+        """At most `batch` chunks without an embedding whose id is below `before`, the newest first.
+
+        `tried`: also chunks that were marked as unembeddable.
+        """
+
+    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
+        """Those of the batch that no other process has changed or embedded meanwhile."""
+
+    def count_pending(self) -> int:
+        """How many chunks wait for an embedding."""
+
+    def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
+        """Give chunks their embeddings: (chunks.id, embedding, whether the text was cut to fit the
+        model).
+        """
+
+    def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
+        """Mark texts, by content hash, as ones that the model can never embed."""
+
+    @property
+    def spare(self) -> SpareEmbeddings: ...
+
+    def keep(self, ids: Iterable[int]) -> None:
+        """Put the embeddings of chunks, by chunks.id, among the spare ones."""
+
+    def restore(self) -> None:
+        """Give pending chunks the spare embeddings of their texts."""
+
+    def take_over(self, identity: Identity) -> None:
+        """Give every chunk its embedding of the next set, which has this identity, in place of the
+        one that it has.
+        """
+
+
+class QueryCache(Protocol):
+    """What models said of earlier queries. Needs no transaction, and waits for no other writer."""
+
+    def vector(
+        self, identity: Identity, query: str, embed: Callable[[str], list[float]]
+    ) -> list[float]:
+        """The embedding of a query: the one that is kept, else what `embed` gives, which is then
+        kept if nobody else writes.
+        """
+
+    def scores(
+        self,
+        reranker: str,
+        query: str,
+        texts: Sequence[str],
+        score: Callable[[list[str]], list[float]],
+    ) -> list[float]:
+        """A reranker's score of each text for a query: those that are kept, and for other texts
+        what `score` gives, which is then kept; [] if it gives [].
+        """
 
 
 class GrowingDocument(Protocol):
-    """A document that grows at its end: its first chunks stay as they are, only what comes after them is written.
+    """A document that grows at its end: its first chunks stay as they are, only what comes after
+    them is written.
 
-    First `spool`, outside of a transaction; then `write`, inside one; then `close`. New chunks get the spare embeddings of their
-    texts; the others are pending.
+    First `spool`, outside of a transaction; then `write`, inside one; then `close`. New chunks get
+    the spare embeddings of their texts; the others are pending.
     """
 
     def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
-        """Take the rows of all chunks of the document, and keep those that are new. Gives the number of all."""
+        """Take the rows of all chunks of the document, and keep those that are new. Gives the
+        number of all.
+        """
 
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
         """The texts that were spooled, to be embedded, by content hash, so many at a time."""
 
     def write(self, row: Mapping[str, Any]) -> int | None:
-        """Write what was spooled. Gives the number of new chunks; None if another process changed the document meanwhile."""
+        """Write what was spooled. Gives the number of new chunks; None if another process changed
+        the document meanwhile.
+        """
 
     def close(self) -> None:
         """Drop what was spooled."""
@@ -60,18 +217,24 @@ class Documents(Protocol):
         """All of the document of this id."""
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
-        """Write a document with its chunks, in place of the one of the same id. Texts embedded before keep their embedding;
-        those of texts that leave become spare ones.
+        """Write a document with its chunks, in place of the one of the same id. Texts embedded
+        before keep their embedding; those of texts that leave become spare ones.
         """
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """`put` for documents of one transaction, one after the other, which takes less time than several calls."""
+        """`put` for documents of one transaction, one after the other, which takes less time than
+        several calls.
+        """
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
-        """Remove documents. Gives the number of their chunks. `keep`: their embeddings become spare ones."""
+        """Remove documents. Gives the number of their chunks. `keep`: their embeddings become spare
+        ones.
+        """
 
     def purge(self) -> None:
-        """Rewrite what still holds words of removed documents. Takes time in proportion to the store."""
+        """Rewrite what still holds words of removed documents. Takes time in proportion to the
+        store.
+        """
 
     def touch(self, doc_id: str, mtime: float, size: int) -> None:
         """Note the new time of a file whose content is what it was."""
@@ -87,13 +250,19 @@ class Sources(Protocol):
         """Every source, or those of this collection and path."""
 
     def of_own_name(self, source: Source) -> Source:
-        """The source, in a collection of this host if its name is that of a folder of another host. Its user gave it no name."""
+        """The source, in a collection of this host if its name is that of a folder of another host.
+        Its user gave it no name.
+        """
 
     def check_claim(self, source: Source) -> None:
-        """Raises SourceError if the collection belongs to another folder, whose documents would have the same ids."""
+        """Raises SourceError if the collection belongs to another folder, whose documents would
+        have the same ids.
+        """
 
     def news(self, source: Source) -> Source | None:
-        """What is to be remembered of an ingest of this source, with the patterns of earlier ingests; None if nothing is new."""
+        """What is to be remembered of an ingest of this source, with the patterns of earlier
+        ingests; None if nothing is new.
+        """
 
     def sized(self, source: Source) -> Source:
         """The source with the chunk sizes that an earlier ingest of it was given, if it has none."""
@@ -144,10 +313,14 @@ class Chunks(Protocol):
         """Chunks with their documents, by id."""
 
     def at(self, doc_id: str, start: int, end: int) -> list[int]:
-        """The ids of the document's chunks that have one of these lines, in the order of the document."""
+        """The ids of the document's chunks that have one of these lines, in the order of the
+        document.
+        """
 
     def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
-        """Document id, first and last line of each chunk, and the lines with which the pages of the document begin."""
+        """Document id, first and last line of each chunk, and the lines with which the pages of the
+        document begin.
+        """
 
     def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
         """The dates of those of these documents that have one."""
@@ -181,7 +354,9 @@ class Catalog(Protocol):
         """What `listing` gives of a document that exists."""
 
     def listing(self, filters: Filters | None, limit: int) -> tuple[int, list[dict[str, Any]]]:
-        """How many documents fulfil the filters, and the first of them, newest date first. Raises ValueError for a bad date."""
+        """How many documents fulfil the filters, and the first of them, newest date first. Raises
+        ValueError for a bad date.
+        """
 
     def names(self) -> list[tuple[str, str | None, bool]]:
         """Id and collection of every document, and whether it came from a file."""
@@ -190,10 +365,14 @@ class Catalog(Protocol):
         """The files of all documents that came from one."""
 
     def outline(self, doc_id: str) -> dict[str, Any]:
-        """`metadata` of a document that exists, whether it `is_file`, and `passages`: place and headings of each chunk."""
+        """`metadata` of a document that exists, whether it `is_file`, and `passages`: place and
+        headings of each chunk.
+        """
 
     def facets(self) -> dict[str, Any]:
-        """How many documents each collection, month and tag has, and the documents that were indexed last."""
+        """How many documents each collection, month and tag has, and the documents that were
+        indexed last.
+        """
 
     def counts(self) -> dict[str, int]:
         """The counts that `stats` gives, and the size of the store in bytes."""
@@ -221,7 +400,9 @@ class Checks(Protocol):
         """The documents that have more or fewer chunks than they should have."""
 
     def vectors(self, *, thorough: bool) -> list[str]:
-        """What does not agree between embeddings and the vector index. `thorough`: each embedding is read and compared."""
+        """What does not agree between embeddings and the vector index. `thorough`: each embedding
+        is read and compared.
+        """
 
 
 class Storage(Protocol):
@@ -245,7 +426,7 @@ class Storage(Protocol):
     def checks(self) -> Checks: ...
 
     @property
-    def marks(self) -> Marks:
+    def links(self) -> Links:
         """Names, links and tags, for one state of the store."""
 
     def keyword(self, chosen: Any = None) -> KeywordIndex:
@@ -258,10 +439,14 @@ class Storage(Protocol):
         """What models said of the `size` queries used last."""
 
     def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[Any]:
-        """The chunks of the documents that fulfil the filters; None for none. Raises ValueError for a bad date."""
+        """The chunks of the documents that fulfil the filters; None for none. Raises ValueError for
+        a bad date.
+        """
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing is written. Waits for other writers, and raises StoreError if that takes too long."""
+        """All or nothing is written. Waits for other writers, and raises StoreError if that takes
+        too long.
+        """
 
     def snapshot(self) -> AbstractContextManager[None]:
         """One state of the store for all that is read meanwhile, whoever writes. Waits for nobody."""
@@ -280,9 +465,6 @@ class Storage(Protocol):
 
     def compact(self) -> None:
         """Give unused space back. Not inside a transaction."""
-
-    def salvage(self, path: str) -> Salvage:
-        """What can be read of the damaged store at a path, to be put into this one. Raises StoreError if that is nothing."""
 
     def close(self) -> None:
         """Close the store."""

@@ -1,11 +1,12 @@
 """The values that a search gets from a store, whatever the engine."""
 
 from collections.abc import Sequence
-
-from ..typed.names import Any, NamedTuple
+from typing import Any, NamedTuple
 
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
-Vectors = dict[bytes, tuple[bytes, bool]]  # content hash -> encoded embedding, whether the text was cut to fit the model
+Vectors = dict[
+    bytes, tuple[bytes, bool]
+]  # content hash -> encoded embedding, whether the text was cut to fit the model
 Scores = list[tuple[int, float]]  # (chunks.id, score), best first
 
 

@@ -1,17 +1,25 @@
-"""A folder or file that was ingested, and how; and what the store remembers of the file of a document."""
+"""What a store knows of what was ingested: folders and files as sources, a document's file, a whole
+document to be copied.
+"""
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from typing import Any, NamedTuple
 
-from ..documents.document import chunking
+from ..documents.document import Extract, Prepared, chunking, texts_of
 from ..documents.formats import format_of
+from ..documents.links import DocumentLinks
 from ..errors import SourceError
 from ..text.characters import storable_name
-from ..typed.names import Any, NamedTuple
+from .rows import Vectors
 
 
 class StoredDocument(NamedTuple):
-    """A document in the store, with its file as it was when it was indexed; `path` is None for a text that had no file."""
+    """A document in the store, with its file as it was when it was indexed; `path` is None for a
+    text that had no file.
+    """
 
     doc_id: str
     path: str | None
@@ -22,12 +30,14 @@ class StoredDocument(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A folder or a file that is ingested, and how. `path` has no links; `collection` is what its documents' ids begin with."""
+    """A folder or a file that is ingested, and how. `path` has no links; `collection` is what its
+    documents' ids begin with.
+    """
 
     path: str
     collection: str | None
     is_file: bool
-    patterns: tuple[str, ...] | None = ("*.md",)  # None: not known, noted by version 1
+    patterns: tuple[str, ...] = ("*.md",)
     exclude: tuple[str, ...] = ()
     follow_symlinks: bool = False
     keep_missing: bool = False
@@ -57,33 +67,45 @@ class Source(NamedTuple):
         """Whether the document that has this id, and came from this path, is one of this source."""
         if not is_in(path, self.path) or (self.is_file and path != self.path):
             return False
-        return doc_id == self.doc_id(os.path.basename(path) if self.is_file else path[len(os.path.join(self.path, "")) :])
+        return doc_id == self.doc_id(
+            os.path.basename(path) if self.is_file else path[len(os.path.join(self.path, "")) :]
+        )
 
     def command(self) -> str:
         """The command that ingests it again in the same way."""
         from shlex import join
 
         words = ["hybrid-memory", "ingest", "--path", self.path]
-        for pattern in () if self.patterns == ("*.md",) else self.patterns or ():
-            words += ["--pattern", pattern]
+        if self.patterns != ("*.md",):
+            for pattern in self.patterns:
+                words += ["--pattern", pattern]
         for glob in self.exclude:
             words += ["--exclude", glob]
-        if self.collection != default_collection(self.path, self.is_file, self.patterns or ("*",)):
+        if self.collection != default_collection(self.path, self.is_file, self.patterns):
             words += ["--collection", str(self.collection)]
         return join(
-            [*words, *["--follow-symlinks"] * self.follow_symlinks, *["--keep-missing"] * self.keep_missing, "--incremental"]
+            [
+                *words,
+                *["--follow-symlinks"] * self.follow_symlinks,
+                *["--keep-missing"] * self.keep_missing,
+                "--incremental",
+            ]
         )
 
 
 def default_collection(path: str, is_file: bool, patterns: tuple[str, ...]) -> str | None:
-    """What ids begin with if the user names nothing: the name of a folder, or what the format of all its files prescribes."""
+    """What ids begin with if the user names nothing: the name of a folder, or what the format of
+    all its files prescribes.
+    """
     names = {format_of(name).collection for name in ([path] if is_file else patterns)}
     of_format = names.pop() if len(names) == 1 else None
     return of_format or (None if is_file else storable_name(os.path.basename(path) or "root"))
 
 
 def real_path(path: str) -> str:
-    """The path without links, as the store keeps it. Raises SourceError for "", which would be the working directory."""
+    """The path without links, as the store keeps it. Raises SourceError for "", which would be the
+    working directory.
+    """
     if not path:
         raise SourceError("the path is empty")
     return os.path.realpath(os.path.expanduser(path))
@@ -92,3 +114,123 @@ def real_path(path: str) -> str:
 def is_in(path: str, top: str) -> bool:
     """Whether a path is `top` or below it."""
     return path == top or path.startswith(os.path.join(top, ""))
+
+
+class KnownSources:
+    """The part of `protocol.Sources` that needs nothing but `all`, which an engine has."""
+
+    def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
+        """As in `protocol.Sources`."""
+        raise NotImplementedError
+
+    def of_own_name(self, source: Source) -> Source:
+        """As in `protocol.Sources`, for a store of one host."""
+        return source
+
+    def news(self, source: Source) -> Source | None:
+        """As in `protocol.Sources`."""
+        known = self._known(source)
+        if known:
+            source = source._replace(
+                patterns=tuple(dict.fromkeys((*known.patterns, *source.patterns)))
+            )
+        source = self.sized(source)
+        return None if source == known else source
+
+    def sized(self, source: Source) -> Source:
+        """As in `protocol.Sources`."""
+        known = self._known(source)
+        if known is None or source.chunk_size is not None:
+            return source
+        return source._replace(chunk_size=known.chunk_size, chunk_overlap=known.chunk_overlap)
+
+    def _known(self, source: Source) -> Source | None:
+        return next(iter(self.all(source.collection or "", source.path)), None)
+
+
+def claimed(source: Source, path: str | None, collection: str) -> SourceError:
+    """The error for a source whose collection holds the documents of another path."""
+    return SourceError(
+        f"collection {source.collection!r} holds the documents of {path}; give {source.path} another "
+        f"name with --collection NAME, or free this one: `hybrid-memory delete --collection {quote(collection)}`"
+    )
+
+
+class Whole(NamedTuple):
+    """A document as `protocol.Documents.put` takes it, with the embeddings of its texts as far as
+    there are any.
+    """
+
+    prepared: Prepared
+    vectors: Vectors
+
+
+def whole(
+    row: Mapping[str, Any], chunks: Sequence[Mapping[str, Any]], links: DocumentLinks
+) -> Whole:
+    """From the row of a document with `pages` and `extracted` of the table of extracts, and those
+    of its chunks, in order, with `embedding` (encoded, or None) and `truncated`. `links` are its
+    own, and the tags may be those of its metadata, too.
+    """
+    own = {key: value for key, value in row.items() if key not in ("pages", "extracted")}
+    own["extract"] = (
+        None
+        if row["extracted"] is None
+        else Extract(row["extracted"], json.loads(row["pages"] or "[]"), {})
+    )
+    vectors = {
+        each["content_hash"]: (each["embedding"], bool(each["truncated"]))
+        for each in chunks
+        if each["embedding"]
+    }
+    plain = [
+        {key: value for key, value in each.items() if key not in ("embedding", "truncated")}
+        for each in chunks
+    ]
+    return Whole(Prepared(own, plain, texts_of(plain), links=links), vectors)
+
+
+class Neighbour(NamedTuple):
+    """A chunk among those around another one; `chunking` tells how its document was cut."""
+
+    id: int
+    text: str
+    start_line: int
+    end_line: int
+    chunking: str
+
+
+class DocumentRow(NamedTuple):
+    """A document; `content` is the text of one that has no file, or whose file is not text or on
+    another `host`.
+    """
+
+    path: str | None
+    content_hash: bytes | None
+    content: str | None
+    collection: str | None
+    date: str | None
+    pages: Sequence[int]  # the line with which each page begins
+    host: str | None = None  # of a file that cannot be read here
+
+
+class SourceFile(NamedTuple):
+    """A document's file as it was when it was indexed, and the folder that its collection belongs
+    to.
+    """
+
+    doc_id: str
+    path: str
+    mtime: float
+    size: int
+    chunking: str
+    collection: str | None
+    folder: str | None
+
+
+class Pending(NamedTuple):
+    """A chunk that has no embedding."""
+
+    id: int
+    content_hash: bytes
+    text: str  # to be embedded

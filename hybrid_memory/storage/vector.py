@@ -8,7 +8,8 @@ from operator import mul
 FLOAT_BYTES = 4
 UNIT = 1e-7  # a length this near to 1 counts as 1: the difference may come from rounding to float32
 
-SAMPLE = 32  # embeddings, the same in every engine: their mean cosine differs from that of all by less than 0.02
+# Embeddings, the same in every engine: their mean cosine differs from that of all by less than 0.02
+SAMPLE = 32
 
 UnitVector = tuple[float, ...]
 
@@ -21,7 +22,9 @@ def encode_embedding(vector: Sequence[float]) -> bytes:
 def decode_embedding(data: bytes) -> list[float]:
     """The inverse of `encode_embedding`. Raises ValueError if the bytes are not whole floats."""
     if len(data) % FLOAT_BYTES:
-        raise ValueError(f"{len(data)} bytes are not a float32 vector: their number is not a multiple of {FLOAT_BYTES}")
+        raise ValueError(
+            f"{len(data)} bytes are not a float32 vector: their number is not a multiple of {FLOAT_BYTES}"
+        )
     return list(struct.unpack(f"<{len(data) // FLOAT_BYTES}f", data))
 
 
@@ -30,18 +33,26 @@ def unit(vector: Sequence[float]) -> UnitVector | None:
     length = hypot(*vector)
     if not 0 < length < inf:  # NaN is neither
         return None
-    return tuple(vector) if abs(length - 1) < UNIT else tuple(component / length for component in vector)
+    return (
+        tuple(vector)
+        if abs(length - 1) < UNIT
+        else tuple(component / length for component in vector)
+    )
 
 
 def unit_cosine(a: UnitVector, b: UnitVector) -> float:
-    """The cosine of two unit vectors, by |a - b|^2 = 2 - 2ab: `dist` takes two thirds of the time of a sum of products."""
+    """The cosine of two unit vectors, by |a - b|^2 = 2 - 2ab: `dist` takes two thirds of the time
+    of a sum of products.
+    """
     return 1 - dist(a, b) ** 2 / 2
 
 
 def cosine_similarity(a: Sequence[float], b: Sequence[float]) -> float:
-    """[1, 0], [1, 1] -> 0.707; 0.0 if either vector is zero. Raises ValueError if they differ in length.
+    """[1, 0], [1, 1] -> 0.707; 0.0 if either vector is zero. Raises ValueError if they differ in
+    length.
 
-    Exactly 0 for orthogonal vectors, 1 for equal and -1 for opposite ones, which `unit_cosine` is only to some 1e-8.
+    Exactly 0 for orthogonal vectors, 1 for equal and -1 for opposite ones, which `unit_cosine` is
+    only to some 1e-8.
     """
     if len(a) != len(b):
         raise ValueError(f"no cosine between vectors of {len(a)} and {len(b)} dimensions")
@@ -53,7 +64,9 @@ def cosine_similarity(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _scaled(vector: Sequence[float]) -> list[float]:
-    """The vector times a power of two, which rounds nothing and keeps its square in range; [] for one without a direction."""
+    """The vector times a power of two, which rounds nothing and keeps its square in range; [] for
+    one without a direction.
+    """
     top = max(map(abs, vector), default=0.0)
     if not 0 < top < inf or not hypot(*vector) > 0:
         return []

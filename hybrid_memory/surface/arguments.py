@@ -1,17 +1,101 @@
-"""The parser of the command line, and the options that several commands have. Prints only help and usage errors."""
+"""The parser of the command line, and the options that several commands have. Prints only help and
+usage errors.
+
+MERGED From the words of a command line to the values of its options. Raises
+argparse.ArgumentTypeError for a wrong one.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__, config
+from ..seams import COMMANDS, load
+from ..search.hit import MODES
 from ..text.characters import storable_name
-from ..typed.names import Any, NoReturn
-from . import argument_types as types
-from .commands import table
 from .streams import output, tell
+
+if TYPE_CHECKING:
+    from datetime import date
+
+MOST = 10**9  # a larger count means the same, and SQLite has no number above 2**63
+
+
+def given(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return storable_name(text)
+
+
+def count(text: str, least: int = 0) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if number < least:
+        raise argparse.ArgumentTypeError(f"{number} is less than {least}")
+    return min(number, MOST)
+
+
+def positive(text: str) -> int:
+    return count(text, 1)
+
+
+def budget(text: str) -> int:
+    """Characters; a number of tokens is written 1000t."""
+    tokens = text.endswith("t")
+    return count(text.removesuffix("t"), 25 if tokens else 100) * (4 if tokens else 1)
+
+
+def port(text: str) -> int:
+    number = count(text)
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"{number} is more than 65535")
+    return number
+
+
+def days(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not 0 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 up")
+    return number
+
+
+def day(text: str) -> "date":
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day: write 2026-01-05") from None
+
+
+def share(text: str) -> float:
+    number = days(text)
+    if number > 1:
+        raise argparse.ArgumentTypeError(f"{text} is more than 1")
+    return number
+
+
+def modes(text: str) -> list[str]:
+    modes = text.split(",")
+    if unknown := [mode for mode in modes if mode not in MODES]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(MODES)}")
+    return modes
+
+
+def key_value(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return storable_name(key), storable_name(value)
+
 
 EPILOG = """\
 exit status:
@@ -41,20 +125,36 @@ SETTINGS = {  # option -> config key
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """As wide as the terminal. argparse asks `shutil` for that with each option, whose import costs more than parsing."""
+    """As wide as the terminal. argparse asks `shutil` for that with each option, whose import costs
+    more than parsing.
+    """
 
     def __init__(self, prog: str, **kwargs: Any) -> None:
         super().__init__(prog + " [options]", **{"width": _columns() - 2} | kwargs)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Keep the lines of what has several, and wrap the rest."""
-        fill = super()._fill_text if "\n" in text else super(argparse.RawDescriptionHelpFormatter, self)._fill_text
+        fill = (
+            super()._fill_text
+            if "\n" in text
+            else super(argparse.RawDescriptionHelpFormatter, self)._fill_text
+        )
         return fill(text, width, indent)
 
-    def add_usage(self, usage: str | None, actions: Iterable[argparse.Action], groups: Any, prefix: str | None = None) -> None:
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Any,
+        prefix: str | None = None,
+    ) -> None:
         """Only what must be given. The list below the usage has all options."""
         either = [action for group in groups if group.required for action in group._group_actions]
-        needed = [action for action in actions if action.required or not action.option_strings or action in either]
+        needed = [
+            action
+            for action in actions
+            if action.required or not action.option_strings or action in either
+        ]
         super().add_usage(usage, needed, groups, prefix)
 
 
@@ -74,14 +174,21 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        flags = [flag for action in self._actions for flag in action.option_strings if flag.startswith("--")]
+        flags = [
+            flag
+            for action in self._actions
+            for flag in action.option_strings
+            if flag.startswith("--")
+        ]
         if message.startswith("unrecognized arguments: -"):
             message += meant(message.split()[2].partition("=")[0], flags)
             if "--query" in flags:
                 message += "; a query that begins with - is written --query=-x, or after --"
         elif message.startswith("there is no command"):
             first = self._written[0].partition("=")[0]
-            if first.startswith("-") and first not in flags:  # what follows it is its value, not a command
+            if (
+                first.startswith("-") and first not in flags
+            ):  # what follows it is its value, not a command
                 message = f"{first} is not an option of every command{meant(first, flags)}; put the command before its options"
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):
@@ -102,28 +209,40 @@ class _Parsers(Mapping[str, Parser]):
 
     def __getitem__(self, name: str) -> Parser:
         if name not in self._made:
-            if name not in table.TABLE:
-                raise argparse.ArgumentError(None, f"there is no command {name!r}{meant(name, table.TABLE)}")
-            parser = self._made[name] = Parser(prog=f"hybrid-memory {name}", description=table.TABLE[name][1])
-            _add_global_options(parser, argparse.SUPPRESS)  # its defaults would replace the options that stand before the command
-            table.options_of(name)(parser)
+            if name not in COMMANDS:
+                raise argparse.ArgumentError(
+                    None, f"there is no command {name!r}{meant(name, COMMANDS)}"
+                )
+            parser = self._made[name] = Parser(
+                prog=f"hybrid-memory {name}", description=COMMANDS[name].about
+            )
+            _add_global_options(
+                parser, argparse.SUPPRESS
+            )  # its defaults would replace the options that stand before the command
+            load(COMMANDS[name].options)(parser)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(table.TABLE)
+        return iter(COMMANDS)
 
     def __len__(self) -> int:
-        return len(table.TABLE)
+        return len(COMMANDS)
 
 
 def build_parser() -> Parser:
     """The parser of the whole command line."""
-    parser = Parser(prog="hybrid-memory", description="Hybrid search over an agent's markdown memory.", epilog=EPILOG)
+    parser = Parser(
+        prog="hybrid-memory",
+        description="Hybrid search over an agent's markdown memory.",
+        epilog=EPILOG,
+    )
     parser.add_argument("--version", action="version", version=f"hybrid-memory {__version__}")
     _add_global_options(parser, None)
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
     # `add_parser` would make all of them, of which a process needs one.
-    commands._choices_actions = [commands._ChoicesPseudoAction(name, (), about) for name, (_, about) in table.TABLE.items()]
+    commands._choices_actions = [
+        commands._ChoicesPseudoAction(name, (), command.about) for name, command in COMMANDS.items()
+    ]
     commands.choices = commands._name_parser_map = _Parsers()  # type: ignore[assignment]
     return parser
 
@@ -135,7 +254,9 @@ def examples(parser: Parser, *lines: str) -> None:
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
     """The filters of `search` and `list`, which from_arguments.filters reads."""
-    parser.add_argument("--collection", type=storable_name, metavar="NAME", help="only documents of this collection")
+    parser.add_argument(
+        "--collection", type=storable_name, metavar="NAME", help="only documents of this collection"
+    )
     parser.add_argument(
         "--in",
         dest="inside",
@@ -154,17 +275,27 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where",
         action="append",
-        type=types.key_value,
+        type=key_value,
         default=[],
         metavar="KEY=VALUE",
         help="only documents with this metadata; may be repeated",
     )
     parser.add_argument(
-        "--since", metavar="DATE", help="only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y"
+        "--since",
+        metavar="DATE",
+        help="only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y",
     )
     parser.add_argument("--until", metavar="DATE", help="only documents of this date or earlier")
-    parser.add_argument("--heading", metavar="TEXT", help="only passages below this heading: Costs, or 'Meeting > Costs'")
-    parser.add_argument("--linked-to", metavar="TARGET", help="only documents that link to this one, as `get` takes it")
+    parser.add_argument(
+        "--heading",
+        metavar="TEXT",
+        help="only passages below this heading: Costs, or 'Meeting > Costs'",
+    )
+    parser.add_argument(
+        "--linked-to",
+        metavar="TARGET",
+        help="only documents that link to this one, as `get` takes it",
+    )
 
 
 def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
@@ -173,17 +304,34 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
 
     group = parser.add_argument_group("options of every command")
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
-    add("--space", metavar="NAME", help="which of the memories in a PostgreSQL database (default: default)")
+    add(
+        "--space",
+        metavar="NAME",
+        help="which of the memories in a PostgreSQL database (default: default)",
+    )
     add("--config", metavar="PATH", help="the config file, instead of the standard one")
-    providers = f"what makes the embeddings: {', '.join(config.PROVIDERS)} (keywords alone)"
-    add("--provider", choices=config.PROVIDERS, metavar="NAME", help=providers)
+    providers = config.CHOICES["provider"]
+    about = f"what makes the embeddings: {', '.join(providers)} (keywords alone)"
+    add("--provider", choices=providers, metavar="NAME", help=about)
     add("--ollama-url", metavar="URL", help="the URL of the Ollama server")
     add("--model", metavar="NAME", help="the embedding model")
     add("--chunk-size", type=int, metavar="N", help="at most N characters in a chunk")
-    add("--overlap", type=int, metavar="N", help="how many characters a chunk repeats from the chunk before it")
+    add(
+        "--overlap",
+        type=int,
+        metavar="N",
+        help="how many characters a chunk repeats from the chunk before it",
+    )
     add("--keyword-weight", type=float, metavar="W", help="the share of BM25 in a hybrid score")
-    add("--vector-weight", type=float, metavar="W", help="the share of the cosine in a hybrid score")
-    add("--color", choices=WHEN, metavar="WHEN", help="colours: auto (on a terminal; the default), always or never")
+    add(
+        "--vector-weight", type=float, metavar="W", help="the share of the cosine in a hybrid score"
+    )
+    add(
+        "--color",
+        choices=WHEN,
+        metavar="WHEN",
+        help="colours: auto (on a terminal; the default), always or never",
+    )
     add("--quiet", action="store_true", help="show no progress and no advice, only what goes wrong")
 
 
@@ -196,6 +344,8 @@ def meant(written: str, known: Iterable[str]) -> str:
 
 
 def _columns() -> int:
-    with suppress(ValueError, OSError):  # COLUMNS is no number; standard output is no terminal, or closed
+    with suppress(
+        ValueError, OSError
+    ):  # COLUMNS is no number; standard output is no terminal, or closed
         return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns or 80
     return 80

@@ -1,30 +1,89 @@
-"""Standard output and standard error of a command. If one cannot be written, that is told in a line, or to nobody."""
+"""Standard output and standard error of a command. If one cannot be written, that is told in a
+line, or to nobody.
 
+MERGED Texts without anything that a terminal would obey: control characters, and marks that change
+the direction of text.
+"""
+
+import json
 import os
+import re
 import sys
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import HybridMemoryError
-from ..typed.names import TextIO
-from .printable import harmless
+
+if TYPE_CHECKING:
+    from ..store import HybridStore
+
+_DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROL: dict[int, str | None] = {
+    code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != 0x09
+}
+_CONTROL |= dict.fromkeys(
+    (0x0A, 0x0D, 0x2028, 0x2029), "\n"
+)  # a bare CR would let the rest of its line cover the beginning
+_CONTROL |= dict.fromkeys(_DIRECTIONS)
+# JSON itself escapes what is below U+0020.
+_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, *_DIRECTIONS)}
+
+
+def printable(text: str) -> str:
+    """The text with U+FFFD for each control character, every line ended by a line feed, and no
+    marks of direction.
+    """
+    return text.replace("\r\n", "\n").translate(_CONTROL)
+
+
+def harmless(text: str) -> str:
+    """The text, printable and on one line."""
+    return re.sub(r"\s+", " ", printable(text))
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    r"""JSON with escapes such as \u009b for what a terminal would obey. To a program it means the
+    same.
+    """
+    return json.dumps(value, indent=indent, ensure_ascii=False).translate(_ESCAPES)
+
+
+def json_line(value: Any) -> str:
+    """`json_text` with no space between the parts."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
+
+
+def json_lines(values: Iterable[Any]) -> str:
+    """A JSON list with each value on a line of its own: short, and still to be read with eyes and
+    line by line.
+    """
+    lines = ",\n".join(map(json_line, values))
+    return f"[\n{lines}\n]" if lines else "[]"
 
 
 def prepare() -> None:
-    """Make both streams print every character, and put something in the place of a stream that is closed.
+    """Make both streams print every character, and put something in the place of a stream that is
+    closed.
 
-    What is written to a closed standard error is lost. What is written to a closed standard output is an error.
+    What is written to a closed standard error is lost. What is written to a closed standard output
+    is an error.
     """
     for name, descriptor, flags in (("stdout", 1, os.O_RDONLY), ("stderr", 2, os.O_WRONLY)):
         if getattr(sys, name) is None:
-            os.dup2(os.open(os.devnull, flags), descriptor)  # or the next file that is opened would get this descriptor
+            os.dup2(
+                os.open(os.devnull, flags), descriptor
+            )  # or the next file that is opened would get this descriptor
             setattr(sys, name, open(descriptor, "w", closefd=False))  # noqa: SIM115
         # An unpaired surrogate is printed as \udcff, which is how JSON writes it.
         getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def choose_colours(when: str | None) -> None:
-    """Make --color known to this process, and to those that it starts, by the variables that stand for it."""
+    """Make --color known to this process, and to those that it starts, by the variables that stand
+    for it.
+    """
     if when is not None:
         for name, value in (("NO_COLOR", "never"), ("FORCE_COLOR", "always")):
             os.environ.pop(name, None)
@@ -36,7 +95,8 @@ def choose_colours(when: str | None) -> None:
 def output() -> Iterator[TextIO]:
     """Standard output, for the whole answer. Raises HybridMemoryError if it cannot be written.
 
-    If the reader of a pipe has gone, as `| head` does when it has enough, the rest of the answer is dropped without an error.
+    If the reader of a pipe has gone, as `| head` does when it has enough, the rest of the answer is
+    dropped without an error.
     """
     try:
         yield sys.stdout
@@ -44,7 +104,9 @@ def output() -> Iterator[TextIO]:
     except OSError as error:
         _discard(sys.stdout)
         if not isinstance(error, BrokenPipeError):
-            raise HybridMemoryError(f"cannot write to standard output: {error.strerror or error}") from error
+            raise HybridMemoryError(
+                f"cannot write to standard output: {error.strerror or error}"
+            ) from error
 
 
 def tell(*messages: str) -> None:
@@ -60,3 +122,33 @@ def _discard(stream: TextIO) -> None:
     """Drop what the stream still holds, or Python would try again to write it when it ends."""
     with suppress(OSError):  # a stream of a test has no descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def print_answer(
+    args: Namespace, answer: Any, show: Callable[[TextIO], None] | None = None
+) -> None:
+    """Print the answer as JSON. On a terminal `show`, if it is given, prints it for people unless
+    they ask for JSON.
+    """
+    with output() as stream:
+        if show and stream.isatty() and not args.json:
+            show(stream)
+        else:
+            print(json_text(answer, indent=2), file=stream)
+
+
+def print_with_warnings(args: Namespace, answer: dict[str, Any]) -> None:
+    """Tell the `warnings` of an answer, and print the rest of it as JSON."""
+    tell(*answer.pop("warnings"))
+    print_answer(args, answer)
+
+
+def advise(args: Namespace, *lines: str) -> None:
+    """Tell what is progress or advice, unless --quiet. What went wrong is told in any case."""
+    if not args.quiet:
+        tell(*lines)
+
+
+def advise_model(args: Namespace, store: "HybridStore") -> None:
+    """Tell what would make searches of this store better, if anything."""
+    advise(args, *filter(None, [store.advice]))

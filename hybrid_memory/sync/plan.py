@@ -1,15 +1,272 @@
-"""What is due: the files of a source beside what the store has of them. Reads names and times, no file."""
+"""What is due: the files of a source beside what the store has of them. Reads names and times, no
+file.
+
+MERGED From the paths that a user names to the sources that are ingested.
+
+MERGED Give a file that several sources reach to one of them: to the one whose document it is
+already, else to the innermost.
+"""
 
 import os
+import stat
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
+from shlex import quote
 from typing import NamedTuple
 
+from ..documents.files import Found, Walk
 from ..documents.formats import format_of
-from ..documents.walk import Found, Walk
-from ..storage.protocol import Documents
-from ..storage.source import Source, StoredDocument
+from ..errors import SourceError
+from ..storage.protocol import Documents, Sources, Storage
+from ..storage.source import Source, StoredDocument, default_collection, real_path
+from ..text.characters import storable_name
 from .report import LITTLE_NEW, UNCHANGED, Report
+
+
+def selected(
+    paths: Sequence[str], like: Source, collection: str | None, known: Sources, report: Report
+) -> list[Source]:
+    """A source, or several, for each path, ingested in the way that `like` says.
+
+    Of several paths, one that cannot be ingested is an error in the report. Raises SourceError if
+    that leaves none, and for a collection that another folder has.
+    """
+    sources: dict[Source, None] = {}
+    owners: dict[str | None, str] = {}
+    for path in paths:
+        try:
+            found = _sources_of(path, like, collection)
+        except SourceError as error:
+            if len(paths) == 1:
+                raise
+            report.error(path, str(error), "gone")
+            continue
+        for source in found if collection else map(known.of_own_name, found):
+            if source.is_file:  # it may have been stored under an id of its own
+                stored = next(iter(known.all(source.collection or "", source.path)), source)
+                source = source._replace(own_id=stored.own_id, metadata=stored.metadata)
+            sources[source] = None
+            if (
+                not source.is_file
+                and owners.setdefault(source.collection, source.path) != source.path
+            ):
+                raise SourceError(
+                    f"{owners[source.collection]} and {source.path} would have the same document ids; "
+                    "ingest one of them by itself, with --collection NAME"
+                )
+            known.check_claim(source)
+    if not sources:
+        raise SourceError("; ".join(error["reason"] for error in report.errors))
+    return list(sources)
+
+
+def remembered(known: Sources, report: Report, paths: Collection[str] = ()) -> Iterator[Source]:
+    """Everything that was ingested before (or what was ingested of these paths), as it was.
+
+    What is gone is an error in the report, with the way out.
+    """
+    for source in known.all():
+        if paths and source.path not in paths:
+            continue
+        try:
+            resolve(source.path)
+        except SourceError as error:
+            way_out = f"`hybrid-memory delete --path {quote(source.path)}`"
+            report.error(source.path, f"{error}; if it is gone for good: {way_out}", "gone")
+            continue
+        yield source
+
+
+def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]:
+    """One source; but files of formats with collections of their own, such as transcripts beside
+    notes, are a second one.
+    """
+    resolved, is_file = resolve(path)
+    source = like._replace(path=resolved, collection=collection and storable_name(collection))
+    if is_file:
+        name = source.collection or default_collection(resolved, True, ())
+        return [source._replace(collection=name, is_file=True, patterns=(), exclude=())]
+    if collection:
+        return [source]
+    by_collection: dict[str | None, list[str]] = {None: []}
+    for pattern in source.patterns:
+        by_collection.setdefault(format_of(pattern).collection, []).append(pattern)
+    return [
+        source._replace(
+            collection=default_collection(resolved, False, tuple(patterns)),
+            patterns=tuple(patterns),
+        )
+        for patterns in by_collection.values()
+        if patterns
+    ]
+
+
+def resolve(path: str) -> tuple[str, bool]:
+    """The path without links, and whether it is a file. Raises SourceError for what is neither a
+    folder nor a regular file.
+    """
+    resolved = real_path(path)
+    try:
+        mode = os.stat(resolved).st_mode
+    except OSError as error:
+        raise SourceError(f"cannot ingest {path}: {error.strerror}") from error
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise SourceError(f"cannot ingest {path}: neither a folder nor a regular file")
+    return resolved, stat.S_ISREG(mode)
+
+
+Key = tuple[str | None, str]  # collection and path, which no two sources share
+
+
+class Listing(NamedTuple):
+    """The files that a source has now, and the documents that the store has of it, by id."""
+
+    source: Source
+    walk: Walk
+    found: list[Found]
+    known: dict[str, StoredDocument]
+    others: tuple[
+        tuple[Source, int], ...
+    ] = ()  # sources that have files of this one as their documents, and how many
+
+    def ours(self) -> list[StoredDocument]:
+        """The documents from below this folder whose file name its patterns match."""
+        above = os.path.join(self.source.path, "")
+        return [
+            document
+            for document in self.known.values()
+            if document.path
+            and document.path.startswith(above)
+            and self.walk.wanted.matches(os.path.basename(document.path))
+        ]
+
+    def vanished(self) -> list[str]:
+        """The ids of `ours` that the walk did not find, except below folders that could not be
+        listed.
+        """
+        present = {self.source.doc_id(file.relative) for file in self.found}
+        unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
+        return [
+            document.doc_id
+            for document in self.ours()
+            if document.doc_id not in present
+            and not os.path.join(str(document.path), "").startswith(unread)
+        ]
+
+    def leaving(self) -> list[str]:
+        """The ids of the documents that an ingest removes. If a folder has no file any more, its
+        disk may not be mounted.
+        """
+        if self.source.is_file or self.source.keep_missing or not (self.found or self.others):
+            return []
+        return self.vanished()
+
+
+def settled(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
+    """The listings without the files that are, or will be, documents of other sources; these are
+    counted in `others`.
+
+    What a source has of a file in the store stays as it is. Reads the store only if sources may
+    reach the same files.
+    """
+    sources = {
+        _key(source): source
+        for source in [*storage.sources.all(), *(listing.source for listing in listings)]
+    }
+    if not _may_meet(sources.values()):
+        return list(listings)
+    documents, place = _documents(storage, sources), _places()
+    listings = [_without_others(listing, documents) for listing in listings]
+    leaving = {doc_id for listing in listings for doc_id in listing.leaving()}
+    owners = {
+        place(sources[key], path): key
+        for doc_id, (path, key) in documents.items()
+        if doc_id not in leaving
+    }
+    having = set(owners.values())
+    done: dict[Key, Listing] = {}
+    for listing in sorted(listings, key=lambda listing: _rank(listing.source, having)):
+        source, found, others = listing.source, [], Counter[Key]()
+        for file in listing.found:
+            known = listing.known.get(source.doc_id(file.relative))
+            owner = owners.setdefault(place(source, file.path), _key(source))
+            if owner == _key(source) or (known and known.path == file.path):
+                found.append(file)
+            else:
+                others[owner] += 1
+        counts = tuple((sources[owner], count) for owner, count in others.items())
+        done[_key(source)] = listing._replace(found=found, others=counts)
+    return [done[_key(listing.source)] for listing in listings]
+
+
+def _key(source: Source) -> Key:
+    return source.collection, source.path
+
+
+def _rank(source: Source, having: set[Key]) -> tuple[bool, bool, int]:
+    """New files go first to a source that has documents, whose files may be beside them; then by
+    their own path; then inmost.
+    """
+    return _key(source) not in having, source.follow_symlinks, -len(source.path)
+
+
+def _may_meet(sources: Iterable[Source]) -> bool:
+    sources = list(sources)
+    tops = Counter(source.path for source in sources)
+    if len(sources) > 1 and any(source.follow_symlinks for source in sources):
+        return True
+    return any(
+        count > 1 or any(above in tops for above in _above(top)) for top, count in tops.items()
+    )
+
+
+def _above(path: str) -> Iterable[str]:
+    while (folder := os.path.dirname(path)) != path:
+        yield folder
+        path = folder
+
+
+def _documents(storage: Storage, sources: dict[Key, Source]) -> dict[str, tuple[str, Key]]:
+    """The path and the source of each document, by id; without those that no source has."""
+    found: dict[str, tuple[str, Key]] = {}
+    for file in storage.catalog.source_files():
+        for top in filter(None, (file.folder, file.path)):
+            source = sources.get((file.collection, top))
+            if source and source.has(file.doc_id, file.path):
+                found[file.doc_id] = file.path, _key(source)
+                break
+    return found
+
+
+def _without_others(listing: Listing, documents: dict[str, tuple[str, Key]]) -> Listing:
+    """The listing without the documents that only another source of its collection has: a single
+    file's below a folder.
+    """
+    key = _key(listing.source)
+    only = {
+        doc_id
+        for doc_id in listing.known
+        if documents.get(doc_id, ("", key))[1] != key and not listing.source.is_file
+    }
+    return listing._replace(
+        known={doc_id: known for doc_id, known in listing.known.items() if doc_id not in only}
+    )
+
+
+def _places() -> Callable[[Source, str], str]:
+    """A function from a source and a path of it to the path without links. Only a source that
+    follows links has any.
+    """
+    real_folder = cache(os.path.realpath)
+
+    def place(source: Source, path: str) -> str:
+        if not source.follow_symlinks:
+            return path
+        found = os.path.join(real_folder(os.path.dirname(path)), os.path.basename(path))
+        return os.path.realpath(found) if os.path.islink(found) else found
+
+    return place
 
 
 class Rules(NamedTuple):
@@ -24,44 +281,9 @@ class Rules(NamedTuple):
         return self.incremental and self.chunking in (None, known.chunking)
 
 
-class Listing(NamedTuple):
-    """The files that a source has now, and the documents that the store has of it, by id."""
-
-    source: Source
-    walk: Walk
-    found: list[Found]
-    known: dict[str, StoredDocument]
-    others: tuple[tuple[Source, int], ...] = ()  # sources that have files of this one as their documents, and how many
-
-    def ours(self) -> list[StoredDocument]:
-        """The documents from below this folder whose file name its patterns match."""
-        above = os.path.join(self.source.path, "")
-        return [
-            document
-            for document in self.known.values()
-            if document.path and document.path.startswith(above) and self.walk.wanted.matches(os.path.basename(document.path))
-        ]
-
-    def vanished(self) -> list[str]:
-        """The ids of `ours` that the walk did not find, except below folders that could not be listed."""
-        present = {self.source.doc_id(file.relative) for file in self.found}
-        unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
-        return [
-            document.doc_id
-            for document in self.ours()
-            if document.doc_id not in present and not os.path.join(str(document.path), "").startswith(unread)
-        ]
-
-    def leaving(self) -> list[str]:
-        """The ids of the documents that an ingest removes. If a folder has no file any more, its disk may not be mounted."""
-        if self.source.is_file or self.source.keep_missing or not (self.found or self.others):
-            return []
-        return self.vanished()
-
-
 def listed(source: Source, documents: Documents, report: Report) -> Listing:
     """Look at a source. What could not be listed is an error in the report."""
-    walk = Walk(source.path, source.patterns or (), source.exclude, source.follow_symlinks)
+    walk = Walk(source.path, source.patterns, source.exclude, source.follow_symlinks)
     if source.is_file:
         name = os.path.basename(source.path)
         found = [file._replace(relative=name) for file in walk.file(source.path)]
@@ -74,7 +296,9 @@ def listed(source: Source, documents: Documents, report: Report) -> Listing:
 
 
 def left_out(listings: Collection[Listing]) -> Counter[str]:
-    """How many entries of the folders were left out by each rule. What one of the listings has counts for none."""
+    """How many entries of the folders were left out by each rule. What one of the listings has
+    counts for none.
+    """
     entries: dict[str, str] = {}
     for listing in listings:
         entries |= listing.walk.left_out
@@ -89,8 +313,12 @@ def is_recut(known: StoredDocument, content_hash: bytes, chunking: str) -> bool:
     return known.content_hash == content_hash and known.chunking != chunking
 
 
-def is_due(file: Found, known: StoredDocument | None, rules: Rules, report: Report, follow_symlinks: bool) -> bool:
-    """Whether a file is to be read. One that is not is counted as skipped; one that cannot be looked at is an error."""
+def is_due(
+    file: Found, known: StoredDocument | None, rules: Rules, report: Report, follow_symlinks: bool
+) -> bool:
+    """Whether a file is to be read. One that is not is counted as skipped; one that cannot be
+    looked at is an error.
+    """
     if known is None:
         return True
     if rules.is_current(known) and (known.mtime, known.size) == (file.mtime, file.size):
@@ -98,7 +326,9 @@ def is_due(file: Found, known: StoredDocument | None, rules: Rules, report: Repo
         return False
     due = None
     with report.reading(file.path):
-        due = rules.everything or format_of(file.path).is_due(file.path, known.size, file.mtime, file.size, follow_symlinks)
+        due = rules.everything or format_of(file.path).is_due(
+            file.path, known.size, file.mtime, file.size, follow_symlinks
+        )
     if due is False:
         report.skip(LITTLE_NEW)
     return bool(due)

@@ -5,21 +5,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ..documents.files import BadFileError
-from ..documents.wanted import LINK
-from ..indexing.embedding import Embedded
+from ..documents.files import LINK, BadFileError
+from ..indexing import Embedded
 
 UNCHANGED = "unchanged"
 LITTLE_NEW = "little new"  # in a transcript that goes on
 
 
 class Report:
-    """Counts of an ingest, and what went wrong: with files, in `errors` and `warnings`, and with embeddings."""
+    """Counts of an ingest, and what went wrong: with files, in `errors` and `warnings`, and with
+    embeddings.
+    """
 
     def __init__(self) -> None:
         self.files = self.chunks = 0  # written
         self.skipped = 0  # files that are as they were, and symbolic links
-        self.skipped_by: Counter[str] = Counter()  # the same by reason, and what the rules of wanted.py leave out
+        self.skipped_by: Counter[str] = (
+            Counter()
+        )  # the same by reason, and what the rules of wanted.py leave out
         self.removed = 0  # documents whose file is gone
         self.embedded = self.pending = 0  # chunks
         self.errors: list[dict[str, str]] = []  # {"path", "reason", "kind"}
@@ -29,15 +32,33 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """What `ingest` prints. A warning about the embeddings is of no file, so its path is None."""
-        counts = {key: value for key, value in vars(self).items() if key not in ("embedding_problems", "notes")}
+        counts = {
+            key: value
+            for key, value in vars(self).items()
+            if key not in ("embedding_problems", "notes")
+        }
         warnings: list[dict[str, Any]] = [*self.warnings]
-        warnings += [{"path": None, "reason": reason, "kind": "model"} for reason in self.embedding_problems]
-        return counts | {"warnings": warnings, "errors_by": _by_kind(self.errors), "warnings_by": _by_kind(warnings)}
+        warnings += [
+            {"path": None, "reason": reason, "kind": "model"} for reason in self.embedding_problems
+        ]
+        return counts | {
+            "warnings": warnings,
+            "errors_by": _by_kind(self.errors),
+            "warnings_by": _by_kind(warnings),
+        }
 
     def left_out(self) -> list[str]:
         """What the rules left out, in a line; nothing if that is nothing."""
-        counts = [f"{count:,} {rule}" for rule, count in self.skipped_by.items() if rule not in (UNCHANGED, LITTLE_NEW)]
-        return [f"left out by rule: {', '.join(counts)}; `hybrid-memory doctor` names them"] if counts else []
+        counts = [
+            f"{count:,} {rule}"
+            for rule, count in self.skipped_by.items()
+            if rule not in (UNCHANGED, LITTLE_NEW)
+        ]
+        return (
+            [f"left out by rule: {', '.join(counts)}; `hybrid-memory doctor` names them"]
+            if counts
+            else []
+        )
 
     def summary(self) -> list[str]:
         """What was done, in a line; nothing if nothing was."""
@@ -70,12 +91,16 @@ class Report:
         self.skipped_by[reason] += 1
 
     def leave_out(self, by_rule: Counter[str]) -> None:
-        """Count what the rules leave out. Of that, only symbolic links have always counted as skipped."""
+        """Count what the rules leave out. Of that, only symbolic links have always counted as
+        skipped.
+        """
         self.skipped += by_rule[LINK]
         self.skipped_by += by_rule
 
     def error(self, path: str, reason: str, kind: str = "source") -> None:
-        """Note a file or folder that is not in. Programs read the `kind`, a word such as "size"; people read the `reason`."""
+        """Note a file or folder that is not in. Programs read the `kind`, a word such as "size";
+        people read the `reason`.
+        """
         self.errors.append({"path": path, "reason": reason, "kind": kind})
 
     def warning(self, path: str, reason: str, kind: str = "source") -> None:

@@ -1,19 +1,26 @@
-"""Write what was read to the store, in transactions of many documents, with what is remembered of its source."""
+"""Write what was read to the store, in transactions of many documents, with what is remembered of
+its source.
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+MERGED Cut files anew that are as they were: their new chunks take the place of the old ones once
+they have their embeddings.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
 from ..documents.document import Prepared
 from ..embedding.protocol import Embedder
-from ..indexing.embedding import accepts, mark_unembeddable
+from ..indexing import BATCH, accepts, is_another_model, mark_unembeddable, new_vectors
 from ..storage.protocol import GrowingDocument, Storage
 from ..storage.rows import Vectors
 from ..storage.source import Source
+from ..store import HybridStore
 from .reading import Unchanged
 from .report import UNCHANGED, Report
 
-# Written in one transaction. With more, another writer waits for longer than some 200 ms; with fewer, FTS5 has more to merge.
+# Written in one transaction. With more, another writer waits for longer than some 200 ms; with
+# fewer, FTS5 has more to merge.
 GROUP = 512  # documents
 GROUP_CHUNKS = 2048
 
@@ -31,11 +38,17 @@ class Writer:
         self._chunks = 0
 
     def add(
-        self, source: Source, found: Prepared | Unchanged, vectors: Vectors | None = None, without: Iterable[bytes] = ()
+        self,
+        source: Source,
+        found: Prepared | Unchanged,
+        vectors: Vectors | None = None,
+        without: Iterable[bytes] = (),
     ) -> None:
-        """Write a document of the source, or the new time of its file, at the latest with the next `flush`.
+        """Write a document of the source, or the new time of its file, at the latest with the next
+        `flush`.
 
-        `vectors` are embeddings of its texts, by content hash; `without` the hashes of those that the model has none for.
+        `vectors` are embeddings of its texts, by content hash; `without` the hashes of those that
+        the model has none for.
         """
         if isinstance(found, Unchanged):
             self._report.skip(UNCHANGED)
@@ -54,9 +67,17 @@ class Writer:
         """Write what is not yet written."""
         if self._documents or self._unchanged:
             self._write(source, self._put)
-            self._documents, self._unchanged, self._vectors, self._without, self._chunks = [], [], {}, [], 0
+            self._documents, self._unchanged, self._vectors, self._without, self._chunks = (
+                [],
+                [],
+                {},
+                [],
+                0,
+            )
 
-    def grown(self, source: Source, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
+    def grown(
+        self, source: Source, document: GrowingDocument, row: dict[str, Any], path: str
+    ) -> None:
         """Write what is new of a growing document."""
         self._write(source, lambda: self._put_grown(document, row, path))
 
@@ -73,7 +94,9 @@ class Writer:
         self._report.removed += len(doc_ids)
 
     def settle(self, megabytes: float, days: float) -> None:
-        """Give texts that came back the embeddings that left, and drop those that nobody has asked for so long."""
+        """Give texts that came back the embeddings that left, and drop those that nobody has asked
+        for so long.
+        """
         embeddings = self._storage.embeddings
         if identity := embeddings.identity():
             with self._storage.transaction():
@@ -81,16 +104,24 @@ class Writer:
                 embeddings.spare.trim(identity, megabytes, days)
 
     def taken(self, wanted: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those of these ids and paths whose id a document from elsewhere has; each is an error in the report."""
+        """Those of these ids and paths whose id a document from elsewhere has; each is an error in
+        the report.
+        """
         pairs = list(wanted)
         owners = self._storage.documents.several([doc_id for doc_id, _ in pairs]) if pairs else {}
-        found = {(doc_id, path) for doc_id, path in pairs if doc_id in owners and owners[doc_id].path != path}
+        found = {
+            (doc_id, path)
+            for doc_id, path in pairs
+            if doc_id in owners and owners[doc_id].path != path
+        }
         for doc_id, path in sorted(found):
             if owner := owners[doc_id].path:
                 told = f"of {owner}; give this one another with --collection NAME"
             else:
                 told = f"that was put in by `store`; `hybrid-memory delete --doc-id {quote(doc_id)}` makes room for the file"
-            self._report.error(path, f"its id {doc_id!r} is that of the document {told}", "id taken")
+            self._report.error(
+                path, f"its id {doc_id!r} is that of the document {told}", "id taken"
+            )
         return found
 
     def _write(self, source: Source, put: Callable[[], None]) -> None:
@@ -112,15 +143,21 @@ class Writer:
             self._storage.documents.touch(*file)
 
     def _free(self, vectors: Vectors) -> Iterator[Prepared]:
-        """The documents whose ids are still free: another process, or one before them, may have been first."""
-        ids = [(prepared.row["doc_id"], prepared.row["source_path"]) for prepared in self._documents]
+        """The documents whose ids are still free: another process, or one before them, may have
+        been first.
+        """
+        ids = [
+            (prepared.row["doc_id"], prepared.row["source_path"]) for prepared in self._documents
+        ]
         taken = self.taken(ids)
         for pair, prepared in zip(ids, self._documents, strict=True):
             if pair not in taken:
                 yield prepared
                 self._report.files += 1
                 self._report.chunks += len(prepared.chunks)
-                self._report.embedded += sum(chunk["content_hash"] in vectors for chunk in prepared.chunks)
+                self._report.embedded += sum(
+                    chunk["content_hash"] in vectors for chunk in prepared.chunks
+                )
 
     def _put_grown(self, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
         if self.taken([(row["doc_id"], path)]):
@@ -131,3 +168,65 @@ class Writer:
             return
         self._report.files += 1
         self._report.chunks += written
+
+
+class Recut:
+    """Documents of one source, held back until their new chunks are embedded. Those that cannot be
+    keep their old chunks.
+    """
+
+    def __init__(self, store: HybridStore, writer: Writer, report: Report) -> None:
+        self._store, self._writer, self._report = store, writer, report
+        self._documents: list[Prepared] = []
+        self._kept_back = 0
+
+    def add(self, source: Source, prepared: Prepared) -> None:
+        """Write a document of the source at the latest with the next `flush`, if its chunks can be
+        embedded.
+        """
+        self._documents.append(prepared)
+        if sum(len(document.texts) for document in self._documents) >= BATCH:
+            self._write(source)
+
+    def flush(self, source: Source) -> None:
+        """Write what is not yet written, and tell what is not to be."""
+        self._write(source)
+        if self._kept_back:
+            reason = f"{self._kept_back} documents keep their chunks of another size until the new ones can be embedded"
+            self._report.warning(source.path, reason)
+
+    def spooled(self, document: GrowingDocument) -> bool:
+        """Whether the new chunks of a growing document have their embeddings now."""
+        ready = all(self._is_embedded(texts) for texts in document.texts(BATCH))
+        self._kept_back += not ready
+        return ready
+
+    def _write(self, source: Source) -> None:
+        documents, self._documents = self._documents, []
+        self._is_embedded(
+            {key: text for document in documents for key, text in document.texts.items()}
+        )
+        for document in documents:
+            if self._is_embedded(document.texts):
+                self._writer.add(source, document)
+            else:
+                self._kept_back += 1
+
+    def _is_embedded(self, texts: Mapping[bytes, str]) -> bool:
+        """Whether all of these texts have an embedding now, or will never have one; those that are
+        new become spare ones.
+        """
+        storage, embedder = self._store.storage, self._store.fitting_embedder
+        identity = storage.embeddings.identity()
+        if identity is None or embedder is None or not texts:
+            return True
+        new = new_vectors(storage, embedder, texts)
+        if new.vectors:
+            fingerprint = embedder.fingerprint()
+            if is_another_model(storage, fingerprint):
+                return False
+            with storage.transaction():
+                if not accepts(storage, embedder, new.vectors, fingerprint):
+                    return False
+                storage.embeddings.spare.put(storage.embeddings.identity() or identity, new.vectors)
+        return embedder.is_final or not (new.without or new.problem)

@@ -1,68 +1,74 @@
 """Turns text into the tokens of the keyword index. Documents and queries are treated alike. Pure.
 
-SQLite's FTS5 with `porter unicode61` changes text to lower case, removes most Latin diacritics and stems English words. Four
-things are missing, and this module does them before FTS5 gets the text:
+SQLite's FTS5 with `porter unicode61` changes text to lower case, removes most Latin diacritics and
+stems English words. Four things are missing, and this module does them before FTS5 gets the text:
 
-- Marks. FTS5 cuts words at combining marks that it does not know (Arabic, Hindi, Thai) and keeps some that it should fold
-  (Greek tonos, đ, ı). Marks that only modify a letter are removed; vowel signs, which distinguish words, become letters of the
-  private-use area.
-- Scripts without spaces. A sequence of characters of these scripts is called a run. A run of Chinese, Japanese or Korean becomes
-  overlapping pairs of characters (grams), and a run of Thai, Lao, Khmer or Burmese becomes overlapping triples. Shorter grams
-  stand at the end of a run, so that any substring of a run is the beginning of some gram.
+- Marks. FTS5 cuts words at combining marks that it does not know (Arabic, Hindi, Thai) and keeps
+some that it should fold
+  (Greek tonos, đ, ı). Marks that only modify a letter are removed; vowel signs, which distinguish
+  words, become letters of the private-use area.
+- Scripts without spaces. A sequence of characters of these scripts is called a run. A run of
+Chinese, Japanese or Korean becomes
+  overlapping pairs of characters (grams), and a run of Thai, Lao, Khmer or Burmese becomes
+  overlapping triples. Shorter grams stand at the end of a run, so that any substring of a run is
+  the beginning of some gram.
 - Stems of words in other alphabets, by `stemming`.
-- Symbols. `C++`, `HEAD~3` and `bob@example.com` become one token in addition to their parts. In that token, letters of the
-  private-use area replace the symbols. `getUserName` is also indexed as `get User Name`. The name of a document is one token too.
+- Symbols. `C++`, `HEAD~3` and `bob@example.com` become one token in addition to their parts. In
+that token, letters of the
+  private-use area replace the symbols. `getUserName` is also indexed as `get User Name`. The name
+  of a document is one token too.
 
 The tokens are only for the index. Results show the original text.
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import filterfalse
+from typing import NamedTuple
 
-from ..typed.names import NamedTuple
+from .characters import fold
 
-_MARKS_BASE, _MARKS_END, _PRIVATE = 0x0900, 0x2200, 0xE000  # Devanagari up to the arrows: as many as private-use letters
-_JOINED = "\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f\u1780-\u17ff\uee80-\ueeff"  # with their private marks
+# With their private marks
+_JOINED = "\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f\u1780-\u17ff\uee80-\ueeff"
 _PAIRED = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3041-\u30ff\u3100-\u318f\u31a0-\u31bf\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
 TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
-_WORD = r"[\w\ue000-\uf8ff]+"  # TOKEN in a text without underscores: one set takes half the time of two
-_SEPARATORS = '[](){}<>"“”„«»`|,;'  # between pieces, as white space is: what markdown puts around words
+_WORD = (
+    r"[\w\ue000-\uf8ff]+"  # TOKEN in a text without underscores: one set takes half the time of two
+)
+_SEPARATORS = (
+    '[](){}<>"“”„«»`|,;'  # between pieces, as white space is: what markdown puts around words
+)
 _PIECE = rf"[^\s{re.escape(_SEPARATORS)}]+"
 # The same for ASCII, which most texts are. Tables of bytes take a tenth of the time of patterns.
 _ASCII_WORDS = bytes(code if chr(code).isalnum() else 0x20 for code in range(0x80)).ljust(0x100)
-_ASCII_PIECES = bytes(0x20 if chr(code).isspace() or chr(code) in _SEPARATORS else code for code in range(0x80)).ljust(0x100)
-_LEADING, _TRAILING = "*_':!?", "*_':!?."  # punctuation of the sentence, which does not belong to the identifier
+_ASCII_PIECES = bytes(
+    0x20 if chr(code).isspace() or chr(code) in _SEPARATORS else code for code in range(0x80)
+).ljust(0x100)
+_LEADING, _TRAILING = (
+    "*_':!?",
+    "*_':!?.",
+)  # punctuation of the sentence, which does not belong to the identifier
 _HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}  # `fold` puts no mark there
+_SYMBOLS = {
+    code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()
+}  # `fold` puts no mark there
 LONGEST_IDENTIFIER = 80  # characters
 PIECES_KEPT = 30_000  # pieces whose identifiers are remembered, some 120 bytes each
 LONGEST_NAME = 240  # characters of a path
-_SPACER, _NAME_END = "\uf8fe", "\uf8ff"  # neither stands for a symbol; FTS5 does not stem a token that ends in such a letter
+_SPACER, _NAME_END = (
+    "\uf8fe",
+    "\uf8ff",
+)  # neither stands for a symbol; FTS5 does not stem a token that ends in such a letter
 _NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
 _EXTENSION = r"(?<=[^/])\.[A-Za-z]\w{0,7}\Z"
 _NOTOKEN = re.compile(r"(?:[^\w\ue000-\uf8ff]|_)+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 HUMP = re.compile("[a-z0-9][A-Z]")
 _CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
-
-_LETTERS = str.maketrans({
-    "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "ħ": "h", "Ħ": "h", "ı": "i",
-    "’": "'", "‐": "-", "‑": "-", "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "þ": "th", "Þ": "th",
-    "ς": "σ",
-    # Arabic as in Larkey, Ballesteros and Connell, "Improving stemming for Arabic information retrieval" (SIGIR 2002).
-    "ى": "ي", "ة": "ه", "ـ": "", "ک": "ك", "ی": "ي",
-    # Invisible characters: soft hyphen, joiners, byte order mark, direction marks. A zero-width space ends a word.
-    "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
-    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
-})  # fmt: skip
-_KEPT_LETTERS = [(letter, unicodedata.normalize("NFD", letter)) for letter in "йЙ"]  # й is a consonant, и is not
-_KEPT_MARKS = frozenset("\u3099\u309a")  # the voicing marks of kana: か and が are different letters
 
 
 @cache
@@ -95,36 +101,6 @@ class Token(NamedTuple):
     kind: str
 
 
-def fold(text: str) -> str:
-    """The text without compatibility forms, diacritics and invisible characters, which do not distinguish words."""
-    if text.isascii():
-        return text
-    text = unicodedata.normalize("NFKD", text).translate(_LETTERS)
-    for letter, parts in _KEPT_LETTERS:
-        text = text.replace(parts, letter)
-    if _has_marks(text):
-        text = "".join(map(_folded_mark, text))
-    return unicodedata.normalize("NFC", text)
-
-
-def _is_mark(c: str) -> bool:
-    # FTS5 took its categories from Unicode 6.1, where the New Tai Lue vowels and two Vedic signs were marks.
-    return unicodedata.category(c)[0] == "M" or "\u19b0" <= c <= "\u19c9" or "\u1cf2" <= c <= "\u1cf3"
-
-
-def _has_marks(text: str) -> bool:
-    return any(_is_mark(c) for c in set(text) if c >= "\u0300")
-
-
-def _folded_mark(c: str) -> str:
-    if c < "\u0300" or c in _KEPT_MARKS or not _is_mark(c):
-        return c
-    code = ord(c)
-    if not _MARKS_BASE <= code < _MARKS_END or unicodedata.combining(c) == 7:  # 7: nukta
-        return ""
-    return chr(_PRIVATE + code - _MARKS_BASE)
-
-
 def searchable(text: str) -> str:
     """The text as folded tokens, separated by single spaces.
 
@@ -134,7 +110,8 @@ def searchable(text: str) -> str:
 
 
 def indexed(text: str) -> str:
-    """`searchable` as it is written to the keyword index: words in other alphabets than the Latin one are stemmed.
+    """`searchable` as it is written to the keyword index: words in other alphabets than the Latin
+    one are stemmed.
 
     'Настройки SSH' -> 'настройк SSH'
     """
@@ -143,17 +120,13 @@ def indexed(text: str) -> str:
 
 def stemmed(token: str) -> str:
     """A token of folded text as the keyword index has it, except that FTS5 stems the Latin ones."""
-    if token.isascii():
-        return token
-    from .stemming.alphabets import stemmed
-
-    return stemmed(token)
+    return _stemmed(token)
 
 
 def _stemmed(words: str) -> str:
     if words.isascii() or not _other_alphabets().search(words):
         return words
-    from .stemming.alphabets import stemmed
+    from .stemming import stemmed
 
     return " ".join(map(stemmed, words.split(" ")))
 
@@ -163,7 +136,11 @@ def _searchable(folded: str) -> str:
         return b" ".join(folded.encode().translate(_ASCII_WORDS).split()).decode()
     words = re.findall(_WORD, folded.replace("_", " "))
     if gram_run().search(folded):
-        words = [token for word in words for token in (_in_grams(word) if gram_run().search(word) else (word,))]
+        words = [
+            token
+            for word in words
+            for token in (_in_grams(word) if gram_run().search(word) else (word,))
+        ]
     return " ".join(words)
 
 
@@ -180,7 +157,8 @@ def _in_grams(word: str) -> Iterator[str]:
 
 
 def written(text: str) -> tuple[str, str]:
-    """`searchable`, and more tokens for the identifiers in the text: each as one token, and the words of its camelCase.
+    """`searchable`, and more tokens for the identifiers in the text: each as one token, and the
+    words of its camelCase.
 
     'call getUserName() of a/b.c' -> 'call getUserName of a b c', 'get User Name a\\uf82fb\\uf82ec'
     """
@@ -195,7 +173,9 @@ def written(text: str) -> tuple[str, str]:
 
 
 def symbolic(folded: str) -> list[str]:
-    """One token for each piece of folded text that contains symbols. Words joined by hyphens are left out: they are ordinary."""
+    """One token for each piece of folded text that contains symbols. Words joined by hyphens are
+    left out: they are ordinary.
+    """
     return [token for token in map(_symbolic, _pieces(folded)) if token]
 
 
@@ -209,7 +189,12 @@ def _symbolic(piece: str) -> str:
     if piece.isalnum():
         return ""
     piece = piece.rstrip(_TRAILING).lstrip(_LEADING)
-    if piece.isalnum() or len(piece) > LONGEST_IDENTIFIER or _HYPHENED.fullmatch(piece) or not TOKEN.search(piece):
+    if (
+        piece.isalnum()
+        or len(piece) > LONGEST_IDENTIFIER
+        or _HYPHENED.fullmatch(piece)
+        or not TOKEN.search(piece)
+    ):
         return ""
     token = piece.translate(_SYMBOLS)
     return token if token != piece and TOKEN.fullmatch(token) else ""
@@ -220,7 +205,9 @@ def _camel_words(text: str) -> str:
 
 
 class _Kept(dict[str, str]):
-    """What a function makes of a piece, kept from its first use on, because pieces come again and again."""
+    """What a function makes of a piece, kept from its first use on, because pieces come again and
+    again.
+    """
 
     def __init__(self, make: Callable[[str], str]) -> None:
         self._make = make
@@ -238,7 +225,8 @@ _SYMBOLIC, _CAMEL_WORDS = _Kept(_symbolic), _Kept(_camel_words)
 
 
 def name(path: str) -> str:
-    """A path, file name or stem as one token, in which spaces, hyphens and underscores are the same letter.
+    """A path, file name or stem as one token, in which spaces, hyphens and underscores are the same
+    letter.
 
     The token is "" if the path has no letter or digit, or more than LONGEST_NAME characters.
 
@@ -251,13 +239,19 @@ def name(path: str) -> str:
 
 
 def names(*paths: str) -> list[str]:
-    """The `name` tokens of a document: of its paths, its file name, and its file name without the extension."""
+    """The `name` tokens of a document: of its paths, its file name, and its file name without the
+    extension.
+    """
     file_name = paths[-1].rpartition("/")[2]
-    return [token for token in dict.fromkeys(map(name, (*paths, file_name, stem(file_name)))) if token]
+    return [
+        token for token in dict.fromkeys(map(name, (*paths, file_name, stem(file_name)))) if token
+    ]
 
 
 def stem(path: str) -> str:
-    """The path without its extension: 'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase 7.2' -> 'phase 7.2'"""
+    """The path without its extension: 'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase 7.2' ->
+    'phase 7.2'
+    """
     return re.sub(_EXTENSION, "", path)
 
 
@@ -280,3 +274,14 @@ def tokens(folded: str) -> list[Token]:
         if position < match.end():
             found.append(Token(position, match.end(), folded[position : match.end()], WORD))
     return found
+
+
+STOP_WORDS = frozenset(
+    """a about after all also am an and any are as at be because been before being between both but by can could d did do
+    does doing done during each either else ever every few for from further get gets give given go goes had has have
+    having he her here hers him his how however i if in into is it its itself just let ll m may me might mine more most
+    much must my myself no nor not of off on once one only onto or other our ours out over own per please re s same shall
+    she should show so some such t tell than that the their theirs them then there these they this those through to too
+    under until up upon us use used uses using ve very via want wants was we were what whatever when where whether which
+    while who whom whose why will with within without would you your yours""".split()
+)

@@ -1,40 +1,64 @@
-"""Functions of characters: lines, graphemes, scripts without spaces, and which characters can be stored."""
+"""Functions of characters: lines, graphemes, scripts without spaces, and which characters can be
+stored.
+
+MERGED How many columns of a terminal a text takes, and how to break it into lines that fit.
+
+An East Asian wide character takes two columns and a combining mark takes none. An emoji that is
+joined from several others counts as all of its parts, so that a line comes out too short rather
+than too long.
+
+MERGED The hash that shows whether two contents are the same: 16 bytes of BLAKE2b (RFC 7693).
+"""
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
+from unicodedata import category, east_asian_width
 
-# Thai and Lao, Burmese, Khmer, kana, Chinese: scripts that put no spaces between words. For use inside [...].
+if TYPE_CHECKING:
+    from hashlib import blake2b
+
+# Thai and Lao, Burmese, Khmer, kana, Chinese: scripts that put no spaces between words. For use
+# inside [...].
 UNSPACED = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 _NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
 _ZERO_WIDTH_JOINER = "\u200d"
 # These patterns are compiled when they are first needed, because many searches do not need them.
-_EXTENDS = (  # belongs to the character before it although it is not a mark in unicodedata: joiners, vowels, skin tones, jamo
-    "[\u200c\u200d\u0e33\u0eb3\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7fb]"
-)
-_LEADS = "[\u1100-\u115f\ua960-\ua97c\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2]"  # jamo, Arabic number signs
+# Belongs to the character before it although it is not a mark in unicodedata: joiners, vowels, skin
+# tones, jamo
+_EXTENDS = "[\u200c\u200d\u0e33\u0eb3\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7fb]"
+# Jamo, Arabic number signs
+_LEADS = "[\u1100-\u115f\ua960-\ua97c\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2]"
 _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # two make a flag
 _LONGEST_FLAG_RUN = 64  # letters that are looked at, so that a text of flags takes linear time
 _VIRAMA = 9  # the combining class of the sign that joins two consonants
 
 
 def storable(text: str) -> str:
-    """The text with question marks in place of unpaired surrogates, which UTF-8 and therefore SQLite cannot hold."""
+    """The text with question marks in place of unpaired surrogates, which UTF-8 and therefore
+    SQLite cannot hold.
+    """
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def storable_name(name: str) -> str:
-    """A file name with escapes for the bytes that are not UTF-8. Python shows these bytes as unpaired surrogates."""
+    """A file name with escapes for the bytes that are not UTF-8. Python shows these bytes as
+    unpaired surrogates.
+    """
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 def with_plain_newlines(text: str) -> str:
-    """The text without a byte order mark, and with a line feed at the end of every line. The number of lines stays the same."""
+    """The text without a byte order mark, and with a line feed at the end of every line. The number
+    of lines stays the same.
+    """
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def with_plain_space(text: str) -> str:
-    """The text with plain newlines and spaces, none at the end of a line, and one blank line where there were several.
+    """The text with plain newlines and spaces, none at the end of a line, and one blank line where
+    there were several.
 
     The beginnings of lines stay, as the indentation of code is part of it.
     """
@@ -43,16 +67,22 @@ def with_plain_space(text: str) -> str:
 
 
 def begins_grapheme(text: str, at: int) -> bool:
-    """Whether a reader sees text[at - 1] and text[at] as two characters, so that the text may be cut between them.
+    """Whether a reader sees text[at - 1] and text[at] as two characters, so that the text may be
+    cut between them.
 
-    The rules are those of Unicode's UAX 29 as far as unicodedata has the properties. In doubt the answer is no.
+    The rules are those of Unicode's UAX 29 as far as unicodedata has the properties. In doubt the
+    answer is no.
     """
     if at <= 0 or at >= len(text):
         return True
     before, after = text[at - 1], text[at]
     if before.isascii() and after.isascii():
         return before != "\r" or after != "\n"
-    if unicodedata.category(after)[0] == "M" or re.match(_EXTENDS, after) or before == _ZERO_WIDTH_JOINER:
+    if (
+        unicodedata.category(after)[0] == "M"
+        or re.match(_EXTENDS, after)
+        or before == _ZERO_WIDTH_JOINER
+    ):
         return False
     if after.isalnum() and (re.match(_LEADS, before) or unicodedata.combining(before) == _VIRAMA):
         return False
@@ -60,3 +90,145 @@ def begins_grapheme(text: str, at: int) -> bool:
         run = text[max(at - _LONGEST_FLAG_RUN, 0) : at]
         return (len(run) - len(run.rstrip(_FLAG_LETTERS))) % 2 == 0
     return True
+
+
+WIDEST = 2  # columns of one character
+
+
+def columns(text: str) -> int:
+    """The width of the text in columns of a terminal."""
+    return sum(map(_width, text))
+
+
+def clipped(text: str, room: int) -> str:
+    """The text if it fits into `room` columns, else its beginning and `…`."""
+    return text if columns(text) <= room else text[: _fitting(text, 0, room - 1)].rstrip() + "…"
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """The text as lines of at most `room` columns, but never less than WIDEST.
+
+    Lines are broken at spaces. A word that has wide characters, or that is longer than a line, is
+    broken inside.
+    """
+    room = max(room, WIDEST)
+    lines: list[str] = []
+    line, used = "", 0
+    for word in text.split():
+        width, gap = columns(word), " " if line else ""
+        if used + len(gap) + width > room and len(word) == width <= room:
+            lines.append(line)
+            line, used, gap = "", 0, ""
+        at = 0
+        while at < len(word):
+            end = _fitting(word, at, room - used - len(gap))
+            if end == at and not line:
+                end = at + 1  # the first character of a grapheme that is wider than a line
+            if end > at:
+                line += gap + word[at:end]
+                used += len(gap) + columns(word[at:end])
+                at, gap = end, ""
+            if at < len(word):
+                lines.append(line)
+                line, used, gap = "", 0, ""
+    return [*lines, line]
+
+
+def _width(character: str) -> int:
+    if character.isascii():
+        return 1
+    return (
+        0
+        if category(character) in ("Mn", "Me", "Cf")
+        else 2
+        if east_asian_width(character) in "WF"
+        else 1
+    )
+
+
+def _fitting(text: str, start: int, room: int) -> int:
+    """Where to cut what begins at `start`, so that it fits into `room` columns and no grapheme is
+    cut.
+    """
+    end, used = start, 0
+    while end < len(text) and (used := used + _width(text[end])) <= room:
+        end += 1
+    while end > start and not begins_grapheme(text, end):
+        end -= 1
+    return end
+
+
+def hasher() -> "blake2b":
+    """A hash object. Its `update` takes the contents piece by piece, so that they need not fit into
+    memory.
+    """
+    import hashlib  # imported late: the import is slow, and a keyword search does not need it
+
+    return hashlib.blake2b(digest_size=16)
+
+
+def digest(data: bytes) -> bytes:
+    """The hash of these bytes."""
+    state = hasher()
+    state.update(data)
+    return state.digest()
+
+
+_MARKS_BASE, _MARKS_END, _PRIVATE = (
+    0x0900,
+    0x2200,
+    0xE000,
+)  # Devanagari up to the arrows: as many as private-use letters
+_LETTERS = str.maketrans({
+    "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "ħ": "h", "Ħ": "h", "ı": "i",
+    "’": "'", "‐": "-", "‑": "-", "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "þ": "th", "Þ": "th",
+    "ς": "σ",
+    # Arabic as in Larkey, Ballesteros and Connell, "Improving stemming for Arabic information
+    # retrieval" (SIGIR 2002).
+    "ى": "ي", "ة": "ه", "ـ": "", "ک": "ك", "ی": "ي",
+    # Invisible characters: soft hyphen, joiners, byte order mark, direction marks. A zero-width
+    # space ends a word.
+    "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
+    **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
+})  # fmt: skip
+_KEPT_LETTERS = [
+    (letter, unicodedata.normalize("NFD", letter)) for letter in "йЙ"
+]  # й is a consonant, и is not
+_KEPT_MARKS = frozenset(
+    "\u3099\u309a"
+)  # the voicing marks of kana: か and が are different letters
+
+
+def fold(text: str) -> str:
+    """The text without compatibility forms, diacritics and invisible characters, which do not
+    distinguish words.
+    """
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKD", text).translate(_LETTERS)
+    for letter, parts in _KEPT_LETTERS:
+        text = text.replace(parts, letter)
+    if _has_marks(text):
+        text = "".join(map(_folded_mark, text))
+    return unicodedata.normalize("NFC", text)
+
+
+def _is_mark(c: str) -> bool:
+    # FTS5 took its categories from Unicode 6.1, where the New Tai Lue vowels and two Vedic signs
+    # were marks.
+    return (
+        unicodedata.category(c)[0] == "M" or "\u19b0" <= c <= "\u19c9" or "\u1cf2" <= c <= "\u1cf3"
+    )
+
+
+def _has_marks(text: str) -> bool:
+    return any(_is_mark(c) for c in set(text) if c >= "\u0300")
+
+
+def _folded_mark(c: str) -> str:
+    if c < "\u0300" or c in _KEPT_MARKS or not _is_mark(c):
+        return c
+    code = ord(c)
+    if not _MARKS_BASE <= code < _MARKS_END or unicodedata.combining(c) == 7:  # 7: nukta
+        return ""
+    return chr(_PRIVATE + code - _MARKS_BASE)

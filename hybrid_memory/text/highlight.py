@@ -4,21 +4,26 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
-from ..typed.names import NamedTuple
 from . import analyzer
-from .characters import begins_grapheme
+from .characters import begins_grapheme, fold
 from .query import Query
 
 SNIPPET = 240  # characters
-# A word with its combining marks. It contains no space, no punctuation and no arrow or similar symbol.
-_WORD = re.compile(r"[^\W_]+(?:[^\w\s!-~\u00a1-\u00bf\u2000-\u200b\u200e-\u206f\u2190-\u2bff\u3000-\u303f]+[^\W_]*)*")
+# A word with its combining marks. It contains no space, no punctuation and no arrow or similar
+# symbol.
+_WORD = re.compile(
+    r"[^\W_]+(?:[^\w\s!-~\u00a1-\u00bf\u2000-\u200b\u200e-\u206f\u2190-\u2bff\u3000-\u303f]+[^\W_]*)*"
+)
 
 Stemmer = Callable[[Iterable[str]], Mapping[str, str]]  # tokens -> token: stem
 
 
 class Span(NamedTuple):
-    """text[start:end] is a word of the query. `term` says which one, and is the same for all of its inflections."""
+    """text[start:end] is a word of the query. `term` says which one, and is the same for all of its
+    inflections.
+    """
 
     start: int
     end: int
@@ -26,15 +31,20 @@ class Span(NamedTuple):
 
 
 class Highlighter:
-    """Finds the words of a query in texts, by the rules of the keyword search: folded, stemmed, and in grams where a script has
-    no spaces.
+    """Finds the words of a query in texts, by the rules of the keyword search: folded, stemmed, and
+    in grams where a script has no spaces.
 
     `texts` are all texts that will be highlighted. `stemmer` is the one of the keyword index.
     """
 
     def __init__(self, query: Query, texts: Iterable[str], stemmer: Stemmer) -> None:
         wanted = [token for term in query.terms for token in term.tokens]
-        words = {word for text in texts for match in _WORD.finditer(text) for word in analyzer.searchable(match[0]).split()}
+        words = {
+            word
+            for text in texts
+            for match in _WORD.finditer(text)
+            for word in analyzer.searchable(match[0]).split()
+        }
         self._stems = stemmer({*wanted, *words})
         self._wanted = {self._stems[token]: token for token in wanted if token in self._stems}
         self._prefixes = [term.tokens[-1] for term in query.terms if term.prefix]
@@ -48,7 +58,9 @@ class Highlighter:
             word = text[at:end]
             if word not in self._in_words:
                 self._in_words[word] = [*self._in_word(word)]
-            for span in (Span(at + span.start, at + span.end, span.term) for span in self._in_words[word]):
+            for span in (
+                Span(at + span.start, at + span.end, span.term) for span in self._in_words[word]
+            ):
                 if found and span.start < found[-1].end:
                     found[-1] = Span(found[-1].start, max(span.end, found[-1].end), found[-1].term)
                 else:
@@ -56,41 +68,58 @@ class Highlighter:
         return found
 
     def snippet(
-        self, text: str, before: str, after: str, width: int = SNIPPET, plain: Callable[[str], str] = lambda text: text
+        self,
+        text: str,
+        before: str,
+        after: str,
+        width: int = SNIPPET,
+        plain: Callable[[str], str] = lambda text: text,
     ) -> str:
         """The best passage of at most `width` characters, with `…` where the text is cut.
 
-        Words of the query stand between `before` and `after`. `plain` is applied to everything else.
+        Words of the query stand between `before` and `after`. `plain` is applied to everything
+        else.
         """
         spans = self.spans(text)
         start, end = passage(text, spans, width)
         parts, at = ["…" if text[:start].strip() else ""], start
         for span in spans:
             if start <= span.start and span.end <= end:
-                parts += [plain(text[at : span.start]), before, plain(text[span.start : span.end]), after]
+                parts += [
+                    plain(text[at : span.start]),
+                    before,
+                    plain(text[span.start : span.end]),
+                    after,
+                ]
                 at = span.end
         return "".join([*parts, plain(text[at:end]), "…" if text[end:].strip() else ""])
 
     def _in_word(self, word: str) -> Iterable[Span]:
-        # Folding can change the number of characters: `origin` leads from a folded character back to its grapheme.
+        # Folding can change the number of characters: `origin` leads from a folded character back
+        # to its grapheme.
         edges = [at for at in range(len(word)) if begins_grapheme(word, at)] + [len(word)]
-        pieces = [analyzer.fold(word[a:b]) for a, b in pairwise(edges)]
+        pieces = [fold(word[a:b]) for a, b in pairwise(edges)]
         origin = [i for i, piece in enumerate(pieces) for _ in piece]
         for token in analyzer.tokens("".join(pieces)):
             stem = self._stems.get(token.text, token.text)
             length = len(token.text) if stem in self._wanted else self._prefix_length(token.text)
             if length:
-                yield Span(edges[origin[token.start]], edges[origin[token.start + length - 1] + 1], stem)
+                yield Span(
+                    edges[origin[token.start]], edges[origin[token.start + length - 1] + 1], stem
+                )
 
     def _prefix_length(self, token: str) -> int:
-        return max((len(prefix) for prefix in self._prefixes if token.startswith(prefix)), default=0)
+        return max(
+            (len(prefix) for prefix in self._prefixes if token.startswith(prefix)), default=0
+        )
 
 
 def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
-    """Start and end of the best passage: the one with the most different words of the query, then with the most words.
+    """Start and end of the best passage: the one with the most different words of the query, then
+    with the most words.
 
-    The passage has at most `width` characters, unless a single grapheme is longer. It begins and ends at the edge of a word
-    if one is near, and always at the edge of a grapheme.
+    The passage has at most `width` characters, unless a single grapheme is longer. It begins and
+    ends at the edge of a word if one is near, and always at the edge of a grapheme.
     """
     first, last = _densest(spans, width)
     start = max(0, min(first - (width - (last - first)) // 2, len(text) - width))
@@ -104,7 +133,9 @@ def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
 
 
 def _densest(spans: list[Span], width: int) -> tuple[int, int]:
-    """Start and end of the spans within `width` characters that have the most terms, then the most spans; (0, 0) for none."""
+    """Start and end of the spans within `width` characters that have the most terms, then the most
+    spans; (0, 0) for none.
+    """
     best, found = (0, 0), (0, 0)
     inside: Counter[str] = Counter()  # the terms of spans[i:after]
     after = 0
@@ -124,10 +155,14 @@ def _densest(spans: list[Span], width: int) -> tuple[int, int]:
 
 
 def _edge(text: str, places: range) -> int:
-    """The first of these places where a word begins or ends, or if none is near, the first where a grapheme begins."""
+    """The first of these places where a word begins or ends, or if none is near, the first where a
+    grapheme begins.
+    """
     graphemes = [at for at in places if begins_grapheme(text, at)]
     near = (at for at in graphemes if abs(at - places[0]) < 24)
-    ends = (at for at in near if at in (0, len(text)) or text[at - 1].isspace() != text[at].isspace())
+    ends = (
+        at for at in near if at in (0, len(text)) or text[at - 1].isspace() != text[at].isspace()
+    )
     return next(ends, graphemes[0] if graphemes else places[-1])
 
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from ..documents.files import PATTERN
 from ..documents.formats import own_suffix
-from ..documents.wanted import PATTERN
-from ..embedding.identity import differing, identity_of
+from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
 from ..store import HybridStore, tried_again
-from .missing import NEW, REASONS, is_up_to_date, missing
+from .why import NEW, REASONS, is_up_to_date, missing
 
 RESCUE = "`hybrid-memory rescue OUT`"
 RESTORE = f"restore a copy, or {RESCUE} writes what can still be read to a new file"
@@ -37,9 +37,9 @@ class Finding(NamedTuple):
 def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
     """Run every check, and with `thorough` also those that read the whole file.
 
-    This asks the embedding server and the reranker whether they are available, but sends nothing of the store. Raises
-    ConnectionLostError if the store's own server is gone. An index is built again from the rest of the file, so the file itself
-    is checked before that is advised.
+    This asks the embedding server and the reranker whether they are available, but sends nothing of
+    the store. Raises ConnectionLostError if the store's own server is gone. An index is built again
+    from the rest of the file, so the file itself is checked before that is advised.
     """
     findings: list[Finding] = []
     for name, check in (THOROUGH if thorough else CHECKS).items():
@@ -51,7 +51,9 @@ def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
             way_out = "" if RESCUE in str(error) else f"; {RESTORE}"
             findings.append(Finding(name, False, f"cannot be read: {error}{way_out}"))
     if any(REINDEX in finding.text for finding in findings) and _is_damaged(store, findings):
-        findings = [finding._replace(text=finding.text.replace(REINDEX, RESTORE)) for finding in findings]
+        findings = [
+            finding._replace(text=finding.text.replace(REINDEX, RESTORE)) for finding in findings
+        ]
     return findings
 
 
@@ -77,7 +79,11 @@ def _engine(store: HybridStore) -> list[Finding]:
 
 
 def _unread(store: HybridStore) -> list[Finding]:
-    return [Finding("integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file")]
+    return [
+        Finding(
+            "integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file"
+        )
+    ]
 
 
 def _integrity(store: HybridStore) -> Iterator[Finding]:
@@ -94,12 +100,19 @@ def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Finding]:
         indexes = [f"{missing} chunks are not in the keyword index"] if missing else []
         indexes += [f"{extra} rows of the keyword index have no chunk"] if extra else []
         yield from _findings("indexed", "every chunk is in the keyword index", indexes, REINDEX)
-        documents = [f"the chunks of {doc_id!r} have no document" for doc_id in checks.without_document()]
-        documents += [f"{doc_id!r} has more or fewer chunks than it should have" for doc_id in checks.miscounted()]
+        documents = [
+            f"the chunks of {doc_id!r} have no document" for doc_id in checks.without_document()
+        ]
+        documents += [
+            f"{doc_id!r} has more or fewer chunks than it should have"
+            for doc_id in checks.miscounted()
+        ]
         way_out = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
         yield from _findings("documents", "documents and chunks agree", documents, way_out)
         vectors = checks.vectors(thorough=thorough)
-        agrees = "it agrees with the embeddings" if thorough else "it has a place for every embedding"
+        agrees = (
+            "it agrees with the embeddings" if thorough else "it has a place for every embedding"
+        )
         yield from _findings("vector index", agrees, vectors, REINDEX)
 
 
@@ -109,7 +122,11 @@ def _embedder(store: HybridStore) -> list[Finding]:
         return [Finding("embedder", True, 'the provider is "none": searches use keywords only')]
     if difference := differing(store.storage.embeddings.identity(), embedder):
         return [
-            Finding("embedder", False, f"the store's embeddings were made with {difference}; `hybrid-memory update` changes that")
+            Finding(
+                "embedder",
+                False,
+                f"the store's embeddings were made with {difference}; `hybrid-memory update` changes that",
+            )
         ]
     identity = identity_of(embedder)
     name = f"{identity['provider']} {identity['model']}"
@@ -121,7 +138,11 @@ def _embedder(store: HybridStore) -> list[Finding]:
 def _reranker(store: HybridStore) -> Iterator[Finding]:
     if reranker := store.reranker:
         ok = reranker.is_available()
-        yield Finding("reranker", ok, f"{reranker.name} answers" if ok else f"{reranker.problem}; searches are not reranked")
+        yield Finding(
+            "reranker",
+            ok,
+            f"{reranker.name} answers" if ok else f"{reranker.problem}; searches are not reranked",
+        )
 
 
 def _embeddings(store: HybridStore) -> Iterator[Finding]:
@@ -135,11 +156,17 @@ def _embeddings(store: HybridStore) -> Iterator[Finding]:
         state = f"{building['model']} has embedded {building['done']} of {building['of']} chunks, and then answers"
         yield Finding("change of model", False, f"{state}; `hybrid-memory update` goes on")
     if counts["unembeddable_count"]:
-        unknown = f"{counts['unembeddable_count']} chunks are in a language that the model does not know"
+        unknown = (
+            f"{counts['unembeddable_count']} chunks are in a language that the model does not know"
+        )
         yield Finding("language", True, f"{unknown}; they are found by keyword")
     if counts["truncated_count"]:
         cut = f"{counts['truncated_count']} chunks were cut to fit the model"
-        yield Finding("truncated", True, f"{cut}; with a smaller --chunk-size, an ingest embeds all of their text")
+        yield Finding(
+            "truncated",
+            True,
+            f"{cut}; with a smaller --chunk-size, an ingest embeds all of their text",
+        )
 
 
 def _sources(store: HybridStore) -> Iterator[Finding]:
@@ -154,14 +181,26 @@ def _sources(store: HybridStore) -> Iterator[Finding]:
         except OSError:
             gone.setdefault(source, []).append(file.doc_id)
             continue
-        if file.chunking != source.chunking(store.config) or not is_up_to_date(file.path, file.mtime, file.size, status):
+        if file.chunking != source.chunking(store.config) or not is_up_to_date(
+            file.path, file.mtime, file.size, status
+        ):
             changed.setdefault(source, []).append(file.doc_id)
     for source, ids in changed.items():
         again = f"`{source.command()}` reads them again"
-        yield Finding("sources", False, f"{len(ids)} documents of {source.path} are out of date; {again}")
+        yield Finding(
+            "sources", False, f"{len(ids)} documents of {source.path} are out of date; {again}"
+        )
     for source, ids in gone.items():
-        way_out = source.command() if os.path.isdir(source.path) else f"hybrid-memory delete --path {shlex.quote(source.path)}"
-        yield Finding("sources", False, f"{len(ids)} documents of {source.path} no longer have a file; `{way_out}` removes them")
+        way_out = (
+            source.command()
+            if os.path.isdir(source.path)
+            else f"hybrid-memory delete --path {shlex.quote(source.path)}"
+        )
+        yield Finding(
+            "sources",
+            False,
+            f"{len(ids)} documents of {source.path} no longer have a file; `{way_out}` removes them",
+        )
     new: dict[Source, list[str]] = {}
     by_rule: dict[str, list[str]] = {}
     others: dict[Source, Counter[str]] = {}  # endings of files that could be read
@@ -176,22 +215,36 @@ def _sources(store: HybridStore) -> Iterator[Finding]:
                 others.setdefault(found.source, Counter())[found.path[-len(suffix) :]] += 1
     for source, names in new.items():
         take_in = f"`{source.command()}` takes them in"
-        yield Finding("sources", False, f"{len(names)} files of {source.path} are not in yet: {_some(names)}; {take_in}")
-    unknown = [source for source in sources.values() if source.patterns is None]
-    for source in unknown:
-        once = f"once `{source.command()}`"
         yield Finding(
-            "sources", False, f"an older version did not note the patterns of {source.path}, so it was not looked at; {once}"
+            "sources",
+            False,
+            f"{len(names)} files of {source.path} are not in yet: {_some(names)}; {take_in}",
         )
-    if not (changed or gone or new or unknown):
-        yield Finding("sources", True, "every file that the rules take is in, and none has changed since it was read")
+    if not (changed or gone or new):
+        yield Finding(
+            "sources",
+            True,
+            "every file that the rules take is in, and none has changed since it was read",
+        )
     if by_rule:
-        rules = ", ".join(f"{len(names)} {rule} ({_some(names)})" for rule, names in by_rule.items())
-        yield Finding("left out", not is_refused, f"{rules}; `hybrid-memory why NOTE` tells the way out of each")
+        rules = ", ".join(
+            f"{len(names)} {rule} ({_some(names)})" for rule, names in by_rule.items()
+        )
+        yield Finding(
+            "left out",
+            not is_refused,
+            f"{rules}; `hybrid-memory why NOTE` tells the way out of each",
+        )
     for source, suffixes in others.items():
         counts = ", ".join(f"{count} {suffix}" for suffix, count in sorted(suffixes.items()))
-        wider = source._replace(patterns=(*(source.patterns or ()), *(f"*{suffix}" for suffix in sorted(suffixes))))
-        yield Finding("formats", True, f"no pattern of {source.path} takes {counts}; `{wider.command()}` would")
+        wider = source._replace(
+            patterns=(*source.patterns, *(f"*{suffix}" for suffix in sorted(suffixes)))
+        )
+        yield Finding(
+            "formats",
+            True,
+            f"no pattern of {source.path} takes {counts}; `{wider.command()}` would",
+        )
 
 
 def _some(names: list[str]) -> str:
@@ -207,7 +260,12 @@ def _permissions(store: HybridStore) -> list[Finding]:
             continue
         if os.name == "posix" and mode & 0o077:
             open_to_others.append(f"other users can access {file} (mode {mode:o})")
-    return _findings("permissions", "only the owner can access the database", open_to_others, f"`chmod 600 {shlex.quote(path)}*`")
+    return _findings(
+        "permissions",
+        "only the owner can access the database",
+        open_to_others,
+        f"`chmod 600 {shlex.quote(path)}*`",
+    )
 
 
 def _findings(check: str, ok: str, problems: Iterable[str], way_out: str) -> list[Finding]:

@@ -1,37 +1,126 @@
-"""Read an indexed document, or some of its lines, as its file is now. A file that was not indexed is never read."""
+"""Read an indexed document, or some of its lines, as its file is now. A file that was not indexed
+is never read.
+
+MERGED The lines of a part of a document: below a heading, or a block that has a name.
+
+MERGED Which document a target of `get` names, and which of its lines.
+
+A target is the id of a document, the end of an id, the path of a file, an alias, a title, or a link
+to any of them: [[Note]]. The case of letters counts only where two documents differ by it. Lines
+may follow, `#L10-L40` or `:10-40`, or a part, `#Heading` or `#^block`.
+"""
 
 import os
+import re
 from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_of
+from ..documents.noise import without_code
+from ..documents.terms import plain
 from ..errors import NotFoundError, QueryError, SourceError
-from ..text.citation import citation, page
+from ..storage.target import WHOLE, Place, find, in_lines
+from ..store import tried_again
+from ..text.characters import digest as of_bytes
 from ..text.dates import origin_of_date
-from ..text.digest import digest as of_bytes
-from ..text.lines import Lines
-from .parts import lines_of
-from .target import WHOLE, Place, find, in_lines
+from ..text.lines import Lines, citation, page
 
 if TYPE_CHECKING:
-    from ..storage.document_rows import DocumentRow
+    from ..storage.source import DocumentRow
     from ..store import HybridStore
 
+NAMED_HEADINGS = 8  # headings in an error message
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
+ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
+NO_LETTER = re.compile(r"[^\w\s-]")
 
-def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000) -> dict[str, Any]:
+
+def lines_of(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
+    """First and last line, counted from 1. A heading is given by its text or as GitHub writes it in
+    addresses, "Plan#Next" is the heading Next below Plan, and "^name" is the block of this name.
+    Raises QueryError if there is no such part.
+    """
+    return (
+        _block(doc_id, part[1:], lines) if part.startswith("^") else _section(doc_id, part, lines)
+    )
+
+
+def _section(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
+    bare = without_code("\n" + "\n".join(lines)).split("\n")[1:]
+    found = ((number, HEADING.match(line)) for number, line in enumerate(bare, 1))
+    headings = [
+        (number, len(heading[1]), _title(lines[number - 1])) for number, heading in found if heading
+    ]
+    at = 0
+    for title in part.split("#"):
+        at = (
+            next(
+                (
+                    place
+                    for place in range(at, len(headings))
+                    if _slug(headings[place][2]) == _slug(title)
+                ),
+                -1,
+            )
+            + 1
+        )
+        if not at:
+            known = ", ".join(heading for _, _, heading in headings[:NAMED_HEADINGS]) or "none"
+            raise QueryError(f"{doc_id} has no heading {title!r}; its headings: {known}")
+    start, level, _ = headings[at - 1]
+    return start, next(
+        (number - 1 for number, other, _ in headings[at:] if other <= level), len(lines)
+    )
+
+
+def _title(line: str) -> str:
+    heading = HEADING.match(line)
+    return plain(heading[2]) if heading else ""
+
+
+def _slug(title: str) -> str:
+    """'The GPU server: Log in!' -> 'the-gpu-server-log-in'"""
+    return "-".join(NO_LETTER.sub("", plain(title)).casefold().split())
+
+
+def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:
+    """An item of a list is its line; any other block is what stands between blank lines, above if
+    the name stands alone.
+    """
+    named = re.compile(rf"(?:.*\s)?\^{re.escape(name)}\s*\Z", re.IGNORECASE)
+    at = next((number for number, line in enumerate(lines) if named.match(line)), None)
+    if at is None:
+        raise QueryError(f"{doc_id} has no block ^{name}")
+    if ITEM.match(lines[at]):
+        return at + 1, at + 1
+    if not lines[at].strip().removeprefix(f"^{name}"):
+        at = next((number for number in range(at - 1, -1, -1) if lines[number].strip()), at)
+    first = next((number + 1 for number in range(at, -1, -1) if not lines[number].strip()), 0)
+    last = next(
+        (number for number in range(at, len(lines)) if not lines[number].strip()), len(lines)
+    )
+    return first + 1, last
+
+
+@tried_again
+def read(
+    store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000
+) -> dict[str, Any]:
     """The lines that `target` names.
 
-    A target is what views/target.py takes. A line of a transcript is what was said in that line of the file, with its secrets
-    masked as in the index. If nothing was said there, it is empty. `date_from` is "path", a key of the metadata, "title", or
-    "text" for a date that the file's format found in it.
+    A target is what views/get.py takes. A line of a transcript is what was said in that line of the
+    file, with its secrets masked as in the index. If nothing was said there, it is empty.
+    `date_from` is "path", a key of the metadata, "title", or "text" for a date that the file's
+    format found in it.
 
     If the file is on another host, the answer is its text as it was indexed, and has `host`.
 
-    In the answer, `next` is the target that reads on, or None at the end. `changed` says that the file has changed since it
-    was indexed. Raises QueryError if the target does not name exactly one document, or lines that it does not have. Raises
-    SourceError if the file is gone or was replaced.
+    In the answer, `next` is the target that reads on, or None at the end. `changed` says that the
+    file has changed since it was indexed. Raises QueryError if the target does not name exactly one
+    document, or lines that it does not have. Raises SourceError if the file is gone or was
+    replaced.
     """
     with store.storage.snapshot():
         doc_id, place = find(store.storage, target)
@@ -39,12 +128,20 @@ def read(store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: 
     return _passage(store, doc_id, row, place, max_lines, max_chars) | {"date_from": origin}
 
 
+@tried_again
 def outlined(
-    store: "HybridStore", doc_id: str, lines: str | None, *, max_lines: int = 200, max_chars: int = 20_000
+    store: "HybridStore",
+    doc_id: str,
+    lines: str | None,
+    *,
+    max_lines: int = 200,
+    max_chars: int = 20_000,
 ) -> dict[str, Any]:
-    """What `read` gives of the document with exactly this id, with its metadata and the places of its passages.
+    """What `read` gives of the document with exactly this id, with its metadata and the places of
+    its passages.
 
-    `lines` are "12-30", "12", or "12C501-30"; `next_lines` are those that read on, or None. Raises as `read` does.
+    `lines` are "12-30", "12", or "12C501-30"; `next_lines` are those that read on, or None. Raises
+    as `read` does.
     """
     with store.storage.snapshot():
         if store.storage.catalog.by_id(doc_id) is None:
@@ -58,23 +155,37 @@ def outlined(
 
 def _date_from(store: "HybridStore", doc_id: str) -> str | None:
     """What gave a document its date, by the settings of now; None if it has none."""
-    date, metadata = store.storage.catalog.document(doc_id).date, store.storage.catalog.outline(doc_id)["metadata"]
-    return date and origin_of_date(date, doc_id, metadata, store.storage.marks.titles(doc_id), store.config["date_keys"])
+    date, metadata = (
+        store.storage.catalog.document(doc_id).date,
+        store.storage.catalog.outline(doc_id)["metadata"],
+    )
+    return date and origin_of_date(
+        date, doc_id, metadata, store.storage.links.titles(doc_id), store.config["date_keys"]
+    )
 
 
 def _passage(
-    store: "HybridStore", doc_id: str, row: "DocumentRow", place: Place, max_lines: int, max_chars: int
+    store: "HybridStore",
+    doc_id: str,
+    row: "DocumentRow",
+    place: Place,
+    max_lines: int,
+    max_chars: int,
 ) -> dict[str, Any]:
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
     path, content_hash, content, collection, date, pages, host = row
     lines: Sequence[str]
     if path:
-        lines, changed = _of_file(doc_id, path, content, content_hash, store.config["max_file_bytes"])
+        lines, changed = _of_file(
+            doc_id, path, content, content_hash, store.config["max_file_bytes"]
+        )
     else:
         lines, changed = Lines(content or ""), False
     start, column, end = _asked(doc_id, place, lines, changed)
-    most = min(max_lines, max_chars + 1)  # each line but the first takes at least the character of its line break
+    most = min(
+        max_lines, max_chars + 1
+    )  # each line but the first takes at least the character of its line break
     shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + most)]]
     rest = None
     if len(shown[0]) > max_chars:
@@ -102,8 +213,12 @@ def _passage(
     }
 
 
-def _of_file(doc_id: str, path: str, extract: str | None, indexed: bytes | None, max_bytes: int) -> tuple[Sequence[str], bool]:
-    """The lines of the file, or of its extract if it is not text, and whether the file has changed since it was indexed."""
+def _of_file(
+    doc_id: str, path: str, extract: str | None, indexed: bytes | None, max_bytes: int
+) -> tuple[Sequence[str], bool]:
+    """The lines of the file, or of its extract if it is not text, and whether the file has changed
+    since it was indexed.
+    """
     try:
         with open_regular(path, follow_symlinks=True) as stream:
             status = os.fstat(stream.fileno())
@@ -112,25 +227,36 @@ def _of_file(doc_id: str, path: str, extract: str | None, indexed: bytes | None,
                 lines, digest = format_of(path).lines(stream, max_bytes)
             else:
                 lines, digest = Lines(extract), of_bytes(stream.read(max_bytes + 1))
-        # A link in place of the file may lead anywhere. The text behind it is shown only if it is the one that was indexed.
-        if digest != indexed and not (os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)):
-            raise SourceError(f"{path} is reached by a symbolic link and is not what was indexed; ingest it again to read it")
+        # A link in place of the file may lead anywhere. The text behind it is shown only if it is
+        # the one that was indexed.
+        if digest != indexed and not (
+            os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)
+        ):
+            raise SourceError(
+                f"{path} is reached by a symbolic link and is not what was indexed; ingest it again to read it"
+            )
     except (FileNotFoundError, NotADirectoryError) as error:
         delete = f"`hybrid-memory delete --doc-id {quote(doc_id)}`"
         raise SourceError(f"{path} is gone; {delete} removes it from the memory") from error
     except (OSError, BadFileError) as error:
-        raise SourceError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise SourceError(
+            f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     return lines, digest != indexed
 
 
 def _asked(doc_id: str, place: Place, lines: Sequence[str], changed: bool) -> tuple[int, int, int]:
-    """First line, first column and last line, all counted from 1. A last line beyond the end of the text means its end."""
+    """First line, first column and last line, all counted from 1. A last line beyond the end of the
+    text means its end.
+    """
     if place.part:
         start, end = lines_of(doc_id, place.part, lines)
         return start, 1, end
     total = len(lines)
     if place.end is not None and place.end < place.start:
-        raise QueryError(f"{doc_id}: line {place.start} is after line {place.end}; write the first line first")
+        raise QueryError(
+            f"{doc_id}: line {place.start} is after line {place.end}; write the first line first"
+        )
     if place.start > total:
         now = " now, changed since it was indexed" if changed else ""
         raise QueryError(f"{doc_id} has {total} lines{now}; there is no line {place.start}")

@@ -5,17 +5,31 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory.documents import chunker, frontmatter
-from hybrid_memory.documents.chunker import LONGEST_PATH, MAX_HEADING, Chunk, chunk_text
-from hybrid_memory.documents.cutting.noise import readable
-from hybrid_memory.documents.cutting.passages import passages
+from hybrid_memory.documents import chunker, markdown
+from hybrid_memory.documents.chunker import LONGEST_PATH, MAX_HEADING, Chunk
+from hybrid_memory.documents.markdown import chunk_text
+from hybrid_memory.documents.noise import readable
+from hybrid_memory.documents.passages import passages
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 FRAGMENTS = [
     *("\n", "\n\n", "\r\n", "\r", " ", "\t", "    ", "\u2028", "\x1c", "\ufeff"),
     *("# ", "## ", "\n# One\n", "\n## Two ##\n", "\n#### Four\n", "\n#\n", "#"),
     *("\n```\n", "\n~~~~\n", "\n- ```\n", "```", "\n---\n", "---\nkey: value\n---\n"),
-    *("<!--", "-->", "\n| a | b |\n|---|---|\n", "| c | d |\n", "| c", "|", "\n- ", "\n> ", ". ", "! B", "e.g. ", "x" * 201),
+    *(
+        "<!--",
+        "-->",
+        "\n| a | b |\n|---|---|\n",
+        "| c | d |\n",
+        "| c",
+        "|",
+        "\n- ",
+        "\n> ",
+        ". ",
+        "! B",
+        "e.g. ",
+        "x" * 201,
+    ),
     *(
         "a",
         "word",
@@ -31,7 +45,9 @@ FRAGMENTS = [
         "\ud800",
     ),
 ]
-texts = st.lists(st.sampled_from(FRAGMENTS) | st.characters(exclude_categories=()), max_size=60).map("".join)
+texts = st.lists(
+    st.sampled_from(FRAGMENTS) | st.characters(exclude_categories=()), max_size=60
+).map("".join)
 unfenced = texts.map(lambda text: re.sub("[`~]", "", text))
 sizes = st.integers(1, 80).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
 
@@ -66,7 +82,9 @@ def test_chunk_is_a_dataclass_that_needs_only_text_heading_and_index() -> None:
         chunk.text = "c"  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\n", " \r\n\t\r", "\ufeff", "---\ntitle: x\n---\n", "\u2028\x1c\n\u3000"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n\n", " \r\n\t\r", "\ufeff", "---\ntitle: x\n---\n", "\u2028\x1c\n\u3000"]
+)
 def test_blank_text_has_no_chunks(text):
     assert chunk_text(text) == []
 
@@ -90,11 +108,15 @@ def test_each_heading_begins_a_chunk_that_includes_it():
 
 
 def test_blank_lines_inside_stay_and_around_go():
-    assert chunk_text("\n\n    code\n\n\nmore  \n \n") == [Chunk("    code\n\n\nmore", "", 0, "", 3, 6)]
+    assert chunk_text("\n\n    code\n\n\nmore  \n \n") == [
+        Chunk("    code\n\n\nmore", "", 0, "", 3, 6)
+    ]
 
 
 def test_front_matter_is_counted_but_is_no_text():
-    assert chunk_text("---\ntitle: T\n# note: no heading\n---\n\nBody\n") == [Chunk("Body", "", 0, "", 6, 6)]
+    assert chunk_text("---\ntitle: T\n# note: no heading\n---\n\nBody\n") == [
+        Chunk("Body", "", 0, "", 6, 6)
+    ]
 
 
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])
@@ -134,12 +156,24 @@ def test_other_separators_end_no_line(separator):
     ],
 )
 def test_heading_line(line, heading):
-    assert chunk_text(f"before\n{line}\ntext")[1:] == [Chunk(f"{line}\ntext", heading, 1, heading, 2, 3)]
+    assert chunk_text(f"before\n{line}\ntext")[1:] == [
+        Chunk(f"{line}\ntext", heading, 1, heading, 2, 3)
+    ]
 
 
 @pytest.mark.parametrize(
     "line",
-    ["#hashtag", "####### seven", "    # code", "\t# code", "\\# escaped", "> # quoted", "- # listed", "#5", "＃ wide"],
+    [
+        "#hashtag",
+        "####### seven",
+        "    # code",
+        "\t# code",
+        "\\# escaped",
+        "> # quoted",
+        "- # listed",
+        "#5",
+        "＃ wide",
+    ],
 )
 def test_not_a_heading_line(line):
     assert chunk_text(f"before\n{line}\ntext") == [Chunk(f"before\n{line}\ntext", "", 0, "", 1, 3)]
@@ -147,7 +181,9 @@ def test_not_a_heading_line(line):
 
 def test_heading_path_follows_levels():
     text = "# A\n1\n### Skipped\n2\n## B\n3\n#### D\n4\n# E\n5\n##\n6\n### F\n7"
-    assert [chunk.heading_path for chunk in chunk_text(text)] == [*("A", "A > Skipped", "A > B", "A > B > D", "E", "E", "E > F")]
+    assert [chunk.heading_path for chunk in chunk_text(text)] == [
+        *("A", "A > Skipped", "A > B", "A > B > D", "E", "E", "E > F")
+    ]
 
 
 def test_heading_longer_than_a_heading_can_be_is_cut_like_text():
@@ -185,7 +221,9 @@ def test_many_sections_under_long_headings_stay_small():
     above = "".join(f"{'#' * level} {'long ' * 190}\n" for level in range(1, 6))
     chunks = chunk_text(above + "###### H\nword\n" * 20_000)
     assert 20_000 < len(chunks) < 20_020
-    assert sum(len(chunk.heading_path) + len(chunk.heading) for chunk in chunks) < 20_020 * (LONGEST_PATH + 10)
+    assert sum(len(chunk.heading_path) + len(chunk.heading) for chunk in chunks) < 20_020 * (
+        LONGEST_PATH + 10
+    )
 
 
 # Fences
@@ -219,7 +257,10 @@ def test_fence_in_a_list_item_closes_as_indented_as_the_item():
     assert [chunk.heading for chunk in chunk_text(text)] == ["", "yes"]
 
 
-@pytest.mark.parametrize("line", ["``` a`b", "``", "~~", "    ```", "\t~~~", "text ```", "`` `", "> ```", "-```", "-      ```"])
+@pytest.mark.parametrize(
+    "line",
+    ["``` a`b", "``", "~~", "    ```", "\t~~~", "text ```", "`` `", "> ```", "-```", "-      ```"],
+)
 def test_not_a_fence(line):
     assert [chunk.heading for chunk in chunk_text(f"{line}\n # A\na")] == ["", "A"]
 
@@ -240,7 +281,9 @@ def test_headings_without_text_join_the_next_chunk_under_its_heading():
 
 
 def test_headings_at_the_end_go_with_the_text_before_them():
-    assert chunk_text("# A\ntext\n# B\n\n## C  \n\n") == [Chunk("# A\ntext\n# B\n\n## C", "A", 0, "A", 1, 5)]
+    assert chunk_text("# A\ntext\n# B\n\n## C  \n\n") == [
+        Chunk("# A\ntext\n# B\n\n## C", "A", 0, "A", 1, 5)
+    ]
 
 
 def test_headings_at_the_end_are_no_chunk_even_if_the_text_before_them_is_long():
@@ -312,7 +355,10 @@ def test_overlap_goes_where_the_next_sentence_does_not_fit():
 
 
 def test_overlap_stays_in_its_section():
-    assert texts_of("# A\nlast words\n# B\nfirst words", 100, 50) == ["# A\nlast words", "# B\nfirst words"]
+    assert texts_of("# A\nlast words\n# B\nfirst words", 100, 50) == [
+        "# A\nlast words",
+        "# B\nfirst words",
+    ]
 
 
 def test_overlap_begins_at_a_sentence_in_chinese():
@@ -333,15 +379,25 @@ def test_change_does_not_ripple_beyond_its_section():
         section = "lorem ipsum dolor\n" * 30
         return f"# A\n{section}# B\n{line}\n{section}# C\n{section}"
 
-    before, after = (chunk_text(document(line), 100, 20) for line in ("old", "new and longer than it was"))
+    before, after = (
+        chunk_text(document(line), 100, 20) for line in ("old", "new and longer than it was")
+    )
     assert places(before) != places(after)
     for heading in ("A", "C"):
-        assert [c for c in places(before) if c[0] == heading] == [c for c in places(after) if c[0] == heading]
+        assert [c for c in places(before) if c[0] == heading] == [
+            c for c in places(after) if c[0] == heading
+        ]
 
 
 @pytest.mark.parametrize(
     ("size", "overlap", "named"),
-    [(0, 0, "chunk_size"), (-1, 0, "chunk_size"), (10, -1, "overlap"), (10, 10, "overlap"), (512, 600, "overlap")],
+    [
+        (0, 0, "chunk_size"),
+        (-1, 0, "chunk_size"),
+        (10, -1, "overlap"),
+        (10, 10, "overlap"),
+        (512, 600, "overlap"),
+    ],
 )
 def test_sizes_without_room_for_text_are_refused(size, overlap, named):
     with pytest.raises(ValueError, match=f"^{named} must be"):
@@ -356,7 +412,12 @@ def test_line_as_long_as_a_chunk_is_not_cut():
 
 
 def test_long_line_is_cut_between_words():
-    assert texts_of("alpha beta gamma   delta epsilon", 12, 0) == ["alpha beta", "gamma", "delta", "epsilon"]
+    assert texts_of("alpha beta gamma   delta epsilon", 12, 0) == [
+        "alpha beta",
+        "gamma",
+        "delta",
+        "epsilon",
+    ]
 
 
 def test_word_that_ends_at_the_limit_stays():
@@ -401,7 +462,9 @@ def test_characters_stay_whole(character, offset):
     line = "x" * offset + f"{character}-" * 20
     chunks = texts_of(line, 10, 0)
     assert "".join(chunks) == line
-    ends = {offset + (len(character) + 1) * i + j for i in range(21) for j in (-1, 0)} | set(range(offset + 1))
+    ends = {offset + (len(character) + 1) * i + j for i in range(21) for j in (-1, 0)} | set(
+        range(offset + 1)
+    )
     length = 0
     for chunk in chunks:
         length += len(chunk)
@@ -413,7 +476,9 @@ def test_mark_keeps_the_space_that_it_stands_on():
     assert texts_of("a \u0301", 1, 0) == ["a", "\u0301"]
 
 
-@pytest.mark.parametrize("character", ["a" + "\u0301" * 99, "\U0001f469\u200d" * 50, "\U0001f1e9" * 100])
+@pytest.mark.parametrize(
+    "character", ["a" + "\u0301" * 99, "\U0001f469\u200d" * 50, "\U0001f1e9" * 100]
+)
 def test_character_longer_than_a_chunk_is_cut(character):
     assert texts_of(character, 10, 0) == [character[i : i + 10] for i in range(0, 100, 10)]
 
@@ -424,7 +489,7 @@ def test_character_longer_than_a_chunk_is_cut(character):
 def readable_text(text):
     """The text that is cut, each line with the line break before it, and where front matter ends."""
     plain = "\n".join(lines_of(text))
-    start = sum(len(line) + 1 for line in plain.split("\n")[: frontmatter.parse(plain).lines])
+    start = sum(len(line) + 1 for line in plain.split("\n")[: markdown.front_matter(plain).lines])
     return readable(f"\n{plain}", start), start
 
 
@@ -438,13 +503,19 @@ def test_lines_of_a_chunk_hold_its_text(text, size):
         own = chunk.text.removeprefix(chunk.header)
         assert chunk.end_line - chunk.start_line == own.count("\n")
         assert own in "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
-        assert lines[chunk.start_line - 1].endswith(own.split("\n")[0]) or chunk.start_line == chunk.end_line
+        assert (
+            lines[chunk.start_line - 1].endswith(own.split("\n")[0])
+            or chunk.start_line == chunk.end_line
+        )
         assert own.split("\n")[0].strip()
         assert own.split("\n")[-1].strip()
         if own != chunk.text:
             header, delimiters, end = chunk.header.split("\n")
             assert (set(delimiters), end) == ({"|", "-"}, "")
-            assert any(" ".join(header.split()) in " ".join(line.split()) for line in lines[: chunk.start_line - 1])
+            assert any(
+                " ".join(header.split()) in " ".join(line.split())
+                for line in lines[: chunk.start_line - 1]
+            )
 
 
 @settings(deadline=None)
@@ -499,7 +570,9 @@ def test_section_is_chunked_the_same_whatever_stands_before_it(one, other, size)
     assert section(one) == section(other) != []
 
 
-@pytest.mark.parametrize("unit", ["word ", "\n", "# h\n", "x", "中", "# ", "a. B ", "| a |\n", "|-|\n", "~~~\n", "\0"])
+@pytest.mark.parametrize(
+    "unit", ["word ", "\n", "# h\n", "x", "中", "# ", "a. B ", "| a |\n", "|-|\n", "~~~\n", "\0"]
+)
 @pytest.mark.large
 def test_large_text_of_one_kind_gives_chunks_of_the_size(unit):
     assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 200_000))

@@ -26,7 +26,9 @@ The first is full.
 
 
 def heading_paths(text: str, **metadata: object) -> list[str]:
-    return [chunk["heading_path"] for chunk in prepare(Document("d", text, metadata), 512, 50).chunks]
+    return [
+        chunk["heading_path"] for chunk in prepare(Document("d", text, metadata), 512, 50).chunks
+    ]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,10 @@ def test_title_heads_the_heading_path_once(title: object, text: str, expected: l
 
 def test_title_is_embedded_and_not_in_the_text() -> None:
     prepared = prepare(Document("d", PAGE, {}), 512, 50)
-    assert [chunk["heading_path"] for chunk in prepared.chunks] == ["Machine room", "Machine room > Racks"]
+    assert [chunk["heading_path"] for chunk in prepared.chunks] == [
+        "Machine room",
+        "Machine room > Racks",
+    ]
     assert [chunk["heading"] for chunk in prepared.chunks] == ["", "Racks"]
     assert list(prepared.texts.values()) == [
         "Machine room\n\nAsk before you enter.",
@@ -64,7 +69,10 @@ def test_title_is_embedded_and_not_in_the_text() -> None:
 
 def test_metadata_given_wins_over_the_front_matter() -> None:
     assert heading_paths(PAGE, title="Cellar")[0] == "Cellar"
-    assert json.loads(prepare(Document("d", PAGE, {"draft": "no"}), 512, 50).row["metadata"])["draft"] == "no"
+    assert (
+        json.loads(prepare(Document("d", PAGE, {"draft": "no"}), 512, 50).row["metadata"])["draft"]
+        == "no"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +91,10 @@ def test_what_the_front_matter_says_finds_the_document(store: HybridStore, word:
 
 def test_title_is_found_in_every_chunk(store: HybridStore) -> None:
     store.store("page", PAGE)
-    assert {hit["chunk_id"] for hit in store.search("machine room", mode="keyword")} == {"page-0", "page-1"}
+    assert {hit["chunk_id"] for hit in store.search("machine room", mode="keyword")} == {
+        "page-0",
+        "page-1",
+    }
 
 
 @pytest.mark.parametrize("word", ["true", "draft", "people", "description"])
@@ -103,8 +114,12 @@ def test_other_sizes_are_another_chunking() -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
-def test_document_of_nothing_but_front_matter_is_found_by_what_that_says(store: HybridStore, end: str) -> None:
-    card = end.join(["---", "title: Ann Example", "email: ann@example.com", "tags: [people]", "---", ""])
+def test_document_of_nothing_but_front_matter_is_found_by_what_that_says(
+    store: HybridStore, end: str
+) -> None:
+    card = end.join(
+        ["---", "title: Ann Example", "email: ann@example.com", "tags: [people]", "---", ""]
+    )
     assert store.store("people/ann", card) == 1
     [hit] = store.search("ann@example.com", mode="keyword")
     assert hit["text"] == "title: Ann Example\nemail: ann@example.com\ntags: [people]"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hybrid_memory.documents.frontmatter import parse
+from hybrid_memory.documents.markdown import front_matter
 
 NOTE = """---
 # written by hand
@@ -30,21 +30,55 @@ server:
 # GPU server
 """
 PIECES = [
-    *("---", "...", "\n", "\n---\n", "\r\n", "\r", "\ufeff", "\ud800", "\x85", "\u2028", "9" * 5000, "1e999"),
-    *("key: ", "tags: ", "\n- ", "\n  - ", "\n  ", "#", " #", ":", ": ", ",", "|", ">", "[", "]", "{", "}", "&", "*"),
+    *(
+        "---",
+        "...",
+        "\n",
+        "\n---\n",
+        "\r\n",
+        "\r",
+        "\ufeff",
+        "\ud800",
+        "\x85",
+        "\u2028",
+        "9" * 5000,
+        "1e999",
+    ),
+    *(
+        "key: ",
+        "tags: ",
+        "\n- ",
+        "\n  - ",
+        "\n  ",
+        "#",
+        " #",
+        ":",
+        ": ",
+        ",",
+        "|",
+        ">",
+        "[",
+        "]",
+        "{",
+        "}",
+        "&",
+        "*",
+    ),
     *('"', "'", "\\", "a", "word", "1", ".", "-", "~", "true", " "),
 ]
-texts = st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=()), max_size=40).map("".join)
+texts = st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=()), max_size=40).map(
+    "".join
+)
 
 
 def metadata(body):
-    found, lines, _ = parse(f"---\n{body}\n---\n")
+    found, lines, _ = front_matter(f"---\n{body}\n---\n")
     assert lines == body.count("\n") + 3
     return found
 
 
 def test_note_with_everything():
-    assert parse(NOTE)[:2] == (
+    assert front_matter(NOTE)[:2] == (
         {
             "title": "GPU: setup",
             "tags": ["gpu", "ssh", "home lab"],
@@ -77,7 +111,7 @@ def test_note_with_everything():
     ],
 )
 def test_front_matter_takes_its_lines(text, lines):
-    assert parse(text)[1] == lines
+    assert front_matter(text)[1] == lines
 
 
 @pytest.mark.parametrize(
@@ -116,7 +150,7 @@ def test_front_matter_takes_its_lines(text, lines):
     ],
 )
 def test_what_is_no_front_matter_is_left_to_the_text(text):
-    assert parse(text) == ({}, 0, 0)
+    assert front_matter(text) == ({}, 0, 0)
 
 
 # Values
@@ -196,7 +230,21 @@ def test_value(source, value):
 @pytest.mark.parametrize(
     "source",
     [
-        *("", "~", "null", "Null", "# comment", "&anchor x", "*alias", "!!str 4", "{a: b}", "@at", "`code`", "%x", "[a, [b]]"),
+        *(
+            "",
+            "~",
+            "null",
+            "Null",
+            "# comment",
+            "&anchor x",
+            "*alias",
+            "!!str 4",
+            "{a: b}",
+            "@at",
+            "`code`",
+            "%x",
+            "[a, [b]]",
+        ),
         *(", a", "[a", "[a] b, c", "[{a: b}]", "\n  a: b\n  c:\n    - d", "| a | b |"),
     ],
 )
@@ -259,7 +307,7 @@ def test_tags_are_a_list_of_names(source, tags):
 @example("---\na: " + "9" * 5000 + "\n---")
 @example('---\na: "\\\n---')
 def test_any_text_gives_plain_values_and_a_line_count_within_it(text):
-    found, lines, _ = parse(text)
+    found, lines, _ = front_matter(text)
     assert 0 <= lines <= text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
     assert lines or not found
     for key, value in found.items():
@@ -275,12 +323,17 @@ def test_no_value_hides_the_key_on_the_next_line(text):
     assert metadata(f"a: {line}\nlast: 1")["last"] == 1
 
 
-WORDS = st.text("abcxyzäö中 ", min_size=1).map(str.strip).filter(lambda word: word not in ("", "true", "false", "null"))
+WORDS = (
+    st.text("abcxyzäö中 ", min_size=1)
+    .map(str.strip)
+    .filter(lambda word: word not in ("", "true", "false", "null"))
+)
 
 
 @given(
     st.dictionaries(
-        st.text("abcxyz", min_size=1).filter(lambda key: key != "tags"), WORDS | st.lists(WORDS) | st.integers() | st.booleans()
+        st.text("abcxyz", min_size=1).filter(lambda key: key != "tags"),
+        WORDS | st.lists(WORDS) | st.integers() | st.booleans(),
     )
 )
 def test_plain_metadata_comes_back(data):

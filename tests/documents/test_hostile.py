@@ -19,10 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, documents
-from hybrid_memory.documents import chunker, frontmatter, markdown, transcripts, wrappers
+from hybrid_memory.documents import markdown, transcripts
+from hybrid_memory.documents import transcripts as wrappers
 from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.files import FileBytes
-from hybrid_memory.documents.marks.found import marks
+from hybrid_memory.documents.links import document_links
+from hybrid_memory.extras import formats
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 
@@ -43,14 +45,18 @@ json_values = st.recursive(
 records = st.fixed_dictionaries(
     {},
     optional={
-        "type": st.sampled_from(["message", "user", "summary", "session_info", "ai-title"]) | json_values,
+        "type": st.sampled_from(["message", "user", "summary", "session_info", "ai-title"])
+        | json_values,
         "summary": json_values,
         "name": json_values,
         "aiTitle": json_values,
         "timestamp": json_values,
         "message": json_values
         | st.fixed_dictionaries(
-            {"content": json_values | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": json_values}))},
+            {
+                "content": json_values
+                | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": json_values}))
+            },
             optional={"role": st.sampled_from(["user", "assistant"]), "timestamp": json_values},
         ),
     },
@@ -69,11 +75,16 @@ def test_any_records_of_a_transcript_give_strings_that_can_be_stored(found: list
 
 @settings(deadline=None)
 @given(
-    st.binary(max_size=200) | surrogates.map(lambda text: f"---\n{text}: {text}\n---\n# {text}".encode("utf-8", "surrogatepass"))
+    st.binary(max_size=200)
+    | surrogates.map(
+        lambda text: f"---\n{text}: {text}\n---\n# {text}".encode("utf-8", "surrogatepass")
+    )
 )
 def test_any_bytes_as_markdown_give_strings_that_can_be_stored(data: bytes) -> None:
     reading = markdown.MarkdownReading(FileBytes(data, 1.0, len(data)), {}, markdown.FORMAT)
-    assert_storable(list(reading.chunks(20, 5)), reading.metadata, reading.warnings, reading.date("d"))
+    assert_storable(
+        list(reading.chunks(20, 5)), reading.metadata, reading.warnings, reading.date("d")
+    )
 
 
 @given(st.dictionaries(surrogates, json_values), surrogates)
@@ -83,9 +94,15 @@ def test_any_metadata_that_is_given_can_be_stored(metadata: dict[str, Any], titl
 
 
 @pytest.mark.parametrize(
-    "title", [{"type": "summary", "summary": "a \ud800 title"}, {"type": "session_info", "name": "a \ud800 title"}]
+    "title",
+    [
+        {"type": "summary", "summary": "a \ud800 title"},
+        {"type": "session_info", "name": "a \ud800 title"},
+    ],
 )
-def test_title_with_half_a_character_is_taken_in(store: HybridStore, tmp_path: Path, title: dict[str, str]) -> None:
+def test_title_with_half_a_character_is_taken_in(
+    store: HybridStore, tmp_path: Path, title: dict[str, str]
+) -> None:
     path = tmp_path / "a.jsonl"
     said = {"type": "user", "message": {"content": "the gpu"}}
     path.write_text(f"{json.dumps(title)}\n{json.dumps(said)}\n")
@@ -101,13 +118,19 @@ def test_title_with_half_a_character_is_taken_in(store: HybridStore, tmp_path: P
 # Front matter of any size
 
 
-def test_front_matter_that_is_too_long_keeps_the_keys_that_fit_and_says_so(store: HybridStore, tmp_path: Path) -> None:
+def test_front_matter_that_is_too_long_keeps_the_keys_that_fit_and_says_so(
+    store: HybridStore, tmp_path: Path
+) -> None:
     path = tmp_path / "a.md"
     image, more = "x" * 100_000, "".join(f"key{number}: {'y' * 5000}\n" for number in range(20))
     path.write_text(f"---\nimage: {image}\ntitle: GPU server\n{more}last: z\n---\nIt hums.\n")
     report = Ingest(store).run([str(path)])
     assert report.warnings == [
-        {"path": str(path), "reason": "keys left out of the front matter because it is too long: 8", "kind": "front matter"}
+        {
+            "path": str(path),
+            "reason": "keys left out of the front matter because it is too long: 8",
+            "kind": "front matter",
+        }
     ]
     [hit] = store.search("hums", mode="keyword")
     assert list(hit["metadata"]) == ["title", *(f"key{number}" for number in range(13)), "last"]
@@ -115,10 +138,10 @@ def test_front_matter_that_is_too_long_keeps_the_keys_that_fit_and_says_so(store
 
 
 def test_front_matter_of_the_greatest_length_is_kept_whole() -> None:
-    value = "x" * (frontmatter.MAX_METADATA - len("a: b: y"))
-    assert frontmatter.parse(f"---\na: {value}\nb: y\n---\n") == ({"a": value, "b": "y"}, 4, 0)
-    assert frontmatter.parse(f"---\na: {value}y\nb: y\n---\n") == ({"a": value + "y"}, 4, 1)
-    assert frontmatter.parse(f"---\na: {value}yyyyy\nb: y\n---\n") == ({"b": "y"}, 4, 1)
+    value = "x" * (markdown.MAX_METADATA - len("a: b: y"))
+    assert markdown.front_matter(f"---\na: {value}\nb: y\n---\n") == ({"a": value, "b": "y"}, 4, 0)
+    assert markdown.front_matter(f"---\na: {value}y\nb: y\n---\n") == ({"a": value + "y"}, 4, 1)
+    assert markdown.front_matter(f"---\na: {value}yyyyy\nb: y\n---\n") == ({"b": "y"}, 4, 1)
 
 
 # Time
@@ -231,7 +254,19 @@ UNITS = [
     *("#+begin_src\n", "#+a: ", ":a: ", ":b:", "| a\n", "\n|-", ": ", "+--", "\n+-+", "=", "= ", "\n===\n", "\n.. a::\n", "::\n", ">>> ", "[[a][b]]"),
     *("[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
 ]  # fmt: skip
-BEGINNINGS = ["", "---\n", '---\na: "', "---\na: [", "[", '"', "'", "# ", "```\n", "<bash-a>", "x (untrusted x):\n```json\n"]
+BEGINNINGS = [
+    "",
+    "---\n",
+    '---\na: "',
+    "---\na: [",
+    "[",
+    '"',
+    "'",
+    "# ",
+    "```\n",
+    "<bash-a>",
+    "x (untrusted x):\n```json\n",
+]
 
 
 # sentences.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
@@ -242,13 +277,19 @@ OF_A_FEW_CHARACTERS = {
 
 
 def patterns() -> dict[str, re.Pattern[str]]:
-    names = [module.name for module in pkgutil.walk_packages(documents.__path__, f"{documents.__name__}.")]
-    modules = [importlib.import_module(name) for name in names]
     found = {}
-    for module in modules:
-        folder, _, file = module.__name__.removeprefix(f"{documents.__name__}.").rpartition(".")
-        of_markup = f"{file}." if folder == "markup" else ""  # their patterns have the same names
-        found |= {of_markup + name: value for name, value in vars(module).items() if isinstance(value, re.Pattern)}
+    for package in (documents, formats):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            file = module.name.rpartition(".")[2]
+            of_markup = (
+                f"{file}." if file in ("org", "plain", "rst") else ""
+            )  # their patterns have the same names
+            names = vars(importlib.import_module(module.name))
+            found |= {
+                of_markup + name: value
+                for name, value in names.items()
+                if isinstance(value, re.Pattern)
+            }
     return found
 
 
@@ -263,8 +304,13 @@ def assert_linear(run: Callable[[str], Any], beginning: str, unit: str, most: in
     """A text of `most` characters takes little time, or about four times that of a quarter of it: quadratic time is 16 times."""
     for length in (most // 32, most):
         if seconds(run, beginning, unit, length) > 0.2:
-            took, quarter = (min(seconds(run, beginning, unit, size) for _ in range(3)) for size in (length, length // 4))
-            assert took < 9 * quarter, f"{beginning!r} and {length} of {unit!r}: {took:.2f} s, a quarter: {quarter:.2f} s"
+            took, quarter = (
+                min(seconds(run, beginning, unit, size) for _ in range(3))
+                for size in (length, length // 4)
+            )
+            assert took < 9 * quarter, (
+                f"{beginning!r} and {length} of {unit!r}: {took:.2f} s, a quarter: {quarter:.2f} s"
+            )
 
 
 def test_every_pattern_is_tested() -> None:
@@ -277,7 +323,9 @@ def test_pattern_takes_linear_time(name: str) -> None:
     use = getattr(patterns()[name], PATTERNS[name])
 
     def run(text: str) -> None:
-        found = use(text.replace("\n", " ") if name == "KEY" else text)  # it is used on single lines
+        found = use(
+            text.replace("\n", " ") if name == "KEY" else text
+        )  # it is used on single lines
         if PATTERNS[name] == "finditer":
             deque(found, maxlen=0)
 
@@ -289,15 +337,21 @@ def test_pattern_takes_linear_time(name: str) -> None:
 @pytest.mark.parametrize(
     ("run", "beginnings", "most"),
     [
-        (frontmatter.parse, ["---\n", '---\na: "', "---\na: [", "---\ntags: [", "---\na: |\n  ", "---\na:\n  - "], 64_000),
+        (
+            markdown.front_matter,
+            ["---\n", '---\na: "', "---\na: [", "---\ntags: [", "---\na: |\n  ", "---\na:\n  - "],
+            64_000,
+        ),
         (wrappers.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 256_000),
-        (chunker.chunk_text, [""], 64_000),
-        (lambda text: marks(text, 0, {}), [""], 64_000),
+        (markdown.chunk_text, [""], 64_000),
+        (lambda text: document_links(text, 0, {}), [""], 64_000),
     ],
-    ids=["front matter", "wrappers", "chunks", "marks"],
+    ids=["front matter", "wrappers", "chunks", "document_links"],
 )
 @pytest.mark.large
-def test_text_of_one_kind_takes_linear_time(run: Callable[[str], Any], beginnings: list[str], most: int) -> None:
+def test_text_of_one_kind_takes_linear_time(
+    run: Callable[[str], Any], beginnings: list[str], most: int
+) -> None:
     for beginning in beginnings:
         for unit in UNITS:
             assert_linear(run, beginning, unit, most)
@@ -306,25 +360,46 @@ def test_text_of_one_kind_takes_linear_time(run: Callable[[str], Any], beginning
 @pytest.mark.parametrize(
     ("run", "beginning", "unit"),
     [
-        (frontmatter.parse, "---\n", "a: [\n"),
-        (frontmatter.parse, "---\na: [", "',"),
-        (frontmatter.parse, "---\na:\n", "  - "),
+        (markdown.front_matter, "---\n", "a: [\n"),
+        (markdown.front_matter, "---\na: [", "',"),
+        (markdown.front_matter, "---\na:\n", "  - "),
         (wrappers.without_wrappers, "", "<bash-a>"),
         (wrappers.without_wrappers, "", "<bash-a "),
         (wrappers.without_wrappers, "", "(untrusted"),
         (wrappers.without_wrappers, "", "(untrusted x):\n```json\n"),
         *(
-            (chunker.chunk_text, "", unit)
-            for unit in ("word\n", " ", "x", "a. B ", ". ", "| a |\n", "|-|\n", "a|b\n|-|-|\n", "```\n")
+            (markdown.chunk_text, "", unit)
+            for unit in (
+                "word\n",
+                " ",
+                "x",
+                "a. B ",
+                ". ",
+                "| a |\n",
+                "|-|\n",
+                "a|b\n|-|-|\n",
+                "```\n",
+            )
         ),
         *(
-            (chunker.chunk_text, "", unit)
-            for unit in ("<!--", "`<!-- --> ", "data:a,", "http://a?", "- ", "---\n", "中", "    ~~~a\n")
+            (markdown.chunk_text, "", unit)
+            for unit in (
+                "<!--",
+                "`<!-- --> ",
+                "data:a,",
+                "http://a?",
+                "- ",
+                "---\n",
+                "中",
+                "    ~~~a\n",
+            )
         ),
     ],
 )
 @pytest.mark.large
-def test_half_a_million_characters_take_linear_time(run: Callable[[str], Any], beginning: str, unit: str) -> None:
+def test_half_a_million_characters_take_linear_time(
+    run: Callable[[str], Any], beginning: str, unit: str
+) -> None:
     assert_linear(run, beginning, unit, 500_000)
 
 

@@ -3,14 +3,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.documents.document import embedded_text
+from hybrid_memory.documents.links import (
+    DocumentLinks,
+    document_links,
+    folded,
+    is_attachment,
+    key_of,
+    path_of,
+)
 from hybrid_memory.documents.markdown import parse
-from hybrid_memory.documents.marks.code import without_code
-from hybrid_memory.documents.marks.found import Marks, marks
-from hybrid_memory.documents.marks.links import folded, is_attachment, key_of, path_of, plain
+from hybrid_memory.documents.noise import without_code
+from hybrid_memory.documents.terms import plain
 
 
-def of(text: str) -> Marks:
-    return parse(text, {}).marks
+def of(text: str) -> DocumentLinks:
+    return parse(text, {}).links
 
 
 def targets(text: str) -> list[str]:
@@ -81,8 +88,13 @@ def test_titles(text: str, expected: tuple[str, ...]) -> None:
 
 
 def test_the_words_of_a_link_stand_for_it() -> None:
-    assert plain("With [[people/Steph Ango|Steph]] on [[projects/Atlas#Plan#Next]]s") == "With Steph on Atlas > Plan > Nexts"
-    assert plain("![[a.md]] [[b#^c1]] [[#d]] [[e|]] x[[1]] [[ -f g ]]") == "a b d e x[[1]] [[ -f g ]]"
+    assert (
+        plain("With [[people/Steph Ango|Steph]] on [[projects/Atlas#Plan#Next]]s")
+        == "With Steph on Atlas > Plan > Nexts"
+    )
+    assert (
+        plain("![[a.md]] [[b#^c1]] [[#d]] [[e|]] x[[1]] [[ -f g ]]") == "a b d e x[[1]] [[ -f g ]]"
+    )
     assert embedded_text("[[Atlas]]", "see [[b|c]]") == "Atlas\n\nsee c"
 
 
@@ -99,7 +111,9 @@ def test_parts_of_a_target() -> None:
 @given(st.text(st.sampled_from("[]()!|#^`~ \n\t-a中.:<>/\\"), max_size=60))
 def test_code_is_blanked_in_place_and_lines_are_those_of_the_text(text: str) -> None:
     blank = without_code("\n" + text)
-    assert [len(line) for line in blank.split("\n")] == [len(line) for line in f"\n{text}".split("\n")]
+    assert [len(line) for line in blank.split("\n")] == [
+        len(line) for line in f"\n{text}".split("\n")
+    ]
     lines = text.split("\n")
-    for link in marks(text, 0, {}).links:
+    for link in document_links(text, 0, {}).links:
         assert link.target in lines[link.line - 1]

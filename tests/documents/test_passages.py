@@ -2,10 +2,9 @@
 
 import pytest
 
-from hybrid_memory.documents.chunker import chunk_text
-from hybrid_memory.documents.cutting.blocks import blocks
-from hybrid_memory.documents.cutting.noise import readable
-from hybrid_memory.documents.cutting.sentences import ends_sentence
+from hybrid_memory.documents.markdown import chunk_text
+from hybrid_memory.documents.noise import readable
+from hybrid_memory.documents.passages import blocks, ends_sentence
 
 
 def texts_of(text: str, size: int, overlap: int = 0) -> list[str]:
@@ -70,8 +69,14 @@ def test_sentence_does_not_end(text: str) -> None:
 
 def test_chunk_ends_with_the_last_sentence_that_fits() -> None:
     text = "Ask Dr. Smith, e.g. about v1.2.3. See https://example.com/docs. It is fast."
-    assert texts_of(text, 67) == ["Ask Dr. Smith, e.g. about v1.2.3. See https://example.com/docs.", "It is fast."]
-    assert texts_of(text, 60) == ["Ask Dr. Smith, e.g. about v1.2.3.", "See https://example.com/docs. It is fast."]
+    assert texts_of(text, 67) == [
+        "Ask Dr. Smith, e.g. about v1.2.3. See https://example.com/docs.",
+        "It is fast.",
+    ]
+    assert texts_of(text, 60) == [
+        "Ask Dr. Smith, e.g. about v1.2.3.",
+        "See https://example.com/docs. It is fast.",
+    ]
 
 
 def test_lines_of_one_paragraph_are_no_sentences() -> None:
@@ -103,16 +108,25 @@ def test_quote_is_cut_at_its_sentences() -> None:
 
 
 def test_chinese_ends_at_its_full_stops() -> None:
-    assert texts_of("今天下雨。我们去看书！你来吗？好的，明天见。", 12) == ["今天下雨。我们去看书！", "你来吗？好的，明天见。"]
+    assert texts_of("今天下雨。我们去看书！你来吗？好的，明天见。", 12) == [
+        "今天下雨。我们去看书！",
+        "你来吗？好的，明天见。",
+    ]
 
 
 def test_introduction_goes_with_what_it_introduces() -> None:
-    assert texts_of("It is ready. Run this:\n\n```\nmake\n```", 35) == ["It is ready.", "Run this:\n\n```\nmake\n```"]
+    assert texts_of("It is ready. Run this:\n\n```\nmake\n```", 35) == [
+        "It is ready.",
+        "Run this:\n\n```\nmake\n```",
+    ]
 
 
 def test_code_that_fits_is_whole() -> None:
     code = "```\nfirst = 1\n\nsecond = 2\n```"
-    assert texts_of(f"Some words before it.\n\n{code}\n\nAfter it.", 45) == ["Some words before it.", f"{code}\n\nAfter it."]
+    assert texts_of(f"Some words before it.\n\n{code}\n\nAfter it.", 45) == [
+        "Some words before it.",
+        f"{code}\n\nAfter it.",
+    ]
 
 
 def test_code_that_does_not_fit_is_cut_at_its_lines() -> None:
@@ -121,7 +135,10 @@ def test_code_that_does_not_fit_is_cut_at_its_lines() -> None:
         "\n".join(["```", *lines[:3]]),
         "\n".join(lines[3:5]) + "\n" + lines[5],
         "```",
-    ] or all(line in "\n".join(texts_of("\n".join(["```", *lines, "```"]), 60)).split("\n") for line in lines)
+    ] or all(
+        line in "\n".join(texts_of("\n".join(["```", *lines, "```"]), 60)).split("\n")
+        for line in lines
+    )
 
 
 # Tables

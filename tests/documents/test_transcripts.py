@@ -51,7 +51,9 @@ def text(words: str) -> list[Record]:
 
 
 def lines(*records: Record | str) -> bytes:
-    return "".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records).encode()
+    return "".join(
+        (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
+    ).encode()
 
 
 def read(data: bytes) -> tuple[list[Message], Transcript]:
@@ -72,9 +74,16 @@ OPENCLAW = lines(
     pi("user", text("Where is the GPU server?")),
     pi(
         "assistant",
-        [{"type": "thinking", "thinking": "hmm"}, {"type": "toolCall", "name": "bash", "arguments": {"command": "ls"}}],
+        [
+            {"type": "thinking", "thinking": "hmm"},
+            {"type": "toolCall", "name": "bash", "arguments": {"command": "ls"}},
+        ],
     ),
-    pi("toolResult", text("total 0"), message={"role": "toolResult", "toolName": "bash", "content": text("total 0")}),
+    pi(
+        "toolResult",
+        text("total 0"),
+        message={"role": "toolResult", "toolName": "bash", "content": text("total 0")},
+    ),
     pi("assistant", [*text("Under the desk."), *text("It is called kettle.")]),
     pi("user", "as a string"),
     pi("assistant", text("NO_REPLY")),
@@ -89,7 +98,10 @@ CLAUDE_CODE = lines(
     claude("user", "Where is the printer?<system-reminder>\nBe kind.\n</system-reminder>"),
     claude(
         "assistant",
-        [{"type": "thinking", "thinking": "hmm", "signature": "x"}, {"type": "tool_use", "name": "Bash", "input": {}}],
+        [
+            {"type": "thinking", "thinking": "hmm", "signature": "x"},
+            {"type": "tool_use", "name": "Bash", "input": {}},
+        ],
     ),
     claude("user", [{"type": "tool_result", "tool_use_id": "x", "content": "door.txt"}]),
     claude("assistant", text("By the door.")),
@@ -126,7 +138,9 @@ CLAUDE_CODE = lines(
     ],
     ids=["OpenClaw", "Claude Code"],
 )
-def test_what_was_said_comes_out_and_nothing_else(data: bytes, expected: list[Any], title: str) -> None:
+def test_what_was_said_comes_out_and_nothing_else(
+    data: bytes, expected: list[Any], title: str
+) -> None:
     messages, transcript = read(data)
     assert messages == expected
     assert (transcript.title, transcript.date, transcript.left_out) == (title, "2026-03-05", 0)
@@ -135,7 +149,10 @@ def test_what_was_said_comes_out_and_nothing_else(data: bytes, expected: list[An
 @pytest.mark.parametrize(
     ("wrapped", "said"),
     [
-        ('Conversation info (untrusted metadata):\n```json\n{"sender": "ann"}\n```\n\nhello', "hello"),
+        (
+            'Conversation info (untrusted metadata):\n```json\n{"sender": "ann"}\n```\n\nhello',
+            "hello",
+        ),
         ("[Mon 2026-03-05 10:00 UTC] hello", "hello"),
         ("<ide_opened_file>x.py</ide_opened_file>hello <bash-stdout>a\nb</bash-stdout>", "hello"),
         ("a <system-reminder> without its end", "a <system-reminder> without its end"),
@@ -158,7 +175,18 @@ def test_assistant_may_speak_of_wrappers() -> None:
     ids=["brace", "deep", "cut", "nul", "escape", "python"],
 )
 def test_broken_lines_are_counted_and_the_rest_is_read(broken: str) -> None:
-    messages, transcript = read(lines(pi("user", "one"), broken, "", "[]", '"text"', "7", {"type": "message"}, pi("user", "two")))
+    messages, transcript = read(
+        lines(
+            pi("user", "one"),
+            broken,
+            "",
+            "[]",
+            '"text"',
+            "7",
+            {"type": "message"},
+            pi("user", "two"),
+        )
+    )
     assert [message.text for message in messages] == ["one", "two"]
     assert transcript.left_out == 1
 
@@ -180,7 +208,14 @@ def test_too_long_a_line_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("timestamp", "date"),
-    [("2026-03-05T23:59:59Z", "2026-03-05"), (1772755199000, "2026-03-05"), ("yesterday", ""), (None, ""), (1e30, ""), ({}, "")],
+    [
+        ("2026-03-05T23:59:59Z", "2026-03-05"),
+        (1772755199000, "2026-03-05"),
+        ("yesterday", ""),
+        (None, ""),
+        (1e30, ""),
+        ({}, ""),
+    ],
 )
 def test_date_is_that_of_the_first_message(timestamp: Any, date: str) -> None:
     assert read(lines(pi("user", "one", timestamp=timestamp)))[1].date == date
@@ -190,13 +225,23 @@ def test_date_is_that_of_the_first_message(timestamp: Any, date: str) -> None:
 
 
 def said(*texts: str, title: str = "") -> list[Message]:
-    return [Message(number, ("User", "Assistant")[number % 2 == 0], text, title) for number, text in enumerate(texts, 1)]
+    return [
+        Message(number, ("User", "Assistant")[number % 2 == 0], text, title)
+        for number, text in enumerate(texts, 1)
+    ]
 
 
 def test_short_messages_share_a_chunk_and_long_ones_are_cut() -> None:
     found = list(chunks(said("one", "two", "three " * 40, "four"), 60, 10))
-    assert (found[0].text, found[0].start_line, found[0].end_line) == ("User: one\n\nAssistant: two", 1, 2)
-    assert all(chunk.text.startswith("User: ") and chunk.start_line == chunk.end_line == 3 for chunk in found[1:-2])
+    assert (found[0].text, found[0].start_line, found[0].end_line) == (
+        "User: one\n\nAssistant: two",
+        1,
+        2,
+    )
+    assert all(
+        chunk.text.startswith("User: ") and chunk.start_line == chunk.end_line == 3
+        for chunk in found[1:-2]
+    )
     assert found[-1].text.endswith("Assistant: four")
     assert found[-1].end_line == 4
     assert [chunk.index for chunk in found] == list(range(len(found)))
@@ -209,7 +254,9 @@ def test_title_is_the_heading_and_a_new_one_begins_a_chunk() -> None:
 
 @settings(deadline=None)
 @given(
-    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=300), max_size=12),
+    st.lists(
+        st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=300), max_size=12
+    ),
     st.integers(1, 200),
     st.integers(0, 50),
 )
@@ -222,9 +269,11 @@ def test_chunks_hold_all_words_are_no_larger_than_asked_and_only_the_last_change
     together = " ".join(chunk.text for chunk in found)
     if size > 40:
         assert all(len(chunk.text) <= size for chunk in found if "#" not in chunk.text)
-        assert {word for message in messages for word in message.text.split() if len(word) < 10} <= set(
-            together.replace("User: ", " ").replace("Assistant: ", " ").split()
-        ) | set(together.split())
+        assert {
+            word for message in messages for word in message.text.split() if len(word) < 10
+        } <= set(together.replace("User: ", " ").replace("Assistant: ", " ").split()) | set(
+            together.split()
+        )
     for count in range(len(messages)):
         shorter = list(chunks(messages[:count], size, overlap))
         assert shorter[:-1] == found[: max(len(shorter) - 1, 0)]
@@ -250,29 +299,54 @@ def session(tmp_path: Path) -> Write:
 
 
 def ingest(store: HybridStore, *paths: Path, **options: Any) -> Report:
-    return Ingest(store, **{"patterns": ["*.jsonl"], "incremental": True} | options).run([str(path) for path in paths])
+    return Ingest(store, **{"patterns": ["*.jsonl"], "incremental": True} | options).run(
+        [str(path) for path in paths]
+    )
 
 
 def talk(start: int, stop: int) -> list[Record]:
-    return [pi("user" if i % 2 else "assistant", f"Message {i} is about the number {i}. " * 3) for i in range(start, stop)]
+    return [
+        pi("user" if i % 2 else "assistant", f"Message {i} is about the number {i}. " * 3)
+        for i in range(start, stop)
+    ]
 
 
-def test_transcripts_go_into_sessions_and_notes_beside_them_do_not(store: HybridStore, session: Write, tmp_path: Path) -> None:
+def test_transcripts_go_into_sessions_and_notes_beside_them_do_not(
+    store: HybridStore, session: Write, tmp_path: Path
+) -> None:
     path = session(
         "main/2026-03-01-talk.jsonl",
-        [{"type": "session_info", "name": "GPU talk"}, pi("user", "the gpu"), "{", pi("assistant", "a kettle")],
+        [
+            {"type": "session_info", "name": "GPU talk"},
+            pi("user", "the gpu"),
+            "{",
+            pi("assistant", "a kettle"),
+        ],
     )
     (tmp_path / "logs/a.md").write_text("dog")
     report = ingest(store, tmp_path / "logs", patterns=["*.md", "*.jsonl"])
     assert ids(store) == ["logs/a.md", "sessions/main/2026-03-01-talk.jsonl"]
     assert (report.files, report.embedded, report.pending) == (2, 2, 0)
     assert report.warnings == [
-        {"path": str(path), "reason": "lines left out because they are not JSON or too long: 1", "kind": "lines"}
+        {
+            "path": str(path),
+            "reason": "lines left out because they are not JSON or too long: 1",
+            "kind": "lines",
+        }
     ]
     [hit] = store.search("kettle", mode="keyword")
     assert hit["text"] == "User: the gpu\n\nAssistant: a kettle"
-    assert (hit["heading"], hit["path"], hit["start_line"], hit["end_line"]) == ("GPU talk", str(path), 2, 4)
-    assert (hit["collection"], hit["date"], hit["metadata"]) == ("sessions", "2026-03-01", {"title": "GPU talk"})
+    assert (hit["heading"], hit["path"], hit["start_line"], hit["end_line"]) == (
+        "GPU talk",
+        str(path),
+        2,
+        4,
+    )
+    assert (hit["collection"], hit["date"], hit["metadata"]) == (
+        "sessions",
+        "2026-03-01",
+        {"title": "GPU talk"},
+    )
     assert all(finding.ok for finding in examine(store))
     path.unlink()
     session("other.jsonl", [pi("user", "new")])
@@ -289,7 +363,11 @@ def test_single_transcript_and_one_with_a_collection(store: HybridStore, session
 
 @pytest.mark.parametrize(
     ("name", "date"),
-    [("2026-02-01.jsonl", "2026-02-01"), ("abcd2012-12f0-4abc.jsonl", "2026-03-05"), ("2026-02/talk.jsonl", "2026-03-05")],
+    [
+        ("2026-02-01.jsonl", "2026-02-01"),
+        ("abcd2012-12f0-4abc.jsonl", "2026-03-05"),
+        ("2026-02/talk.jsonl", "2026-03-05"),
+    ],
 )
 def test_day_in_the_path_comes_before_that_of_the_first_message(
     store: HybridStore, session: Write, tmp_path: Path, name: str, date: str
@@ -318,16 +396,28 @@ def test_secrets_reach_neither_the_database_nor_the_embedder(
     assert any("[redacted]" in document for document in embedder.documents)
 
 
-def test_session_that_goes_on_is_taken_when_there_is_enough_news(store: HybridStore, session: Write, tmp_path: Path) -> None:
+def test_session_that_goes_on_is_taken_when_there_is_enough_news(
+    store: HybridStore, session: Write, tmp_path: Path
+) -> None:
     folder = tmp_path / "logs"
     session("a.jsonl", talk(0, 10), ago=0)
     assert ingest(store, folder).files == 1  # new
     session("a.jsonl", talk(0, 59), ago=0)
-    assert (ingest(store, folder).skipped, ingest(store, folder, incremental=False).skipped) == (1, 1)
+    assert (ingest(store, folder).skipped, ingest(store, folder, incremental=False).skipped) == (
+        1,
+        1,
+    )
     assert all(finding.ok for finding in examine(store))
     session("a.jsonl", talk(0, 60), ago=0)
     assert ingest(store, folder).files == 1  # 50 messages
-    session("a.jsonl", [*talk(0, 60), {"type": "message", "message": {"role": "toolResult", "content": "x" * 100_000}}], ago=0)
+    session(
+        "a.jsonl",
+        [
+            *talk(0, 60),
+            {"type": "message", "message": {"role": "toolResult", "content": "x" * 100_000}},
+        ],
+        ago=0,
+    )
     assert ingest(store, folder).files == 1  # 100 KB
     session("a.jsonl", talk(0, 61), ago=0)
     assert ingest(store, folder).files == 1  # rewritten
@@ -344,11 +434,15 @@ def test_only_the_tail_of_a_session_that_goes_on_is_written_and_embedded(
 ) -> None:
     session("a.jsonl", talk(0, 100))
     ingest(store, tmp_path / "logs")
-    before = store.storage.connection.execute("select id, embedding from chunks order by id").fetchall()
+    before = store.storage.connection.execute(
+        "select id, embedding from chunks order by id"
+    ).fetchall()
     asked = len(embedder.documents)
     session("a.jsonl", talk(0, 103))
     report = ingest(store, tmp_path / "logs")
-    after = store.storage.connection.execute("select id, embedding from chunks order by id").fetchall()
+    after = store.storage.connection.execute(
+        "select id, embedding from chunks order by id"
+    ).fetchall()
     assert after[: len(before) - 1] == before[:-1]
     assert len(embedder.documents) - asked == report.chunks <= 3
     assert report.pending == 0
@@ -356,7 +450,10 @@ def test_only_the_tail_of_a_session_that_goes_on_is_written_and_embedded(
     with HybridStore(":memory:", embedder=TopicEmbedder()) as fresh:
         ingest(fresh, tmp_path / "logs")
         contents = "select chunk_id, heading_path, content, start_line, end_line, content_hash, embedding from chunks order by id"
-        assert fresh.storage.connection.execute(contents).fetchall() == store.storage.connection.execute(contents).fetchall()
+        assert (
+            fresh.storage.connection.execute(contents).fetchall()
+            == store.storage.connection.execute(contents).fetchall()
+        )
         assert indexed_words(fresh.storage.connection) == indexed_words(store.storage.connection)
 
 
@@ -372,7 +469,9 @@ def test_rewritten_session_keeps_the_embeddings_of_what_it_still_says(
     assert store.storage.connection.execute("select min(start_line) from chunks").fetchone() == (2,)
 
 
-def test_same_content_at_another_time_is_only_noted(store: HybridStore, session: Write, tmp_path: Path) -> None:
+def test_same_content_at_another_time_is_only_noted(
+    store: HybridStore, session: Write, tmp_path: Path
+) -> None:
     session("a.jsonl", talk(0, 10))
     ingest(store, tmp_path / "logs")
     session("a.jsonl", talk(0, 10), ago=9000)
@@ -386,7 +485,13 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
     path = tmp_path / "large.jsonl"
     message, result = (
         lines(*talk(0, 20)),
-        lines(pi("toolResult", text("x" * 50_000), message={"role": "toolResult", "content": "x" * 50_000})),
+        lines(
+            pi(
+                "toolResult",
+                text("x" * 50_000),
+                message={"role": "toolResult", "content": "x" * 50_000},
+            )
+        ),
     )
     with path.open("wb") as file:
         for _ in range(1000):
@@ -399,7 +504,10 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
         "print(report.chunks, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "large.db"), str(path)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, str(tmp_path / "large.db"), str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found, grown = map(int, done.stdout.split())
     assert found > 4000

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_memory.documents.files import open_regular
-from hybrid_memory.documents.walk import Walk
+from hybrid_memory.documents.files import Walk, open_regular
 
 
 def tree(top: Path, *names: str) -> str:
@@ -43,7 +42,9 @@ def test_file_has_its_time_and_size(tmp_path: Path) -> None:
         (["*.MD"], []),
     ],
 )
-def test_patterns_match_file_names_at_any_depth(tmp_path: Path, patterns: list[str], expected: list[str]) -> None:
+def test_patterns_match_file_names_at_any_depth(
+    tmp_path: Path, patterns: list[str], expected: list[str]
+) -> None:
     assert names(tree(tmp_path, "a.md", "b.txt", "d/c.md"), *patterns) == expected
 
 
@@ -59,13 +60,17 @@ def test_patterns_match_file_names_at_any_depth(tmp_path: Path, patterns: list[s
         ("*", []),
     ],
 )
-def test_exclude_takes_out_files_and_prunes_folders(tmp_path: Path, exclude: str, expected: list[str]) -> None:
+def test_exclude_takes_out_files_and_prunes_folders(
+    tmp_path: Path, exclude: str, expected: list[str]
+) -> None:
     top = tree(tmp_path, "a.md", "d/e/b.md", "d/drafts/c.md", "drafts/f.md")
     assert sorted(names(top, exclude=[exclude])) == sorted(expected)
 
 
 def test_hidden_folders_are_skipped_and_hidden_files_are_not(tmp_path: Path) -> None:
-    assert names(tree(tmp_path, ".git/a.md", "node_modules/b.md", "d/.venv/c.md", ".d.md")) == [".d.md"]
+    assert names(tree(tmp_path, ".git/a.md", "node_modules/b.md", "d/.venv/c.md", ".d.md")) == [
+        ".d.md"
+    ]
 
 
 def test_only_regular_files_are_files(tmp_path: Path) -> None:
@@ -88,7 +93,9 @@ def test_links_are_counted_and_loops_of_them_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "picture.png").symlink_to("a.md")  # no pattern matches it
     walk = Walk(top, ["*.md"])
     assert [file.relative for file in walk] == ["a.md", "d/b.md"]
-    links = dict.fromkeys((f"{top}/{name}" for name in ("self.md", "up", "d/other", "gone.md")), "symbolic link")
+    links = dict.fromkeys(
+        (f"{top}/{name}" for name in ("self.md", "up", "d/other", "gone.md")), "symbolic link"
+    )
     assert (walk.left_out, walk.unread) == (links | {f"{top}/picture.png": "pattern"}, [])
 
 
@@ -113,7 +120,9 @@ def test_followed_links_give_every_place_once(tmp_path: Path) -> None:
     assert names(top, follow_symlinks=True) == ["a.md", "one/b.md", "one/d/c.md", "one/d/z/e.md"]
 
 
-def test_folder_that_cannot_be_listed_is_named_and_the_rest_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_cannot_be_listed_is_named_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     top = tree(tmp_path, "a.md", "closed/b.md", "vanished/c.md", "open/d.md")
     scandir = os.scandir
 
@@ -189,5 +198,7 @@ def test_folder_reached_by_a_link_is_unread_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     walk = Walk(f"{tmp_path}/link/d", ["*.md"])
     assert list(walk) == []
-    assert walk.unread == [(f"{tmp_path}/link/d", "a folder of its path has become a symbolic link")]
+    assert walk.unread == [
+        (f"{tmp_path}/link/d", "a folder of its path has become a symbolic link")
+    ]
     assert names(f"{tmp_path}/link/d", follow_symlinks=True) == ["a.md"]

@@ -31,7 +31,9 @@ def answering(reply: Callable[[], Iterable[bytes]]) -> Iterator[int]:
         def accept() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+                    threading.Thread(
+                        target=answer, args=(listener.accept()[0],), daemon=True
+                    ).start()
 
         threading.Thread(target=accept, daemon=True).start()
         yield listener.getsockname()[1]
@@ -40,7 +42,11 @@ def answering(reply: Callable[[], Iterable[bytes]]) -> Iterator[int]:
 
 def sized(body: bytes, status: bytes = b"200 OK", headers: bytes = b"") -> list[bytes]:
     """A reply with a Content-Length. `headers` are whole lines."""
-    return [b"HTTP/1.1 %s\r\n%sConnection: close\r\nContent-Length: %d\r\n\r\n" % (status, headers, len(body)), body]
+    return [
+        b"HTTP/1.1 %s\r\n%sConnection: close\r\nContent-Length: %d\r\n\r\n"
+        % (status, headers, len(body)),
+        body,
+    ]
 
 
 def terabyte() -> Iterable[bytes]:
@@ -52,7 +58,10 @@ def until_close() -> Iterable[bytes]:
 
 
 def chunked() -> Iterable[bytes]:
-    return itertools.chain([OK + b"Transfer-Encoding: chunked\r\n\r\n"], itertools.repeat(b"100000\r\n" + MIB + b"\r\n"))
+    return itertools.chain(
+        [OK + b"Transfer-Encoding: chunked\r\n\r\n"],
+        itertools.repeat(b"100000\r\n" + MIB + b"\r\n"),
+    )
 
 
 def chunk_size_line() -> Iterable[bytes]:
@@ -60,7 +69,9 @@ def chunk_size_line() -> Iterable[bytes]:
 
 
 def trailers() -> Iterable[bytes]:
-    return itertools.chain([OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"], itertools.repeat(b"X: y\r\n" * 10_000))
+    return itertools.chain(
+        [OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"], itertools.repeat(b"X: y\r\n" * 10_000)
+    )
 
 
 def status_line() -> Iterable[bytes]:
@@ -94,12 +105,17 @@ def dripping_body() -> Iterator[bytes]:
 
 
 def redirect() -> Iterable[bytes]:
-    return itertools.chain([b"HTTP/1.1 307 Moved\r\nLocation: http://192.0.2.1/\r\n\r\n"], itertools.repeat(MIB))
+    return itertools.chain(
+        [b"HTTP/1.1 307 Moved\r\nLocation: http://192.0.2.1/\r\n\r\n"], itertools.repeat(MIB)
+    )
 
 
 def long_error() -> Iterable[bytes]:
     """50 MB of control characters."""
-    return itertools.chain([b"HTTP/1.1 500 Failed\r\nContent-Length: 52428800\r\n\r\n"], itertools.repeat(b"\x1b" * 2**20, 50))
+    return itertools.chain(
+        [b"HTTP/1.1 500 Failed\r\nContent-Length: 52428800\r\n\r\n"],
+        itertools.repeat(b"\x1b" * 2**20, 50),
+    )
 
 
 def endless_error() -> Iterable[bytes]:
@@ -125,4 +141,6 @@ def nested_bomb() -> Iterable[bytes]:
 
 def cookies() -> Iterable[bytes]:
     body = json.dumps({"embeddings": [[1.0, 0.0]]}).encode()
-    return sized(body, headers=b"".join(b"Set-Cookie: c%d=%s\r\n" % (i, b"x" * 4000) for i in range(50)))
+    return sized(
+        body, headers=b"".join(b"Set-Cookie: c%d=%s\r\n" % (i, b"x" * 4000) for i in range(50))
+    )

@@ -13,7 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hybrid_memory.embedding import builtin
-from hybrid_memory.embedding.builtin import KNOWN_SHARE, MANY, MOST_TOKENS, NO_ROW, BuiltinEmbedder, Table
+from hybrid_memory.embedding.builtin import (
+    KNOWN_SHARE,
+    MANY,
+    MOST_TOKENS,
+    NO_ROW,
+    BuiltinEmbedder,
+    Table,
+)
 
 RECORDED = json.loads(Path(__file__).with_name("builtin_tokens.json").read_text("utf-8"))
 DATA = Path(builtin.__file__).with_name("builtin.bin")
@@ -32,28 +39,42 @@ def cosine(a: list[float], b: list[float]) -> float:
 
 
 @pytest.mark.parametrize(("text", "tokens"), RECORDED, ids=lambda value: ascii(value)[:24])
-def test_tokens_are_those_of_the_tokenizers_library(embedder: BuiltinEmbedder, text: str, tokens: str) -> None:
+def test_tokens_are_those_of_the_tokenizers_library(
+    embedder: BuiltinEmbedder, text: str, tokens: str
+) -> None:
     assert embedder.tokenize(text) == tokens.split()
 
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
-        ("unaffable", ["una", "##ffa", "##ble"]),  # longest match first, so not "un", "##aff", "##able"
+        (
+            "unaffable",
+            ["una", "##ffa", "##ble"],
+        ),  # longest match first, so not "un", "##aff", "##able"
         ("[SEP]", ["[", "sep", "]"]),  # text, not the model's special token
         ("a" * 101, ["[UNK]"]),
         ("\ud800half a pair", ["half", "a", "pair"]),
-        ("ΟΔΟΣ", ["ο", "##δ", "##ο", "##σ"]),  # no final sigma: characters are lower-cased one by one
+        (
+            "ΟΔΟΣ",
+            ["ο", "##δ", "##ο", "##σ"],
+        ),  # no final sigma: characters are lower-cased one by one
     ],
 )
-def test_tokens_are_those_of_wordpiece(embedder: BuiltinEmbedder, text: str, tokens: list[str]) -> None:
+def test_tokens_are_those_of_wordpiece(
+    embedder: BuiltinEmbedder, text: str, tokens: list[str]
+) -> None:
     assert embedder.tokenize(text) == tokens
 
 
 @pytest.mark.parametrize(
     ("query", "answer", "distractor"),
     [
-        ("how do I fix a car engine", "repairing the motor of an automobile", "a recipe for chocolate cake"),
+        (
+            "how do I fix a car engine",
+            "repairing the motor of an automobile",
+            "a recipe for chocolate cake",
+        ),
         ("dog", "a puppy", "a spreadsheet"),
         ("money we owe", "unpaid debts and loans", "birds migrate south in winter"),
         ("the website is slow", "latency of web pages is too high", "my sister is getting married"),
@@ -65,14 +86,18 @@ def test_tokens_are_those_of_wordpiece(embedder: BuiltinEmbedder, text: str, tok
         ("feeling blue", "she was sad and unhappy", "configure the database server"),
     ],
 )
-def test_a_paraphrase_is_nearer_than_another_subject(embedder: BuiltinEmbedder, query: str, answer: str, distractor: str) -> None:
+def test_a_paraphrase_is_nearer_than_another_subject(
+    embedder: BuiltinEmbedder, query: str, answer: str, distractor: str
+) -> None:
     asked = embedder.embed(query)
     near, far = (cosine(asked, vector) for vector in embedder.embed_batch([answer, distractor]))
     assert near > far + 0.1
 
 
 def test_vectors_have_length_1_and_256_dimensions(embedder: BuiltinEmbedder) -> None:
-    for vector in embedder.embed_batch(["one", "two words", "x" * 99, "!?", "1 2 3", "The Quick Brown Fox. " * 500]):
+    for vector in embedder.embed_batch(
+        ["one", "two words", "x" * 99, "!?", "1 2 3", "The Quick Brown Fox. " * 500]
+    ):
         assert len(vector) == embedder.dims() == 256
         assert math.hypot(*vector) == pytest.approx(1.0)
 
@@ -94,9 +119,16 @@ WORDS = [
 ]
 
 
-@given(st.lists(st.sampled_from(WORDS) | st.text(st.characters(max_codepoint=0x30FF), max_size=6), max_size=30).map(" ".join))
+@given(
+    st.lists(
+        st.sampled_from(WORDS) | st.text(st.characters(max_codepoint=0x30FF), max_size=6),
+        max_size=30,
+    ).map(" ".join)
+)
 @example("Unaffable dogs, and a dog!")
-@example("Atlas > The GPU server\n\nLog in: `ssh gpu-1`, (or) so...\x07\x85\u2028\ud800 Ärger–É\u0301!\u0301")
+@example(
+    "Atlas > The GPU server\n\nLog in: `ssh gpu-1`, (or) so...\x07\x85\u2028\ud800 Ärger–É\u0301!\u0301"
+)
 def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder, text: str) -> None:
     """The test repeats the calculation with the bytes of the file. Tokens are found by bisection, or in a batch by a table."""
     tokens, sums, known = BISECTING.tokenize(text), [0] * 256, 0
@@ -107,7 +139,11 @@ def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder, text: s
             for j in range(256):
                 sums[j] += TABLE._scales[row] * (TABLE._rows[row * 256 + j] - 128)
     length = math.hypot(*sums)
-    expected = pytest.approx([x / length for x in sums]) if length and known >= KNOWN_SHARE * len(tokens) else []
+    expected = (
+        pytest.approx([x / length for x in sums])
+        if length and known >= KNOWN_SHARE * len(tokens)
+        else []
+    )
     assert BISECTING.embed(text) == expected
     batch = embedder.embed_batch([text] * MANY)
     assert batch == [BISECTING.embed(text)] * MANY
@@ -131,7 +167,9 @@ def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder, text: s
         "😀",
     ],
 )
-def test_text_that_the_table_does_not_know_has_no_vector(embedder: BuiltinEmbedder, text: str) -> None:
+def test_text_that_the_table_does_not_know_has_no_vector(
+    embedder: BuiltinEmbedder, text: str
+) -> None:
     assert embedder.embed(text) == []
     assert embedder.embed_batch([text, "server"])[0] == []
     assert embedder.problem is None
@@ -157,7 +195,9 @@ def test_query_and_document_get_the_same_vector(embedder: BuiltinEmbedder) -> No
 
 def test_vectors_do_not_depend_on_what_was_embedded_before(embedder: BuiltinEmbedder) -> None:
     embedder.embed_batch([f"word{n} other{n}" for n in range(3000)])
-    assert embedder.embed("the deploy script fails") == BuiltinEmbedder().embed("the deploy script fails")
+    assert embedder.embed("the deploy script fails") == BuiltinEmbedder().embed(
+        "the deploy script fails"
+    )
 
 
 def test_a_callers_change_does_not_reach_the_cache(embedder: BuiltinEmbedder) -> None:
@@ -172,7 +212,9 @@ def test_the_longest_texts_cannot_overflow(embedder: BuiltinEmbedder) -> None:
     most = max(table._scales) * 127 * MOST_TOKENS
     assert most < 2**31
     assert embedder.embed("the " * MOST_TOKENS) == pytest.approx(embedder.embed("the"))
-    assert embedder.embed("the " * MOST_TOKENS + "server " * 9000) == pytest.approx(embedder.embed("the"))
+    assert embedder.embed("the " * MOST_TOKENS + "server " * 9000) == pytest.approx(
+        embedder.embed("the")
+    )
 
 
 def test_file_is_opened_once_and_only_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +251,9 @@ def test_threads_get_the_same_vectors(embedder: BuiltinEmbedder) -> None:
     expected = BuiltinEmbedder().embed_batch(texts)
     shared = BuiltinEmbedder()
     found: list[list[list[float]]] = []
-    threads = [threading.Thread(target=lambda: found.append(shared.embed_batch(texts))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.append(shared.embed_batch(texts))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -220,12 +264,16 @@ def test_threads_get_the_same_vectors(embedder: BuiltinEmbedder) -> None:
 @pytest.fixture
 def imported() -> set[str]:
     code = "import sys; before = set(sys.modules); import builtin; print(*sorted(set(sys.modules) - before))"
-    ran = subprocess.run([sys.executable, "-c", code], cwd=DATA.parent, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=DATA.parent, capture_output=True, text=True, check=True
+    )
     return set(ran.stdout.split())
 
 
 def test_only_the_standard_library_is_imported(imported: set[str]) -> None:
-    assert {name.partition(".")[0] for name in imported} - {"builtin"} <= set(sys.stdlib_module_names)
+    assert {name.partition(".")[0] for name in imported} - {"builtin"} <= set(
+        sys.stdlib_module_names
+    )
 
 
 def test_file_fits_the_wheel() -> None:

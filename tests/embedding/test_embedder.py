@@ -14,7 +14,9 @@ from hybrid_memory.embedding.ollama import parse_ollama_host
 from hybrid_memory.errors import ConfigError
 from tests.fake_ollama import FakeOllama, vector
 
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: 0 is an address of this machine")
+LINUX = pytest.mark.skipif(
+    sys.platform != "linux", reason="needs Linux: 0 is an address of this machine"
+)
 HANG = 10.0  # seconds: a call that takes longer hangs
 
 
@@ -63,7 +65,9 @@ def test_a_vector_has_the_dimensions_of_the_model_and_length_one():
 
 def test_request_names_the_model_and_keeps_it_loaded_and_forbids_truncation(ollama, embedder):
     embedder.embed_batch(["one", "two"])
-    assert ollama.embed_requests == [{"model": "all-minilm", "input": ["one", "two"], "truncate": False, "keep_alive": "30m"}]
+    assert ollama.embed_requests == [
+        {"model": "all-minilm", "input": ["one", "two"], "truncate": False, "keep_alive": "30m"}
+    ]
 
 
 def test_batch_keeps_order_and_blank_texts_are_not_sent(ollama, embedder):
@@ -108,7 +112,16 @@ def test_a_text_larger_than_a_batch_goes_alone(ollama, embedder):
 
 
 @pytest.mark.parametrize(
-    "text", ["\ud800 half a pair", "nul \x00 byte", "🧠" * 20, "e\u0301", '{text} {} %s "', "\u202eabc", "\ufeff"]
+    "text",
+    [
+        "\ud800 half a pair",
+        "nul \x00 byte",
+        "🧠" * 20,
+        "e\u0301",
+        '{text} {} %s "',
+        "\u202eabc",
+        "\ufeff",
+    ],
 )
 def test_any_text_can_be_embedded(embedder, text):
     assert len(embedder.embed(text)) == 32
@@ -132,7 +145,10 @@ def test_query_and_document_get_the_prompt_of_the_model(ollama):
     embedder = OllamaEmbedder(ollama.url, "nomic-embed-text")
     embedder.embed("where?")
     embedder.embed_batch(["there"])
-    assert [body["input"] for body in ollama.embed_requests] == [["search_query: where?"], ["search_document: there"]]
+    assert [body["input"] for body in ollama.embed_requests] == [
+        ["search_query: where?"],
+        ["search_document: there"],
+    ]
     assert (embedder.provider, embedder.query_prompt) == ("ollama", "search_query: {text}")
 
 
@@ -146,7 +162,9 @@ def test_only_nomic_models_get_lower_case(ollama):
 
 
 def test_prompts_can_be_set(ollama):
-    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_prompt="Q {text}", document_prompt="D {text} {text}")
+    embedder = OllamaEmbedder(
+        ollama.url, "all-minilm", query_prompt="Q {text}", document_prompt="D {text} {text}"
+    )
     embedder.embed("a {text}")
     embedder.embed_batch(["b"])
     assert [body["input"] for body in ollama.embed_requests] == [["Q a {text}"], ["D b b"]]
@@ -276,7 +294,9 @@ def test_unavailable_if_nothing_listens(free_port):
     assert embedder.problem.endswith("(connection refused); start it with `ollama serve`")
 
 
-@pytest.mark.parametrize("page", ["<html>router</html>", "[]", '{"models": 5}', '{"models": [5, {"name": null}]}'])
+@pytest.mark.parametrize(
+    "page", ["<html>router</html>", "[]", '{"models": 5}', '{"models": [5, {"name": null}]}']
+)
 def test_unavailable_if_something_else_answers(ollama, embedder, page):
     ollama.page = (200, page)
     assert not embedder.is_available()
@@ -307,7 +327,10 @@ def test_an_upgrade_is_advised_if_the_server_is_old(ollama, embedder):
 def test_a_chat_model_is_reported_as_not_an_embedding_model(ollama, embedder, waits):
     ollama.chat = True
     assert embedder.embed_batch(["a", "b"]) == [[], []]
-    assert "all-minilm is not an embedding model; one is `ollama pull nomic-embed-text`" in embedder.problem
+    assert (
+        "all-minilm is not an embedding model; one is `ollama pull nomic-embed-text`"
+        in embedder.problem
+    )
     assert (len(ollama.requests), waits) == (1, [])
 
 
@@ -496,14 +519,22 @@ def test_an_over_long_query_is_cut(ollama, embedder):
 
 
 def test_the_prompt_of_an_over_long_text_is_not_cut(ollama):
-    embedder = OllamaEmbedder(ollama.url, "all-minilm", document_prompt="title: none | text: {text} END")
+    embedder = OllamaEmbedder(
+        ollama.url, "all-minilm", document_prompt="title: none | text: {text} END"
+    )
     embedder.embed_batch(["word " * 500])
     assert ollama.embedded[0].startswith("title: none | text: word")
     assert ollama.embedded[0].endswith("END")
 
 
 @pytest.mark.parametrize(
-    "page", [(502, "<html><h1>Bad Gateway</h1></html>"), (500, "plain text error"), (503, ""), (502, '{"error": {}}')]
+    "page",
+    [
+        (502, "<html><h1>Bad Gateway</h1></html>"),
+        (500, "plain text error"),
+        (503, ""),
+        (502, '{"error": {}}'),
+    ],
 )
 def test_an_error_page_of_a_proxy_is_reported(ollama, embedder, page):
     ollama.page = page
@@ -514,7 +545,16 @@ def test_an_error_page_of_a_proxy_is_reported(ollama, embedder, page):
 
 @pytest.mark.parametrize(
     "page",
-    ["<html>Welcome</html>", "Ollama is running", "[]", "null", "5", '{"embedding": [1.0]}', "[" * 100_000, '{"embed'],
+    [
+        "<html>Welcome</html>",
+        "Ollama is running",
+        "[]",
+        "null",
+        "5",
+        '{"embedding": [1.0]}',
+        "[" * 100_000,
+        '{"embed',
+    ],
 )
 def test_a_200_without_the_expected_json_is_reported(ollama, embedder, page):
     ollama.page = (200, page)
@@ -522,7 +562,9 @@ def test_a_200_without_the_expected_json_is_reported(ollama, embedder, page):
     assert "answers, but not as Ollama does" in embedder.problem
 
 
-@pytest.mark.parametrize("page", ['{"embeddings": null}', '{"embeddings": {}}', '{"embeddings": []}'])
+@pytest.mark.parametrize(
+    "page", ['{"embeddings": null}', '{"embeddings": {}}', '{"embeddings": []}']
+)
 def test_a_reply_without_vectors_is_reported(ollama, embedder, page):
     ollama.page = (200, page)
     assert embedder.embed("a") == []
@@ -546,7 +588,9 @@ def test_control_characters_of_a_server_do_not_reach_the_terminal(ollama, embedd
     assert len(embedder.problem) < 400
 
 
-@pytest.mark.parametrize(("status", "words"), [(403, "cloud is disabled"), (404, "no such page"), (405, "wrong")])
+@pytest.mark.parametrize(
+    ("status", "words"), [(403, "cloud is disabled"), (404, "no such page"), (405, "wrong")]
+)
 def test_a_refusal_that_concerns_every_text_stops_the_call(ollama, embedder, status, words):
     ollama.error = (status, words)
     assert embedder.embed_batch([f"{i}" for i in range(100)]) == [[]] * 100
@@ -576,7 +620,9 @@ def test_requests_is_not_imported_for_a_server_that_is_down(free_port):
         "assert embedder.embed('a') == [] and 'refused' in embedder.problem, embedder.problem\n"
         "print(*sorted({'requests', 'urllib3', 'logging', 'concurrent.futures'} & set(sys.modules)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert (done.stdout.strip(), done.stderr) == ("", "")
 
 
@@ -587,7 +633,9 @@ def test_importing_the_embedder_imports_nothing_heavy():
         "heavy = {'requests', 'logging', 'dataclasses', 'concurrent.futures', 'urllib.parse', 'socket', 'random'}\n"
         "print(*sorted(heavy & (set(sys.modules) - before)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.strip() == ""
 
 
@@ -651,7 +699,9 @@ def test_a_search_that_gave_up_lets_the_model_load(ollama):
 
 
 def test_an_enormous_time_out_is_not_an_error(ollama):
-    embedder = OllamaEmbedder(ollama.url, "all-minilm", query_timeout=1e12, document_timeout=math.inf)
+    embedder = OllamaEmbedder(
+        ollama.url, "all-minilm", query_timeout=1e12, document_timeout=math.inf
+    )
     assert len(embedder.embed("a")) == 32
     assert len(embedder.embed_batch(["a"])[0]) == 32
 
@@ -756,7 +806,15 @@ def test_ollama_host_is_read_as_ollama_reads_it(value, url):
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://127.0.0.1:9", "http://[", "http://a b", "http://" + "a" * 300, "http://\x00", "://", "http://127.0.0.1:0"],
+    [
+        "ftp://127.0.0.1:9",
+        "http://[",
+        "http://a b",
+        "http://" + "a" * 300,
+        "http://\x00",
+        "://",
+        "http://127.0.0.1:0",
+    ],
 )
 def test_an_address_that_cannot_be_asked_is_reported(url):
     embedder = OllamaEmbedder(url, query_timeout=3)
@@ -778,7 +836,9 @@ def deaf():
 
 @LINUX  # elsewhere a full queue refuses
 @pytest.mark.parametrize("host", ["127.0.0.1", "0"])
-def test_a_server_that_does_not_take_connections_is_reported_and_not_asked_again(deaf, monkeypatch, host):
+def test_a_server_that_does_not_take_connections_is_reported_and_not_asked_again(
+    deaf, monkeypatch, host
+):
     monkeypatch.setattr("hybrid_memory.embedding.transport.CONNECT_TIMEOUT", 0.2)
     embedder = OllamaEmbedder(f"http://{host}:{deaf}", query_timeout=HANG)
     assert embedder.embed("a") == []
@@ -822,7 +882,9 @@ def test_the_key_is_sent_as_a_bearer_token_and_never_shown(ollama, monkeypatch, 
     ollama.error = (500, "who sent Bearer sesame-123?")
     with caplog.at_level(logging.DEBUG):
         embedder.embed("a")
-    assert {request.headers["authorization"] for request in ollama.requests} == {"Bearer sesame-123"}
+    assert {request.headers["authorization"] for request in ollama.requests} == {
+        "Bearer sesame-123"
+    }
     assert "who sent Bearer ***?" in embedder.problem
     assert "sesame" not in caplog.text
 
@@ -834,7 +896,9 @@ def test_no_authorization_is_sent_without_a_key(ollama, embedder, monkeypatch):
 
 
 @pytest.mark.parametrize("key", ["line\nbreak", "schlüssel", "tab\tkey"])
-def test_a_key_with_impossible_characters_is_reported_and_not_shown(ollama, embedder, monkeypatch, key):
+def test_a_key_with_impossible_characters_is_reported_and_not_shown(
+    ollama, embedder, monkeypatch, key
+):
     monkeypatch.setenv("OLLAMA_API_KEY", key)
     assert embedder.embed("a") == []
     assert embedder.problem == "OLLAMA_API_KEY holds characters that cannot be part of a key"
@@ -847,7 +911,9 @@ def test_a_refused_key_is_reported(ollama, embedder):
 
 
 def test_a_password_in_the_url_is_used_and_not_shown(ollama):
-    embedder = OllamaEmbedder(ollama.url.replace("//", "//user:secret@"), "all-minilm", sleep=lambda seconds: None)
+    embedder = OllamaEmbedder(
+        ollama.url.replace("//", "//user:secret@"), "all-minilm", sleep=lambda seconds: None
+    )
     assert len(embedder.embed("a")) == 32
     assert ollama.requests[0].headers["authorization"].startswith("Basic ")
     ollama.error = (500, "no")
@@ -877,5 +943,7 @@ def test_nothing_is_printed_if_logging_is_not_configured(ollama):
         "embedder.embed('a')\n"
         "assert embedder.problem\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert (done.stdout, done.stderr) == ("", "")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from hybrid_memory.embedding.loopback import Session
+from hybrid_memory.embedding.loopback import LoopbackSession
 from tests.fake_ollama import FakeOllama
 
 TIMEOUT = (3.0, 10.0)
@@ -26,7 +26,7 @@ def get(session, url):
 
 
 def test_one_connection_serves_many_requests(server):
-    session = Session(server.url, "127.0.0.1", server.port, {})
+    session = LoopbackSession(server.url, "127.0.0.1", server.port, {})
     ports = set()
     for _ in range(3):
         assert get(session, f"{server.url}/api/version").status_code == 200
@@ -55,25 +55,29 @@ def hanging_up(reply, connections):
 
 def test_connection_that_the_server_has_closed_is_opened_anew():
     with hanging_up(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", connections=2) as port:
-        session = Session(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
+        session = LoopbackSession(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
         for _ in range(2):
             assert get(session, f"http://127.0.0.1:{port}/x").content == b"ok"
-            select.select([session._idle.sock], [], [], 10)  # until the end of the connection has arrived
+            select.select(
+                [session._idle.sock], [], [], 10
+            )  # until the end of the connection has arrived
         session.close()
 
 
 def test_reply_that_is_not_http_is_a_broken_connection():
     with hanging_up(b"+OK ready\r\n", connections=1) as port:
-        session = Session(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
+        session = LoopbackSession(f"http://127.0.0.1:{port}", "127.0.0.1", port, {})
         with pytest.raises(ConnectionError):
             get(session, f"http://127.0.0.1:{port}/")
 
 
 def test_session_that_is_closed_while_another_thread_waits_does_not_wait_for_it(server):
     server.drip = 0.05  # seconds between the bytes of a reply
-    session = Session(server.url, "127.0.0.1", server.port, {})
+    session = LoopbackSession(server.url, "127.0.0.1", server.port, {})
     answers = []
-    thread = threading.Thread(target=lambda: answers.append(get(session, f"{server.url}/api/version")))
+    thread = threading.Thread(
+        target=lambda: answers.append(get(session, f"{server.url}/api/version"))
+    )
     thread.start()
     while not server.requests:
         thread.join(0.01)
@@ -92,5 +96,7 @@ def test_local_server_is_asked_without_importing_requests(server):
         "assert len(embedder.embed('a')) == 32, embedder.problem\n"
         "print('requests' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.strip() == "False"

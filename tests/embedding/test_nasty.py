@@ -8,11 +8,13 @@ import tracemalloc
 import pytest
 
 from hybrid_memory.embedding.ollama import OllamaEmbedder
-from hybrid_memory.embedding.openai import OpenAIEmbedder
 from hybrid_memory.embedding.transport import REPLY_BYTES, TEXT_BYTES
+from hybrid_memory.extras.providers.openai import OpenAIEmbedder
 from tests.embedding import nasty
 
-MOST_MEMORY = 12_000_000  # bytes: the longest reply to one text is 1.2 MB, and it is kept a few times
+MOST_MEMORY = (
+    12_000_000  # bytes: the longest reply to one text is 1.2 MB, and it is kept a few times
+)
 SOON = 8.0  # seconds, on a busy machine
 
 
@@ -23,12 +25,18 @@ def ask(request, monkeypatch):
 
     def asked(reply, **options):
         with nasty.answering(reply) as port:
-            embedder = OllamaEmbedder(f"http://{request.param}:{port}", "m", sleep=lambda seconds: None, **options)
+            embedder = OllamaEmbedder(
+                f"http://{request.param}:{port}", "m", sleep=lambda seconds: None, **options
+            )
             tracemalloc.start()
             started = time.monotonic()
             try:
                 assert embedder.embed("a") == []
-                return embedder.problem, tracemalloc.get_traced_memory()[1], time.monotonic() - started
+                return (
+                    embedder.problem,
+                    tracemalloc.get_traced_memory()[1],
+                    time.monotonic() - started,
+                )
             finally:
                 tracemalloc.stop()
                 embedder.close()
@@ -36,7 +44,9 @@ def ask(request, monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize("reply", [nasty.terabyte, nasty.until_close, nasty.chunked], ids=lambda reply: reply.__name__)
+@pytest.mark.parametrize(
+    "reply", [nasty.terabyte, nasty.until_close, nasty.chunked], ids=lambda reply: reply.__name__
+)
 def test_body_without_end_is_read_up_to_a_limit(ask, reply):
     problem, memory, seconds = ask(reply)
     assert "sent a reply that is too long; is the URL right?" in problem
@@ -53,7 +63,9 @@ def test_compressed_body_is_unpacked_up_to_a_limit(ask, reply):
     assert seconds < SOON
 
 
-@pytest.mark.parametrize("reply", [nasty.long_error, nasty.endless_error], ids=lambda reply: reply.__name__)
+@pytest.mark.parametrize(
+    "reply", [nasty.long_error, nasty.endless_error], ids=lambda reply: reply.__name__
+)
 def test_body_of_an_error_is_cut(ask, reply):
     problem, memory, seconds = ask(reply)
     assert "answered 500" in problem
@@ -82,7 +94,9 @@ def test_line_or_header_without_end_is_a_broken_connection(ask, reply):
 
 
 @pytest.mark.parametrize(
-    "reply", [nasty.trailers, nasty.interim, nasty.dripping_headers, nasty.dripping_body], ids=lambda reply: reply.__name__
+    "reply",
+    [nasty.trailers, nasty.interim, nasty.dripping_headers, nasty.dripping_body],
+    ids=lambda reply: reply.__name__,
 )
 def test_thread_that_waits_for_a_reply_without_end_gives_up(ask, reply, monkeypatch):
     monkeypatch.setattr("hybrid_memory.embedding.base.READ_TIMEOUT", 0.3)
@@ -114,7 +128,10 @@ def test_thread_that_waits_for_a_reply_without_end_gives_up(ask, reply, monkeypa
         (b'{"embeddings": "a"}', "did not give a vector for each text"),
         (b'{"embeddings": {"0": [1.0]}}', "did not give a vector for each text"),
         (b'{"embeddings": [[1.0], [1.0]]}', "did not give a vector for each text"),
-        (b'{"embeddings": ' + json.dumps([[1.0]] * 90_000).encode() + b"}", "did not give a vector for each text"),
+        (
+            b'{"embeddings": ' + json.dumps([[1.0]] * 90_000).encode() + b"}",
+            "did not give a vector for each text",
+        ),
         (b"\xff\xfe\xfa", "answers, but not as"),
         (b"", "answers, but not as"),
     ],
@@ -127,7 +144,14 @@ def test_json_that_does_not_hold_a_vector_is_refused(ask, body, told):
 
 
 @pytest.mark.parametrize(
-    "body", [b"[" * 90_000, b'"\\ud800"', b'{"error": {"error": []}}', b"\xff" * 1000, b"\x00\x1b]0;title\x07"]
+    "body",
+    [
+        b"[" * 90_000,
+        b'"\\ud800"',
+        b'{"error": {"error": []}}',
+        b"\xff" * 1000,
+        b"\x00\x1b]0;title\x07",
+    ],
 )
 def test_error_of_any_form_is_one_printable_line(ask, body):
     problem, _, _ = ask(lambda: nasty.sized(body, b"500 Failed"))
@@ -156,7 +180,9 @@ def test_longest_reply_of_a_large_model_is_taken(host):
     assert len(body) > 0.6 * (REPLY_BYTES + 32 * TEXT_BYTES)
     with nasty.answering(lambda: nasty.sized(body)) as port:
         embedder = OllamaEmbedder(f"http://{host}:{port}", "m")
-        assert [len(vector) for vector in embedder.embed_batch([f"text {i}" for i in range(32)])] == [4096] * 32
+        assert [
+            len(vector) for vector in embedder.embed_batch([f"text {i}" for i in range(32)])
+        ] == [4096] * 32
         embedder.close()
 
 

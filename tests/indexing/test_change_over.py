@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.indexing.change_over import building
-from hybrid_memory.storage.sqlite.vectors import blocks
+from hybrid_memory.indexing import building
+from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.views.doctor import examine
@@ -73,30 +73,48 @@ def test_a_server_that_fails_midway_leaves_the_old_embeddings_and_the_next_run_g
     failing.requests_left = 1 + 5  # a probe, and 5 requests with 32 texts
     done = run("reindex", "--embeddings")
     assert done.returncode == 1
-    assert json.loads(done.stdout) | {"chunks": 0} == {"status": "incomplete", "embedded": 160, "pending": 0, "chunks": 0}
+    assert json.loads(done.stdout) | {"chunks": 0} == {
+        "status": "incomplete",
+        "embedded": 160,
+        "pending": 0,
+        "chunks": 0,
+    }
     assert "160 of 384 chunks have an embedding by ollama nomic-embed-text" in done.stderr
     stats = answer(run("stats"))
     assert stats["embeddings"]["provider"] == "builtin"
-    assert (stats["embedded_count"], stats["building"]) == (384, {"model": "ollama nomic-embed-text", "done": 160, "of": 384})
+    assert (stats["embedded_count"], stats["building"]) == (
+        384,
+        {"model": "ollama nomic-embed-text", "done": 160, "of": 384},
+    )
     found = run("search", "gpu server", "--limit", "1")
     assert answer(found)[0]["source"] == "hybrid"
     assert "answering with the embeddings of builtin" in found.stderr
     doctor = run("doctor", "--json")
-    assert any("has embedded 160 of 384 chunks" in finding["text"] for finding in json.loads(doctor.stdout))
+    assert any(
+        "has embedded 160 of 384 chunks" in finding["text"] for finding in json.loads(doctor.stdout)
+    )
     failing.requests_left = 10**9
     failing.embedded.clear()
     report = answer(run("ingest", "--path", str(tmp_path / "memory"), "--incremental"))
     assert (report["embedded"], report["pending"]) == (224, 0)
     assert len([text for text in failing.embedded if "note" in text]) == 224
     stats = answer(run("stats"))
-    assert (stats["embeddings"]["provider"], stats["embedded_count"], stats["building"]) == ("ollama", 384, None)
+    assert (stats["embeddings"]["provider"], stats["embedded_count"], stats["building"]) == (
+        "ollama",
+        384,
+        None,
+    )
 
 
 @pytest.mark.parametrize("command", ["reindex", "ingest"])
-def test_without_a_server_nothing_changes_and_the_exit_status_says_so(builtin: dict[str, str], run: Run, command: str) -> None:
+def test_without_a_server_nothing_changes_and_the_exit_status_says_so(
+    builtin: dict[str, str], run: Run, command: str
+) -> None:
     builtin |= {"HYBRID_MEMORY_PROVIDER": "ollama", "HYBRID_MEMORY_OLLAMA_URL": NO_SERVER}
     options = (
-        ["--embeddings"] if command == "reindex" else ["--path", str(Path(builtin["HYBRID_MEMORY_CONFIG"]).parent / "memory")]
+        ["--embeddings"]
+        if command == "reindex"
+        else ["--path", str(Path(builtin["HYBRID_MEMORY_CONFIG"]).parent / "memory")]
     )
     done = run(command, *options)
     if command == "reindex":
@@ -110,9 +128,15 @@ def test_a_change_that_is_killed_goes_on_where_it_was(
     builtin: dict[str, str], run: Run, failing: Failing, tmp_path: Path
 ) -> None:
     ollama(builtin, failing)
-    process = subprocess.Popen([sys.executable, "-m", "hybrid_memory", "reindex", "--embeddings"], env=builtin, cwd=tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hybrid_memory", "reindex", "--embeddings"],
+        env=builtin,
+        cwd=tmp_path,
+    )
     until = time.monotonic() + 30
-    while len(failing.embed_requests) < 1 + 6 and time.monotonic() < until:  # the second batch is under way
+    while (
+        len(failing.embed_requests) < 1 + 6 and time.monotonic() < until
+    ):  # the second batch is under way
         time.sleep(0.002)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -125,7 +149,9 @@ def test_a_change_that_is_killed_goes_on_where_it_was(
     assert answer(run("stats"))["embeddings"]["provider"] == "ollama"
 
 
-def test_the_same_model_anew_keeps_what_it_has_until_all_is_made(failing: Failing, db_path: str, notes: Notes) -> None:
+def test_the_same_model_anew_keeps_what_it_has_until_all_is_made(
+    failing: Failing, db_path: str, notes: Notes
+) -> None:
     with HybridStore(db_path, settings(failing)) as store:
         Ingest(store).run([str(notes(TEXTS))])
         before = [store.storage.embeddings.known([row[0]]) for row in hashes(store)]
@@ -140,7 +166,9 @@ def test_the_same_model_anew_keeps_what_it_has_until_all_is_made(failing: Failin
 
 
 def hashes(store: HybridStore) -> list[tuple[bytes]]:
-    found: list[tuple[bytes]] = store.storage.connection.execute("select content_hash from chunks order by id").fetchall()  # type: ignore[attr-defined]
+    found: list[tuple[bytes]] = store.storage.connection.execute(
+        "select content_hash from chunks order by id"
+    ).fetchall()  # type: ignore[attr-defined]
     return found
 
 
@@ -150,7 +178,10 @@ def test_the_new_embeddings_are_those_that_a_fresh_store_has(
     folder = notes(TEXTS)
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
-    with HybridStore(db_path, settings(failing)) as store, HybridStore(tmp_path / "fresh.db", settings(failing)) as fresh:
+    with (
+        HybridStore(db_path, settings(failing)) as store,
+        HybridStore(tmp_path / "fresh.db", settings(failing)) as fresh,
+    ):
         Ingest(store, incremental=True).run([str(folder)])
         Ingest(fresh).run([str(folder)])
         assert store.stats()["embeddings"] == fresh.stats()["embeddings"]
@@ -158,7 +189,9 @@ def test_the_new_embeddings_are_those_that_a_fresh_store_has(
         ours, theirs = (each.storage.connection.execute(rows).fetchall() for each in (store, fresh))  # type: ignore[attr-defined]
         assert ours == theirs
         query = [0.1] * 768
-        assert store.storage.vectors().nearest(query, 50) == store.storage.vectors().nearest(query, 50, exact=True)
+        assert store.storage.vectors().nearest(query, 50) == store.storage.vectors().nearest(
+            query, 50, exact=True
+        )
         assert problems(store) == []
 
 
@@ -172,14 +205,20 @@ def test_a_failure_while_the_sets_are_exchanged_leaves_the_old_one(
             patch.setattr(blocks, "rebuild", lambda conn: (_ for _ in ()).throw(KeyboardInterrupt))
             store.embed()
         assert store.stats()["embeddings"]["provider"] == "builtin"
-        assert building(store.storage) == {"model": "ollama nomic-embed-text", "done": 384, "of": 384}
+        assert building(store.storage) == {
+            "model": "ollama nomic-embed-text",
+            "done": 384,
+            "of": 384,
+        }
         assert store.search("gpu")[0]["source"] == "hybrid"
         failing.embedded.clear()
         assert store.embed().fits
         assert failing.embedded == ["search_document: probe"]
 
 
-def test_what_is_new_meanwhile_gets_both_embeddings(failing: Failing, db_path: str, notes: Notes) -> None:
+def test_what_is_new_meanwhile_gets_both_embeddings(
+    failing: Failing, db_path: str, notes: Notes
+) -> None:
     folder = notes(TEXTS)
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
@@ -199,7 +238,9 @@ def test_what_is_new_meanwhile_gets_both_embeddings(failing: Failing, db_path: s
         assert (store.stats()["embedded_count"], problems(store)) == (386, [])
 
 
-def test_settings_that_are_changed_back_end_the_change(failing: Failing, db_path: str, notes: Notes) -> None:
+def test_settings_that_are_changed_back_end_the_change(
+    failing: Failing, db_path: str, notes: Notes
+) -> None:
     folder = notes(TEXTS)
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
@@ -212,7 +253,9 @@ def test_settings_that_are_changed_back_end_the_change(failing: Failing, db_path
         assert (store.stats()["embeddings"]["provider"], problems(store)) == ("builtin", [])
 
 
-def test_a_few_texts_that_the_model_refuses_do_not_hold_up_the_others(failing: Failing, db_path: str, notes: Notes) -> None:
+def test_a_few_texts_that_the_model_refuses_do_not_hold_up_the_others(
+    failing: Failing, db_path: str, notes: Notes
+) -> None:
     folder = notes(TEXTS | {"odd.md": "a poisonous text"})
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store).run([str(folder)])
@@ -231,7 +274,11 @@ def test_many_texts_that_the_model_refuses_do(failing: Failing, db_path: str) ->
         failing.spoilt, failing.spoilt_vector = "poisonous", [0.0] * 768
         embedded = store.embed()
         assert not embedded.fits
-        assert store.stats()["building"] == {"model": "ollama nomic-embed-text", "done": 10, "of": 20}
+        assert store.stats()["building"] == {
+            "model": "ollama nomic-embed-text",
+            "done": 10,
+            "of": 20,
+        }
         assert store.stats()["embeddings"]["provider"] == "builtin"
 
 
@@ -243,10 +290,16 @@ def test_the_last_chunk_of_a_model_that_knows_no_word_of_it_is_no_failure(db_pat
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         assert store.embed().fits
         counts = store.stats()
-        assert (counts["embedded_count"], counts["pending_count"], counts["unembeddable_count"]) == (1, 0, 1)
+        assert (
+            counts["embedded_count"],
+            counts["pending_count"],
+            counts["unembeddable_count"],
+        ) == (1, 0, 1)
 
 
-def test_another_process_that_changes_over_between_query_and_answer_is_noticed(failing: Failing, db_path: str) -> None:
+def test_another_process_that_changes_over_between_query_and_answer_is_noticed(
+    failing: Failing, db_path: str
+) -> None:
     with HybridStore(db_path, {"provider": "builtin", "ollama_url": failing.url}) as store:
         store.store("a", "the gpu server")
         model = store.fitting_embedder
@@ -265,7 +318,9 @@ def test_another_process_that_changes_over_between_query_and_answer_is_noticed(f
         assert failing.embedded[-1] == "search_query: gpu server"
 
 
-def test_while_another_model_of_the_same_name_is_built_keywords_answer(failing: Failing, db_path: str, notes: Notes) -> None:
+def test_while_another_model_of_the_same_name_is_built_keywords_answer(
+    failing: Failing, db_path: str, notes: Notes
+) -> None:
     folder = notes(TEXTS)
     with HybridStore(db_path, settings(failing)) as store:
         Ingest(store).run([str(folder)])
@@ -289,7 +344,9 @@ PLAN = {
 }  # fmt: skip
 
 
-def test_a_model_that_a_config_file_names_is_never_replaced(environ: dict[str, str], run: Run, folder: Path) -> None:
+def test_a_model_that_a_config_file_names_is_never_replaced(
+    environ: dict[str, str], run: Run, folder: Path
+) -> None:
     Path(environ["HYBRID_MEMORY_CONFIG"]).write_text(json.dumps(PLAN))
     del environ["HYBRID_MEMORY_OLLAMA_URL"], environ["HYBRID_MEMORY_DB_PATH"]
     report = answer(run("ingest", "--path", str(folder)))
@@ -298,13 +355,17 @@ def test_a_model_that_a_config_file_names_is_never_replaced(environ: dict[str, s
     stats = answer(run("stats"))
     assert (stats["embeddings"], stats["pending_count"]) == (None, 2)
     with FakeOllama() as server:
-        Path(environ["HYBRID_MEMORY_CONFIG"]).write_text(json.dumps(PLAN | {"ollama_url": server.url}))
+        Path(environ["HYBRID_MEMORY_CONFIG"]).write_text(
+            json.dumps(PLAN | {"ollama_url": server.url})
+        )
         assert answer(run("ingest", "--path", str(folder), "--incremental"))["embedded"] == 2
     assert answer(run("stats"))["embeddings"]["provider"] == "ollama"
 
 
 @pytest.fixture
-def unchosen(db_path: str, notes: Notes, failing: Failing, monkeypatch: pytest.MonkeyPatch) -> Callable[[], HybridStore]:
+def unchosen(
+    db_path: str, notes: Notes, failing: Failing, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], HybridStore]:
     """A store that has the built-in model's embeddings only because no model was chosen. Its Ollama is `failing`."""
     from hybrid_memory import config
 
@@ -343,13 +404,17 @@ def test_a_refresh_moves_it_up_for_a_few_seconds_at_a_time(
         assert store.stats()["embeddings"]["provider"] == "ollama"
 
 
-def test_the_built_in_model_stays_where_it_was_chosen(unchosen: Callable[[], HybridStore], db_path: str, notes: Notes) -> None:
+def test_the_built_in_model_stays_where_it_was_chosen(
+    unchosen: Callable[[], HybridStore], db_path: str, notes: Notes
+) -> None:
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         Ingest(store, incremental=True).run([str(notes({"new.md": "kettle"}))])
         assert store.stats()["embeddings"]["provider"] == "builtin"
 
 
-def test_a_search_asks_no_server_for_a_store_of_the_built_in_model(unchosen: Callable[[], HybridStore], failing: Failing) -> None:
+def test_a_search_asks_no_server_for_a_store_of_the_built_in_model(
+    unchosen: Callable[[], HybridStore], failing: Failing
+) -> None:
     with unchosen() as store:
         assert store.search("gpu")[0]["source"] == "hybrid"
     assert failing.requests == []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hybrid_memory import HybridStore
 from hybrid_memory.embedder import OllamaEmbedder
-from hybrid_memory.views.judgements import read_queries
+from hybrid_memory.extras.evaluation.judgements import read_queries
 
 from . import recorded
 
@@ -25,9 +25,14 @@ class Recorder(OllamaEmbedder):
         vector = self.vectors[recorded.key("query", text)] = super().embed(text)
         return vector
 
-    def embed_batch(self, texts: Sequence[str], *, seconds: float | None = None) -> list[list[float]]:
+    def embed_batch(
+        self, texts: Sequence[str], *, seconds: float | None = None
+    ) -> list[list[float]]:
         vectors = super().embed_batch(texts, seconds=seconds)
-        self.vectors |= {recorded.key("document", text): vector for text, vector in zip(texts, vectors, strict=True)}
+        self.vectors |= {
+            recorded.key("document", text): vector
+            for text, vector in zip(texts, vectors, strict=True)
+        }
         return vectors
 
 
@@ -39,10 +44,16 @@ def main() -> None:
         recorded.ingest_notes(store)
     for text in read_queries(str(recorded.FOLDER / "queries.jsonl")).values():
         recorder.embed(text)
-    if recorder.problem or not all(len(vector) == recorded.DIMS for vector in recorder.vectors.values()):
-        sys.exit(recorder.problem or f"the model does not give {recorded.DIMS} numbers for each text")
+    if recorder.problem or not all(
+        len(vector) == recorded.DIMS for vector in recorder.vectors.values()
+    ):
+        sys.exit(
+            recorder.problem or f"the model does not give {recorded.DIMS} numbers for each text"
+        )
     recorded.write(recorder.vectors)
-    print(f"{len(recorder.vectors)} vectors, {recorded.VECTORS.stat().st_size:,} bytes: {recorded.VECTORS}")
+    print(
+        f"{len(recorder.vectors)} vectors, {recorded.VECTORS.stat().st_size:,} bytes: {recorded.VECTORS}"
+    )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ def write(vectors: Mapping[bytes, Sequence[float]]) -> None:
 def read() -> dict[bytes, list[float]]:
     data, size = gzip.decompress(VECTORS.read_bytes()), KEY_BYTES + DIMS
     records = (data[i : i + size] for i in range(0, len(data), size))
-    return {record[:KEY_BYTES]: [float(x) for x in array("b", record[KEY_BYTES:])] for record in records}
+    return {
+        record[:KEY_BYTES]: [float(x) for x in array("b", record[KEY_BYTES:])] for record in records
+    }
 
 
 class RecordedEmbedder:
@@ -49,7 +51,9 @@ class RecordedEmbedder:
         try:
             return self._vectors[key(kind, text)]
         except KeyError:
-            raise AssertionError(f"no vector was recorded for the {kind} {text!r}; record anew: {RECORD}") from None
+            raise AssertionError(
+                f"no vector was recorded for the {kind} {text!r}; record anew: {RECORD}"
+            ) from None
 
     def embed(self, text: str) -> list[float]:
         return self._look_up("query", text)

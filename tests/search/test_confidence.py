@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
-from hybrid_memory.indexing.embedding import new_vectors
-from hybrid_memory.search.confidence import confidence
+from hybrid_memory.indexing import new_vectors
 from hybrid_memory.search.legs import nearness
+from hybrid_memory.search.stages import confidence
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
 from tests.command import Run, answer
@@ -31,13 +31,19 @@ def fill(store: HybridStore, others: int) -> None:
         for number in range(others):
             text = f"A {('dog', 'cat')[number % 2]} named n{number} sleeps in the garden of house {number}."
             prepared = store.prepare(Document(f"d{number}", text, {}))
-            vectors = new_vectors(store.storage, store.embedder, prepared.texts).vectors if store.embedder else {}
+            vectors = (
+                new_vectors(store.storage, store.embedder, prepared.texts).vectors
+                if store.embedder
+                else {}
+            )
             store.storage.documents.put(prepared, vectors)
 
 
 @pytest.mark.parametrize("others", [0, 3, 400])
 @pytest.mark.parametrize("mode", ["hybrid", "keyword"])
-def test_answers_get_much_and_nonsense_little_in_a_store_of_any_size(store: HybridStore, others: int, mode: str) -> None:
+def test_answers_get_much_and_nonsense_little_in_a_store_of_any_size(
+    store: HybridStore, others: int, mode: str
+) -> None:
     fill(store, others)
     assert surest(store, QUESTION, mode) > 0.9
     assert surest(store, "server karaoke tournament", mode) < 0.6
@@ -74,7 +80,10 @@ def test_how_sure_does_not_hang_on_how_often_documents_were_replaced(store: Hybr
         store.delete("last")
     for number in range(30):
         store.store(f"x{number}", "a text")
-        store.store(f"d{number}", f"A {('dog', 'cat')[number % 2]} named n{number} sleeps in the garden of house {number}.")
+        store.store(
+            f"d{number}",
+            f"A {('dog', 'cat')[number % 2]} named n{number} sleeps in the garden of house {number}.",
+        )
         store.delete(f"x{number}")
     assert store.storage.connection.execute("select max(id) from chunks").fetchone()[0] > 50
     assert FTSIndex(store.storage.connection).size() == 31
@@ -144,7 +153,9 @@ def test_confidence_is_between_0_and_1(share: float, cosine: float | None) -> No
 
 
 @given(numbers, st.dictionaries(st.integers(1, 9), numbers))
-def test_nearness_is_between_0_and_1_and_does_not_count_the_chunk_itself(cosine: float, sample: dict[int, float]) -> None:
+def test_nearness_is_between_0_and_1_and_does_not_count_the_chunk_itself(
+    cosine: float, sample: dict[int, float]
+) -> None:
     near = nearness({1: cosine}, sample)[1]
     assert 0 <= near <= 1
     assert near == pytest.approx(nearness({1: cosine}, {**sample, 1: 0.123})[1], abs=1e-9)
@@ -154,15 +165,21 @@ def test_nearness_is_between_0_and_1_and_does_not_count_the_chunk_itself(cosine:
     ("cosine", "others", "near"),
     [(1.0, [0.5], 1.0), (0.75, [0.5], 0.5), (0.5, [0.5], 0.0), (0.2, [0.5], 0.0), (0.6, [], 0.6), (0.6, [-0.4], 0.6), (1.0, [1.0], 0.0)],
 )  # fmt: skip
-def test_nearness_is_the_share_of_the_way_from_the_mean(cosine: float, others: list[float], near: float) -> None:
+def test_nearness_is_the_share_of_the_way_from_the_mean(
+    cosine: float, others: list[float], near: float
+) -> None:
     assert nearness({0: cosine}, dict(enumerate(others, 1)))[0] == pytest.approx(near)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.text(max_size=30), min_size=1, max_size=5), st.text(max_size=30), st.sampled_from(["hybrid", "keyword", "vector"])
+    st.lists(st.text(max_size=30), min_size=1, max_size=5),
+    st.text(max_size=30),
+    st.sampled_from(["hybrid", "keyword", "vector"]),
 )
-def test_whatever_is_stored_and_asked_confidence_is_between_0_and_1(texts: list[str], query: str, mode: str) -> None:
+def test_whatever_is_stored_and_asked_confidence_is_between_0_and_1(
+    texts: list[str], query: str, mode: str
+) -> None:
     with HybridStore(":memory:", {"chunk_overlap": 0}, embedder=TopicEmbedder()) as store:
         for number, text in enumerate(texts):
             store.store(f"d{number}", text)
@@ -171,11 +188,15 @@ def test_whatever_is_stored_and_asked_confidence_is_between_0_and_1(texts: list[
             assert 0 <= hit["explain"]["coverage"] <= 1
 
 
-def test_less_sure_results_are_kept_back_and_what_is_shown_reaches_the_bar(store: HybridStore) -> None:
+def test_less_sure_results_are_kept_back_and_what_is_shown_reaches_the_bar(
+    store: HybridStore,
+) -> None:
     fill(store, 30)
     everything = store.search("server karaoke dog", 50)
     bar = sorted({hit["confidence"] for hit in everything})[1]
-    assert store.search("server karaoke dog", 50, min_confidence=bar) == [hit for hit in everything if hit["confidence"] >= bar]
+    assert store.search("server karaoke dog", 50, min_confidence=bar) == [
+        hit for hit in everything if hit["confidence"] >= bar
+    ]
 
 
 def test_an_empty_answer_names_the_nearest_miss(run: Run) -> None:
@@ -186,7 +207,10 @@ def test_an_empty_answer_names_the_nearest_miss(run: Run) -> None:
     assert answer(done) == []
     found = answer(run(*ask[:-2]))
     surest = max(hit["confidence"] for hit in found)
-    assert done.stderr == f"hybrid-memory: nothing reaches confidence 0.9; the nearest is it#L1-L1 with {surest:g}\n"
+    assert (
+        done.stderr
+        == f"hybrid-memory: nothing reaches confidence 0.9; the nearest is it#L1-L1 with {surest:g}\n"
+    )
     assert run(*ask, "--quiet").stderr == ""
     assert len(answer(run(*ask[:-1], f"{surest}"))) == 1
     nothing = run("search", NONSENSE, "--provider", "none", "--min-confidence", "0.9")

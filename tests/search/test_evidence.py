@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.search.evidence import BEST, DOCUMENT, NEIGHBOUR, weighed
 from hybrid_memory.search.hit import Hit
+from hybrid_memory.search.stages import BEST, DOCUMENT, NEIGHBOUR, weighed
 
 
 def hit(id: int, doc_id: str, score: float) -> Hit:
@@ -18,11 +18,20 @@ def test_neighbours_and_the_best_of_a_document_add_their_shares() -> None:
     1: 1.0 + 0.05 * 0.8         + 0.07 * 2.3 = 1.201, the highest: all are divided by it
     2: 0.8 + 0.05 * (1.0 + 0.5) + 0.161      = 1.036
     """
-    hits = [hit(1, "a", 1.0), hit(5, "b", 0.9), hit(2, "a", 0.8), hit(3, "a", 0.5), hit(4, "a", 0.2), hit(9, "a", 0.1)]
+    hits = [
+        hit(1, "a", 1.0),
+        hit(5, "b", 0.9),
+        hit(2, "a", 0.8),
+        hit(3, "a", 0.5),
+        hit(4, "a", 0.2),
+        hit(9, "a", 0.1),
+    ]
     found = {each.id: each for each in weighed(hits)}
     raised = {1: 1.201, 2: 1.036, 5: 0.963, 3: 0.711, 4: 0.386, 9: 0.261}
     assert list(found) == list(raised)
-    assert {id: each.score for id, each in found.items()} == pytest.approx({id: x / 1.201 for id, x in raised.items()})
+    assert {id: each.score for id, each in found.items()} == pytest.approx(
+        {id: x / 1.201 for id, x in raised.items()}
+    )
     assert found[2].neighbours == pytest.approx(0.075 / 1.201)
     assert found[2].document == pytest.approx(0.161 / 1.201)
     assert found[5].neighbours == 0
@@ -35,7 +44,12 @@ def test_shares_are_those_of_the_documentation() -> None:
 
 
 def test_a_chunk_among_good_ones_passes_a_lonely_one() -> None:
-    hits = [hit(1, "lonely", 1.0), hit(11, "together", 0.97), hit(12, "together", 0.9), hit(13, "together", 0.9)]
+    hits = [
+        hit(1, "lonely", 1.0),
+        hit(11, "together", 0.97),
+        hit(12, "together", 0.9),
+        hit(13, "together", 0.9),
+    ]
     assert weighed(hits)[0].id == 11
     assert weighed(hits)[0].score == pytest.approx(1.0)
 
@@ -56,7 +70,9 @@ def test_the_best_score_stays_and_parts_add_up(chunks: dict[int, tuple[str, floa
     hits = [hit(id, doc_id, score) for id, (doc_id, score) in chunks.items()]
     before = {each.id: each.score for each in hits}
     found = weighed(hits)
-    assert found[0].score == max(each.score for each in found) == pytest.approx(max(before.values()))
+    assert (
+        found[0].score == max(each.score for each in found) == pytest.approx(max(before.values()))
+    )
     for each in found:
         parts = each.scale * before[each.id] + each.neighbours + each.document
         assert each.score == pytest.approx(parts)

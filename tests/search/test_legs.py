@@ -17,7 +17,14 @@ SAMPLE = {7: 0.8, 8: 0.8}  # of a model that gives 0.8 to any two texts
 
 def test_each_leg_gives_its_part_on_one_scale() -> None:
     """The best hit has half of the BM25 that is enough, so keywords count by 0.5 cubed; a cosine of 0.9 is halfway from 0.8."""
-    legs = made(Ranked([(1, 4.0), (2, 2.0)], enough=8.0), [(3, 0.9)], {1: 0.8, 2: 0.85, 3: 0.9}, SAMPLE, {}, HALF)
+    legs = made(
+        Ranked([(1, 4.0), (2, 2.0)], enough=8.0),
+        [(3, 0.9)],
+        {1: 0.8, 2: 0.85, 3: 0.9},
+        SAMPLE,
+        {},
+        HALF,
+    )
     assert legs.telling == 0.125
     assert legs.keyword == pytest.approx({1: 0.125, 2: 0.0625})
     assert legs.vector == pytest.approx({1: 0.0, 2: 0.25, 3: 0.5})
@@ -25,8 +32,12 @@ def test_each_leg_gives_its_part_on_one_scale() -> None:
 
 
 @pytest.mark.parametrize(("enough", "telling"), [(2.0, 1.0), (4.0, 1.0), (0.0, 1.0), (40.0, 0.001)])
-def test_keywords_count_in_full_where_the_best_hit_has_enough(enough: float, telling: float) -> None:
-    assert made(Ranked([(1, 4.0)], enough=enough), [], {1: 0.5}, {}, {}, HALF).telling == pytest.approx(telling)
+def test_keywords_count_in_full_where_the_best_hit_has_enough(
+    enough: float, telling: float
+) -> None:
+    assert made(
+        Ranked([(1, 4.0)], enough=enough), [], {1: 0.5}, {}, {}, HALF
+    ).telling == pytest.approx(telling)
 
 
 def test_a_hit_without_an_embedding_is_as_near_as_its_words_say() -> None:
@@ -35,11 +46,22 @@ def test_a_hit_without_an_embedding_is_as_near_as_its_words_say() -> None:
     assert legs.near.keys() == {3}
 
 
-def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_the_document() -> None:
+def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_the_document() -> (
+    None
+):
     """Chunk 3 begins with 7 and 8, nearnesses 0.5 and 0; 4 begins with 9, which has no embedding; 5 has none, but leads."""
     cosine = {3: 0.9, 4: 0.9, 7: 0.9, 8: 0.8}
-    legs = made(Ranked([(5, 4.0)]), [(3, 0.9), (4, 0.9)], cosine, {1: 0.8, 2: 0.8}, {3: [7, 8], 4: [9], 5: [7, 8]}, HALF)
-    assert {id: legs.vector[id] for id in (3, 4, 5)} == pytest.approx({3: (2 * 0.5 + 0.25) / 3, 4: 0.5, 5: (2 * 0.5 + 0.25) / 3})
+    legs = made(
+        Ranked([(5, 4.0)]),
+        [(3, 0.9), (4, 0.9)],
+        cosine,
+        {1: 0.8, 2: 0.8},
+        {3: [7, 8], 4: [9], 5: [7, 8]},
+        HALF,
+    )
+    assert {id: legs.vector[id] for id in (3, 4, 5)} == pytest.approx(
+        {3: (2 * 0.5 + 0.25) / 3, 4: 0.5, 5: (2 * 0.5 + 0.25) / 3}
+    )
     assert legs.near[3] == pytest.approx(0.5)
 
 
@@ -48,15 +70,29 @@ def test_leads_and_their_share_are_those_of_the_documentation() -> None:
 
 
 def test_a_leg_alone_is_divided_by_its_best() -> None:
-    assert made(Ranked([(1, 4.0), (2, 1.0)], enough=8.0), None, {}, {}, {}, (1.0, 0.0)).keyword == {1: 1.0, 2: 0.25}
-    assert made(None, [(1, 0.9), (2, 0.45)], {1: 0.9, 2: 0.45}, SAMPLE, {}, (0.0, 1.0)).vector == {1: 1.0, 2: 0.5}
+    assert made(Ranked([(1, 4.0), (2, 1.0)], enough=8.0), None, {}, {}, {}, (1.0, 0.0)).keyword == {
+        1: 1.0,
+        2: 0.25,
+    }
+    assert made(None, [(1, 0.9), (2, 0.45)], {1: 0.9, 2: 0.45}, SAMPLE, {}, (0.0, 1.0)).vector == {
+        1: 1.0,
+        2: 0.5,
+    }
 
 
-scores = st.dictionaries(st.integers(1, 20), st.floats(1e-6, 30)).map(lambda d: sorted(d.items(), key=lambda hit: -hit[1]))
+scores = st.dictionaries(st.integers(1, 20), st.floats(1e-6, 30)).map(
+    lambda d: sorted(d.items(), key=lambda hit: -hit[1])
+)
 cosines = st.dictionaries(st.integers(1, 20), st.floats(-1, 1))
 
 
-@given(scores, cosines, cosines, st.dictionaries(st.integers(1, 20), st.lists(st.integers(1, 20))), st.floats(0, 40))
+@given(
+    scores,
+    cosines,
+    cosines,
+    st.dictionaries(st.integers(1, 20), st.lists(st.integers(1, 20))),
+    st.floats(0, 40),
+)
 def test_parts_are_between_0_and_1_and_keep_the_order_of_the_words(
     ranked: list[tuple[int, float]],
     cosine: dict[int, float],
@@ -67,7 +103,9 @@ def test_parts_are_between_0_and_1_and_keep_the_order_of_the_words(
     by_vector = sorted(((id, x) for id, x in cosine.items() if x > 0), key=lambda hit: -hit[1])
     legs = made(Ranked(ranked, enough=enough), by_vector, cosine, sample, leads, HALF)
     assert all(0 <= part <= 1 for part in [*legs.keyword.values(), *legs.vector.values()])
-    assert [id for id, _ in sorted(ranked, key=lambda hit: -legs.keyword[hit[0]])] == [id for id, _ in ranked]
+    assert [id for id, _ in sorted(ranked, key=lambda hit: -legs.keyword[hit[0]])] == [
+        id for id, _ in ranked
+    ]
 
 
 @pytest.fixture
@@ -75,12 +113,15 @@ def many(store: HybridStore) -> FTSIndex:
     """60 chunks: "common" is in 20 of them, "rare" in one, which has both."""
     for number in range(60):
         store.store(
-            f"d{number}", f"text {number} {'common' if number % 3 == 0 else 'other'} {'rare' if number == 30 else 'more'}"
+            f"d{number}",
+            f"text {number} {'common' if number % 3 == 0 else 'other'} {'rare' if number == 30 else 'more'}",
         )
     return FTSIndex(store.storage.connection)
 
 
-def test_enough_is_what_all_words_are_worth_or_twice_the_logarithm_of_the_size(many: FTSIndex) -> None:
+def test_enough_is_what_all_words_are_worth_or_twice_the_logarithm_of_the_size(
+    many: FTSIndex,
+) -> None:
     rare, common, nowhere = log(59.5 / 1.5), log(40.5 / 20.5), log(60.5 / 0.5)
     assert many.ranked(Query("rare"), 10).enough == pytest.approx(rare)
     assert many.ranked(Query("common rare"), 10).enough == pytest.approx(rare + common)
@@ -93,7 +134,9 @@ def test_enough_of_a_name_and_of_fragments_is_reached_by_what_has_them(many: FTS
     assert many.ranked(Query("ommo"), 10).enough == 1
 
 
-def test_one_common_word_of_a_long_question_does_not_outweigh_what_is_near(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_one_common_word_of_a_long_question_does_not_outweigh_what_is_near(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     for number in range(30):
         store.store(f"d{number}", f"house {number} in the street")
     store.store("wanted", "the dog sleeps")
@@ -103,11 +146,23 @@ def test_one_common_word_of_a_long_question_does_not_outweigh_what_is_near(store
     assert found[0]["explain"]["keyword"]["telling"] < 0.2
 
 
-def test_of_equal_passages_the_one_whose_document_begins_with_the_subject_comes_first(store: HybridStore) -> None:
+def test_of_equal_passages_the_one_whose_document_begins_with_the_subject_comes_first(
+    store: HybridStore,
+) -> None:
     passage = "## Notes\n\nrestart it at night"
     store.store("a/others", f"# Soup\n\n## Recipe\n\nsalt and pepper\n\n{passage} when it is cold")
-    store.store("b/subject", f"# Servers\n\n## Rack\n\nthe server in the rack\n\n{passage} when it is slow")
-    found = [hit["doc_id"] for hit in store.search("restart server at night") if "restart" in hit["text"]]
+    store.store(
+        "b/subject", f"# Servers\n\n## Rack\n\nthe server in the rack\n\n{passage} when it is slow"
+    )
+    found = [
+        hit["doc_id"] for hit in store.search("restart server at night") if "restart" in hit["text"]
+    ]
     assert found == ["b/subject", "a/others"]
-    [_, others] = (hit for hit in store.search("restart server at night", explain=True) if "restart" in hit["text"])
-    assert others["explain"]["vector"]["normalised"] == pytest.approx(2 / 3 * others["explain"]["nearness"], abs=0.2)
+    [_, others] = (
+        hit
+        for hit in store.search("restart server at night", explain=True)
+        if "restart" in hit["text"]
+    )
+    assert others["explain"]["vector"]["normalised"] == pytest.approx(
+        2 / 3 * others["explain"]["nearness"], abs=0.2
+    )

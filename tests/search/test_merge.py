@@ -9,7 +9,10 @@ from hybrid_memory.merger import merge_results
 
 
 def hits(*scores: float, prefix: str = "d") -> list[dict[str, Any]]:
-    return [{"doc_id": f"{prefix}{i}", "chunk_id": f"{prefix}{i}-0", "score": score} for i, score in enumerate(scores)]
+    return [
+        {"doc_id": f"{prefix}{i}", "chunk_id": f"{prefix}{i}-0", "score": score}
+        for i, score in enumerate(scores)
+    ]
 
 
 def summary(results: list[dict[str, Any]]) -> dict[str, tuple[float, str]]:
@@ -28,30 +31,48 @@ def test_without_overlap_each_hit_gets_its_own_side_only() -> None:
 
 
 def test_no_keyword_hits_leaves_the_vector_side() -> None:
-    assert summary(merge_results([], hits(0.8, 0.4))) == {"d0": (0.7, "vector"), "d1": (0.35, "vector")}
+    assert summary(merge_results([], hits(0.8, 0.4))) == {
+        "d0": (0.7, "vector"),
+        "d1": (0.35, "vector"),
+    }
 
 
 def test_no_vector_hits_leaves_the_keyword_side() -> None:
-    assert summary(merge_results(hits(8.0, 2.0), [])) == {"d0": (0.3, "keyword"), "d1": (0.075, "keyword")}
+    assert summary(merge_results(hits(8.0, 2.0), [])) == {
+        "d0": (0.3, "keyword"),
+        "d1": (0.075, "keyword"),
+    }
 
 
 def test_nothing_on_either_side_is_nothing() -> None:
     assert merge_results([], []) == []
 
 
-@pytest.mark.parametrize(("keyword_weight", "vector_weight", "best"), [(0.0, 1.0, "v0"), (1.0, 0.0, "k0")])
-def test_weight_zero_takes_a_side_out_of_the_score(keyword_weight: float, vector_weight: float, best: str) -> None:
-    merged = merge_results(hits(5.0, prefix="k"), hits(0.5, prefix="v"), keyword_weight, vector_weight)
+@pytest.mark.parametrize(
+    ("keyword_weight", "vector_weight", "best"), [(0.0, 1.0, "v0"), (1.0, 0.0, "k0")]
+)
+def test_weight_zero_takes_a_side_out_of_the_score(
+    keyword_weight: float, vector_weight: float, best: str
+) -> None:
+    merged = merge_results(
+        hits(5.0, prefix="k"), hits(0.5, prefix="v"), keyword_weight, vector_weight
+    )
     assert (merged[0]["doc_id"], merged[0]["score"]) == (best, 1.0)
     assert merged[1]["score"] == 0.0
 
 
 def test_scores_that_are_all_zero_stay_zero() -> None:
-    assert summary(merge_results(hits(0.0, 0.0), [])) == {"d0": (0.0, "keyword"), "d1": (0.0, "keyword")}
+    assert summary(merge_results(hits(0.0, 0.0), [])) == {
+        "d0": (0.0, "keyword"),
+        "d1": (0.0, "keyword"),
+    }
 
 
 def test_negative_maximum_leaves_scores_as_they_are() -> None:
-    assert summary(merge_results(hits(-1.0, -2.0), [], 1.0, 0.0)) == {"d0": (-1.0, "keyword"), "d1": (-2.0, "keyword")}
+    assert summary(merge_results(hits(-1.0, -2.0), [], 1.0, 0.0)) == {
+        "d0": (-1.0, "keyword"),
+        "d1": (-2.0, "keyword"),
+    }
 
 
 def test_ties_stand_in_the_order_of_documents_and_chunks() -> None:
@@ -69,7 +90,9 @@ scores = st.lists(st.floats(0.001, 100), max_size=20)
 
 
 @given(scores, scores, st.randoms())
-def test_merging_is_independent_of_input_order_and_bounded(keyword: list[float], vector: list[float], rng: random.Random) -> None:
+def test_merging_is_independent_of_input_order_and_bounded(
+    keyword: list[float], vector: list[float], rng: random.Random
+) -> None:
     left, right = hits(*keyword), hits(*vector)
     merged = merge_results(left, right)
     rng.shuffle(left)
@@ -77,4 +100,6 @@ def test_merging_is_independent_of_input_order_and_bounded(keyword: list[float],
     assert merge_results(left, right) == merged
     assert len(merged) == max(len(keyword), len(vector))
     assert all(0 <= hit["score"] <= 1.0 + 1e-9 for hit in merged)
-    assert [hit["score"] for hit in merged] == sorted((hit["score"] for hit in merged), reverse=True)
+    assert [hit["score"] for hit in merged] == sorted(
+        (hit["score"] for hit in merged), reverse=True
+    )

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.search.packing import Budget
-from hybrid_memory.search.results import lean
+from hybrid_memory.search.hit import Budget, lean
 from hybrid_memory.surface import output
 from tests.command import Run, answer
 from tests.search.test_surroundings import KINDS
@@ -30,37 +29,61 @@ def library() -> Iterator[tuple[HybridStore, dict[str, list[str]]]]:
     """A store of ten documents of many chunks, and their lines."""
     numbers = itertools.count(1)
     sources: dict[str, list[str]] = {}
-    with HybridStore(":memory:", {"provider": "none", "chunk_size": 120, "chunk_overlap": 30}) as store:
+    with HybridStore(
+        ":memory:", {"provider": "none", "chunk_size": 120, "chunk_overlap": 30}
+    ) as store:
         with store.storage.transaction():
             for number in range(10):
                 kinds = list(itertools.islice(itertools.cycle(KINDS), number * 3, number * 3 + 25))
                 word = WORDS[number % len(WORDS)]
-                text = "\n".join(f"{KINDS[kind](numbers)}" for kind in kinds) + f"\nThe {word} is {number}. No {word} else!\n"
+                text = (
+                    "\n".join(f"{KINDS[kind](numbers)}" for kind in kinds)
+                    + f"\nThe {word} is {number}. No {word} else!\n"
+                )
                 sources[f"d{number}"] = text.split("\n")
-                store.storage.documents.put(store.prepare(Document(f"d{number}", text, {"date": "2026-01-05"})))
+                store.storage.documents.put(
+                    store.prepare(Document(f"d{number}", text, {"date": "2026-01-05"}))
+                )
         yield store, sources
 
 
 def printed(form: str, results: list[dict[str, Any]], query: str, full: bool) -> str:
     paper = io.StringIO()
-    output.FORMATS[form](results if full or form not in ("json", "jsonl") else list(map(lean, results)), query, paper)
+    output.FORMATS[form](
+        results if full or form not in ("json", "jsonl") else list(map(lean, results)), query, paper
+    )
     return paper.getvalue()
 
 
-queries = st.lists(st.sampled_from([*WORDS, "port 7", "line", "table"]), min_size=1, max_size=3).map(" ".join)
+queries = st.lists(
+    st.sampled_from([*WORDS, "port 7", "line", "table"]), min_size=1, max_size=3
+).map(" ".join)
 
 
 @settings(max_examples=150, deadline=None)
-@given(queries, st.integers(100, 6000), st.sampled_from(["json", "jsonl", "md", "text"]), st.booleans(), st.integers(0, 2))
+@given(
+    queries,
+    st.integers(100, 6000),
+    st.sampled_from(["json", "jsonl", "md", "text"]),
+    st.booleans(),
+    st.integers(0, 2),
+)
 def test_a_budget_holds_in_every_form_and_its_lines_are_right(
-    library: tuple[HybridStore, dict[str, list[str]]], query: str, characters: int, form: str, full: bool, context: int
+    library: tuple[HybridStore, dict[str, list[str]]],
+    query: str,
+    characters: int,
+    form: str,
+    full: bool,
+    context: int,
 ) -> None:
     store, sources = library
     budget = output.budget(characters, form, query, full=full)
     results = store.search(query, 100, budget=budget, context=context)
     assert len(printed(form, results, query, full)) <= characters
     ranked = [hit["chunk_id"] for hit in store.search(query, 100, per_doc=100)]  # by score alone
-    assert [hit["chunk_id"] for hit in results] == sorted((hit["chunk_id"] for hit in results), key=ranked.index)
+    assert [hit["chunk_id"] for hit in results] == sorted(
+        (hit["chunk_id"] for hit in results), key=ranked.index
+    )
     for hit in results:
         source = sources[hit["doc_id"]][hit["start_line"] - 1 : hit["end_line"]]
         for part in hit["text"].split("…"):
@@ -70,7 +93,11 @@ def test_a_budget_holds_in_every_form_and_its_lines_are_right(
             assert hit["text"].count("\n") == hit["end_line"] - hit["start_line"]
     for one, other in itertools.combinations(results, 2):  # what overlaps was joined
         if one["doc_id"] == other["doc_id"]:
-            assert one["start_line"] > other["end_line"] or other["start_line"] > one["end_line"] or _share_a_line(one, other)
+            assert (
+                one["start_line"] > other["end_line"]
+                or other["start_line"] > one["end_line"]
+                or _share_a_line(one, other)
+            )
 
 
 def _share_a_line(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -82,7 +109,9 @@ def _share_a_line(one: dict[str, Any], other: dict[str, Any]) -> bool:
     )
 
 
-def test_everything_comes_whole_if_there_is_room(library: tuple[HybridStore, dict[str, list[str]]]) -> None:
+def test_everything_comes_whole_if_there_is_room(
+    library: tuple[HybridStore, dict[str, list[str]]],
+) -> None:
     store, sources = library
     [hit] = store.search("gpu", 100, budget=Budget(10**6), context=100)
     lines = sources[hit["doc_id"]]
@@ -102,11 +131,16 @@ def test_passages_side_by_side_are_one_with_the_overlap_once(store: HybridStore)
 def test_what_is_too_long_makes_room_for_what_is_not(store: HybridStore) -> None:
     store.store("long", "gpu gpu gpu " + "and more of it " * 20)
     store.store("short", "a gpu, and something else")
-    assert [hit["doc_id"] for hit in store.search("gpu", mode="keyword", budget=Budget(60))] == ["short"]
+    assert [hit["doc_id"] for hit in store.search("gpu", mode="keyword", budget=Budget(60))] == [
+        "short"
+    ]
 
 
 def test_if_no_passage_fits_its_best_sentences_do(store: HybridStore) -> None:
-    store.store("it", "First we talked.\nThe server has a password. It is hunter2! Then we left.\n\nThe gpu is fine.")
+    store.store(
+        "it",
+        "First we talked.\nThe server has a password. It is hunter2! Then we left.\n\nThe gpu is fine.",
+    )
     [hit] = store.search("server password", budget=Budget(40))
     assert hit["text"] == "… The server has a password. …"
     assert (hit["start_line"], hit["end_line"], hit["citation"]) == (2, 2, "it#L2-L2")
@@ -123,7 +157,15 @@ def test_if_not_even_a_sentence_fits_that_is_told(run: Run) -> None:
 
 def test_tokens_are_four_characters_and_a_limit_is_an_upper_bound(run: Run) -> None:
     for number in range(30):
-        run("store", "--doc-id", f"n{number}", "--text", f"gpu {number} " + "x" * number, "--provider", "none")
+        run(
+            "store",
+            "--doc-id",
+            f"n{number}",
+            "--text",
+            f"gpu {number} " + "x" * number,
+            "--provider",
+            "none",
+        )
     search = ("search", "gpu", "--provider", "none", "--budget")
     shown = run(*search, "1000").stdout
     assert 800 < len(shown) <= 1000
@@ -135,7 +177,9 @@ def test_tokens_are_four_characters_and_a_limit_is_an_upper_bound(run: Run) -> N
 
 
 def test_neighbours_in_a_context_are_joined(store: HybridStore) -> None:
-    text = "\n\n".join(f"## Part {i}\n\n{'the dog' if i in (1, 3) else 'a server'} {i}" for i in range(6))
+    text = "\n\n".join(
+        f"## Part {i}\n\n{'the dog' if i in (1, 3) else 'a server'} {i}" for i in range(6)
+    )
     store.store("it", text)
     [hit] = store.search("dog", mode="keyword", context=1)
     assert hit["text"] == "\n".join(text.split("\n")[:19])
@@ -148,7 +192,9 @@ def test_messages_of_a_log_are_joined_with_a_blank_line(tmp_path: Path) -> None:
 
     record = '{"type": "user", "message": {"content": "gpu message %d"}}\n'
     (tmp_path / "s.jsonl").write_text("".join(record % i for i in range(3)))
-    with HybridStore(":memory:", {"provider": "none", "chunk_size": 25, "chunk_overlap": 0}) as store:
+    with HybridStore(
+        ":memory:", {"provider": "none", "chunk_size": 25, "chunk_overlap": 0}
+    ) as store:
         Ingest(store).run([str(tmp_path / "s.jsonl")])
         [hit] = store.search("gpu", budget=Budget(1000))
     assert hit["text"] == "\n\n".join(f"User: gpu message {i}" for i in range(3))

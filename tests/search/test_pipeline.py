@@ -41,7 +41,9 @@ class Misled(TopicEmbedder):
     """Every query is near to every text but the wanted."""
 
     def _vector(self, text: str) -> list[float]:
-        wanted = any(word in text for word in ("import ends", "Then call", "listens on", "Install it"))
+        wanted = any(
+            word in text for word in ("import ends", "Then call", "listens on", "Install it")
+        )
         return [0.1 if wanted else 1.0, 1.0 if wanted else 0.1, *[0.0] * 6]
 
 
@@ -51,22 +53,43 @@ def fill(store: HybridStore, seed: int, documents: int = 60) -> HybridStore:
     with store.storage.transaction():
         for number in range(documents):
             sections = [
-                f"# {rnd.choice(WORDS)}\n\n{' '.join(rnd.choices(WORDS, k=rnd.randint(2, 9)))}" for _ in range(rnd.randint(1, 8))
+                f"# {rnd.choice(WORDS)}\n\n{' '.join(rnd.choices(WORDS, k=rnd.randint(2, 9)))}"
+                for _ in range(rnd.randint(1, 8))
             ]
-            doc_id = f"2026-{rnd.randint(1, 12):02}-{rnd.randint(1, 28):02}-{number}" if number % 2 else f"note-{number}"
-            write(store, store.prepare(Document(doc_id, "\n\n".join(sections), {"tags": ["third"] if number % 3 == 0 else []})))
+            doc_id = (
+                f"2026-{rnd.randint(1, 12):02}-{rnd.randint(1, 28):02}-{number}"
+                if number % 2
+                else f"note-{number}"
+            )
+            write(
+                store,
+                store.prepare(
+                    Document(
+                        doc_id,
+                        "\n\n".join(sections),
+                        {"tags": ["third"] if number % 3 == 0 else []},
+                    )
+                ),
+            )
         for number in range(10):
-            write(store, store.prepare(Document(f"copy-{number}", "# server\n\nthe same password", {})))
+            write(
+                store,
+                store.prepare(Document(f"copy-{number}", "# server\n\nthe same password", {})),
+            )
     return store
 
 
 @pytest.fixture(scope="module")
 def library() -> Iterator[HybridStore]:
-    with HybridStore(":memory:", {"chunk_size": 80, "chunk_overlap": 0}, embedder=WordEmbedder()) as store:
+    with HybridStore(
+        ":memory:", {"chunk_size": 80, "chunk_overlap": 0}, embedder=WordEmbedder()
+    ) as store:
         yield fill(store, 1)
 
 
-queries = st.lists(st.sampled_from([*WORDS, "zeppelin", "serv", "what"]), min_size=1, max_size=5).map(" ".join)
+queries = st.lists(
+    st.sampled_from([*WORDS, "zeppelin", "serv", "what"]), min_size=1, max_size=5
+).map(" ".join)
 modes = st.sampled_from(["hybrid", "keyword", "vector"])
 
 
@@ -80,42 +103,75 @@ modes = st.sampled_from(["hybrid", "keyword", "vector"])
     st.lists(queries, min_size=1, max_size=3),
     st.sampled_from([None, 0.0, 0.001, 30.0, 1e6]),
 )
-def test_parts_add_up_to_the_score(seed: int, weights: tuple[float, float], asked: list[str], half_life: float | None) -> None:
-    config = {"keyword_weight": weights[0], "vector_weight": weights[1], "chunk_size": 80, "chunk_overlap": 0}
+def test_parts_add_up_to_the_score(
+    seed: int, weights: tuple[float, float], asked: list[str], half_life: float | None
+) -> None:
+    config = {
+        "keyword_weight": weights[0],
+        "vector_weight": weights[1],
+        "chunk_size": 80,
+        "chunk_overlap": 0,
+    }
     with HybridStore(":memory:", config, embedder=WordEmbedder()) as store:
         fill(store, seed, 12)
         for query in asked:
             for mode in ("hybrid", "keyword", "vector"):
-                hits = store.search(query, 50, mode, half_life_days=half_life, today=TODAY, explain=True)
+                hits = store.search(
+                    query, 50, mode, half_life_days=half_life, today=TODAY, explain=True
+                )
                 for hit in hits:
                     why = hit["explain"]
-                    parts = why["keyword"]["part"] + why["vector"]["part"] + why["neighbours"] + why["document"]
+                    parts = (
+                        why["keyword"]["part"]
+                        + why["vector"]["part"]
+                        + why["neighbours"]
+                        + why["document"]
+                    )
                     assert parts == pytest.approx(why["score_before_decay"], **EXACT)
-                    assert hit["score"] == pytest.approx(why["score_before_decay"] * why["decay"], **EXACT)
+                    assert hit["score"] == pytest.approx(
+                        why["score_before_decay"] * why["decay"], **EXACT
+                    )
                     assert (why["decay"] == 1) or (hit["date"] and half_life)
                     for leg in ("keyword", "vector"):
-                        assert why[leg]["part"] == pytest.approx(why[leg]["weight"] * why[leg]["normalised"], **EXACT)
+                        assert why[leg]["part"] == pytest.approx(
+                            why[leg]["weight"] * why[leg]["normalised"], **EXACT
+                        )
                     if mode != "hybrid":
-                        assert (why["neighbours"], why["document"], why[mode]["weight"]) == (0, 0, 1)
+                        assert (why["neighbours"], why["document"], why[mode]["weight"]) == (
+                            0,
+                            0,
+                            1,
+                        )
                         assert why[{"keyword": "vector", "vector": "keyword"}[mode]]["part"] == 0
                 for part in (hits[:10], hits[10:]):
-                    assert [hit["score"] for hit in part] == sorted((hit["score"] for hit in part), reverse=True)
+                    assert [hit["score"] for hit in part] == sorted(
+                        (hit["score"] for hit in part), reverse=True
+                    )
                 assert all(0 <= hit["score"] <= 1 for hit in hits)
 
 
 @settings(max_examples=40, deadline=None)
 @given(queries)
 def test_ranks_are_those_of_each_half(library: HybridStore, query: str) -> None:
-    by_keyword = [id for id, _ in FTSIndex(library.storage.connection).ranked(Query(query), CANDIDATES).scores]
+    by_keyword = [
+        id for id, _ in FTSIndex(library.storage.connection).ranked(Query(query), CANDIDATES).scores
+    ]
     assert library.embedder
     vector = decode_embedding(encode_embedding(library.embedder.embed(query)))  # as it is kept
-    nearest = [id for id, _ in VectorSearch(library.storage.connection, library.embedder).nearest(vector, CANDIDATES)]
+    nearest = [
+        id
+        for id, _ in VectorSearch(library.storage.connection, library.embedder).nearest(
+            vector, CANDIDATES
+        )
+    ]
     ids = dict(library.storage.connection.execute("select chunk_id, id from chunks"))
     for hit in library.search(query, 50, explain=True):
         id, why = ids[hit["chunk_id"]], hit["explain"]
         assert why["keyword"]["rank"] == (by_keyword.index(id) + 1 if id in by_keyword else None)
         assert why["vector"]["rank"] == (nearest.index(id) + 1 if id in nearest else None)
-        found_by = {name for name, ranked in (("keyword", by_keyword), ("vector", nearest)) if id in ranked}
+        found_by = {
+            name for name, ranked in (("keyword", by_keyword), ("vector", nearest)) if id in ranked
+        }
         assert hit["source"] == ("hybrid" if len(found_by) == 2 else found_by.pop())
 
 
@@ -142,7 +198,10 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
     }
     filtered = run("search", "gpu", "--provider", "none", "--explain", "--in", "it")
     assert "filter " in filtered.stderr
-    stages = "".join(rf"{stage} \d+\.\d ms, " for stage in ("embedding", "keyword", "vector", "merge")) + r"total \d+\.\d ms"
+    stages = (
+        "".join(rf"{stage} \d+\.\d ms, " for stage in ("embedding", "keyword", "vector", "merge"))
+        + r"total \d+\.\d ms"
+    )
     assert re.fullmatch(f"hybrid-memory: {stages}\n", done.stderr)
 
 
@@ -161,7 +220,9 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
             "min_confidence": st.floats(0, 0.6),
             "min_score": st.floats(0, 0.6),
             "half_life_days": st.sampled_from([1.0, 30.0, 365.0]),
-            "filters": st.sampled_from([Filters(tags=["third"]), Filters(since="2026-06"), Filters(inside="copy-*")]),
+            "filters": st.sampled_from(
+                [Filters(tags=["third"]), Filters(since="2026-06"), Filters(inside="copy-*")]
+            ),
             "exact": st.booleans(),
             "explain": st.booleans(),
         },
@@ -199,9 +260,14 @@ def dated(store: HybridStore) -> HybridStore:
 
 def test_a_score_halves_with_each_half_life_and_the_undated_do_not_age(dated: HybridStore) -> None:
     fresh = {hit["doc_id"]: hit["score"] for hit in dated.search("dog", mode="vector", today=TODAY)}
-    aged = {hit["doc_id"]: hit["score"] for hit in dated.search("dog", mode="vector", half_life_days=30, today=TODAY)}
+    aged = {
+        hit["doc_id"]: hit["score"]
+        for hit in dated.search("dog", mode="vector", half_life_days=30, today=TODAY)
+    }
     shares = {"2026-03-01": 1, "2026-01-30": 0.5, "2025-12-31": 0.25, "undated": 1}
-    assert aged == {doc_id: pytest.approx(score * shares[doc_id], **EXACT) for doc_id, score in fresh.items()}
+    assert aged == {
+        doc_id: pytest.approx(score * shares[doc_id], **EXACT) for doc_id, score in fresh.items()
+    }
     assert set(list(aged)[:2]) == {"2026-03-01", "undated"}
     assert list(aged)[2:] == ["2026-01-30", "2025-12-31"]
 
@@ -216,15 +282,24 @@ def test_the_config_may_let_scores_age(db_path: str, embedder: TopicEmbedder) ->
     with HybridStore(db_path, {"half_life_days": 30}, embedder=embedder) as store:
         store.store("2026-01-30", "a dog")
         assert store.search("dog", today=TODAY)[0]["score"] == pytest.approx(0.5, **EXACT)
-        assert store.search("dog", half_life_days=0, today=TODAY)[0]["score"] == pytest.approx(1, **EXACT)
-        assert store.search("dog", half_life_days=60, today=TODAY)[0]["score"] == pytest.approx(0.5**0.5, **EXACT)
+        assert store.search("dog", half_life_days=0, today=TODAY)[0]["score"] == pytest.approx(
+            1, **EXACT
+        )
+        assert store.search("dog", half_life_days=60, today=TODAY)[0]["score"] == pytest.approx(
+            0.5**0.5, **EXACT
+        )
 
 
 def test_age_counts_to_this_day_and_half_a_life_is_a_month(run: Run, tmp_path: Path) -> None:
     run("store", "--doc-id", f"{date.fromordinal(date.today().toordinal() - 30)}", "--text", "gpu")
     search = ("search", "gpu", "--provider", "none")
-    scores = [answer(run(*search, *option))[0]["score"] for option in ((), ("--half-life",), ("--half-life", "15"))]
-    assert scores == [pytest.approx(x, abs=0.02) for x in (1, 0.5, 0.25)]  # should midnight pass meanwhile
+    scores = [
+        answer(run(*search, *option))[0]["score"]
+        for option in ((), ("--half-life",), ("--half-life", "15"))
+    ]
+    assert scores == [
+        pytest.approx(x, abs=0.02) for x in (1, 0.5, 0.25)
+    ]  # should midnight pass meanwhile
     (tmp_path / "config.json").write_text(json.dumps({"half_life_days": 30}))
     assert answer(run(*search))[0]["score"] == pytest.approx(0.5, abs=0.02)
     assert answer(run(*search, "--half-life", "0"))[0]["score"] == 1.0
@@ -278,7 +353,9 @@ def test_one_document_has_three_of_the_first_ten_if_there_are_others(store: Hybr
     assert len(store.search("gpu", 10, "keyword")) == 10
 
 
-@pytest.mark.parametrize("options", [{"per_doc": 0}, {"context": -1}, {"half_life_days": -1.0}, {"limit": 0}])
+@pytest.mark.parametrize(
+    "options", [{"per_doc": 0}, {"context": -1}, {"half_life_days": -1.0}, {"limit": 0}]
+)
 def test_misuse_is_a_value_error(store: HybridStore, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         store.search("x", **options)
@@ -288,16 +365,25 @@ def test_misuse_is_a_value_error(store: HybridStore, options: dict[str, Any]) ->
 
 
 def test_context_adds_the_chunks_around_and_their_lines(store: HybridStore) -> None:
-    text = "\n\n".join(f"## Part {i}\n\nnumber {i} {'dog' if i == 4 else ''}".rstrip() for i in range(8))
+    text = "\n\n".join(
+        f"## Part {i}\n\nnumber {i} {'dog' if i == 4 else ''}".rstrip() for i in range(8)
+    )
     store.store("it", text)
     [hit] = store.search("dog", mode="keyword", context=1)
-    assert (hit["chunk_id"], hit["heading"], hit["start_line"], hit["end_line"]) == ("it-4", "Part 4", 13, 23)
+    assert (hit["chunk_id"], hit["heading"], hit["start_line"], hit["end_line"]) == (
+        "it-4",
+        "Part 4",
+        13,
+        23,
+    )
     assert hit["text"] == "\n".join(text.split("\n")[12:23])
     assert hit["citation"] == "it#L13-L23"
     assert store.search("dog", mode="keyword", context=10**9)[0]["text"] == text
 
 
-def test_what_stands_in_the_context_of_a_better_result_is_not_told_again(library: HybridStore) -> None:
+def test_what_stands_in_the_context_of_a_better_result_is_not_told_again(
+    library: HybridStore,
+) -> None:
     ids = dict(library.storage.connection.execute("select chunk_id, id from chunks"))
     plain = [hit["chunk_id"] for hit in library.search("server password", 50)]
     for context in (1, 2):
@@ -308,7 +394,9 @@ def test_what_stands_in_the_context_of_a_better_result_is_not_told_again(library
                     assert abs(ids[better["chunk_id"]] - ids[hit["chunk_id"]]) > context
         chosen = [hit["chunk_id"] for hit in hits]
         assert chosen[0] == plain[0]
-        assert [chunk_id for chunk_id in plain if chunk_id in chosen] == chosen[: sum(c in plain for c in chosen)]
+        assert [chunk_id for chunk_id in plain if chunk_id in chosen] == chosen[
+            : sum(c in plain for c in chosen)
+        ]
 
 
 # Look-ups
@@ -322,7 +410,9 @@ def test_what_stands_in_the_context_of_a_better_result_is_not_told_again(library
         ("192.168.1.5", "It listens on 192.168.1.5 only."),
     ],
 )
-def test_the_chunk_with_an_identifier_is_first_whatever_is_near(db_path: str, query: str, text: str) -> None:
+def test_the_chunk_with_an_identifier_is_first_whatever_is_near(
+    db_path: str, query: str, text: str
+) -> None:
     with HybridStore(db_path, embedder=Misled()) as store:
         store.store("it", text)
         for number in range(30):
@@ -336,21 +426,42 @@ def test_the_chunk_with_an_identifier_is_first_whatever_is_near(db_path: str, qu
 def test_a_document_is_first_when_its_name_is_asked_for(db_path: str) -> None:
     with HybridStore(db_path, embedder=Misled()) as store:
         with store.storage.transaction():
-            write(store, store.prepare(Document("memory/getting-started.md", "Install it first.", {}, collection="memory")))
+            write(
+                store,
+                store.prepare(
+                    Document(
+                        "memory/getting-started.md", "Install it first.", {}, collection="memory"
+                    )
+                ),
+            )
             for number in range(30):
-                write(store, store.prepare(Document(f"memory/{number}.md", f"getting started {number}", {}, collection="memory")))
+                write(
+                    store,
+                    store.prepare(
+                        Document(
+                            f"memory/{number}.md",
+                            f"getting started {number}",
+                            {},
+                            collection="memory",
+                        )
+                    ),
+                )
         for query in ("getting-started.md", "getting started", "memory/getting-started.md"):
             assert store.search(query)[0]["doc_id"] == "memory/getting-started.md", query
 
 
 def test_weights_of_the_users_own_hold_for_look_ups_too(db_path: str) -> None:
-    with HybridStore(db_path, {"keyword_weight": 0.3, "vector_weight": 0.7}, embedder=Misled()) as store:
+    with HybridStore(
+        db_path, {"keyword_weight": 0.3, "vector_weight": 0.7}, embedder=Misled()
+    ) as store:
         store.store("it", "Then call getUserName once.")
         why = store.search("getUserName", explain=True)[0]["explain"]
         assert why["keyword"]["weight"] / why["vector"]["weight"] == pytest.approx(3 / 7, abs=1e-4)
 
 
-def test_where_nothing_that_the_filters_leave_is_embedded_keywords_weigh_all(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_where_nothing_that_the_filters_leave_is_embedded_keywords_weigh_all(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("embedded", "a dog")
     embedder.problem = "down"
     store.store("late/one", "another dog")
@@ -365,7 +476,9 @@ def test_where_nothing_that_the_filters_leave_is_embedded_keywords_weigh_all(sto
 @pytest.fixture
 def daily(store: HybridStore) -> HybridStore:
     for day in range(10, 30):
-        store.store(f"memory/2026-01-{day}", f"# Log\n\nThe dog barked {day} times and the server was up.")
+        store.store(
+            f"memory/2026-01-{day}", f"# Log\n\nThe dog barked {day} times and the server was up."
+        )
     store.store("people/petra", "---\ndate: 2026-01-22\n---\nPetra wants the dog and the server.")
     store.store("plan", "On 2026-01-12 the roof was mended.")
     return store
@@ -381,7 +494,9 @@ def daily(store: HybridStore) -> HybridStore:
         ("was hat der dog vorgestern gemacht", "memory/2026-01-27"),
     ],
 )
-def test_documents_of_the_days_that_are_asked_for_come_first(daily: HybridStore, mode: str, query: str, first: str) -> None:
+def test_documents_of_the_days_that_are_asked_for_come_first(
+    daily: HybridStore, mode: str, query: str, first: str
+) -> None:
     found = daily.search(query, 50, mode, today=date(2026, 1, 29), explain=True)
     assert found[0]["doc_id"] == first
     assert [hit["doc_id"] for hit in found if "of_date" in hit["explain"]] == [first]
@@ -392,7 +507,9 @@ def test_documents_of_the_days_that_are_asked_for_come_first(daily: HybridStore,
 
 
 def test_days_are_asked_for_alone_and_mentions_count(daily: HybridStore) -> None:
-    days = [hit["doc_id"] for hit in daily.search("last week", 50, "keyword", today=date(2026, 1, 29))]
+    days = [
+        hit["doc_id"] for hit in daily.search("last week", 50, "keyword", today=date(2026, 1, 29))
+    ]
     assert {*days} == {*(f"memory/2026-01-{day}" for day in range(19, 26)), "people/petra"}
     found = [hit["doc_id"] for hit in daily.search("12 January 2026", 50, "keyword")][:2]
     assert sorted(found) == ["memory/2026-01-12", "plan"]

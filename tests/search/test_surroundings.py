@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.chunker import chunk_text
 from hybrid_memory.documents.document import Document
-from hybrid_memory.search.surroundings import around
+from hybrid_memory.search.packing import around
 from hybrid_memory.sync.ingest import Ingest
 
 Kind = Callable[[Iterator[int]], str]
@@ -21,7 +21,9 @@ KINDS: dict[str, Kind] = {  # of lines, made of numbers that come but once
     "the same line": lambda n: "| the | same |",
     "long line": lambda n: " ".join(f"port {next(n)}" for _ in range(50)),
     "long line in Chinese": lambda n: "".join(chr(0x4E00 + next(n)) for _ in range(150)),
-    "long line in both": lambda n: " ".join(f"é{next(n)}, {chr(0x4E00 + next(n))}{chr(0x4E00 + next(n))}" for _ in range(40)),
+    "long line in both": lambda n: " ".join(
+        f"é{next(n)}, {chr(0x4E00 + next(n))}{chr(0x4E00 + next(n))}" for _ in range(40)
+    ),
     "code": lambda n: "```\n# no heading\n    indented = True\n\n```",
 }
 
@@ -37,7 +39,12 @@ def put(store: HybridStore, text: str, size: int, overlap: int) -> list[int]:
     store.config |= {"chunk_size": size, "chunk_overlap": overlap}
     with store.storage.transaction():
         store.storage.documents.put(store.prepare(Document("d", text, {})))
-    return [id for (id,) in store.storage.connection.execute("select id from chunks where doc_id = 'd' order by id")]
+    return [
+        id
+        for (id,) in store.storage.connection.execute(
+            "select id from chunks where doc_id = 'd' order by id"
+        )
+    ]
 
 
 def spaceless(text: str) -> str:
@@ -64,7 +71,10 @@ def test_text_is_what_the_source_has_between_its_lines(
     for at, id in enumerate(put(store, text, size, overlap)):
         first, last = max(at - count, 0), min(at + count, len(chunks) - 1)
         passage = around(store.storage, "d", id, count)
-        assert (passage.start_line, passage.end_line) == (chunks[first].start_line, chunks[last].end_line)
+        assert (passage.start_line, passage.end_line) == (
+            chunks[first].start_line,
+            chunks[last].end_line,
+        )
         source = "\n".join(text.split("\n")[passage.start_line - 1 : passage.end_line])
         assert spaceless(passage.text) in spaceless(source)
         assert passage.text.startswith(chunks[first].text)
@@ -75,8 +85,12 @@ def test_text_is_what_the_source_has_between_its_lines(
 
 
 @pytest.mark.parametrize("overlap", [0, 1, 7, 30, 59])
-def test_text_of_short_lines_is_the_source_to_the_character(store: HybridStore, overlap: int) -> None:
-    text = "# One\n\n" + "\n".join(f"  line {i} of it, \t the same words\n" * (i % 3) + "| - a | b - |" for i in range(60))
+def test_text_of_short_lines_is_the_source_to_the_character(
+    store: HybridStore, overlap: int
+) -> None:
+    text = "# One\n\n" + "\n".join(
+        f"  line {i} of it, \t the same words\n" * (i % 3) + "| - a | b - |" for i in range(60)
+    )
     ids = put(store, text, 60, overlap)
     assert len(ids) > 40
     assert around(store.storage, "d", ids[5], 1000).text == text
@@ -104,7 +118,9 @@ def test_long_lines_keep_their_words_apart(store: HybridStore, overlap: int) -> 
 
 
 @pytest.mark.parametrize("overlap", [0, 20, 50])
-def test_of_a_word_over_and_over_no_more_is_lost_than_the_overlaps(store: HybridStore, overlap: int) -> None:
+def test_of_a_word_over_and_over_no_more_is_lost_than_the_overlaps(
+    store: HybridStore, overlap: int
+) -> None:
     text = " ".join(["ha"] * 300)
     ids = put(store, text, 60, overlap)
     joined = around(store.storage, "d", ids[0], 1000).text
@@ -120,12 +136,19 @@ def test_overlap_of_huge_chunks_is_found(store: HybridStore) -> None:
 def test_messages_of_a_transcript_stand_a_blank_line_apart(tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text(
         "".join(
-            json.dumps({"type": "user" if i % 40 == 0 else "system", "message": {"content": f"message {i} of the session"}})
+            json.dumps(
+                {
+                    "type": "user" if i % 40 == 0 else "system",
+                    "message": {"content": f"message {i} of the session"},
+                }
+            )
             + "\n"
             for i in range(121)
         )
     )
-    with HybridStore(":memory:", {"provider": "none", "chunk_size": 60, "chunk_overlap": 10}) as store:
+    with HybridStore(
+        ":memory:", {"provider": "none", "chunk_size": 60, "chunk_overlap": 10}
+    ) as store:
         Ingest(store).run([str(tmp_path / "s.jsonl")])
         hit = store.search("message 40", 1, context=1)[0]
     assert hit["text"] == "\n\n".join(f"User: message {i} of the session" for i in (0, 40, 80))

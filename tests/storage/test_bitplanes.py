@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.storage.sqlite.vectors import bitplanes
+from hybrid_memory.storage.sqlite import bitplanes
 
 WEIGHT = st.integers(-3, 3)
 
@@ -14,11 +14,15 @@ def planes_of(codes: list[bytes], width: int = 8) -> bytes:
 
 
 def counters_of(codes: list[bytes], weights: list[int]) -> list[int]:
-    return bitplanes.counters(planes_of(codes), 8, {j: weight for j, weight in enumerate(weights) if weight})
+    return bitplanes.counters(
+        planes_of(codes), 8, {j: weight for j, weight in enumerate(weights) if weight}
+    )
 
 
 def scores_of(counters: list[int], n: int) -> list[int]:
-    return [sum((counter >> place & 1) << b for b, counter in enumerate(counters)) for place in range(n)]
+    return [
+        sum((counter >> place & 1) << b for b, counter in enumerate(counters)) for place in range(n)
+    ]
 
 
 @st.composite
@@ -31,7 +35,11 @@ def blocks(draw: st.DrawFn) -> tuple[list[list[bytes]], list[int]]:
 
 
 def expected_score(code: bytes, weights: list[int]) -> int:
-    return sum(abs(weight) for bit, weight in zip(code, weights, strict=True) if (bit == ord("1")) == (weight > 0))
+    return sum(
+        abs(weight)
+        for bit, weight in zip(code, weights, strict=True)
+        if (bit == ord("1")) == (weight > 0)
+    )
 
 
 def test_the_planes_of_three_vectors_as_the_docstring_draws_them() -> None:
@@ -60,29 +68,47 @@ def test_best_are_the_highest_scores_of_all_blocks_and_those_that_tie_with_the_l
     allowed = [[place for place in range(len(block)) if rnd.random() < 0.8] for block in codes]
     counters = [counters_of(block, weights) for block in codes]
     chosen = bitplanes.best(counters, [bitplanes.mask(places) for places in allowed], k)
-    scores = sorted((expected_score(codes[b][p], weights) for b, places in enumerate(allowed) for p in places), reverse=True)
+    scores = sorted(
+        (expected_score(codes[b][p], weights) for b, places in enumerate(allowed) for p in places),
+        reverse=True,
+    )
     bar = scores[:k][-1] if scores else 0
     for block, places, mask in zip(codes, allowed, chosen, strict=True):
-        assert list(bitplanes.places(mask)) == [place for place in places if expected_score(block[place], weights) >= bar]
+        assert list(bitplanes.places(mask)) == [
+            place for place in places if expected_score(block[place], weights) >= bar
+        ]
 
 
 @given(blocks(), st.integers(1, 5))
-def test_ranked_gives_every_place_once_in_falling_order(drawn: tuple[list[list[bytes]], list[int]], k: int) -> None:
+def test_ranked_gives_every_place_once_in_falling_order(
+    drawn: tuple[list[list[bytes]], list[int]], k: int
+) -> None:
     codes, weights = drawn
     counters = [counters_of(block, weights) for block in codes]
     lots = [
-        [expected_score(codes[b][place], weights) for b, mask in enumerate(chosen) for place in bitplanes.places(mask)]
-        for chosen in bitplanes.ranked(counters, [bitplanes.mask(range(len(block))) for block in codes], k)
+        [
+            expected_score(codes[b][place], weights)
+            for b, mask in enumerate(chosen)
+            for place in bitplanes.places(mask)
+        ]
+        for chosen in bitplanes.ranked(
+            counters, [bitplanes.mask(range(len(block))) for block in codes], k
+        )
     ]
     flat = [score for lot in lots for score in sorted(lot, reverse=True)]
-    assert flat == sorted((expected_score(code, weights) for block in codes for code in block), reverse=True)
+    assert flat == sorted(
+        (expected_score(code, weights) for block in codes for code in block), reverse=True
+    )
 
 
 def test_ranked_doubles_what_it_has_given() -> None:
     counters = [counters_of([f"{n:06b}".encode() for n in range(64)], [3, 3, 2, 2, 1, 1])]
     lots = bitplanes.ranked(counters, [bitplanes.mask(range(64))], 4)
     sizes = [chosen[0].bit_count() for chosen in lots]
-    assert [total >= 4 * 2**i for i, total in enumerate([sum(sizes[: i + 1]) for i in range(len(sizes) - 1)])]
+    assert [
+        total >= 4 * 2**i
+        for i, total in enumerate([sum(sizes[: i + 1]) for i in range(len(sizes) - 1)])
+    ]
     assert sum(sizes) == 64
 
 
@@ -96,7 +122,9 @@ def test_weights_of_zero_rank_nothing_before_anything() -> None:
     assert bitplanes.best(counters, [0b11], 1) == [0b11]
 
 
-@given(st.dictionaries(st.integers(0, 99), st.sampled_from([b"00", b"01", b"10", b"11"]), min_size=1))
+@given(
+    st.dictionaries(st.integers(0, 99), st.sampled_from([b"00", b"01", b"10", b"11"]), min_size=1)
+)
 def test_insert_changes_only_its_places_and_widens(codes: dict[int, bytes]) -> None:
     before = {place: [b"00", b"01", b"10", b"11"][place % 4] for place in range(32)}
     after = before | codes
@@ -105,12 +133,16 @@ def test_insert_changes_only_its_places_and_widens(codes: dict[int, bytes]) -> N
     assert len(planes) == 2 * width
     for j in range(2):
         plane = int.from_bytes(planes[j * width : (j + 1) * width], "little")
-        assert list(bitplanes.places(plane)) == sorted(place for place, code in after.items() if code[j : j + 1] == b"1")
+        assert list(bitplanes.places(plane)) == sorted(
+            place for place, code in after.items() if code[j : j + 1] == b"1"
+        )
 
 
 def test_differing_names_the_places() -> None:
     planes = planes_of([b"101", b"011", b"010"])
-    assert list(bitplanes.places(bitplanes.differing(planes, planes_of([b"101", b"111", b"011"]), 8))) == [1, 2]
+    assert list(
+        bitplanes.places(bitplanes.differing(planes, planes_of([b"101", b"111", b"011"]), 8))
+    ) == [1, 2]
 
 
 def test_code_is_above_the_center_not_at_it() -> None:
@@ -127,7 +159,11 @@ def test_mean_is_by_component() -> None:
     ("query", "center", "expected"),
     [
         ([3.0, -1.0, 0.0], [0.0, 0.0, 0.0], {0: 3, 1: -1}),  # no center
-        ([0.9, 0.3, 0.0], [0.6, 0.0, 0.0], {0: 3, 1: 3}),  # more of the center than the center itself: all of it taken
+        (
+            [0.9, 0.3, 0.0],
+            [0.6, 0.0, 0.0],
+            {0: 3, 1: 3},
+        ),  # more of the center than the center itself: all of it taken
         ([0.3, 0.6, 0.0], [0.6, 0.0, 0.0], {1: 3}),  # half of it: only what there is
         ([-0.6, 0.6, 0.0], [0.6, 0.0, 0.0], {0: -3, 1: 3}),  # turned away from it: nothing taken
         ([0.6, 0.0, 0.0], [0.6, 0.0, 0.0], {}),

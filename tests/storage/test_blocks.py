@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.storage.sqlite.vectors import bitplanes, blocks
-from hybrid_memory.storage.sqlite.vectors.blocks import check, drop, put, rebuild
+from hybrid_memory.storage.sqlite import bitplanes, connection
+from hybrid_memory.storage.sqlite import vectors as blocks
+from hybrid_memory.storage.sqlite.vectors import check, drop, put, rebuild
 from hybrid_memory.storage.vector import decode_embedding
 
 DIMS = 12
@@ -38,7 +38,12 @@ def vectors(n: int, seed: int = 1, dims: int = DIMS) -> list[list[float]]:
 
 def add(conn: sqlite3.Connection, ids: range | list[int], seed: int = 1, dims: int = DIMS) -> None:
     conn.executemany(ADD_CHUNK, [(id, "d", str(id)) for id in ids])
-    assert put(conn, [(id, v, False) for id, v in zip(ids, vectors(len(ids), seed, dims), strict=True)]) == []
+    assert (
+        put(
+            conn, [(id, v, False) for id, v in zip(ids, vectors(len(ids), seed, dims), strict=True)]
+        )
+        == []
+    )
 
 
 def remove(conn: sqlite3.Connection, ids: range | list[int]) -> None:
@@ -76,7 +81,9 @@ def plane_writes(conn: sqlite3.Connection) -> list[str]:
 def test_an_embedding_is_stored_as_a_unit_vector_with_a_slot(conn: sqlite3.Connection) -> None:
     conn.execute(ADD_CHUNK, (5, "d", "5"))
     assert put(conn, [(5, [3.0, 0.0, 4.0], True)]) == []
-    embedding, slot, truncated = conn.execute("select embedding, slot, truncated from chunks").fetchone()
+    embedding, slot, truncated = conn.execute(
+        "select embedding, slot, truncated from chunks"
+    ).fetchone()
     assert decode_embedding(embedding) == pytest.approx([0.6, 0.0, 0.8])
     assert (slot, truncated) == (0, 1)
     assert check(conn) == []
@@ -97,11 +104,17 @@ def test_any_dimension(conn: sqlite3.Connection, dims: int) -> None:
     assert check(conn) == []
 
 
-@pytest.mark.parametrize("bad", [[], [0.0] * DIMS, [float("nan")] * DIMS, [float("inf")] + [0.0] * (DIMS - 1), b""])
-def test_what_has_no_direction_is_refused_and_counts_as_not_embedded(conn: sqlite3.Connection, bad: list[float] | bytes) -> None:
+@pytest.mark.parametrize(
+    "bad", [[], [0.0] * DIMS, [float("nan")] * DIMS, [float("inf")] + [0.0] * (DIMS - 1), b""]
+)
+def test_what_has_no_direction_is_refused_and_counts_as_not_embedded(
+    conn: sqlite3.Connection, bad: list[float] | bytes
+) -> None:
     add(conn, [1, 2])
     assert put(conn, [(2, bad, True)]) == [2]
-    assert conn.execute("select embedding, slot, truncated from chunks where id = 2").fetchone() == (None, None, 0)
+    assert conn.execute(
+        "select embedding, slot, truncated from chunks where id = 2"
+    ).fetchone() == (None, None, 0)
     assert check(conn) == []
 
 
@@ -126,7 +139,9 @@ def test_embeddings_given_together_must_have_one_dimension(conn: sqlite3.Connect
         put(conn, [(1, [1.0, 2.0, 3.0], False), (2, [1.0, 2.0], False)])
 
 
-def test_the_dimension_is_open_again_when_the_last_embedding_is_dropped(conn: sqlite3.Connection) -> None:
+def test_the_dimension_is_open_again_when_the_last_embedding_is_dropped(
+    conn: sqlite3.Connection,
+) -> None:
     add(conn, [1, 2])
     remove(conn, [1, 2])
     assert (dims_of(conn), block_count(conn)) == (0, 0)
@@ -163,7 +178,9 @@ def test_nothing_commits(conn: sqlite3.Connection) -> None:
     assert check(conn) == []
 
 
-def test_the_center_is_taken_anew_until_the_store_has_grown_to_a_thousand(conn: sqlite3.Connection) -> None:
+def test_the_center_is_taken_anew_until_the_store_has_grown_to_a_thousand(
+    conn: sqlite3.Connection,
+) -> None:
     changed, center = [], None
     for n in (1, 3, 4, 15, 16, 63, 64, 255, 256, 1023, 1024, 1400):
         add(conn, range(max(slots(conn), default=0) + 1, n + 1), seed=n)
@@ -174,7 +191,9 @@ def test_the_center_is_taken_anew_until_the_store_has_grown_to_a_thousand(conn: 
     assert check(conn) == []
 
 
-def test_many_at_once_are_centered_on_their_own_mean_not_on_that_of_the_few_before(conn: sqlite3.Connection) -> None:
+def test_many_at_once_are_centered_on_their_own_mean_not_on_that_of_the_few_before(
+    conn: sqlite3.Connection,
+) -> None:
     add(conn, [1])
     add(conn, range(2, 102), seed=2)
     center = decode_embedding(blocks.read_center(conn))
@@ -184,7 +203,9 @@ def test_many_at_once_are_centered_on_their_own_mean_not_on_that_of_the_few_befo
 # How much is written
 
 
-def test_a_document_writes_the_planes_of_one_block_or_two(conn: sqlite3.Connection, small_blocks: None) -> None:
+def test_a_document_writes_the_planes_of_one_block_or_two(
+    conn: sqlite3.Connection, small_blocks: None
+) -> None:
     add(conn, range(1, 301))
     for id in range(3, 301, 7):
         remove(conn, [id])  # holes everywhere
@@ -214,7 +235,9 @@ def test_a_deletion_writes_no_planes(conn: sqlite3.Connection) -> None:
 def test_planes_are_as_wide_as_their_places_ask_for(conn: sqlite3.Connection) -> None:
     for n, width in [(1, 1), (8, 1), (9, 2), (17, 4), (1000, 128)]:
         add(conn, range(max(slots(conn), default=0) + 1, n + 1))
-        assert conn.execute("select length(live), length(planes) from vector_blocks").fetchall() == [(width, DIMS * width)]
+        assert conn.execute(
+            "select length(live), length(planes) from vector_blocks"
+        ).fetchall() == [(width, DIMS * width)]
 
 
 # Dropping
@@ -232,11 +255,15 @@ def test_a_dropped_slot_is_used_again(conn: sqlite3.Connection) -> None:
 def test_dropped_chunks_that_stay_have_neither_embedding_nor_slot(conn: sqlite3.Connection) -> None:
     add(conn, range(1, 5))
     drop(conn, [2, 3])
-    assert conn.execute("select id from chunks where embedding is null and slot is null").fetchall() == [(2,), (3,)]
+    assert conn.execute(
+        "select id from chunks where embedding is null and slot is null"
+    ).fetchall() == [(2,), (3,)]
     assert check(conn) == []
 
 
-def test_a_mostly_dead_block_moves_to_another_with_room(conn: sqlite3.Connection, small_blocks: None) -> None:
+def test_a_mostly_dead_block_moves_to_another_with_room(
+    conn: sqlite3.Connection, small_blocks: None
+) -> None:
     add(conn, range(1, 4 * PLACES + 1))
     assert block_count(conn) == 4
     remove(conn, range(1, 11))  # room for ten in the first
@@ -247,14 +274,18 @@ def test_a_mostly_dead_block_moves_to_another_with_room(conn: sqlite3.Connection
     assert check(conn) == []
 
 
-def test_a_mostly_dead_block_stays_where_no_other_has_room(conn: sqlite3.Connection, small_blocks: None) -> None:
+def test_a_mostly_dead_block_stays_where_no_other_has_room(
+    conn: sqlite3.Connection, small_blocks: None
+) -> None:
     add(conn, range(1, 4 * PLACES + 1))
     remove(conn, range(2, PLACES + 1))
     assert block_count(conn) == 4
     assert check(conn) == []
 
 
-def test_a_store_that_shrinks_gives_its_blocks_back(conn: sqlite3.Connection, small_blocks: None) -> None:
+def test_a_store_that_shrinks_gives_its_blocks_back(
+    conn: sqlite3.Connection, small_blocks: None
+) -> None:
     add(conn, range(1, 10 * PLACES + 1))
     left = list(range(1, 10 * PLACES + 1))
     random.Random(3).shuffle(left)
@@ -264,7 +295,9 @@ def test_a_store_that_shrinks_gives_its_blocks_back(conn: sqlite3.Connection, sm
     assert check(conn) == []
 
 
-def test_blocks_that_one_deletion_leaves_mostly_dead_move_together(conn: sqlite3.Connection, small_blocks: None) -> None:
+def test_blocks_that_one_deletion_leaves_mostly_dead_move_together(
+    conn: sqlite3.Connection, small_blocks: None
+) -> None:
     add(conn, range(1, 5 * PLACES + 1))
     remove(conn, [id for id in range(1, 4 * PLACES + 1) if id % PLACES > 5])
     assert block_count(conn) == 3
@@ -274,7 +307,10 @@ def test_blocks_that_one_deletion_leaves_mostly_dead_move_together(conn: sqlite3
 # All of it, at random
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["put", "put", "replace", "remove", "refuse", "rebuild", "crash"]), st.integers(0, 2**16)),
+    st.tuples(
+        st.sampled_from(["put", "put", "replace", "remove", "refuse", "rebuild", "crash"]),
+        st.integers(0, 2**16),
+    ),
     max_size=25,
 )
 
@@ -283,7 +319,10 @@ STEPS = st.lists(
 @given(STEPS)
 @example([("put", 175), ("put", 175)])  # a value that equals the center once it is rounded
 def test_blocks_agree_with_the_chunks_after_any_sequence(steps: list[tuple[str, int]]) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch, closing(connection.connect(":memory:", create=True)) as conn:
+    with (
+        pytest.MonkeyPatch.context() as monkeypatch,
+        closing(connection.connect(":memory:", create=True)) as conn,
+    ):
         shrink(monkeypatch)
         expected: dict[int, list[float]] = {}
         fresh = 1
@@ -324,13 +363,31 @@ def test_blocks_agree_with_the_chunks_after_any_sequence(steps: list[tuple[str, 
 # Rebuilding and checking
 
 DAMAGE = {
-    "a flipped bit": ("update vector_blocks set planes = cast(x'ff' || substr(planes, 2) as blob)", "chunk 2 has another code"),
-    "a live place too many": ("update vector_blocks set live = cast(x'ffffff' || substr(live, 4) as blob)", "other live places"),
-    "a live place too few": ("update vector_blocks set live = cast(x'00' || substr(live, 2) as blob)", "other live places"),
+    "a flipped bit": (
+        "update vector_blocks set planes = cast(x'ff' || substr(planes, 2) as blob)",
+        "chunk 2 has another code",
+    ),
+    "a live place too many": (
+        "update vector_blocks set live = cast(x'ffffff' || substr(live, 4) as blob)",
+        "other live places",
+    ),
+    "a live place too few": (
+        "update vector_blocks set live = cast(x'00' || substr(live, 2) as blob)",
+        "other live places",
+    ),
     "no block": ("delete from vector_blocks", "chunk 1 has slot 0, but there is no such block"),
-    "planes cut short": ("update vector_blocks set planes = substr(planes, 2)", "another center or size"),
-    "no slot": ("update chunks set slot = null where id = 3", "chunk 3 has an embedding or a slot, but not both"),
-    "no embedding": ("update chunks set embedding = null where id = 3", "chunk 3 has an embedding or a slot"),
+    "planes cut short": (
+        "update vector_blocks set planes = substr(planes, 2)",
+        "another center or size",
+    ),
+    "no slot": (
+        "update chunks set slot = null where id = 3",
+        "chunk 3 has an embedding or a slot, but not both",
+    ),
+    "no embedding": (
+        "update chunks set embedding = null where id = 3",
+        "chunk 3 has an embedding or a slot",
+    ),
     "a slot beyond the planes": ("update chunks set slot = 8000 where id = 3", "other live places"),
     "a slot astray": ("update chunks set slot = 99999 where id = 3", "chunk 3 has slot 99999"),
     "two that changed places": (
@@ -338,8 +395,14 @@ DAMAGE = {
         "update chunks set slot = 3 where id = 3",
         "chunk 4 has another code",
     ),
-    "another dimension": ("update chunks set embedding = x'0000803f' where id = 3", "chunk 3 has an embedding of another"),
-    "no whole floats": ("update chunks set embedding = x'000080' where id = 3", "chunk 3 has an embedding of another"),
+    "another dimension": (
+        "update chunks set embedding = x'0000803f' where id = 3",
+        "chunk 3 has an embedding of another",
+    ),
+    "no whole floats": (
+        "update chunks set embedding = x'000080' where id = 3",
+        "chunk 3 has an embedding of another",
+    ),
 }
 
 
@@ -355,10 +418,14 @@ def test_check_tells_the_damage_and_rebuild_mends_it(conn: sqlite3.Connection, d
 
 
 @pytest.mark.parametrize("number", ["00000000", "0000c07f"], ids=["zero", "NaN"])
-def test_check_tells_of_an_embedding_that_is_no_unit_vector(conn: sqlite3.Connection, number: str) -> None:
+def test_check_tells_of_an_embedding_that_is_no_unit_vector(
+    conn: sqlite3.Connection, number: str
+) -> None:
     add(conn, range(1, 21))
     (size,) = conn.execute("select length(embedding) from chunks where id = 3").fetchone()
-    conn.execute("update chunks set embedding = ? where id = 3", (bytes.fromhex(number) * (size // 4),))
+    conn.execute(
+        "update chunks set embedding = ? where id = 3", (bytes.fromhex(number) * (size // 4),)
+    )
     assert any("chunk 3" in problem and "length" in problem for problem in check(conn))
 
 
@@ -370,7 +437,9 @@ def test_rebuild_drops_what_has_not_the_common_dimension(conn: sqlite3.Connectio
     assert check(conn) == []
 
 
-def test_rebuild_keeps_slots_and_makes_blocks_for_them(conn: sqlite3.Connection, small_blocks: None) -> None:
+def test_rebuild_keeps_slots_and_makes_blocks_for_them(
+    conn: sqlite3.Connection, small_blocks: None
+) -> None:
     add(conn, range(1, 201))
     before = slots(conn)
     conn.execute("delete from vector_blocks")

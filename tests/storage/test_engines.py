@@ -11,15 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, StoreError
-from hybrid_memory.documents.document import Document
-from hybrid_memory.documents.extracted.extract import Extract
+from hybrid_memory.documents.document import Document, Extract
 from hybrid_memory.errors import QueryError
+from hybrid_memory.extras.postgres import keyword as index
+from hybrid_memory.extras.postgres.selection import glob_pattern
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.storage.postgres.keyword import index
-from hybrid_memory.storage.postgres.selection import glob_pattern
 from hybrid_memory.text.query import Query
 from tests.conftest import NUMBERS, TEMPLATE, TopicEmbedder
-from tests.postgres_server import PostgresServer
+from tests.extras.postgres_server import PostgresServer
 
 Pair = tuple[HybridStore, HybridStore]
 
@@ -38,10 +37,16 @@ def pair(postgres: PostgresServer) -> Iterator[Pair]:
     rng = random.Random(7)
     with (
         HybridStore(":memory:", embedder=TopicEmbedder()) as a,
-        HybridStore(postgres.database(f"pair{next(NUMBERS)}", TEMPLATE), embedder=TopicEmbedder()) as b,
+        HybridStore(
+            postgres.database(f"pair{next(NUMBERS)}", TEMPLATE), embedder=TopicEmbedder()
+        ) as b,
     ):
         for number in range(400):
-            words = rng.choices(WORDS, [1 / (n + 1) for n in rng.sample(range(len(WORDS)), len(WORDS))], k=rng.randint(1, 60))
+            words = rng.choices(
+                WORDS,
+                [1 / (n + 1) for n in rng.sample(range(len(WORDS)), len(WORDS))],
+                k=rng.randint(1, 60),
+            )
             cut = rng.randint(0, len(words))
             doc = Document(
                 f"notes/{rng.choice('abc')}/n-{number}.md",
@@ -58,7 +63,9 @@ def pair(postgres: PostgresServer) -> Iterator[Pair]:
         yield a, b
 
 
-def scores(store: HybridStore, query: str, filters: Filters | None = None, limit: int = 30) -> list[tuple[str, float]]:
+def scores(
+    store: HybridStore, query: str, filters: Filters | None = None, limit: int = 30
+) -> list[tuple[str, float]]:
     storage = store.storage
     with storage.snapshot():
         if filters is None:
@@ -83,24 +90,47 @@ def test_both_have_the_same_terms_in_the_same_number_of_chunks(pair: Pair) -> No
 
 
 queries = st.lists(
-    st.sampled_from([*WORDS, '"gpu server"', '"the host"', "n-12", "notes/b/n-12.md", "ollam", "servi", "东", "京", "passw"]),
+    st.sampled_from(
+        [
+            *WORDS,
+            '"gpu server"',
+            '"the host"',
+            "n-12",
+            "notes/b/n-12.md",
+            "ollam",
+            "servi",
+            "东",
+            "京",
+            "passw",
+        ]
+    ),
     min_size=1,
     max_size=7,
 ).map(" ".join)
 
 
 @pytest.mark.parametrize("first_rows", [4000, 20])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25
+)
 @given(query=queries | st.text(max_size=20))
-def test_both_rank_alike(pair: Pair, monkeypatch: pytest.MonkeyPatch, first_rows: int, query: str) -> None:
+def test_both_rank_alike(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, first_rows: int, query: str
+) -> None:
     monkeypatch.setattr(index, "FIRST_ROWS", first_rows)
     a, b = (scores(store, query) for store in pair)
     assert [chunk for chunk, _ in a[:10]] == [chunk for chunk, _ in b[:10]]
     assert [score for _, score in a[:10]] == pytest.approx([score for _, score in b[:10]], rel=1e-6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
-@given(query=queries, inside=st.sampled_from(["notes/a", "*[bc]*", "notes/?/n-1*", "notes/[^a]/*"]), tag=st.sampled_from("xyz"))
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15
+)
+@given(
+    query=queries,
+    inside=st.sampled_from(["notes/a", "*[bc]*", "notes/?/n-1*", "notes/[^a]/*"]),
+    tag=st.sampled_from("xyz"),
+)
 def test_both_rank_alike_under_a_filter(pair: Pair, query: str, inside: str, tag: str) -> None:
     filters = Filters(inside=inside, tags=[tag])
     a, b = (scores(store, query, filters, 10) for store in pair)
@@ -124,13 +154,17 @@ strings = st.sampled_from(
         '"!"',
     ]
 )
-columns = st.sampled_from(["", "", "heading: ", "- heading: ", "{content heading} : ", "-{context content}:", "doc_id :"])
+columns = st.sampled_from(
+    ["", "", "heading: ", "- heading: ", "{content heading} : ", "-{context content}:", "doc_id :"]
+)
 leaves = st.one_of(
     strings,
     st.tuples(columns, st.sampled_from(["", "^"]), strings).map("".join),
-    st.tuples(columns, st.lists(strings, min_size=1, max_size=3), st.sampled_from(["", ", 1", ", 0", ", 40"])).map(
-        lambda drawn: f"{drawn[0]}NEAR({' '.join(drawn[1])}{drawn[2]})"
-    ),
+    st.tuples(
+        columns,
+        st.lists(strings, min_size=1, max_size=3),
+        st.sampled_from(["", ", 1", ", 0", ", 40"]),
+    ).map(lambda drawn: f"{drawn[0]}NEAR({' '.join(drawn[1])}{drawn[2]})"),
 )
 expressions = st.recursive(
     leaves,
@@ -142,23 +176,43 @@ expressions = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=100
+)
 @given(expression=expressions | st.text('abgpu"()*+^:,-{} ', max_size=12))
 def test_both_understand_the_syntax_of_fts5(pair: Pair, expression: str) -> None:
     def told(store: HybridStore) -> dict[str, float] | str:
         try:
             with store.storage.snapshot():
-                return dict(named(store, store.storage.keyword().ranked(Query(expression, fts_syntax=True), 1000).scores))
+                return dict(
+                    named(
+                        store,
+                        store.storage.keyword()
+                        .ranked(Query(expression, fts_syntax=True), 1000)
+                        .scores,
+                    )
+                )
         except QueryError as error:
             return str(error)
 
     expected, found = map(told, pair)
-    if not isinstance(expected, str) and "NEAR(" in expression and (" OR " in expression or " NOT " in expression):
-        expected, found = set(expected), set(found)  # FTS5 counts words of groups that do not match, see expressions.py
-    assert found == (expected if isinstance(expected, str | set) else pytest.approx(expected, rel=1e-6))
+    if (
+        not isinstance(expected, str)
+        and "NEAR(" in expression
+        and (" OR " in expression or " NOT " in expression)
+    ):
+        expected, found = (
+            set(expected),
+            set(found),
+        )  # FTS5 counts words of groups that do not match, see expressions.py
+    assert found == (
+        expected if isinstance(expected, str | set) else pytest.approx(expected, rel=1e-6)
+    )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=10)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=10
+)
 @given(query=queries)
 def test_both_see_the_same_words_covered(pair: Pair, query: str) -> None:
     covered = []
@@ -171,16 +225,19 @@ def test_both_see_the_same_words_covered(pair: Pair, query: str) -> None:
     assert covered[0] == covered[1]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=80
+)
 @given(glob=st.text("ab-]^[*?/.\\!c", max_size=8), name=st.text("ab-]^[/.\\!c\n", max_size=6))
 def test_a_glob_means_what_sqlite_means(pair: Pair, glob: str, name: str) -> None:
     connection: Any = pair[1].storage.connection  # type: ignore[attr-defined]
     sqlite = sqlite3.connect(":memory:")
     expected = sqlite.execute("select ? glob ?", (name, glob)).fetchone()[0]
     sqlite.close()
-    assert connection.one('select %(name)s::text collate "C" ~ %(pattern)s', {"name": name, "pattern": glob_pattern(glob)})[
-        0
-    ] == bool(expected)
+    assert connection.one(
+        'select %(name)s::text collate "C" ~ %(pattern)s',
+        {"name": name, "pattern": glob_pattern(glob)},
+    )[0] == bool(expected)
 
 
 def test_importing_the_command_imports_no_postgres(process: Any, tmp_path: Path) -> None:
@@ -194,11 +251,17 @@ def test_importing_the_command_imports_no_postgres(process: Any, tmp_path: Path)
 @pytest.mark.both_engines
 def test_the_first_chunks_of_a_document_are_known_of_each_of_its_chunks(store: HybridStore) -> None:
     text = "\n\n".join(f"# Part {number}\n\n{f'word{number} ' * 40}" for number in range(12))
-    for doc_id in ("long", "long-1"):  # the second's id begins as the first's do, and the text of "-10" comes before that of "-2"
+    for doc_id in (
+        "long",
+        "long-1",
+    ):  # the second's id begins as the first's do, and the text of "-10" comes before that of "-2"
         store.store(doc_id, text)
     store.store("short", "one passage")
     chunks = store.storage.chunks
-    ids = {name: [chunks.at(name, line, line)[0] for line in range(1, 48, 4)] for name in ("long", "long-1")}
+    ids = {
+        name: [chunks.at(name, line, line)[0] for line in range(1, 48, 4)]
+        for name in ("long", "long-1")
+    }
     [short] = chunks.at("short", 1, 1)
     leads = chunks.leads([ids["long"][11], ids["long-1"][0], short], 2)
     assert {id: sorted(each) for id, each in leads.items()} == {
@@ -210,9 +273,13 @@ def test_the_first_chunks_of_a_document_are_known_of_each_of_its_chunks(store: H
 
 
 @pytest.mark.both_engines
-def test_a_document_that_grows_keeps_its_beginning_and_is_found_by_its_new_metadata(store: HybridStore) -> None:
+def test_a_document_that_grows_keeps_its_beginning_and_is_found_by_its_new_metadata(
+    store: HybridStore,
+) -> None:
     def write(text: str, metadata: dict[str, Any]) -> int | None:
-        prepared = store.prepare(Document("log", text, metadata, "/log", 0.0, len(text), b"x", "logs"))
+        prepared = store.prepare(
+            Document("log", text, metadata, "/log", 0.0, len(text), b"x", "logs")
+        )
         documents = store.storage.documents
         growing = documents.growing("log")
         try:
@@ -224,19 +291,25 @@ def test_a_document_that_grows_keeps_its_beginning_and_is_found_by_its_new_metad
 
     first, second = "# One\n\nthe gpu server\n", "# Two\n\nthe dog\n"
     assert write(first, {"topic": "machines"}) == 1
-    assert write(first + second, {"topic": "machines", "place": "Lisbon", "aliases": ["Journal"]}) == 1
+    assert (
+        write(first + second, {"topic": "machines", "place": "Lisbon", "aliases": ["Journal"]}) == 1
+    )
     for query in ("gpu", "dog", "lisbon", "journal"):
         assert [hit["doc_id"] for hit in store.search(query, mode="keyword")][:1] == ["log"], query
-    assert store.storage.marks.named("journal") == ["log"]
+    assert store.storage.links.named("journal") == ["log"]
     assert store.reindex() == 2
     assert store.search("lisbon", mode="keyword")[0]["chunk_id"] == "log-0"
 
 
 @pytest.mark.both_engines
-def test_text_and_pages_of_a_file_that_is_not_text_are_kept_until_it_is_replaced(store: HybridStore) -> None:
+def test_text_and_pages_of_a_file_that_is_not_text_are_kept_until_it_is_replaced(
+    store: HybridStore,
+) -> None:
     def put(text: str, extract: Extract | None) -> None:
         with store.storage.transaction():
-            store.storage.documents.put(store.prepare(Document("a.pdf", text, {}, "/a.pdf", 0.0, 1, b"x", None, extract)))
+            store.storage.documents.put(
+                store.prepare(Document("a.pdf", text, {}, "/a.pdf", 0.0, 1, b"x", None, extract))
+            )
 
     text = "the gpu server\n\nthe dog"
     put(text, Extract(text, [1, 3], {}))
@@ -266,7 +339,9 @@ def test_what_a_reranker_said_is_kept(store: HybridStore) -> None:
 
 
 @pytest.mark.both_engines
-def test_a_store_that_is_opened_to_be_read_is_not_written(store: HybridStore, db_path: str, embedder: TopicEmbedder) -> None:
+def test_a_store_that_is_opened_to_be_read_is_not_written(
+    store: HybridStore, db_path: str, embedder: TopicEmbedder
+) -> None:
     store.store("a", "gpu server")
     with HybridStore(db_path, embedder=embedder, create=False, read_only=True) as reader:
         assert [hit["doc_id"] for hit in reader.search("server")] == ["a"]

@@ -14,16 +14,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory import HybridStore, QueryError
+from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document, Prepared
-from hybrid_memory.documents.marks.tags import all_of
-from hybrid_memory.indexing.embedding import accepts, new_vectors
+from hybrid_memory.documents.links import all_of
+from hybrid_memory.errors import NotFoundError, QueryError
+from hybrid_memory.indexing import accepts, new_vectors
 from hybrid_memory.storage.filters import Filters, have_values
 from hybrid_memory.storage.sqlite import keyword, selection
+from hybrid_memory.storage.sqlite import vectors as blocks
+from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.selection import WANTED, condition
-from hybrid_memory.storage.sqlite.vectors import blocks, index
 from hybrid_memory.views.doctor import examine
-from hybrid_memory.views.listing import documents
+from hybrid_memory.views.links import documents
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 
@@ -32,22 +34,30 @@ pytestmark = pytest.mark.both_engines
 TODAY = date(2026, 3, 15)
 
 
-def put(store: HybridStore, documents: dict[str, dict[str, Any]], collection: str | None = None) -> None:
+def put(
+    store: HybridStore, documents: dict[str, dict[str, Any]], collection: str | None = None
+) -> None:
     """Documents by id, with their metadata."""
     with store.storage.transaction():
         for doc_id, metadata in documents.items():
-            prepared = store.prepare(Document(doc_id, f"server {doc_id}", metadata, collection=collection))
+            prepared = store.prepare(
+                Document(doc_id, f"server {doc_id}", metadata, collection=collection)
+            )
             write(store, prepared)
 
 
 def write(store: HybridStore, prepared: Prepared) -> None:
-    vectors = new_vectors(store.storage, store.embedder, prepared.texts).vectors if store.embedder else {}
+    vectors = (
+        new_vectors(store.storage, store.embedder, prepared.texts).vectors if store.embedder else {}
+    )
     assert not store.embedder or accepts(store.storage, store.embedder, vectors)
     store.storage.documents.put(prepared, vectors)
 
 
 def ids(store: HybridStore, filters: Filters, mode: str = "keyword") -> list[str]:
-    return sorted(hit["doc_id"] for hit in store.search("server", 50, mode, filters=filters, today=TODAY))
+    return sorted(
+        hit["doc_id"] for hit in store.search("server", 50, mode, filters=filters, today=TODAY)
+    )
 
 
 # Tags and metadata
@@ -124,7 +134,8 @@ def test_values(metadata: dict[str, Any], value: str, has: bool) -> None:
 
 
 values = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.booleans() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
 
@@ -136,7 +147,13 @@ def test_no_metadata_makes_a_filter_fail(metadata: dict[str, Any], text: str) ->
 
 
 def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
-    put(store, {"both": {"tags": ["a", "b"], "who": ["ann", "bob"]}, "one": {"tags": ["a"], "who": ["ann"]}})
+    put(
+        store,
+        {
+            "both": {"tags": ["a", "b"], "who": ["ann", "bob"]},
+            "one": {"tags": ["a"], "who": ["ann"]},
+        },
+    )
     assert ids(store, Filters(tags=["a", "b"])) == ["both"]
     assert ids(store, Filters(tags=["a"])) == ["both", "one"]
     assert ids(store, Filters(where={"who": "ann"})) == ["both", "one"]
@@ -147,8 +164,15 @@ def test_all_tags_and_all_values_are_wanted(store: HybridStore) -> None:
 
 def test_tags_in_the_text_count_as_those_of_the_front_matter(store: HybridStore) -> None:
     store.store("inline", "server #work/Acme, #2026-q1 and #123")
-    store.store("code", "server `#work`\n\n```\n#work\n```\n\n# about #work\n\nhttps://x.y/#work [a](#work) [[b#work]]")
-    assert ids(store, Filters(tags=["Work"])) == ids(store, Filters(tags=["#work/acme", "2026-Q1"])) == ["inline"]
+    store.store(
+        "code",
+        "server `#work`\n\n```\n#work\n```\n\n# about #work\n\nhttps://x.y/#work [a](#work) [[b#work]]",
+    )
+    assert (
+        ids(store, Filters(tags=["Work"]))
+        == ids(store, Filters(tags=["#work/acme", "2026-Q1"]))
+        == ["inline"]
+    )
     assert ids(store, Filters(tags=["123"])) == ids(store, Filters(tags=["acme"])) == []
     store.store("inline", "server")
     assert ids(store, Filters(tags=["work"])) == []
@@ -171,7 +195,10 @@ def test_documents_that_link_to_another_one(store: HybridStore) -> None:
         store.store(doc_id, text)
     assert ids(store, Filters(linked_to="v/a.md")) == ["v/b.md"]
     assert ids(store, Filters(linked_to="v/b.md")) == ["v/c.md"]
-    assert ids(store, Filters(linked_to="v/c.md")) == ids(store, Filters(linked_to="none")) == []
+    assert ids(store, Filters(linked_to="v/c.md")) == []
+    assert ids(store, Filters(linked_to="[[B]]")) == ["v/c.md"]
+    with pytest.raises(NotFoundError, match="no document 'none' in this memory"):
+        ids(store, Filters(linked_to="none"))
 
 
 SECTIONS = {
@@ -195,18 +222,31 @@ SECTIONS = {
 )
 @pytest.mark.parametrize("broad", [0.0, 1.1])
 @pytest.mark.parametrize("mode", ["keyword", "vector"])
-def test_passages_below_a_heading(store: HybridStore, heading: str, expected: list[str], broad: float, mode: str) -> None:
+def test_passages_below_a_heading(
+    store: HybridStore, heading: str, expected: list[str], broad: float, mode: str
+) -> None:
     for doc_id, text in SECTIONS.items():
         store.store(doc_id, text)
-    assert sorted(hit["heading"] for hit in found(store, "server", mode, Filters(heading=heading), broad)) == expected
-    in_a = [hit for hit in found(store, "server", mode, Filters(heading=heading, inside="a"), broad) if hit["doc_id"] != "a"]
+    assert (
+        sorted(
+            hit["heading"] for hit in found(store, "server", mode, Filters(heading=heading), broad)
+        )
+        == expected
+    )
+    in_a = [
+        hit
+        for hit in found(store, "server", mode, Filters(heading=heading, inside="a"), broad)
+        if hit["doc_id"] != "a"
+    ]
     assert in_a == []
 
 
 def test_documents_with_a_heading_are_listed(store: HybridStore) -> None:
     for doc_id, text in SECTIONS.items():
         store.store(doc_id, text)
-    assert {found["doc_id"] for found in documents(store, filters=Filters(heading="costs"))["documents"]} == {"a"}
+    assert {
+        found["doc_id"] for found in documents(store, filters=Filters(heading="costs"))["documents"]
+    } == {"a"}
 
 
 def test_a_heading_without_words_is_told(store: HybridStore) -> None:
@@ -218,7 +258,9 @@ def test_a_heading_without_words_is_told(store: HybridStore) -> None:
 def test_a_key_may_be_asked_for_twice_on_the_command_line(run: Run) -> None:
     for doc_id, people in (("both", "[ann, bob]"), ("one", "[bob]")):
         run("store", "--doc-id", doc_id, "--text", f"---\npeople: {people}\n---\nserver")
-    done = run("search", "server", "--where", "people=ann", "--where", "people=bob", "--format", "paths")
+    done = run(
+        "search", "server", "--where", "people=ann", "--where", "people=bob", "--format", "paths"
+    )
     assert done.stdout == "both\n"
 
 
@@ -265,7 +307,11 @@ PATHS = [
 )  # fmt: skip
 def test_inside_is_a_glob_on_ids(store: HybridStore, inside: str, expected: list[str]) -> None:
     put(store, {path: {} for path in PATHS})
-    assert ids(store, Filters(inside=inside)) == ids(store, Filters(inside=inside), "vector") == expected
+    assert (
+        ids(store, Filters(inside=inside))
+        == ids(store, Filters(inside=inside), "vector")
+        == expected
+    )
 
 
 def test_collection_is_a_name_and_no_pattern(store: HybridStore) -> None:
@@ -280,7 +326,16 @@ def test_collection_is_a_name_and_no_pattern(store: HybridStore) -> None:
 
 # Dates
 
-DATED = ["2026-01-05", "2026-01-31", "2026-02", "2026-02-28", "2026-03-08", "2026-03-15", "2027-01-01", "undated"]
+DATED = [
+    "2026-01-05",
+    "2026-01-31",
+    "2026-02",
+    "2026-02-28",
+    "2026-03-08",
+    "2026-03-15",
+    "2027-01-01",
+    "undated",
+]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +365,9 @@ def test_dates_are_days_months_or_ages_and_the_undated_are_never_among_them(
     assert found == ids(store, Filters(since=since, until=until), "vector")
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "2026-13", "2026-02-30", "7 d", "-7d", "7", "26-01-05"])
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "2026-13", "2026-02-30", "7 d", "-7d", "7", "26-01-05"]
+)
 @pytest.mark.parametrize("option", ["--since", "--until"])
 def test_what_is_no_date_is_wrong_usage(run: Run, option: str, text: str) -> None:
     run("store", "--doc-id", "it", "--text", "server")
@@ -348,18 +405,31 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[HybridStore]:
         with store.storage.transaction():
             for number in range(1500):
                 is_wanted = number % 15 == 7
-                rarer = "password" if number % (105 if is_wanted else 4) == (7 if is_wanted else 0) else "garden"
+                rarer = (
+                    "password"
+                    if number % (105 if is_wanted else 4) == (7 if is_wanted else 0)
+                    else "garden"
+                )
                 text = f"the server {rarer} {number}"
-                prepared = store.prepare(Document(f"{'wanted' if is_wanted else 'other'}/{number}", text, {}))
+                prepared = store.prepare(
+                    Document(f"{'wanted' if is_wanted else 'other'}/{number}", text, {})
+                )
                 write(store, prepared)
         yield store
 
 
 @pytest.mark.sqlite
 @pytest.mark.parametrize("exact", [False, True])
-def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(large: HybridStore, exact: bool) -> None:
+def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(
+    large: HybridStore, exact: bool
+) -> None:
     wanted = Filters(inside="wanted/")
-    allowed = {id for (id,) in large.storage.connection.execute("select id from chunks where doc_id glob 'wanted/*'")}
+    allowed = {
+        id
+        for (id,) in large.storage.connection.execute(
+            "select id from chunks where doc_id glob 'wanted/*'"
+        )
+    }
     assert len(allowed) == 100
     assert large.storage.connection.execute("select count(*) from vector_blocks").fetchone()[0] > 10
 
@@ -369,14 +439,22 @@ def test_few_documents_of_a_large_store_are_ranked_as_if_they_were_all(large: Hy
 
     expression = '"server" OR "password"'
     by_bm25 = "select doc_id, -bm25(chunks_fts, 0, 0, 2, 1, 0.25) from chunks_fts where chunks_fts match ? order by 2 desc, rowid"
-    keyword = [row for row in large.storage.connection.execute(by_bm25, (expression,)) if row[0].startswith("wanted/")]
+    keyword = [
+        row
+        for row in large.storage.connection.execute(by_bm25, (expression,))
+        if row[0].startswith("wanted/")
+    ]
     query = large.embedder.embed("server password") if large.embedder else []
     cosines = index.VectorSearch(large.storage.connection, TopicEmbedder()).cosines(query, allowed)
     nearest = sorted((-cosine, id) for id, cosine in cosines.items() if cosine > 0)
     assert len(nearest) >= 50
     for limit in (1, 10, 50):
-        assert [score for _, score in found("keyword", limit)] == pytest.approx([score for _, score in keyword[:limit]], rel=1e-5)
-        assert [score for _, score in found("vector", limit)] == pytest.approx([-c for c, _ in nearest[:limit]], abs=1e-5)
+        assert [score for _, score in found("keyword", limit)] == pytest.approx(
+            [score for _, score in keyword[:limit]], rel=1e-5
+        )
+        assert [score for _, score in found("vector", limit)] == pytest.approx(
+            [-c for c, _ in nearest[:limit]], abs=1e-5
+        )
         hybrid = large.search("server password", limit, filters=wanted, exact=exact)
         assert len(hybrid) == limit
         assert all(hit["doc_id"].startswith("wanted/") for hit in hybrid)
@@ -402,7 +480,9 @@ def test_an_expression_is_looked_for_under_the_filter(store: HybridStore) -> Non
 
 
 def tables(store: HybridStore) -> list[str]:
-    return [name for (name,) in store.storage.connection.execute("select name from sqlite_temp_schema")]
+    return [
+        name for (name,) in store.storage.connection.execute("select name from sqlite_temp_schema")
+    ]
 
 
 @pytest.mark.sqlite
@@ -428,7 +508,9 @@ def test_inside_a_transaction_of_the_callers_nothing_is_left_either(store: Hybri
 
 
 @pytest.mark.sqlite
-def test_a_file_that_nobody_may_write_to_is_searched(store: HybridStore, db_path: str, tmp_path: Path) -> None:
+def test_a_file_that_nobody_may_write_to_is_searched(
+    store: HybridStore, db_path: str, tmp_path: Path
+) -> None:
     put(store, {"a": {}, "b": {}})
     store.close()
     Path(db_path).chmod(0o400)
@@ -451,7 +533,9 @@ def test_a_search_waits_for_no_writer(store: HybridStore, db_path: str) -> None:
         "with HybridStore(sys.argv[1], {'provider': 'none'}) as store:\n"
         "    print([hit['doc_id'] for hit in store.search('server', filters=Filters(inside='b'))])"
     )
-    done = subprocess.run([sys.executable, "-c", code, db_path], capture_output=True, text=True, timeout=20)
+    done = subprocess.run(
+        [sys.executable, "-c", code, db_path], capture_output=True, text=True, timeout=20
+    )
     writer.execute("rollback")
     writer.close()
     assert done.stdout == "['b']\n", done.stderr
@@ -480,7 +564,9 @@ def test_filters_that_every_document_fulfils_make_no_table(store: HybridStore) -
 
 
 @given(st.sets(st.integers(0, 9)))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30
+)
 def test_few_and_many_documents_are_chosen_alike(ten: HybridStore, wanted: set[int]) -> None:
     glob = f"[{''.join(map(str, wanted)) or 'x'}]"
     for mode in ("keyword", "vector", "hybrid"):
@@ -502,7 +588,12 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
     where, values = condition(store.storage.connection, Filters(where={"tags": "x"}))
     columns = [row[1] for row in store.storage.connection.execute("pragma table_info(documents)")]
     assert columns.index("metadata") < columns.index("content")
-    plan = [row[3] for row in store.storage.connection.execute(f"explain query plan {WANTED.format(condition=where)}", values)]
+    plan = [
+        row[3]
+        for row in store.storage.connection.execute(
+            f"explain query plan {WANTED.format(condition=where)}", values
+        )
+    ]
     assert plan == ["SCAN d"]
     assert ids(store, Filters(tags=["y"])) == ["0"]
 
@@ -512,11 +603,22 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
 
 def notes_of(store: HybridStore, count: int) -> None:
     """Notes of which all, half and a few have a tag of that name."""
-    tags = [["all", "half" if number % 2 else "rest", "few" if number % 100 == 1 else "many"] for number in range(count)]
-    put(store, {f"{number % 2}/{number}": {"tags": own, "date": "2026-01-05"} for number, own in enumerate(tags)})
+    tags = [
+        ["all", "half" if number % 2 else "rest", "few" if number % 100 == 1 else "many"]
+        for number in range(count)
+    ]
+    put(
+        store,
+        {
+            f"{number % 2}/{number}": {"tags": own, "date": "2026-01-05"}
+            for number, own in enumerate(tags)
+        },
+    )
 
 
-LOOKED_AT = re.compile(r"json_each\('(\[.*?\])'\) cross join chunks on chunks.id = value cross join main.documents")
+LOOKED_AT = re.compile(
+    r"json_each\('(\[.*?\])'\) cross join chunks on chunks.id = value cross join main.documents"
+)
 BROADLY = [
     Filters(inside="1/*"),
     Filters(tags=["all"]),
@@ -528,7 +630,9 @@ BROADLY = [
 
 @pytest.mark.sqlite
 @pytest.mark.parametrize("filters", BROADLY, ids=str)
-def test_a_filter_that_leaves_much_looks_only_at_what_is_found(filters: Filters, store: HybridStore) -> None:
+def test_a_filter_that_leaves_much_looks_only_at_what_is_found(
+    filters: Filters, store: HybridStore
+) -> None:
     notes_of(store, 1500)
     statements: list[str] = []
     store.storage.connection.set_trace_callback(statements.append)
@@ -537,7 +641,9 @@ def test_a_filter_that_leaves_much_looks_only_at_what_is_found(filters: Filters,
     assert [statement for statement in statements if "temp.chosen" in statement] == []
     statements.clear()
     store.search("server", 10, "keyword", filters=filters, today=TODAY)
-    looked_at = [json.loads(ids) for statement in statements for ids in LOOKED_AT.findall(statement)]
+    looked_at = [
+        json.loads(ids) for statement in statements for ids in LOOKED_AT.findall(statement)
+    ]
     assert 100 <= sum(map(len, looked_at)) <= 500
 
 
@@ -547,23 +653,31 @@ def test_a_filter_that_leaves_little_lists_it(store: HybridStore) -> None:
     statements: list[str] = []
     store.storage.connection.set_trace_callback(statements.append)
     assert len(ids(store, Filters(tags=["few"]))) == 10
-    assert len([statement for statement in statements if "insert into temp.chosen" in statement]) == 1
+    assert (
+        len([statement for statement in statements if "insert into temp.chosen" in statement]) == 1
+    )
 
 
 @given(
-    st.lists(st.sampled_from(["all", "half", "few", "none"]), max_size=2), st.sampled_from(["server", "server 7", "7", "ver 1"])
+    st.lists(st.sampled_from(["all", "half", "few", "none"]), max_size=2),
+    st.sampled_from(["server", "server 7", "7", "ver 1"]),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20
+)
 def test_both_ways_find_the_same(many: HybridStore, tags: list[str], query: str) -> None:
     filters = Filters(tags=tags)
     for mode in ("keyword", "vector"):
         broad, listed = (
-            [(hit["doc_id"], hit["score"]) for hit in found(many, query, mode, filters, limit)] for limit in (0.0, 1.1)
+            [(hit["doc_id"], hit["score"]) for hit in found(many, query, mode, filters, limit)]
+            for limit in (0.0, 1.1)
         )
         assert broad == listed
 
 
-def found(store: HybridStore, query: str, mode: str, filters: Filters, broad: float) -> list[dict[str, Any]]:
+def found(
+    store: HybridStore, query: str, mode: str, filters: Filters, broad: float
+) -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selection, "BROAD", broad)
         return store.search(query, 10, mode, filters=filters, today=TODAY)
@@ -577,7 +691,9 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HybridStore]:
 
 
 @pytest.mark.sqlite
-def test_texts_of_documents_and_rows_of_chunks_are_not_read_to_count_or_list_them(store: HybridStore) -> None:
+def test_texts_of_documents_and_rows_of_chunks_are_not_read_to_count_or_list_them(
+    store: HybridStore,
+) -> None:
     notes_of(store, 50)
     read: set[tuple[str | None, str | None]] = set()
     statements: list[str] = []
@@ -601,8 +717,12 @@ def test_texts_of_documents_and_rows_of_chunks_are_not_read_to_count_or_list_the
     conn.set_trace_callback(None)
     assert ("documents", "metadata") in read
     assert ("documents", "content") not in read
-    counting = [statement for statement in statements if "count(" in statement and "chunks" in statement]
-    plans = [row[3] for statement in counting for row in conn.execute(f"explain query plan {statement}")]
+    counting = [
+        statement for statement in statements if "count(" in statement and "chunks" in statement
+    ]
+    plans = [
+        row[3] for statement in counting for row in conn.execute(f"explain query plan {statement}")
+    ]
     scans = [line for line in plans if line.split()[:2] == ["SCAN", "chunks"]]
     assert scans
     assert [line for line in scans if "INDEX" not in line] == []

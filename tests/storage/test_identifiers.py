@@ -37,7 +37,9 @@ WORDS = "the server was changed again because deploy failed on monday and review
 CHUNKS = 2000
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.large)])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.large)]
+)
 def crowd(request: pytest.FixtureRequest) -> Iterator[HybridStore]:
     rng = random.Random(1)
     texts = list(LOOK_ALIKES.values())
@@ -61,7 +63,9 @@ def first(store: HybridStore, query: str) -> str:
 
 @pytest.mark.parametrize("identifier", LOOK_ALIKES)
 @pytest.mark.parametrize("spelled", [str, str.upper, str.lower])
-def test_chunk_with_the_identifier_is_first(crowd: HybridStore, identifier: str, spelled: Callable[[str], str]) -> None:
+def test_chunk_with_the_identifier_is_first(
+    crowd: HybridStore, identifier: str, spelled: Callable[[str], str]
+) -> None:
     assert first(crowd, spelled(identifier)) == identifier
 
 
@@ -81,7 +85,9 @@ def test_chunk_with_the_identifier_is_first(crowd: HybridStore, identifier: str,
         ("“exact phrase”", '"exact phrase"'),
     ],
 )
-def test_it_is_first_in_a_question_with_and_without_accents(crowd: HybridStore, query: str, identifier: str) -> None:
+def test_it_is_first_in_a_question_with_and_without_accents(
+    crowd: HybridStore, query: str, identifier: str
+) -> None:
     assert first(crowd, query) == identifier
 
 
@@ -99,5 +105,6 @@ def test_of_names_that_differ_in_capitals_the_same_comes_first(name: str) -> Non
             store.store(doc_id, f"the server {len(doc_id)} of {ord(doc_id[2])}")
         found = [hit["doc_id"] for hit in store.search(name)]
         assert found == sorted(
-            ["m/A.md", "m/a.md"], reverse="a" in name.removesuffix(".md").removeprefix("./m/").removeprefix("m/")
+            ["m/A.md", "m/a.md"],
+            reverse="a" in name.removesuffix(".md").removeprefix("./m/").removeprefix("m/"),
         )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
-from hybrid_memory.storage.shared.expression import folded_expression, match_expression
+from hybrid_memory.storage.keyword import folded_expression, match_expression
 from hybrid_memory.storage.sqlite.keyword import PROVEN, SEARCH, FTSIndex
 from hybrid_memory.text.query import MAX_TOKENS, Query
 
@@ -49,7 +49,12 @@ def put(store: HybridStore, **texts: str) -> None:
 
 @pytest.mark.sqlite
 def test_better_matches_rank_higher_with_positive_scores(keyword_store: HybridStore) -> None:
-    put(keyword_store, one="gpu server in the rack", both="the gpu server password is set", none="a quiet garden")
+    put(
+        keyword_store,
+        one="gpu server in the rack",
+        both="the gpu server password is set",
+        none="a quiet garden",
+    )
     hits = FTSIndex(keyword_store.storage.connection).search("gpu server password")
     assert [hit["doc_id"] for hit in hits] == ["both", "one"]
     assert hits[0]["score"] > hits[1]["score"] > 0
@@ -62,7 +67,9 @@ def test_absent_term_finds_nothing(keyword_store: HybridStore, found: Found) -> 
     assert found("zebra") == []
 
 
-def test_one_matching_word_of_a_question_is_enough(keyword_store: HybridStore, found: Found) -> None:
+def test_one_matching_word_of_a_question_is_enough(
+    keyword_store: HybridStore, found: Found
+) -> None:
     put(keyword_store, a="The password rotates monthly.", b="Dogs bark.")
     assert found("What's the password for a machine nobody wrote about?") == ["a"]
 
@@ -100,8 +107,13 @@ def test_a_text_is_found_by_itself(keyword_store: HybridStore, text: str) -> Non
         assert [hit["doc_id"] for hit in keyword_store.search(text, mode="keyword")] == ["it"]
 
 
-@pytest.mark.parametrize("query", ["what's the password?", "(password)", "password:", "password!", '"password', "`password`"])
-def test_punctuation_around_a_word_does_not_hide_it(keyword_store: HybridStore, found: Found, query: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    ["what's the password?", "(password)", "password:", "password!", '"password', "`password`"],
+)
+def test_punctuation_around_a_word_does_not_hide_it(
+    keyword_store: HybridStore, found: Found, query: str
+) -> None:
     put(keyword_store, a="the password is long")
     assert found(query) == ["a"]
 
@@ -111,14 +123,17 @@ def test_punctuation_around_a_word_does_not_hide_it(keyword_store: HybridStore, 
     [("Lỗi kết nối", "loi ket noi"), ("sữa đặc", "sua dac"), ("ΑΘΗΝΑ", "αθήνα"), ("IŞIK", "ışık"), ("مُحَمَّد", "محمد"),
      ("résumé", "RESUME"), ("日本語の文章", "日本語"), ("스키마를 바꾸다", "스키마"), ("用Docker部署服务", "部署"), ("ภาษาไทยง่าย", "ไทย"), ("हिन्दी में", "हिन्दी")],
 )  # fmt: skip
-def test_every_script_is_found_with_and_without_marks(keyword_store: HybridStore, found: Found, text: str, query: str) -> None:
+def test_every_script_is_found_with_and_without_marks(
+    keyword_store: HybridStore, found: Found, text: str, query: str
+) -> None:
     put(keyword_store, it=text, other="something else entirely")
     assert found(query) == ["it"]
     assert keyword_store.search(query, mode="keyword")[0]["text"] == text
 
 
 @pytest.mark.parametrize(
-    ("fragment", "text"), [("ollam", "Ollama runs"), ("🎉", "done 🎉"), ("→", "a → b"), ("100%", "now 100% done")]
+    ("fragment", "text"),
+    [("ollam", "Ollama runs"), ("🎉", "done 🎉"), ("→", "a → b"), ("100%", "now 100% done")],
 )
 def test_fragments_are_found_as_substrings_when_no_word_matches(
     keyword_store: HybridStore, found: Found, fragment: str, text: str
@@ -136,12 +151,17 @@ def test_a_percent_sign_is_no_wildcard(keyword_store: HybridStore, found: Found)
 def test_long_query_is_cut_to_its_first_terms(keyword_store: HybridStore) -> None:
     statements: list[str] = []
     keyword_store.storage.connection.set_trace_callback(statements.append)
-    FTSIndex(keyword_store.storage.connection).ranked(Query(" ".join(f"w{i}" for i in range(5000))), 10)
+    FTSIndex(keyword_store.storage.connection).ranked(
+        Query(" ".join(f"w{i}" for i in range(5000))), 10
+    )
     assert max(statement.count(" OR ") for statement in statements) == MAX_TOKENS - 1
 
 
 def test_expression_quotes_every_term() -> None:
-    assert match_expression(Query('NOT "a-b" NEAR(猫').terms) == '"a b" OR "NEAR 猫" * OR "b" OR "NEAR" OR "猫" *'
+    assert (
+        match_expression(Query('NOT "a-b" NEAR(猫').terms)
+        == '"a b" OR "NEAR 猫" * OR "b" OR "NEAR" OR "猫" *'
+    )
 
 
 @pytest.mark.sqlite
@@ -155,7 +175,9 @@ def test_snippet_marks_the_matched_words_in_the_original_text(keyword_store: Hyb
 @pytest.mark.sqlite
 def test_reindex_after_a_lost_index_finds_again(keyword_store: HybridStore, found: Found) -> None:
     put(keyword_store, a="gpu server", b="gpu farm")
-    keyword_store.storage.connection.execute("insert into chunks_fts (chunks_fts) values ('delete-all')")
+    keyword_store.storage.connection.execute(
+        "insert into chunks_fts (chunks_fts) values ('delete-all')"
+    )
     assert found("servers") == []
     FTSIndex(keyword_store.storage.connection).reindex()
     assert found("servers") == ["a"]
@@ -164,7 +186,9 @@ def test_reindex_after_a_lost_index_finds_again(keyword_store: HybridStore, foun
 @pytest.mark.sqlite
 def test_reindex_mends_a_damaged_index(keyword_store: HybridStore, found: Found) -> None:
     put(keyword_store, a="gpu server")
-    keyword_store.storage.connection.execute("update chunks_fts_data set block = x'00' where id > 1")
+    keyword_store.storage.connection.execute(
+        "update chunks_fts_data set block = x'00' where id > 1"
+    )
     FTSIndex(keyword_store.storage.connection).reindex()
     assert found("gpu") == ["a"]
 
@@ -182,9 +206,13 @@ def test_index_passes_fts5s_own_check(keyword_store: HybridStore) -> None:
     put(keyword_store, a="gpu server", b="東京都")
     keyword_store.delete("a")
     put(keyword_store, b="changed")
-    keyword_store.storage.connection.execute("insert into chunks_fts (chunks_fts) values ('integrity-check')")
+    keyword_store.storage.connection.execute(
+        "insert into chunks_fts (chunks_fts) values ('integrity-check')"
+    )
     with pytest.raises(sqlite3.OperationalError):
-        keyword_store.storage.connection.execute("insert into chunks_fts (chunks_fts) values ('nonsense')")
+        keyword_store.storage.connection.execute(
+            "insert into chunks_fts (chunks_fts) values ('nonsense')"
+        )
 
 
 @pytest.fixture
@@ -194,26 +222,44 @@ def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> Hybr
     rng = random.Random(5)
     words = [f"w{i}" for i in range(60)]
     weights = [1 / (i + 1) for i in range(60)]
-    put(keyword_store, **{f"d{number}": " ".join(rng.choices(words, weights, k=rng.randint(3, 40))) for number in range(300)})
+    put(
+        keyword_store,
+        **{
+            f"d{number}": " ".join(rng.choices(words, weights, k=rng.randint(3, 40)))
+            for number in range(300)
+        },
+    )
     return keyword_store
 
 
 @pytest.mark.sqlite
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(st.integers(0, 60).map(lambda i: f"w{i}"), min_size=1, max_size=8).map(" ".join), st.integers(1, 40))
-def test_pruned_search_ranks_as_if_every_row_was_scored(crowded: HybridStore, query: str, limit: int) -> None:
+@given(
+    st.lists(st.integers(0, 60).map(lambda i: f"w{i}"), min_size=1, max_size=8).map(" ".join),
+    st.integers(1, 40),
+)
+def test_pruned_search_ranks_as_if_every_row_was_scored(
+    crowded: HybridStore, query: str, limit: int
+) -> None:
     everything = {"expression": match_expression(Query(query).affordable_terms), "limit": limit}
     expected = crowded.storage.connection.execute(SEARCH.format(rows=""), everything).fetchall()
-    assert FTSIndex(crowded.storage.connection).ranked(Query(query), limit).scores[:PROVEN] == expected[:PROVEN]
+    assert (
+        FTSIndex(crowded.storage.connection).ranked(Query(query), limit).scores[:PROVEN]
+        == expected[:PROVEN]
+    )
 
 
 @pytest.mark.sqlite
-def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(crowded: HybridStore) -> None:
+def test_rows_of_common_words_alone_are_not_scored_when_rare_words_decide(
+    crowded: HybridStore,
+) -> None:
     put(crowded, **{f"rare{number}": "zebra w0" for number in range(30)})
     statements: list[str] = []
     crowded.storage.connection.set_trace_callback(statements.append)
     FTSIndex(crowded.storage.connection).ranked(Query("w0 zebra"), 5)
-    (search,) = [statement for statement in statements if "bm25" in statement and "\uf8ff" not in statement]
+    (search,) = [
+        statement for statement in statements if "bm25" in statement and "\uf8ff" not in statement
+    ]
     assert """match '("zebra")'""" in search
 
 
@@ -232,7 +278,12 @@ def test_no_table_is_scanned_for_words(crowded: HybridStore, query: str) -> None
     ]
     assert plans
     for plan in plans:
-        assert not plan.startswith("SCAN") or "INDEX 0:M" in plan or "json_each" in plan or "CONSTANT" in plan, plan
+        assert (
+            not plan.startswith("SCAN")
+            or "INDEX 0:M" in plan
+            or "json_each" in plan
+            or "CONSTANT" in plan
+        ), plan
 
 
 @pytest.mark.sqlite
@@ -240,7 +291,9 @@ def test_no_table_is_scanned_for_words(crowded: HybridStore, query: str) -> None
     "query",
     ["notes/getting-started.md", "getting-started.md", "getting-started", "Getting Started", "./notes/getting-started.md", "memory/notes/getting-started.md", "`getting_started`"],
 )  # fmt: skip
-def test_document_of_that_name_is_first(keyword_store: HybridStore, found: Found, query: str) -> None:
+def test_document_of_that_name_is_first(
+    keyword_store: HybridStore, found: Found, query: str
+) -> None:
     for number in range(9):
         with keyword_store.storage.transaction():
             keyword_store.storage.documents.put(
@@ -256,7 +309,12 @@ def test_document_of_that_name_is_first(keyword_store: HybridStore, found: Found
     with keyword_store.storage.transaction():
         keyword_store.storage.documents.put(
             keyword_store.prepare(
-                Document("memory/notes/getting-started.md", "Install it first. " * 100, {}, collection="memory")
+                Document(
+                    "memory/notes/getting-started.md",
+                    "Install it first. " * 100,
+                    {},
+                    collection="memory",
+                )
             )
         )
     hits = FTSIndex(keyword_store.storage.connection).search(query)
@@ -266,17 +324,30 @@ def test_document_of_that_name_is_first(keyword_store: HybridStore, found: Found
     assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
 
 
-def test_words_of_the_path_count_but_not_collection_and_extension(keyword_store: HybridStore, found: Found) -> None:
+def test_words_of_the_path_count_but_not_collection_and_extension(
+    keyword_store: HybridStore, found: Found
+) -> None:
     with keyword_store.storage.transaction():
         keyword_store.storage.documents.put(
-            keyword_store.prepare(Document("memory/gardening/roses.md", "Cut them in spring.", {}, collection="memory"))
+            keyword_store.prepare(
+                Document(
+                    "memory/gardening/roses.md", "Cut them in spring.", {}, collection="memory"
+                )
+            )
         )
     assert found("gardening tips for roses") == ["memory/gardening/roses.md"]
     assert found("memory md files") == []
 
 
-def test_query_of_stop_words_alone_finds_their_phrase_first(keyword_store: HybridStore, found: Found) -> None:
-    put(keyword_store, a="be to or not who the " * 3, hamlet="he said to be or not to be", band="I saw the Who live")
+def test_query_of_stop_words_alone_finds_their_phrase_first(
+    keyword_store: HybridStore, found: Found
+) -> None:
+    put(
+        keyword_store,
+        a="be to or not who the " * 3,
+        hamlet="he said to be or not to be",
+        band="I saw the Who live",
+    )
     assert found("to be or not to be")[0] == "hamlet"
     assert found("the who")[0] == "band"
 
@@ -328,7 +399,9 @@ def test_fts5_syntax(keyword_store: HybridStore, expression: str, expected: list
         ("NEAR(a b, x)", 'expected integer, got "x", at character 11'),
     ],
 )
-def test_fts5_syntax_error_says_what_and_where(keyword_store: HybridStore, expression: str, message: str) -> None:
+def test_fts5_syntax_error_says_what_and_where(
+    keyword_store: HybridStore, expression: str, message: str
+) -> None:
     with pytest.raises(QueryError) as raised:
         doc_ids(keyword_store, Query(expression, fts_syntax=True))
     assert str(raised.value) == message
@@ -396,7 +469,14 @@ def test_last_tier_ignores_case_and_marks_and_ranks_by_how_many_match(
 
 
 @pytest.mark.parametrize(
-    "query", ['"' + "long phrase " * 5000 + '"', "a-b-c " * 5000, "x.y" * 3000, "東京都" * 3000, "word " * 3000]
+    "query",
+    [
+        '"' + "long phrase " * 5000 + '"',
+        "a-b-c " * 5000,
+        "x.y" * 3000,
+        "東京都" * 3000,
+        "word " * 3000,
+    ],
 )
 def test_query_of_any_length_costs_no_more_tokens_than_a_paragraph(query: str) -> None:
     assert sum(len(term.tokens) for term in Query(query).affordable_terms) <= MAX_TOKENS
@@ -418,7 +498,9 @@ def test_parts_of_a_long_query_come_before_its_phrases() -> None:
         ('"→"', '""'),
     ],
 )
-def test_expression_of_the_user_is_folded_and_its_syntax_left(expression: str, written: str) -> None:
+def test_expression_of_the_user_is_folded_and_its_syntax_left(
+    expression: str, written: str
+) -> None:
     assert folded_expression(expression) == written
 
 
@@ -427,19 +509,30 @@ def test_an_index_behind_a_bare_connection_makes_its_tables(tmp_path: Path) -> N
     conn = sqlite3.connect(tmp_path / "bare.db")
     index = fts.FTSIndex(conn)
     assert (index.search("gpu"), index.snippet("→"), index.reindex()) == ([], [], None)
-    conn.execute("insert into chunks_fts (doc_id, chunk_id, heading, content) values ('a', 'a-0', 'Host', 'gpu server')")
+    conn.execute(
+        "insert into chunks_fts (doc_id, chunk_id, heading, content) values ('a', 'a-0', 'Host', 'gpu server')"
+    )
     [hit] = fts.FTSIndex(conn).search("servers")
-    assert (hit["doc_id"], hit["chunk_id"], hit["heading"], hit["text"]) == ("a", "a-0", "Host", "gpu server")
+    assert (hit["doc_id"], hit["chunk_id"], hit["heading"], hit["text"]) == (
+        "a",
+        "a-0",
+        "Host",
+        "gpu server",
+    )
     conn.execute("delete from chunks_fts")
     conn.commit()
     conn.close()
     with HybridStore(tmp_path / "bare.db", {"provider": "none"}) as store:
         store.store("b", "a gpu")
-        assert [hit["doc_id"] for hit in fts.FTSIndex(store.storage.connection).search("gpu")] == ["b"]
+        assert [hit["doc_id"] for hit in fts.FTSIndex(store.storage.connection).search("gpu")] == [
+            "b"
+        ]
 
 
 @pytest.mark.sqlite
-def test_an_index_that_was_dropped_is_made_again_and_can_be_filled(keyword_store: HybridStore) -> None:
+def test_an_index_that_was_dropped_is_made_again_and_can_be_filled(
+    keyword_store: HybridStore,
+) -> None:
     keyword_store.store("a", "gpu server")
     conn = keyword_store.storage.connection
     before = fts.FTSIndex(conn).search("servers")

@@ -1,4 +1,3 @@
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -6,9 +5,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
-from tests.conftest import TopicEmbedder
 
 pytestmark = pytest.mark.both_engines
 
@@ -23,13 +20,15 @@ def put(store: HybridStore, *doc_ids: str, **texts: str) -> None:
     with store.storage.transaction():
         for doc_id in doc_ids:
             store.storage.documents.put(
-                store.prepare(Document(doc_id, texts.get("text", ""), {}, collection=doc_id.split("/")[0]))
+                store.prepare(
+                    Document(doc_id, texts.get("text", ""), {}, collection=doc_id.split("/")[0])
+                )
             )
 
 
 def leads(store: HybridStore, source: str, link: str) -> str | None:
     put(store, source, text=link)
-    [found] = store.storage.marks.links_of(source)
+    [found] = store.storage.links.links_of(source)
     return found.doc_id
 
 
@@ -62,7 +61,15 @@ def leads(store: HybridStore, source: str, link: str) -> str | None:
 )
 def test_where_a_link_in_v_a_leads(vault: HybridStore, link: str, expected: str | None) -> None:
     put(vault, "v/Note.md", text="---\naliases: [The Alias]\n---\n# A title")
-    put(vault, "v/a/c/Note.md", "v/b/c/Note.md", "v/a/c/Deep.md", "v/b/Deep.md", "v/a/Two words.md", "w/Other.md")
+    put(
+        vault,
+        "v/a/c/Note.md",
+        "v/b/c/Note.md",
+        "v/a/c/Deep.md",
+        "v/b/Deep.md",
+        "v/a/Two words.md",
+        "w/Other.md",
+    )
     assert leads(vault, "v/a/from.md", link) == expected
 
 
@@ -77,17 +84,19 @@ def test_of_two_notes_the_nearest_is_meant_else_the_shortest_path(vault: HybridS
 
 def test_links_are_right_after_notes_came_and_went(vault: HybridStore) -> None:
     put(vault, "v/from.md", text="[[Later]] ![[image.png]] [x](gone.ts)")
-    assert [(link.doc_id, link.broken) for link in vault.storage.marks.links_of("v/from.md")] == [
+    assert [(link.doc_id, link.broken) for link in vault.storage.links.links_of("v/from.md")] == [
         (None, True), (None, False), (None, False),
     ]  # fmt: skip
     put(vault, "v/x/Later.md")
-    assert [link.source for link in vault.storage.marks.links_to("v/x/Later.md")] == ["v/from.md"]
+    assert [link.source for link in vault.storage.links.links_to("v/x/Later.md")] == ["v/from.md"]
     put(vault, "v/Later.md")
-    assert vault.storage.marks.links_to("v/x/Later.md") == []
-    assert vault.storage.marks.broken() == []
+    assert vault.storage.links.links_to("v/x/Later.md") == []
+    assert vault.storage.links.broken() == []
     vault.delete("v/Later.md")
     vault.delete("v/x/Later.md")
-    assert [(link.source, link.target) for link in vault.storage.marks.broken()] == [("v/from.md", "Later")]
+    assert [(link.source, link.target) for link in vault.storage.links.broken()] == [
+        ("v/from.md", "Later")
+    ]
     vault.delete("v/from.md")
     for table in ("names", "links", "tags"):
         assert vault.storage.connection.execute(f"select * from {table}").fetchall() == []  # type: ignore[attr-defined]
@@ -96,7 +105,7 @@ def test_links_are_right_after_notes_came_and_went(vault: HybridStore) -> None:
 def test_a_link_with_a_path_is_broken_although_a_note_has_its_name(vault: HybridStore) -> None:
     put(vault, "v/people/Ann.md")
     put(vault, "v/from.md", text="[[projects/Ann]] and [[people/ann]]")
-    assert [link.target for link in vault.storage.marks.broken()] == ["projects/Ann"]
+    assert [link.target for link in vault.storage.links.broken()] == ["projects/Ann"]
 
 
 @pytest.mark.sqlite
@@ -109,14 +118,20 @@ def test_links_to_a_note_are_found_without_reading_other_links(vault: HybridStor
         ("v/Ann.md",),
     ).fetchall()
     assert not any("SCAN l" in row[3] for row in plan)
-    assert len(vault.storage.marks.links_to("v/Ann.md")) == 50
+    assert len(vault.storage.links.links_to("v/Ann.md")) == 50
 
 
 def test_names_of_documents(vault: HybridStore) -> None:
     put(vault, "v/people/Ann.md", text="---\nalias: A/B, Annie\n---\n# Ann Lee")
     put(vault, "v/Annie.md", "v/b/Annie.md")
-    named = vault.storage.marks.named
-    assert named("ann lee") == named("ANN") == named("people/ann.md") == named("a/b") == ["v/people/Ann.md"]
+    named = vault.storage.links.named
+    assert (
+        named("ann lee")
+        == named("ANN")
+        == named("people/ann.md")
+        == named("a/b")
+        == ["v/people/Ann.md"]
+    )
     assert named("annie") == ["v/Annie.md", "v/b/Annie.md"]
     assert named("b/annie") == ["v/b/Annie.md"]
     assert named("lee") == named("") == []
@@ -125,40 +140,22 @@ def test_names_of_documents(vault: HybridStore) -> None:
 def test_a_tag_counts_for_those_it_is_nested_in(vault: HybridStore) -> None:
     put(vault, "v/a.md", text="---\ntags: [work/acme, Work]\n---\n#work/acme/x")
     put(vault, "v/b.md", text="#work/other")
-    assert vault.storage.marks.tags() == [("work", 2), ("work/acme", 1), ("work/acme/x", 1), ("work/other", 1)]
-
-
-def test_an_older_database_knows_links_after_the_next_ingest_and_embeds_nothing_again(tmp_path: Path) -> None:
-    notes, path = tmp_path / "v", tmp_path / "memory.db"
-    notes.mkdir()
-    (notes / "a.md").write_text("---\ntags: [ops]\naliases: Alpha\n---\nserver [b](b.md) #inline\n")
-    (notes / "b.md").write_text("server two")
-    with HybridStore(path, embedder=TopicEmbedder()) as store:
-        Ingest(store).run([str(notes)])
-        store.store("text", "see [[Alpha]] #kept")
-    conn = sqlite3.connect(path, isolation_level=None)
-    for table in ("names", "links", "tags", "extracts"):
-        conn.execute(f"drop table {table}")
-    conn.execute("update documents set chunking = '2.1:512:50'")
-    conn.execute("pragma user_version = 4")
-    conn.close()
-    embedder = TopicEmbedder()
-    with HybridStore(path, embedder=embedder) as store:
-        marks = store.storage.marks
-        assert marks.tags() == [("kept", 1), ("ops", 1)]
-        assert [link.source for link in marks.links_to("v/a.md")] == ["text"]
-        assert marks.links_to("v/b.md") == []
-        report = Ingest(store, incremental=True).run([str(notes)])
-        assert (report.files, report.embedded) == (2, 0)
-        assert [link.source for link in store.storage.marks.links_to("v/b.md")] == ["v/a.md"]
-        assert store.search("server", filters=Filters(tags=["inline"]))[0]["doc_id"] == "v/a.md"
-        assert Ingest(store, incremental=True).run([str(notes)]).files == 0
+    assert vault.storage.links.tags() == [
+        ("work", 2),
+        ("work/acme", 1),
+        ("work/acme/x", 1),
+        ("work/other", 1),
+    ]
 
 
 def test_other_keys_for_dates_make_files_due_again(tmp_path: Path) -> None:
     (tmp_path / "v").mkdir()
     (tmp_path / "v" / "a.md").write_text("---\ncreated: 2026-01-05\nbegun: 2026-02-02\n---\nserver")
-    for keys, day in ({}, "2026-01-05"), ({"date_keys": ["begun"]}, "2026-02-02"), ({}, "2026-01-05"):
+    for keys, day in (
+        ({}, "2026-01-05"),
+        ({"date_keys": ["begun"]}, "2026-02-02"),
+        ({}, "2026-01-05"),
+    ):
         with HybridStore(tmp_path / "memory.db", {"provider": "none", **keys}) as store:
             assert Ingest(store, incremental=True).run([str(tmp_path / "v")]).files == 1
             assert store.search("server")[0]["date"] == day

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.storage.shared import query_cache as cache_module
+from hybrid_memory.storage import query_cache as cache_module
 from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.storage.sqlite.vectors.query_cache import QueryCache
+from hybrid_memory.storage.sqlite.vectors import QueryCache
 from tests.conftest import TopicEmbedder
 
 
@@ -28,7 +28,9 @@ def test_repeated_query_of_another_process_asks_no_server(store: HybridStore, db
         assert other.queries == ["dog"]
 
 
-def test_cached_query_is_answered_while_the_server_is_down(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_cached_query_is_answered_while_the_server_is_down(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("a", "gpu server")
     store.search("gpu")
     embedder.problem = "down"
@@ -36,7 +38,9 @@ def test_cached_query_is_answered_while_the_server_is_down(store: HybridStore, e
     assert store.warnings == []
 
 
-def test_query_of_another_model_is_another_query(store: HybridStore, embedder: TopicEmbedder, db_path: str) -> None:
+def test_query_of_another_model_is_another_query(
+    store: HybridStore, embedder: TopicEmbedder, db_path: str
+) -> None:
     store.store("a", "gpu server")
     store.search("gpu")
     other = TopicEmbedder()
@@ -66,7 +70,9 @@ def embed() -> Counting:
 IDENTITY = {"model": "toy"}
 
 
-def test_only_the_queries_used_last_are_kept(conn: sqlite3.Connection, embed: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_queries_used_last_are_kept(
+    conn: sqlite3.Connection, embed: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = 1e9
     monkeypatch.setattr(cache_module.time, "time", lambda: now)
     cache = QueryCache(conn, 2)
@@ -97,13 +103,17 @@ def test_another_identity_is_another_entry(conn: sqlite3.Connection, embed: Coun
     assert embed.asked == ["a", "a"]
 
 
-def test_a_query_that_could_not_be_embedded_is_not_kept(conn: sqlite3.Connection, embed: Counting) -> None:
+def test_a_query_that_could_not_be_embedded_is_not_kept(
+    conn: sqlite3.Connection, embed: Counting
+) -> None:
     cache = QueryCache(conn, 10)
     assert cache.vector(IDENTITY, "a", lambda query: []) == []
     assert cache.vector(IDENTITY, "a", embed) == [97.0]
 
 
-def test_locked_database_is_not_waited_for(conn: sqlite3.Connection, db_path: str, embed: Counting) -> None:
+def test_locked_database_is_not_waited_for(
+    conn: sqlite3.Connection, db_path: str, embed: Counting
+) -> None:
     writer = sqlite3.connect(db_path, isolation_level=None)
     writer.execute("begin immediate")
     assert QueryCache(conn, 10).vector(IDENTITY, "a", embed) == [97.0]

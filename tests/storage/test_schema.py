@@ -10,7 +10,8 @@ import pytest
 from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.sqlite import connection, schema
-from hybrid_memory.storage.sqlite.upgrades.steps import STEPS
+from hybrid_memory.sync.ingest import Ingest
+from tests.command import Run, answer
 
 
 def test_missing_database_is_named_and_not_made(db_path: str) -> None:
@@ -80,7 +81,9 @@ def test_truncated_database_is_named_and_left_alone(db_path: str, kept: float) -
     part = whole[: int(kept * len(whole)) if isinstance(kept, float) else kept]
     Path(db_path).write_bytes(part)
     for create in (False, True):
-        with pytest.raises(StoreError, match="cannot open .*memory.db: .*`hybrid-memory rescue OUT`"):
+        with pytest.raises(
+            StoreError, match="cannot open .*memory.db: .*`hybrid-memory rescue OUT`"
+        ):
             connection.connect(db_path, create=create)
     assert Path(db_path).read_bytes() == part
     assert os.listdir(os.path.dirname(db_path)) == ["memory.db"]
@@ -125,7 +128,9 @@ def test_creation_is_all_or_nothing(db_path: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_sqlite_without_fts5_is_named(db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "KEYWORD_INDEX", schema.KEYWORD_INDEX.replace("using fts5(", "using fts5_missing("))
+    monkeypatch.setattr(
+        schema, "KEYWORD_INDEX", schema.KEYWORD_INDEX.replace("using fts5(", "using fts5_missing(")
+    )
     with pytest.raises(StoreError, match="built without FTS5"):
         connection.connect(db_path, create=True)
 
@@ -153,7 +158,9 @@ def test_closed_database_in_a_read_only_folder_can_be_read(read_only: Path) -> N
     assert os.listdir(read_only.parent) == ["memory.db"]
 
 
-def test_database_being_written_can_be_read_from_a_read_only_folder(read_only: Path, db_path: str) -> None:
+def test_database_being_written_can_be_read_from_a_read_only_folder(
+    read_only: Path, db_path: str
+) -> None:
     writer = connection.connect(db_path)
     writer.execute("insert into meta values ('fresh', '1')")
     reader = connection.connect(str(read_only))
@@ -164,9 +171,13 @@ def test_database_being_written_can_be_read_from_a_read_only_folder(read_only: P
 
 def test_wal_that_cannot_be_read_is_not_passed_over(read_only: Path, db_path: str) -> None:
     kill = "import os, sys; from hybrid_memory.storage.sqlite import connection; connection.connect(sys.argv[1]).execute(sys.argv[2]); os.kill(os.getpid(), 9)"
-    subprocess.run([sys.executable, "-c", kill, db_path, "insert into meta values ('fresh', '1')"], check=False)
+    subprocess.run(
+        [sys.executable, "-c", kill, db_path, "insert into meta values ('fresh', '1')"], check=False
+    )
     os.remove(db_path + "-shm")
-    with pytest.raises(StoreError, match="unable to open"):  # immutable would miss what is in the -wal
+    with pytest.raises(
+        StoreError, match="unable to open"
+    ):  # immutable would miss what is in the -wal
         connection.connect(str(read_only))
 
 
@@ -194,8 +205,83 @@ def test_database_is_in_wal_mode(db_path: str) -> None:
     conn.close()
 
 
-def test_every_version_but_the_first_has_a_migration() -> None:
-    assert set(STEPS) == set(range(1, schema.VERSION))
+@pytest.fixture
+def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next version of the tables, of which the notes of documents are a part."""
+    monkeypatch.setattr(schema, "STEPS", {})
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+
+    @schema.step(1)
+    def add_notes(conn: sqlite3.Connection) -> None:
+        conn.execute("create table notes (note text)")
+        conn.execute("insert into notes select doc_id from documents")
+
+
+def test_a_database_of_the_version_before_is_brought_up_to_date_once(
+    db_path: str, next_version: None
+) -> None:
+    with pytest.MonkeyPatch.context() as before:
+        before.setattr(schema, "VERSION", 1)
+        with HybridStore(db_path, {"provider": "none"}) as store:
+            store.store("a", "gpu")
+    with pytest.raises(StoreError, match="is of an older version, which the next command upgrades"):
+        connection.connect(db_path, read_only=True)
+    for _ in range(2):
+        with HybridStore(db_path, {"provider": "none"}, create=False) as store:
+            now: sqlite3.Connection = store.storage.connection  # type: ignore[attr-defined]
+            assert now.execute(
+                "select note, user_version from notes, pragma_user_version"
+            ).fetchall() == [("a", 2)]
+            assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
+
+
+def test_an_upgrade_that_fails_changes_nothing(db_path: str, next_version: None) -> None:
+    with pytest.MonkeyPatch.context() as before:
+        before.setattr(schema, "VERSION", 1)
+        HybridStore(db_path, {"provider": "none"}).close()
+    add_notes = schema.STEPS[1]
+
+    @schema.step(1)
+    def fail(conn: sqlite3.Connection) -> None:
+        add_notes(conn)
+        raise RuntimeError("no more room")
+
+    with pytest.raises(RuntimeError):
+        connection.connect(db_path)
+    conn = sqlite3.connect(db_path)
+    assert conn.execute("select user_version from pragma_user_version").fetchone() == (1,)
+    assert conn.execute("select count(*) from sqlite_schema where name = 'notes'").fetchone() == (
+        0,
+    )
+    conn.close()
+
+
+def test_every_version_but_the_newest_has_a_step() -> None:
+    assert set(schema.STEPS) == set(range(1, schema.VERSION))
+
+
+def test_a_database_of_a_development_version_is_refused_and_its_texts_are_carried_over(
+    run: Run, db_path: str, tmp_path: Path
+) -> None:
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("decisions/ssh", "SSH listens on port 2222.", {"owner": "ann"})
+        (tmp_path / "a.md").write_text("gpu")
+        Ingest(store).run([str(tmp_path / "a.md")])
+    conn = sqlite3.connect(db_path)
+    conn.execute(f"pragma application_id = {schema.DEVELOPMENT_ID}")
+    conn.execute("pragma user_version = 8")
+    conn.close()
+    for create in (False, True):
+        with pytest.raises(
+            StoreError, match="made by a development version.*`hybrid-memory copy OLD NEW`"
+        ):
+            connection.connect(db_path, create=create)
+    new = str(tmp_path / "new.db")
+    assert answer(run("copy", db_path, new))["documents"] == 1
+    with HybridStore(new, {"provider": "none"}, create=False) as store:
+        assert [(hit["doc_id"], hit["metadata"]) for hit in store.search("ssh")] == [
+            ("decisions/ssh", {"owner": "ann"})
+        ]
 
 
 @pytest.mark.parametrize("version", [-3, 0])
@@ -203,23 +289,10 @@ def test_a_schema_version_that_nobody_wrote_is_damage(db_path: str, version: int
     conn = connection.connect(db_path, create=True)
     conn.execute(f"pragma user_version = {version}")
     conn.close()
-    with pytest.raises(StoreError, match=f"is damaged: it says schema version {version}; restore a copy"):
+    with pytest.raises(
+        StoreError, match=f"is damaged: it says schema version {version}; restore a copy"
+    ):
         connection.connect(db_path, create=True)
-
-
-@pytest.mark.parametrize("version", range(1, schema.VERSION))
-def test_an_old_database_without_its_tables_is_damage_and_stays_as_it_is(db_path: str, version: int) -> None:
-    conn = connection.connect(db_path, create=True)
-    conn.execute("drop table chunks")
-    conn.execute("drop table folders")
-    conn.execute("drop table documents")
-    conn.execute(f"pragma user_version = {version}")
-    conn.close()
-    with pytest.raises(StoreError, match="is damaged: no such table"):
-        connection.connect(db_path)
-    conn = sqlite3.connect(db_path)
-    assert conn.execute("pragma user_version").fetchone() == (version,)
-    conn.close()
 
 
 def test_tables_that_an_interrupted_command_left_do_not_stop_the_next(db_path: str) -> None:

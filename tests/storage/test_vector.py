@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from hybrid_memory.storage import vector as vectors
 from hybrid_memory.storage.sqlite import connection
+from hybrid_memory.storage.sqlite import vectors as blocks
+from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.selection import Selection
-from hybrid_memory.storage.sqlite.vectors import blocks, index
-from hybrid_memory.text.digest import digest
+from hybrid_memory.text.characters import digest
 from hybrid_memory.vector import VectorSearch, cosine_similarity, decode_embedding, encode_embedding
 from tests.conftest import TopicEmbedder
 
@@ -35,7 +36,9 @@ def fill(conn: sqlite3.Connection, vectors: Vectors, batch: int = 500) -> Vector
     """The vectors become chunks 1, 2, 3 and so on."""
     for start in range(0, len(vectors), batch):
         rows = [(start + i, v, False) for i, v in enumerate(vectors[start : start + batch], 1)]
-        conn.executemany(ADD_CHUNK, [(id, str(id), id, digest(str(id).encode())) for id, _, _ in rows])
+        conn.executemany(
+            ADD_CHUNK, [(id, str(id), id, digest(str(id).encode())) for id, _, _ in rows]
+        )
         blocks.put(conn, rows)
     return VectorSearch(conn, TopicEmbedder())
 
@@ -93,7 +96,9 @@ components = st.floats(-1e6, 1e6, allow_subnormal=False)
 
 @given(st.lists(components, min_size=1, max_size=8).filter(lambda v: math.hypot(*v) > 1e-6))
 def test_cosine_of_equal_opposite_and_orthogonal_vectors_is_exact(vector: list[float]) -> None:
-    turned = [c for x, y in zip(vector[::2], vector[1::2], strict=False) for c in (-y, x)] + [0.0] * (len(vector) % 2)
+    turned = [c for x, y in zip(vector[::2], vector[1::2], strict=False) for c in (-y, x)] + [
+        0.0
+    ] * (len(vector) % 2)
     assert cosine_similarity(vector, vector) == 1.0
     assert cosine_similarity(vector, [-x for x in vector]) == -1.0
     assert cosine_similarity(vector, [4 * x for x in vector]) == 1.0
@@ -105,7 +110,9 @@ def test_cosine_of_different_lengths_is_an_error_that_tells_both() -> None:
         cosine_similarity([1, 2, 3], [1, 2])
 
 
-@given(st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=1, max_size=20))
+@given(
+    st.lists(st.tuples(st.integers(-1000, 1000), st.integers(-1000, 1000)), min_size=1, max_size=20)
+)
 def test_cosine_is_the_quotient_of_its_definition(pairs: list[tuple[float, float]]) -> None:
     a, b = [x for x, _ in pairs], [y for _, y in pairs]
     lengths = math.hypot(*a) * math.hypot(*b)
@@ -118,7 +125,10 @@ def test_cosine_is_the_quotient_of_its_definition(pairs: list[tuple[float, float
 
 def test_the_nearest_come_best_first_with_their_cosines(conn: sqlite3.Connection) -> None:
     search = fill(conn, [[0, 1], [1, 1], [1, 0], [-1, 0]])
-    assert search.nearest([2.0, 0.0]) == [(3, pytest.approx(1.0)), (2, pytest.approx(math.sqrt(0.5)))]
+    assert search.nearest([2.0, 0.0]) == [
+        (3, pytest.approx(1.0)),
+        (2, pytest.approx(math.sqrt(0.5))),
+    ]
 
 
 def test_equal_cosines_come_by_id(conn: sqlite3.Connection) -> None:
@@ -134,7 +144,9 @@ def test_no_more_than_the_limit(conn: sqlite3.Connection) -> None:
 
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("query", [[], [0.0, 0.0], [math.nan, 1.0], [math.inf, 1.0]])
-def test_nothing_is_near_a_vector_without_a_direction(conn: sqlite3.Connection, query: list[float], exact: bool) -> None:
+def test_nothing_is_near_a_vector_without_a_direction(
+    conn: sqlite3.Connection, query: list[float], exact: bool
+) -> None:
     search = fill(conn, [[1, 0], [0, 1]])
     assert search.nearest(query, exact=exact) == []
     assert search.cosines(query, [1, 2]) == {}
@@ -147,7 +159,11 @@ def test_nothing_is_near_in_an_empty_store(conn: sqlite3.Connection, exact: bool
 
 def test_a_query_of_another_dimension_is_an_error_that_tells_both(conn: sqlite3.Connection) -> None:
     search = fill(conn, [[1, 0], [0, 1]])
-    for ask in (search.nearest, lambda v: search.nearest(v, exact=True), lambda v: search.cosines(v, [1])):
+    for ask in (
+        search.nearest,
+        lambda v: search.nearest(v, exact=True),
+        lambda v: search.cosines(v, [1]),
+    ):
         with pytest.raises(ValueError, match="3 dimensions, the store's embeddings have 2"):
             ask([1.0, 2.0, 3.0])
 
@@ -161,10 +177,15 @@ def test_an_embedding_of_another_length_is_passed_over(conn: sqlite3.Connection)
     assert search.cosines([1.0, 0.0], [1, 2, 3]).keys() == {3}
 
 
-def test_scores_are_the_cosines_of_the_chunks_that_have_embeddings(conn: sqlite3.Connection) -> None:
+def test_scores_are_the_cosines_of_the_chunks_that_have_embeddings(
+    conn: sqlite3.Connection,
+) -> None:
     search = fill(conn, [[1, 0], [-1, 1], [0, 1]])
     conn.execute(ADD_CHUNK, (9, "9", 9, b"9"))
-    assert search.cosines([1.0, 0.0], [1, 2, 9, 77]) == {1: pytest.approx(1.0), 2: pytest.approx(-math.sqrt(0.5))}
+    assert search.cosines([1.0, 0.0], [1, 2, 9, 77]) == {
+        1: pytest.approx(1.0),
+        2: pytest.approx(-math.sqrt(0.5)),
+    }
     assert search.cosines([1.0, 0.0], []) == {}
 
 
@@ -173,12 +194,21 @@ def test_search_embeds_the_query_and_tells_about_the_chunks(conn: sqlite3.Connec
     fill(conn, embedder.embed_batch(["dog", "server password", "cat host"]))
     results = VectorSearch(conn, embedder).search("puppy", limit=1)
     assert results == [
-        {"doc_id": "d", "chunk_id": "1", "heading": "Notes", "text": "text 1", "score": pytest.approx(1.0), "source": "vector"}
+        {
+            "doc_id": "d",
+            "chunk_id": "1",
+            "heading": "Notes",
+            "text": "text 1",
+            "score": pytest.approx(1.0),
+            "source": "vector",
+        }
     ]
     assert embedder.queries == ["puppy"]
 
 
-def test_search_finds_nothing_when_the_query_could_not_be_embedded(conn: sqlite3.Connection) -> None:
+def test_search_finds_nothing_when_the_query_could_not_be_embedded(
+    conn: sqlite3.Connection,
+) -> None:
     embedder = TopicEmbedder()
     fill(conn, embedder.embed_batch(["dog"]))
     embedder.problem = "down"
@@ -198,14 +228,19 @@ def plus(a: Sequence[float], b: Sequence[float]) -> list[float]:
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
-def clustered(rnd: random.Random, n: int, clusters: int, spread: float, dims: int = DIMS) -> list[list[float]]:
+def clustered(
+    rnd: random.Random, n: int, clusters: int, spread: float, dims: int = DIMS
+) -> list[list[float]]:
     centers = gauss(random.Random(5), clusters, dims)
     return [plus(rnd.choice(centers), noise) for noise in gauss(rnd, n, dims, spread)]
 
 
 def of_rank(rnd: random.Random, n: int, rank: int) -> list[list[float]]:
     basis = list(zip(*gauss(random.Random(5), rank), strict=True))
-    return [[math.fsum(map(float.__mul__, row, point)) for row in basis] for point in gauss(rnd, n, rank)]
+    return [
+        [math.fsum(map(float.__mul__, row, point)) for row in basis]
+        for point in gauss(rnd, n, rank)
+    ]
 
 
 def with_duplicates(rnd: random.Random, n: int) -> list[list[float]]:
@@ -214,12 +249,16 @@ def with_duplicates(rnd: random.Random, n: int) -> list[list[float]]:
 
 
 def one_hot(rnd: random.Random, n: int) -> list[list[float]]:
-    return [[float(j == hot) for j in range(DIMS)] for hot in (rnd.randrange(DIMS) for _ in range(n))]
+    return [
+        [float(j == hot) for j in range(DIMS)] for hot in (rnd.randrange(DIMS) for _ in range(n))
+    ]
 
 
 def uneven(rnd: random.Random, n: int) -> list[list[float]]:
     """A few dimensions are much larger than the others."""
-    return [[x * (1 + 9 * (j % 19 == 0)) for j, x in enumerate(v)] for v in clustered(rnd, n, 60, 0.7)]
+    return [
+        [x * (1 + 9 * (j % 19 == 0)) for j, x in enumerate(v)] for v in clustered(rnd, n, 60, 0.7)
+    ]
 
 
 COMMON = [3 * x for x in gauss(random.Random(6), 1)[0]]
@@ -228,7 +267,9 @@ FAMILIES: dict[str, Callable[[random.Random, int], list[list[float]]]] = {
     "tight clusters": lambda rnd, n: clustered(rnd, n, 4, 0.05),
     "rank 2": lambda rnd, n: of_rank(rnd, n, 2),
     "rank 8": lambda rnd, n: of_rank(rnd, n, 8),
-    "a large common component": lambda rnd, n: [plus(COMMON, v) for v in clustered(rnd, n, 60, 0.7)],
+    "a large common component": lambda rnd, n: [
+        plus(COMMON, v) for v in clustered(rnd, n, 60, 0.7)
+    ],
     "duplicates": with_duplicates,
     "all the same": lambda rnd, n: [[1.0] * DIMS] * n,
     "all components equal": lambda rnd, n: [[rnd.choice([-1.0, 1.0])] * DIMS for _ in range(n)],
@@ -242,7 +283,9 @@ FAMILIES: dict[str, Callable[[random.Random, int], list[list[float]]]] = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.large
-def test_recall_at_10_is_at_least_98_percent(conn: sqlite3.Connection, family: str, without_numpy: None) -> None:
+def test_recall_at_10_is_at_least_98_percent(
+    conn: sqlite3.Connection, family: str, without_numpy: None
+) -> None:
     rnd = random.Random(7)
     search = fill(conn, FAMILIES[family](rnd, ROWS))
     found = wanted = 0
@@ -263,13 +306,19 @@ def test_duplicates_come_by_id_whatever_their_slots(conn: sqlite3.Connection) ->
 def test_topics_that_come_one_after_the_other_are_all_found(conn: sqlite3.Connection) -> None:
     centers = gauss(random.Random(5), 6)
     rnd = random.Random(7)
-    search = fill(conn, [plus(center, noise) for center in centers for noise in gauss(rnd, 400, spread=0.7)], batch=10)
+    search = fill(
+        conn,
+        [plus(center, noise) for center in centers for noise in gauss(rnd, 400, spread=0.7)],
+        batch=10,
+    )
     for center in centers:
         query = plus(center, gauss(rnd, 1, spread=0.7)[0])
         assert search.nearest(query, 10) == search.nearest(query, 10, exact=True)
 
 
-def test_many_blocks_are_ranked_as_one(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_blocks_are_ranked_as_one(
+    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in (blocks, index):
         monkeypatch.setattr(module, "PLACES", 64)
     monkeypatch.setattr(blocks, "EVERY_PLACE", (1 << 64) - 1)
@@ -285,10 +334,18 @@ def test_many_blocks_are_ranked_as_one(conn: sqlite3.Connection, monkeypatch: py
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 100), st.integers(1, 20), st.integers(1, 150), st.randoms(use_true_random=False))
-def test_a_store_of_few_vectors_is_searched_exactly(n: int, dims: int, limit: int, rnd: random.Random) -> None:
+@given(
+    st.integers(1, 100), st.integers(1, 20), st.integers(1, 150), st.randoms(use_true_random=False)
+)
+def test_a_store_of_few_vectors_is_searched_exactly(
+    n: int, dims: int, limit: int, rnd: random.Random
+) -> None:
     with closing(connection.connect(":memory:", create=True)) as conn:
-        search = fill(conn, [[rnd.choice([-1.0, 0.0, 1.0, 2.0]) for _ in range(dims)] for _ in range(n)], batch=7)
+        search = fill(
+            conn,
+            [[rnd.choice([-1.0, 0.0, 1.0, 2.0]) for _ in range(dims)] for _ in range(n)],
+            batch=7,
+        )
         query = [rnd.gauss(0, 1) for _ in range(dims)]
         assert search.nearest(query, limit) == search.nearest(query, limit, exact=True)
 
@@ -296,7 +353,9 @@ def test_a_store_of_few_vectors_is_searched_exactly(n: int, dims: int, limit: in
 # How many candidates
 
 
-def test_clear_results_take_few_candidates(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clear_results_take_few_candidates(
+    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rnd = random.Random(7)
     search = fill(conn, FAMILIES["clusters"](rnd, ROWS))
     read = candidates(conn, monkeypatch)
@@ -307,7 +366,9 @@ def test_clear_results_take_few_candidates(conn: sqlite3.Connection, monkeypatch
         assert 2 * index.FIRST <= sum(read) < 4 * index.FIRST  # with those that tie
 
 
-def test_candidates_are_more_where_the_codes_tell_little(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_candidates_are_more_where_the_codes_tell_little(
+    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rnd = random.Random(7)
     search = fill(conn, gauss(rnd, ROWS))
     read = candidates(conn, monkeypatch)
@@ -315,7 +376,9 @@ def test_candidates_are_more_where_the_codes_tell_little(conn: sqlite3.Connectio
     assert sum(read) >= 4 * index.FIRST
 
 
-def test_candidates_grow_with_the_limit(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_candidates_grow_with_the_limit(
+    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rnd = random.Random(7)
     search = fill(conn, FAMILIES["clusters"](rnd, ROWS))
     read = candidates(conn, monkeypatch)
@@ -329,7 +392,9 @@ def test_candidates_are_read_by_the_index_of_slots(conn: sqlite3.Connection) -> 
         assert not any(step.startswith("SCAN chunks") for step in plan), plan
 
 
-def test_a_search_sees_one_state_while_another_connection_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_sees_one_state_while_another_connection_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = str(tmp_path / "memory.db")
     reader = connection.connect(path, create=True)
     search = fill(reader, [[1, i] for i in range(300)])
@@ -356,22 +421,36 @@ def test_a_search_sees_one_state_while_another_connection_writes(tmp_path: Path,
 def among(conn: sqlite3.Connection, slots: Iterable[int]) -> index.VectorIndex:
     """The index over the chunks that have these slots, each of a document of its own."""
     conn.execute("update chunks set doc_id = 'd' || id")
-    conn.execute("insert or ignore into documents (doc_id, chunking, chunk_count) select doc_id, '', 1 from chunks")
+    conn.execute(
+        "insert or ignore into documents (doc_id, chunking, chunk_count) select doc_id, '', 1 from chunks"
+    )
     conn.execute("drop table if exists temp.picked")
     conn.execute("create temp table picked (doc_id)")
-    conn.executemany("insert into temp.picked select doc_id from chunks where slot = ?", [(slot,) for slot in slots])
-    return index.VectorIndex(conn, Selection(conn, "d.doc_id in (select doc_id from temp.picked)", []))
+    conn.executemany(
+        "insert into temp.picked select doc_id from chunks where slot = ?",
+        [(slot,) for slot in slots],
+    )
+    return index.VectorIndex(
+        conn, Selection(conn, "d.doc_id in (select doc_id from temp.picked)", [])
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
 @pytest.mark.parametrize("exact", [False, True])
-def test_only_the_slots_of_a_filter_are_searched(conn: sqlite3.Connection, share: float, exact: bool) -> None:
+def test_only_the_slots_of_a_filter_are_searched(
+    conn: sqlite3.Connection, share: float, exact: bool
+) -> None:
     rnd = random.Random(7)
     search = fill(conn, FAMILIES["clusters"](rnd, 2000))
-    slots = {id: slot for id, slot in conn.execute("select id, slot from chunks") if rnd.random() < share}
+    slots = {
+        id: slot for id, slot in conn.execute("select id, slot from chunks") if rnd.random() < share
+    }
     query = FAMILIES["clusters"](rnd, 1)[0]
     all_scores = search.cosines(query, slots)
-    expected = sorted(((id, cosine) for id, cosine in all_scores.items() if cosine > 0), key=lambda hit: (-hit[1], hit[0]))
+    expected = sorted(
+        ((id, cosine) for id, cosine in all_scores.items() if cosine > 0),
+        key=lambda hit: (-hit[1], hit[0]),
+    )
     assert among(conn, slots.values()).nearest(query, 10, exact=exact) == expected[:10]
 
 
@@ -385,17 +464,25 @@ def test_slots_that_nobody_has_find_nothing(conn: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("family", ["clusters", "duplicates", "one-hot", "all the same"])
-def test_numpy_finds_what_pure_python_finds(conn: sqlite3.Connection, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numpy_finds_what_pure_python_finds(
+    conn: sqlite3.Connection, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("numpy")
     rnd = random.Random(7)
     search = fill(conn, FAMILIES[family](rnd, ROWS))
     queries = FAMILIES[family](rnd, 5)
-    with_numpy = [search.nearest(query, limit, exact=True) for query in queries for limit in (1, 10, 5000)]
+    with_numpy = [
+        search.nearest(query, limit, exact=True) for query in queries for limit in (1, 10, 5000)
+    ]
     monkeypatch.setitem(sys.modules, "numpy", None)
-    assert with_numpy == [search.nearest(query, limit, exact=True) for query in queries for limit in (1, 10, 5000)]
+    assert with_numpy == [
+        search.nearest(query, limit, exact=True) for query in queries for limit in (1, 10, 5000)
+    ]
 
 
-def test_an_ordinary_search_does_not_import_numpy(conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ordinary_search_does_not_import_numpy(
+    conn: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delitem(sys.modules, "numpy", raising=False)
     fill(conn, [[1, 0], [0, 1]]).nearest([1.0, 0.0])
     assert "numpy" not in sys.modules
@@ -411,7 +498,9 @@ def test_a_sample_is_of_texts_whatever_their_order(conn: sqlite3.Connection) -> 
     sample = search.sample(query)
     assert len(sample) == index.SAMPLE
     assert sample == search.cosines(query, sample)
-    assert set(sample) == set(sorted(range(1, 2001), key=lambda id: digest(str(id).encode()))[: index.SAMPLE])
+    assert set(sample) == set(
+        sorted(range(1, 2001), key=lambda id: digest(str(id).encode()))[: index.SAMPLE]
+    )
 
 
 def test_a_text_in_many_places_is_in_a_sample_once(conn: sqlite3.Connection) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.surface.editor import command
+from hybrid_memory.surface.terminal import command
 from tests.command import Run, in_terminal
 
 
@@ -34,7 +34,9 @@ def test_an_editor_gets_the_line_in_its_own_way(editor: str, expected: list[str]
 def editor(tmp_path: Path) -> Path:
     script = tmp_path / "bin" / "vim"
     script.parent.mkdir()
-    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >"{tmp_path}/called"\ntest -t 1 && echo on a terminal\nexit 0\n')
+    script.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" >"{tmp_path}/called"\ntest -t 1 && echo on a terminal\nexit 0\n'
+    )
     script.chmod(0o755)
     return script
 
@@ -50,18 +52,43 @@ def search(run: Run, folder: Path) -> Run:
 def test_open_starts_the_editor_at_the_line_of_the_result(
     search: Run, process: Run, editor: Path, tmp_path: Path, folder: Path
 ) -> None:
-    found = process("search", "A gpu password", "--provider", "none", "--open", env={"EDITOR": str(editor)})
+    found = process(
+        "search", "A gpu password", "--provider", "none", "--open", env={"EDITOR": str(editor)}
+    )
     assert (found.returncode, found.stderr) == (0, "")
     assert (tmp_path / "called").read_text() == f"+5\n{folder}/pi.md\n"
-    process("search", "A gpu password", "--provider", "none", "--open=2", env={"EDITOR": "false", "VISUAL": f"{editor} -R"})
+    process(
+        "search",
+        "A gpu password",
+        "--provider",
+        "none",
+        "--open=2",
+        env={"EDITOR": "false", "VISUAL": f"{editor} -R"},
+    )
     assert (tmp_path / "called").read_text() == f"-R\n+1\n{folder}/2026-01-05.md\n"
 
 
-def test_the_editor_has_the_terminal(search: Run, editor: Path, environ: dict[str, str], tmp_path: Path) -> None:
+def test_the_editor_has_the_terminal(
+    search: Run, editor: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
     master, slave = pty.openpty()
-    arguments = [sys.executable, "-m", "hybrid_memory", "search", "A gpu password", "--provider", "none", "--open"]
+    arguments = [
+        sys.executable,
+        "-m",
+        "hybrid_memory",
+        "search",
+        "A gpu password",
+        "--provider",
+        "none",
+        "--open",
+    ]
     with subprocess.Popen(
-        arguments, env=environ | {"EDITOR": str(editor)}, cwd=tmp_path, stdin=slave, stdout=slave, stderr=slave
+        arguments,
+        env=environ | {"EDITOR": str(editor)},
+        cwd=tmp_path,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
     ) as process:
         os.close(slave)
         seen = b""
@@ -83,7 +110,12 @@ def test_what_cannot_be_opened_is_told(search: Run, environ: dict[str, str]) -> 
         (("gpu", "--open"), none, 1, "set VISUAL or EDITOR"),
         (("gpu", "--open", "3"), none, 2, "--open 3: the search has 2 results"),
         (("zebra", "--open"), none, 1, "kept#L1-L1 was stored without a file"),
-        (("gpu", "--open"), {"EDITOR": "/no/such/editor"}, 1, "cannot start the editor '/no/such/editor'"),
+        (
+            ("gpu", "--open"),
+            {"EDITOR": "/no/such/editor"},
+            1,
+            "cannot start the editor '/no/such/editor'",
+        ),
         (("gpu", "--open"), {"EDITOR": "false"}, 1, "ended with exit status 1"),
         (("gpu", "--open"), {"EDITOR": "'"}, 1, "VISUAL or EDITOR is not a command"),
         (("--open", "gpu"), none, 2, "write --open=1, or put it after the query"),
@@ -93,7 +125,15 @@ def test_what_cannot_be_opened_is_told(search: Run, environ: dict[str, str]) -> 
         assert told in done.stderr
 
 
-def test_results_are_printed_before_the_editor_starts(search: Run, environ: dict[str, str], editor: Path) -> None:
+def test_results_are_printed_before_the_editor_starts(
+    search: Run, environ: dict[str, str], editor: Path
+) -> None:
     assert "pi.md:5" in in_terminal(
-        environ, "search", "A gpu password", "--provider", "none", "--open", env={"EDITOR": str(editor)}
+        environ,
+        "search",
+        "A gpu password",
+        "--provider",
+        "none",
+        "--open",
+        env={"EDITOR": str(editor)},
     )

@@ -16,7 +16,15 @@ from tests.command import Run, answer, as_process
 # The child only executes another program, so no lock of another thread can stop it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarning")
 
-SAID = json.dumps({"type": "message", "message": {"role": "user", "content": "The gpu password=hunter2hunter2 is old."}}) + "\n"
+SAID = (
+    json.dumps(
+        {
+            "type": "message",
+            "message": {"role": "user", "content": "The gpu password=hunter2hunter2 is old."},
+        }
+    )
+    + "\n"
+)
 
 
 @pytest.fixture
@@ -32,7 +40,14 @@ def home(tmp_path: Path, environ: dict[str, str]) -> Path:
 @pytest.fixture
 def workspace(home: Path) -> Path:
     top = home / "work space"
-    for name in ("memory/2026-01-05.md", "notes/deep/a.md", "MEMORY.md", "AGENTS.md", "README.md", "src/b.md"):
+    for name in (
+        "memory/2026-01-05.md",
+        "notes/deep/a.md",
+        "MEMORY.md",
+        "AGENTS.md",
+        "README.md",
+        "src/b.md",
+    ):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(f"# {name}\n\nThe gpu server has port 2222.\n")
     return top
@@ -42,7 +57,11 @@ def typed(environ: dict[str, str], reply: str, *args: str) -> tuple[int, str]:
     """The command on a terminal of 80 columns on which this is typed: the exit status and what is seen."""
     pid, master = pty.fork()
     if pid == 0:
-        os.execve(sys.executable, [sys.executable, "-m", "hybrid_memory", *args], environ | {"COLUMNS": "80", "TERM": "dumb"})
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "hybrid_memory", *args],
+            environ | {"COLUMNS": "80", "TERM": "dumb"},
+        )
     os.write(master, reply.encode())
     seen = b""
     while True:
@@ -57,10 +76,15 @@ def typed(environ: dict[str, str], reply: str, *args: str) -> tuple[int, str]:
 
 def found(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[str, int, bool, bool]]:
     places = json.loads(done.stdout)["found"]
-    return {os.path.basename(p["path"]): (p["kind"], p["files"], p["taken"], p["in_memory"]) for p in places}
+    return {
+        os.path.basename(p["path"]): (p["kind"], p["files"], p["taken"], p["in_memory"])
+        for p in places
+    }
 
 
-def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(run: Run, workspace: Path, environ: dict[str, str]) -> None:
+def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(
+    run: Run, workspace: Path, environ: dict[str, str]
+) -> None:
     done = run("init", str(workspace))
     assert (done.returncode, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
     assert found(done) == {
@@ -70,7 +94,10 @@ def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(run: Run, 
         "notes": ("folder", 1, False, False),
         "sessions": ("sessions", 1, False, False),
     }
-    assert done.stderr == "hybrid-memory: nothing was changed; --yes takes in the notes without a question\n"
+    assert (
+        done.stderr
+        == "hybrid-memory: nothing was changed; --yes takes in the notes without a question\n"
+    )
     assert "next" not in json.loads(done.stdout)
 
 
@@ -80,7 +107,9 @@ def test_yes_takes_in_the_notes_but_no_sessions(run: Run, workspace: Path) -> No
     assert {name: taken for name, (_, _, taken, _) in found(done).items()} == {
         "AGENTS.md": True, "MEMORY.md": True, "memory": True, "notes": True, "sessions": False,
     }  # fmt: skip
-    assert "session transcripts are private and were left out; --sessions takes them in" in done.stderr
+    assert (
+        "session transcripts are private and were left out; --sessions takes them in" in done.stderr
+    )
     ids = [document["doc_id"] for document in answer(run("list"))["documents"]]
     assert sorted(ids) == ["AGENTS.md", "MEMORY.md", "memory/2026-01-05.md", "notes/deep/a.md"]
 
@@ -98,8 +127,15 @@ def test_a_second_run_says_what_is_in_and_reads_nothing(run: Run, workspace: Pat
     done = run("init", str(workspace))
     again = answer(done)
     assert all(place["in_memory"] and not place["taken"] for place in again["found"])
-    assert (again["reports"], again["next"], again["crontab"]) == ([], first["next"], first["crontab"])
-    assert done.stderr == "hybrid-memory: all of it is in the memory already; `hybrid-memory update` takes in what has changed\n"
+    assert (again["reports"], again["next"], again["crontab"]) == (
+        [],
+        first["next"],
+        first["crontab"],
+    )
+    assert (
+        done.stderr
+        == "hybrid-memory: all of it is in the memory already; `hybrid-memory update` takes in what has changed\n"
+    )
 
 
 def test_what_a_folder_around_it_takes_in_counts_as_in(run: Run, workspace: Path) -> None:
@@ -110,7 +146,9 @@ def test_what_a_folder_around_it_takes_in_counts_as_in(run: Run, workspace: Path
     }  # fmt: skip
 
 
-def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(workspace: Path, environ: dict[str, str], run: Run) -> None:
+def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(
+    workspace: Path, environ: dict[str, str], run: Run
+) -> None:
     status, seen = typed(environ, "n\n", "init", str(workspace))
     assert (status, os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])) == (1, False)
     assert "Take in 4 files? [Y/n]" in seen
@@ -126,7 +164,9 @@ def test_a_terminal_is_asked_for_notes_and_for_sessions_apart(workspace: Path, e
     assert answer(run("stats"))["doc_count"] == 5
 
 
-def test_the_lines_that_are_printed_run_from_anywhere(workspace: Path, environ: dict[str, str], run: Run, tmp_path: Path) -> None:
+def test_the_lines_that_are_printed_run_from_anywhere(
+    workspace: Path, environ: dict[str, str], run: Run, tmp_path: Path
+) -> None:
     lines = answer(as_process(("init", str(workspace), "--yes"), environ, tmp_path))
     cron = lines["crontab"].partition("  ")[2]
     commands = [*lines["next"], cron, *re.findall("`(.*?)`", lines["agents_md"])]
@@ -135,21 +175,36 @@ def test_the_lines_that_are_printed_run_from_anywhere(workspace: Path, environ: 
     bare = {"PATH": "/usr/bin:/bin", "HOME": environ["HOME"], "HYBRID_MEMORY_PROVIDER": "none"}
     for command in commands:
         words = command.replace("CITATION", "MEMORY.md#L1-L1").replace("…", "gpu")
-        done = subprocess.run(words, shell=True, cwd=tmp_path / "elsewhere", env=bare, capture_output=True, text=True)
+        done = subprocess.run(
+            words, shell=True, cwd=tmp_path / "elsewhere", env=bare, capture_output=True, text=True
+        )
         assert done.returncode == 0, (command, done.stderr)
     assert shlex.split(cron)[0] == sys.executable  # for `python -m hybrid_memory`
 
 
-def test_the_installed_command_is_named_as_the_shell_finds_it(workspace: Path, environ: dict[str, str]) -> None:
+def test_the_installed_command_is_named_as_the_shell_finds_it(
+    workspace: Path, environ: dict[str, str]
+) -> None:
     script = Path(sys.executable).parent / "hybrid-memory"
-    for path, name in ((f"{script.parent}:{environ['PATH']}", "hybrid-memory"), ("/usr/bin:/bin", str(script))):
-        done = subprocess.run([script, "init", workspace, "--yes"], env=environ | {"PATH": path}, capture_output=True, text=True)
+    for path, name in (
+        (f"{script.parent}:{environ['PATH']}", "hybrid-memory"),
+        ("/usr/bin:/bin", str(script)),
+    ):
+        done = subprocess.run(
+            [script, "init", workspace, "--yes"],
+            env=environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+        )
         assert shlex.split(answer(done)["next"][0])[0] == name
         assert shlex.split(answer(done)["crontab"])[5] == str(script)
 
 
 def test_a_vault_is_one_place_and_so_is_a_plain_folder_of_notes(home: Path, run: Run) -> None:
-    for top, names in (("vault", (".obsidian/app.json", "memory/a.md", "b.md")), ("plain", ("c.md", "sub/d.md"))):
+    for top, names in (
+        ("vault", (".obsidian/app.json", "memory/a.md", "b.md")),
+        ("plain", ("c.md", "sub/d.md")),
+    ):
         for name in names:
             (home / top / name).parent.mkdir(parents=True, exist_ok=True)
             (home / top / name).write_text("x")
@@ -158,16 +213,22 @@ def test_a_vault_is_one_place_and_so_is_a_plain_folder_of_notes(home: Path, run:
     assert found(run("init", str(home)))["vault"][:2] == ("vault", 2)  # below the folder
 
 
-def test_a_project_of_claude_code_has_its_own_sessions(home: Path, workspace: Path, run: Run) -> None:
+def test_a_project_of_claude_code_has_its_own_sessions(
+    home: Path, workspace: Path, run: Run
+) -> None:
     for project in (re.sub("[^A-Za-z0-9]", "-", str(workspace.resolve())), "-other"):
         folder = home / ".claude/projects" / project
         folder.mkdir(parents=True)
         (folder / "a.jsonl").write_text(SAID)
-    [place] = [p for p in json.loads(run("init", str(workspace)).stdout)["found"] if ".claude" in p["path"]]
+    [place] = [
+        p for p in json.loads(run("init", str(workspace)).stdout)["found"] if ".claude" in p["path"]
+    ]
     assert place["path"].endswith("work-space")
     (home / "memory").mkdir()
     (home / "memory/x.md").write_text("x")
-    [place] = [p for p in json.loads(run("init", str(home)).stdout)["found"] if ".claude" in p["path"]]
+    [place] = [
+        p for p in json.loads(run("init", str(home)).stdout)["found"] if ".claude" in p["path"]
+    ]
     assert (place["path"], place["files"]) == (f"{home}/.claude/projects", 2)
 
 

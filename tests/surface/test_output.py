@@ -15,9 +15,19 @@ FORBIDDEN = ["\033", "\007", "\x7f", "\x9b", "\u202e"]
 @pytest.fixture
 def search(run: Run, folder: Path) -> Run:
     """`search` over two files and a stored text."""
-    (folder / "pi.md").write_text("# Raspberry Pi\n\n```\ngpu_mem = 16\n    indented\n```\n\nIts password is the GPU server's.\n")
+    (folder / "pi.md").write_text(
+        "# Raspberry Pi\n\n```\ngpu_mem = 16\n    indented\n```\n\nIts password is the GPU server's.\n"
+    )
     run("ingest", "--path", str(folder), "--provider", "none")
-    run("store", "--doc-id", "kept", "--text", "A gpu password in a stored text.", "--provider", "none")
+    run(
+        "store",
+        "--doc-id",
+        "kept",
+        "--text",
+        "A gpu password in a stored text.",
+        "--provider",
+        "none",
+    )
     return lambda *args: run("search", "gpu password", "--provider", "none", *args)
 
 
@@ -25,10 +35,30 @@ def test_a_result_is_a_line_with_what_is_needed_to_cite_it_and_full_has_all(sear
     shown = search("--format", "json").stdout
     lean, full = json.loads(shown), json.loads(search("--full").stdout)
     for hit, all_of_it in zip(lean, full, strict=True):
-        needed = {"doc_id", "chunk_id", "heading", "text", "score", "source", "citation", "confidence"}
+        needed = {
+            "doc_id",
+            "chunk_id",
+            "heading",
+            "text",
+            "score",
+            "source",
+            "citation",
+            "confidence",
+        }
         assert set(hit) == needed | ({"date"} if all_of_it["date"] else set())
-        assert hit == {key: round(all_of_it[key], 3) if key == "score" else all_of_it[key] for key in hit}
-        assert {"path", "start_line", "end_line", "metadata", "heading_path", "also", "scores", "collection"} <= set(all_of_it)
+        assert hit == {
+            key: round(all_of_it[key], 3) if key == "score" else all_of_it[key] for key in hit
+        }
+        assert {
+            "path",
+            "start_line",
+            "end_line",
+            "metadata",
+            "heading_path",
+            "also",
+            "scores",
+            "collection",
+        } <= set(all_of_it)
     first, *lines, last = shown.splitlines()
     assert (first, last) == ("[", "]")
     assert [json.loads(line.removesuffix(",")) for line in lines] == lean
@@ -82,21 +112,37 @@ def test_text_shows_place_score_and_the_passage_with_its_words_marked(search: Ru
 
 def test_text_explains_where_it_is_asked_to(search: Run) -> None:
     shown = " ".join(search("--format", "text", "--explain").stdout.split())
-    assert " x 1.000, rank 1) + vector 0.000 (0.00 x 0.000, rank -) + neighbours 0.000 + document 0." in shown
+    assert (
+        " x 1.000, rank 1) + vector 0.000 (0.00 x 0.000, rank -) + neighbours 0.000 + document 0."
+        in shown
+    )
     assert "coverage 1.00 (gpu, password)" in shown
     assert "decay" not in shown
-    aged = search("--format", "text", "--explain", "--half-life", "1", "--in", "memory/2026*").stdout
+    aged = search(
+        "--format", "text", "--explain", "--half-life", "1", "--in", "memory/2026*"
+    ).stdout
     assert "x decay 0." in aged
 
 
 def test_text_names_the_other_places_of_the_same_text(run: Run) -> None:
     for doc_id in ("a", "b"):
         run("store", "--doc-id", doc_id, "--text", "gpu", "--provider", "none")
-    assert "\n       also b#L1-L1\n" in run("search", "gpu", "--format", "text", "--provider", "none").stdout
+    assert (
+        "\n       also b#L1-L1\n"
+        in run("search", "gpu", "--format", "text", "--provider", "none").stdout
+    )
 
 
 def test_context_is_shown_with_its_lines(run: Run) -> None:
-    run("store", "--doc-id", "it", "--text", "# One\n\nfirst\n\n# Two\n\ngpu\n\n# Three\n\nlast", "--provider", "none")
+    run(
+        "store",
+        "--doc-id",
+        "it",
+        "--text",
+        "# One\n\nfirst\n\n# Two\n\ngpu\n\n# Three\n\nlast",
+        "--provider",
+        "none",
+    )
     shown = run("search", "gpu", "--context", "1", "--format", "md", "--provider", "none").stdout
     assert shown.startswith(
         "**it#L1-L11**, confidence 1.00\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
@@ -111,26 +157,45 @@ def test_no_results_print_nothing(search: Run, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "md"])
-def test_no_control_character_of_a_text_reaches_a_terminal(run: Run, environ: dict[str, str], form: str) -> None:
+def test_no_control_character_of_a_text_reaches_a_terminal(
+    run: Run, environ: dict[str, str], form: str
+) -> None:
     for doc_id in ("x\033[31m\u202e", "y\033]0;t\007"):
-        run("store", "--doc-id", doc_id, "--text", f"# Head \033[1m\n\n{ESCAPES}", "--provider", "none")
+        run(
+            "store",
+            "--doc-id",
+            doc_id,
+            "--text",
+            f"# Head \033[1m\n\n{ESCAPES}",
+            "--provider",
+            "none",
+        )
     options = ("--format", form, "--provider", "none", "--explain", "--context", "1")
     seen = in_terminal(environ, "search", "gpu red", *options, env={"NO_COLOR": "1"})
     assert "red" in seen
     assert [mark for mark in FORBIDDEN if mark in seen] == []
 
 
-@pytest.mark.parametrize("columns", ["-3", "0", "1", "5", "6", "7", "8", "20", "1000000000000", "x"])
-def test_text_fits_no_terminal_that_is_too_narrow_but_ends(search: Run, run: Run, columns: str) -> None:
+@pytest.mark.parametrize(
+    "columns", ["-3", "0", "1", "5", "6", "7", "8", "20", "1000000000000", "x"]
+)
+def test_text_fits_no_terminal_that_is_too_narrow_but_ends(
+    search: Run, run: Run, columns: str
+) -> None:
     search()
     options = ("--format", "text", "--explain", "--provider", "none")
     shown = run("search", "gpu password", *options, env={"COLUMNS": columns}).stdout
-    assert "".join("The SSH [password] of the [GPU] server is hunter2.".split()) in "".join(shown.split())
+    assert "".join("The SSH [password] of the [GPU] server is hunter2.".split()) in "".join(
+        shown.split()
+    )
     assert max(map(len, shown.splitlines())) <= 120
 
 
 def test_a_bare_carriage_return_does_not_leave_the_quote(run: Run, tmp_path: Path) -> None:
-    record = {"type": "message", "message": {"role": "user", "content": "gpu one\rtwo\r\nthree\u2028four\x85five\x0bsix"}}
+    record = {
+        "type": "message",
+        "message": {"role": "user", "content": "gpu one\rtwo\r\nthree\u2028four\x85five\x0bsix"},
+    }
     (tmp_path / "s.jsonl").write_text(json.dumps(record) + "\n")
     run("ingest", "--path", str(tmp_path / "s.jsonl"), "--provider", "none")
     shown = run("search", "gpu", "--format", "md", "--provider", "none").stdout
@@ -138,7 +203,9 @@ def test_a_bare_carriage_return_does_not_leave_the_quote(run: Run, tmp_path: Pat
     assert "\n> two\n" in shown
 
 
-def test_paths_are_exact_in_a_pipe_and_harmless_on_a_terminal(run: Run, environ: dict[str, str], tmp_path: Path) -> None:
+def test_paths_are_exact_in_a_pipe_and_harmless_on_a_terminal(
+    run: Run, environ: dict[str, str], tmp_path: Path
+) -> None:
     folder = tmp_path / "memory"
     folder.mkdir()
     (folder / "a\033[31m\x9b b.md").write_text("gpu")
@@ -159,12 +226,16 @@ def test_json_escapes_what_a_terminal_would_obey(run: Run, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "md"])
-def test_nor_does_one_of_a_file_name(run: Run, environ: dict[str, str], tmp_path: Path, form: str) -> None:
+def test_nor_does_one_of_a_file_name(
+    run: Run, environ: dict[str, str], tmp_path: Path, form: str
+) -> None:
     folder = tmp_path / "memory"
     folder.mkdir()
     (folder / "a\033[31m\nb.md").write_text("gpu")
     run("ingest", "--path", str(folder), "--provider", "none")
-    seen = in_terminal(environ, "search", "gpu", "--format", form, "--provider", "none", env={"NO_COLOR": "1"})
+    seen = in_terminal(
+        environ, "search", "gpu", "--format", form, "--provider", "none", env={"NO_COLOR": "1"}
+    )
     assert "b.md" in seen
     assert "\033" not in seen
     assert "a\ufffd[31m b.md" in seen
@@ -206,21 +277,39 @@ fi
 
 def test_text_keeps_code_tables_and_lists_and_wraps_prose(run: Run) -> None:
     run("store", "--doc-id", "it", "--text", CODE.split("| gpu")[0], "--provider", "none")
-    run("store", "--doc-id", "table", "--text", "| gpu" + CODE.split("| gpu")[1], "--provider", "none")
+    run(
+        "store",
+        "--doc-id",
+        "table",
+        "--text",
+        "| gpu" + CODE.split("| gpu")[1],
+        "--provider",
+        "none",
+    )
     options = ("--format", "text", "--provider", "none")
     shown = run("search", "gpu", *options, env={"COLUMNS": "60"}).stdout
-    assert "       docker compose -f docker-compose.yml -f docker-compose.extra.yml -f docker-compose.[gpu].yml up\n" in shown
+    assert (
+        "       docker compose -f docker-compose.yml -f docker-compose.extra.yml -f docker-compose.[gpu].yml up\n"
+        in shown
+    )
     assert '           echo   "[gpu]"\n       fi\n       ```\n' in shown
-    assert "       | [gpu]   | password |\n       |-------|----------|\n       | atlas | hunter2  |\n" in shown
+    assert (
+        "       | [gpu]   | password |\n       |-------|----------|\n       | atlas | hunter2  |\n"
+        in shown
+    )
     assert "       - one\n         - two, a [gpu]\n" in shown
-    prose = [line for line in shown.splitlines() if line.startswith("       ") and "docker" not in line]
+    prose = [
+        line for line in shown.splitlines() if line.startswith("       ") and "docker" not in line
+    ]
     assert max(map(len, prose)) <= 60
 
 
 def test_code_that_began_before_the_passage_is_code(run: Run) -> None:
     text = f"make a gpu {'x' * 40} {'y' * 40}\n    make  b\n```\n\n1. Then\n\n```bash\nmake   c\n```\n\nThe end."
     run("store", "--doc-id", "it", "--text", text, "--provider", "none")
-    shown = run("search", "gpu", "--format", "text", "--provider", "none", env={"COLUMNS": "60"}).stdout
+    shown = run(
+        "search", "gpu", "--format", "text", "--provider", "none", env={"COLUMNS": "60"}
+    ).stdout
     assert f"make a [gpu] {'x' * 40} {'y' * 40}\n" in shown
     assert "           make  b\n" in shown
     assert "       make   c\n" in shown
@@ -264,21 +353,39 @@ def test_places_are_links_where_the_terminal_knows_them(
         for key, value in environ.items()
         if key not in ("VTE_VERSION", "TERM_PROGRAM", "WT_SESSION", "FORCE_HYPERLINK")
     }
-    seen = in_terminal(plain, "search", "hunter2", "--provider", "none", "--limit", "1", env={"FORCE_HYPERLINK": ""} | env)
-    found = LINKED.findall(seen)
-    assert [(url.partition("/memory/")[2], text.partition("memory/")[2]) for url, text in found] == (
-        [("2026-01-05.md", "2026-01-05.md:1")] if is_linked else []
+    seen = in_terminal(
+        plain,
+        "search",
+        "hunter2",
+        "--provider",
+        "none",
+        "--limit",
+        "1",
+        env={"FORCE_HYPERLINK": ""} | env,
     )
+    found = LINKED.findall(seen)
+    assert [
+        (url.partition("/memory/")[2], text.partition("memory/")[2]) for url, text in found
+    ] == ([("2026-01-05.md", "2026-01-05.md:1")] if is_linked else [])
     assert all(url.startswith(f"file://{os.uname().nodename}/") for url, _ in found)
     assert search("--format", "text").stdout.count("\033") == 0
 
 
-def test_no_name_of_a_file_breaks_out_of_its_link(run: Run, environ: dict[str, str], tmp_path: Path) -> None:
+def test_no_name_of_a_file_breaks_out_of_its_link(
+    run: Run, environ: dict[str, str], tmp_path: Path
+) -> None:
     folder = tmp_path / "memory"
     folder.mkdir()
     (folder / "a\033\\\033]0;title\007 \x9c;b\n%é.md").write_text("gpu")
     run("ingest", "--path", str(folder), "--provider", "none")
-    seen = in_terminal(environ, "search", "gpu", "--provider", "none", env={"FORCE_HYPERLINK": "1", "NO_COLOR": "1"})
+    seen = in_terminal(
+        environ,
+        "search",
+        "gpu",
+        "--provider",
+        "none",
+        env={"FORCE_HYPERLINK": "1", "NO_COLOR": "1"},
+    )
     [(url, _)] = LINKED.findall(seen)
     assert url.endswith("/memory/a%1B%5C%1B%5D0%3Btitle%07%20%C2%9C%3Bb%0A%25%C3%A9.md")
     assert not set("\033\007\x9c") & set(LINKED.sub("", seen))

@@ -28,10 +28,17 @@ def call(home: Path, tmp_path: Path) -> Call:
     """Run the command of the package in a folder, for a user with this home."""
 
     def run(package: Path, *args: str, **environ: str) -> subprocess.CompletedProcess[str]:
-        environ = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(package), **environ}
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(package),
+            **environ,
+        }
         # -S: not the checkout of these tests, which the environment notes, and where somebody may have a database
         command = [sys.executable, "-S", "-P", "-m", "hybrid_memory", *args, "--provider", "none"]
-        return subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60)
+        return subprocess.run(
+            command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60
+        )
 
     return run
 
@@ -49,7 +56,9 @@ def copy(tmp_path: Path, checkout: Path) -> Path:
     shutil.copytree(checkout / "hybrid_memory", tmp_path / "copy/hybrid_memory")
     note = tmp_path / "copy/hybrid_memory_search-0.1.0.dist-info"
     note.mkdir()
-    (note / "METADATA").write_text("Metadata-Version: 2.1\nName: hybrid-memory-search\nVersion: 0.1.0\n")
+    (note / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: hybrid-memory-search\nVersion: 0.1.0\n"
+    )
     (note / "direct_url.json").write_text(json.dumps({"url": checkout.as_uri(), "dir_info": {}}))
     return tmp_path / "copy"
 
@@ -64,10 +73,15 @@ def place(call: Call, package: Path, *args: str, **environ: str) -> tuple[str, s
     return stats["db_path"], stats["db_path_from"], stats["other_stores"]
 
 
-def test_a_missing_database_is_told_with_its_origin(call: Call, checkout: Path, copy: Path, home: Path, tmp_path: Path) -> None:
+def test_a_missing_database_is_told_with_its_origin(
+    call: Call, checkout: Path, copy: Path, home: Path, tmp_path: Path
+) -> None:
     default = checkout / "data/hybrid_search.db"
     way_out = "`hybrid-memory ingest --path DIR` makes one"
-    assert call(checkout, "stats").stderr == f"hybrid-memory: no database at {default}; {way_out}; this path is the default\n"
+    assert (
+        call(checkout, "stats").stderr
+        == f"hybrid-memory: no database at {default}; {way_out}; this path is the default\n"
+    )
     (checkout / "config.json").write_text('{"db_path": "x.db"}')
     for args, environ, path, origin in [
         ((), {}, checkout / "x.db", str(checkout / "config.json")),
@@ -75,11 +89,16 @@ def test_a_missing_database_is_told_with_its_origin(call: Call, checkout: Path, 
         (("--db", "/o/x.db"), {"HYBRID_MEMORY_DB_PATH": "/v/x.db"}, "/o/x.db", "--db"),
     ]:
         done = call(checkout, "search", "gpu", *args, **environ)
-        assert done.stderr == f"hybrid-memory: no database at {path}; {way_out}; this path is from {origin}\n"
+        assert (
+            done.stderr
+            == f"hybrid-memory: no database at {path}; {way_out}; this path is from {origin}\n"
+        )
         assert done.returncode == 1
 
 
-def test_a_copy_that_has_no_database_names_the_one_of_its_checkout(call: Call, checkout: Path, copy: Path, home: Path) -> None:
+def test_a_copy_that_has_no_database_names_the_one_of_its_checkout(
+    call: Call, checkout: Path, copy: Path, home: Path
+) -> None:
     fill(call, checkout)
     done = call(copy, "search", "gpu")
     assert done.returncode == 1
@@ -90,8 +109,13 @@ def test_a_copy_that_has_no_database_names_the_one_of_its_checkout(call: Call, c
     assert not (home / ".local").exists()
 
 
-def test_checkout_and_copy_tell_of_each_other(call: Call, checkout: Path, copy: Path, home: Path) -> None:
-    of_checkout, of_user = checkout / "data/hybrid_search.db", home / ".local/share/hybrid-memory/hybrid_search.db"
+def test_checkout_and_copy_tell_of_each_other(
+    call: Call, checkout: Path, copy: Path, home: Path
+) -> None:
+    of_checkout, of_user = (
+        checkout / "data/hybrid_search.db",
+        home / ".local/share/hybrid-memory/hybrid_search.db",
+    )
     fill(call, checkout)
     assert place(call, checkout) == (str(of_checkout), "default", [])
     fill(call, copy)
@@ -105,26 +129,45 @@ def test_databases_that_configurations_and_variables_name_are_told(
 ) -> None:
     fill(call, checkout)
     default = str(checkout / "data/hybrid_search.db")
-    named = {name: tmp_path / f"{name}.db" for name in ("user", "variable", "variable_file", "missing")}
+    named = {
+        name: tmp_path / f"{name}.db" for name in ("user", "variable", "variable_file", "missing")
+    }
     for name in ("user", "variable", "variable_file"):
         with closing(sqlite3.connect(named[name])) as other:
             other.execute("create table x (y)")
     (home / ".config/hybrid-memory").mkdir(parents=True)
-    (home / ".config/hybrid-memory/config.json").write_text(json.dumps({"db_path": str(named["user"])}))
+    (home / ".config/hybrid-memory/config.json").write_text(
+        json.dumps({"db_path": str(named["user"])})
+    )
     (tmp_path / "c.json").write_text('{"db_path": "variable_file.db"}')
-    environ = {"HYBRID_MEMORY_DB_PATH": str(named["variable"]), "HYBRID_MEMORY_CONFIG": str(tmp_path / "c.json")}
+    environ = {
+        "HYBRID_MEMORY_DB_PATH": str(named["variable"]),
+        "HYBRID_MEMORY_CONFIG": str(tmp_path / "c.json"),
+    }
     path, origin, others = place(call, checkout, "--db", default, **environ)
     assert (path, origin) == (default, "--db")
-    assert sorted(others) == sorted(str(named[name]) for name in ("user", "variable", "variable_file"))
+    assert sorted(others) == sorted(
+        str(named[name]) for name in ("user", "variable", "variable_file")
+    )
     (home / ".config/hybrid-memory/config.json").write_text("not json")
-    assert place(call, checkout, **{**environ, "HYBRID_MEMORY_DB_PATH": default})[2] == [str(named["variable_file"])]
+    assert place(call, checkout, **{**environ, "HYBRID_MEMORY_DB_PATH": default})[2] == [
+        str(named["variable_file"])
+    ]
 
 
-def test_a_search_does_not_load_what_looks_for_databases(call: Call, checkout: Path, home: Path) -> None:
+def test_a_search_does_not_load_what_looks_for_databases(
+    call: Call, checkout: Path, home: Path
+) -> None:
     fill(call, checkout)
     code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--provider', 'none']); print(*sys.modules)"
     environ = {"HOME": str(home), "PYTHONPATH": str(checkout)}
-    done = subprocess.run([sys.executable, "-P", "-c", code], env=environ, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=environ, capture_output=True, text=True, check=True
+    )
     loaded = done.stdout.split("]")[-1].split()
     assert "hybrid_memory.store" in loaded
-    assert not {"hybrid_memory.environment", "hybrid_memory.surface.places", "importlib.metadata", "dataclasses"} & set(loaded)
+    assert not {
+        "hybrid_memory.environment",
+        "importlib.metadata",
+        "dataclasses",
+    } & set(loaded)

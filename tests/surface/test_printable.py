@@ -7,13 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.surface.printable import harmless, json_text, printable
+from hybrid_memory.surface.streams import harmless, json_text, printable
 
 
 def is_obeyed(character: str) -> bool:
     """Whether it is a control character, a line or paragraph separator, or a mark of direction."""
-    in_bidi_control = unicodedata.bidirectional(character) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
-    return unicodedata.category(character) in ("Cc", "Zl", "Zp") or in_bidi_control or character in "\u200e\u200f\u061c"
+    in_bidi_control = unicodedata.bidirectional(character) in (
+        "LRE",
+        "RLE",
+        "LRO",
+        "RLO",
+        "PDF",
+        "LRI",
+        "RLI",
+        "FSI",
+        "PDI",
+    )
+    return (
+        unicodedata.category(character) in ("Cc", "Zl", "Zp")
+        or in_bidi_control
+        or character in "\u200e\u200f\u061c"
+    )
 
 
 OBEYED = [character for character in map(chr, range(0x10000)) if is_obeyed(character)]
@@ -41,6 +55,11 @@ def test_nothing_that_a_terminal_would_obey_is_left() -> None:
     assert not any(map(is_obeyed, json_text({text: text})))
 
 
-@given(st.recursive(st.text(st.sampled_from(OBEYED) | st.characters(), max_size=9), lambda value: st.lists(value, max_size=3)))
+@given(
+    st.recursive(
+        st.text(st.sampled_from(OBEYED) | st.characters(), max_size=9),
+        lambda value: st.lists(value, max_size=3),
+    )
+)
 def test_escaped_json_means_the_same(value: object) -> None:
     assert json.loads(json_text(value)) == value

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory import config
-from hybrid_memory.surface.settings_file import change
+from hybrid_memory.surface.commands.settings import change
 from tests.command import Run, answer, in_process, in_terminal
 
 
@@ -20,16 +20,25 @@ def file(tmp_path: Path, environ: dict[str, str]) -> Path:
     return Path(environ["HYBRID_MEMORY_CONFIG"])
 
 
-def test_every_setting_is_shown_with_its_value_and_what_decided_it(run: Run, environ: dict[str, str], file: Path) -> None:
+def test_every_setting_is_shown_with_its_value_and_what_decided_it(
+    run: Run, environ: dict[str, str], file: Path
+) -> None:
     file.write_text('{"limit": 7, "provider": "openai"}')
     found = answer(run("config", "--model", "m", env={"HYBRID_MEMORY_CHUNK_SIZE": "400"}))
-    assert (found["file"], found["exists"], list(found["settings"])) == (str(file), True, list(config.DEFAULTS))
+    assert (found["file"], found["exists"], list(found["settings"])) == (
+        str(file),
+        True,
+        list(config.DEFAULTS),
+    )
     settings = {key: (shown["value"], shown["from"]) for key, shown in found["settings"].items()}
     assert settings["limit"] == (7, str(file))
     assert settings["chunk_size"] == (400, "HYBRID_MEMORY_CHUNK_SIZE")
     assert settings["model"] == ("m", "--model")
     assert settings["dims"] == (None, "--model")  # which leaves them to the model
-    assert settings["ollama_url"] == (environ["HYBRID_MEMORY_OLLAMA_URL"], "HYBRID_MEMORY_OLLAMA_URL")
+    assert settings["ollama_url"] == (
+        environ["HYBRID_MEMORY_OLLAMA_URL"],
+        "HYBRID_MEMORY_OLLAMA_URL",
+    )
     assert settings["min_score"] == (0.0, "default")
 
 
@@ -43,22 +52,35 @@ def test_a_provider_decides_its_model_and_a_model_its_provider(run: Run, file: P
     assert settings["provider"] == {"value": "ollama", "from": "OLLAMA_HOST"}
 
 
-def test_a_terminal_gets_a_line_for_each_setting_that_fits(environ: dict[str, str], file: Path) -> None:
+def test_a_terminal_gets_a_line_for_each_setting_that_fits(
+    environ: dict[str, str], file: Path
+) -> None:
     file.write_text('{"limit": 7}')
     short = {"NO_COLOR": "1", "HYBRID_MEMORY_OLLAMA_URL": "", "HYBRID_MEMORY_DB_PATH": "m.db"}
     first, _, *lines = in_terminal(environ, "config", env=short).splitlines()
     assert first == str(file)
     rows = {line.split()[0]: line.split()[1:] for line in lines}
     assert (rows["limit"], rows["min_score"]) == (["7", "config", "file"], ["0.0", "default"])
-    assert {line.split()[0] for line in lines if len(line) > 80} == {"date_keys"}  # whose value alone is as long
+    assert {line.split()[0] for line in lines if len(line) > 80} == {
+        "date_keys"
+    }  # whose value alone is as long
 
 
 def test_set_and_unset_change_one_key_and_keep_order_and_indent(run: Run, file: Path) -> None:
     text = '{\n\t"limit": 5,\n\t"db_path": "x.db",\n\t"min_score": 0.1\n}\n'
     file.write_text(text)
-    assert answer(run("config", "set", "limit", "7")) == {"file": str(file), "key": "limit", "value": 7, "before": 5}
+    assert answer(run("config", "set", "limit", "7")) == {
+        "file": str(file),
+        "key": "limit",
+        "value": 7,
+        "before": 5,
+    }
     assert file.read_text() == text.replace("5", "7")
-    assert answer(run("config", "unset", "min_score")) == {"file": str(file), "key": "min_score", "before": 0.1}
+    assert answer(run("config", "unset", "min_score")) == {
+        "file": str(file),
+        "key": "min_score",
+        "before": 0.1,
+    }
     assert file.read_text() == '{\n\t"limit": 7,\n\t"db_path": "x.db"\n}\n'
     file.write_text('{"limit": 5}')
     run("config", "set", "refresh", "yes")
@@ -71,7 +93,10 @@ def test_set_and_unset_change_one_key_and_keep_order_and_indent(run: Run, file: 
     st.sampled_from(["", "\n"]),
 )
 def test_a_key_that_is_set_and_unset_leaves_the_file_as_it_was(
-    tmp_path_factory: pytest.TempPathFactory, values: dict[str, int], indent: int | str | None, end: str
+    tmp_path_factory: pytest.TempPathFactory,
+    values: dict[str, int],
+    indent: int | str | None,
+    end: str,
 ) -> None:
     path = tmp_path_factory.mktemp("config") / "c.json"
     text = json.dumps(values, indent=indent if values else None) + end
@@ -82,12 +107,17 @@ def test_a_key_that_is_set_and_unset_leaves_the_file_as_it_was(
     assert path.read_text() == text
 
 
-def test_a_value_or_a_key_that_is_wrong_is_refused_and_changes_nothing(run: Run, file: Path) -> None:
+def test_a_value_or_a_key_that_is_wrong_is_refused_and_changes_nothing(
+    run: Run, file: Path
+) -> None:
     for command, told in (
         (("set", "modl", "x"), "there is no setting 'modl'; did you mean model?"),
         (("set", "limit", "x"), "limit='x' is not a whole number"),
         (("set", "limit", "0"), "limit in the command line must be at least 1"),
-        (("set", "chunk_overlap", "600"), "chunk_overlap (600, from the command line) must be less than chunk_size (512"),
+        (
+            ("set", "chunk_overlap", "600"),
+            "chunk_overlap (600, from the command line) must be less than chunk_size (512",
+        ),
         (("set", "provider", "x"), "not one of auto, ollama"),
         (("set", "limit"), "write `config`, `config set KEY VALUE` or `config unset KEY`"),
         (("unset", "limit", "3"), "write `config`, `config set KEY VALUE` or `config unset KEY`"),
@@ -98,7 +128,9 @@ def test_a_value_or_a_key_that_is_wrong_is_refused_and_changes_nothing(run: Run,
         assert file.read_text() == "{}"
 
 
-def test_a_wrong_key_can_be_taken_out_and_nothing_else_is_written_before(run: Run, file: Path) -> None:
+def test_a_wrong_key_can_be_taken_out_and_nothing_else_is_written_before(
+    run: Run, file: Path
+) -> None:
     file.write_text('{"modl": "x"}')
     done = run("config", "set", "limit", "3")
     assert (done.returncode, "unknown key 'modl'" in done.stderr) == (1, True)
@@ -115,10 +147,15 @@ def test_what_is_not_in_the_file_is_told_and_makes_no_file(run: Run, file: Path)
 
 def test_a_variable_that_wins_over_the_file_is_told(run: Run) -> None:
     done = run("config", "set", "limit", "3", "--quiet", env={"HYBRID_MEMORY_LIMIT": "5"})
-    assert done.stderr == "hybrid-memory: the variable HYBRID_MEMORY_LIMIT is '5', which wins over the file\n"
+    assert (
+        done.stderr
+        == "hybrid-memory: the variable HYBRID_MEMORY_LIMIT is '5', which wins over the file\n"
+    )
 
 
-def test_a_relative_database_is_the_one_that_the_shell_would_mean(run: Run, file: Path, tmp_path: Path) -> None:
+def test_a_relative_database_is_the_one_that_the_shell_would_mean(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
     assert answer(run("config", "set", "db_path", "sub/m.db"))["value"] == f"{tmp_path}/sub/m.db"
     assert answer(run("config", "set", "db_path", "~/m.db"))["value"] == "~/m.db"
 
@@ -132,12 +169,19 @@ def test_where_there_is_no_file_the_one_of_the_user_is_made(
     }
     made = tmp_path / "xdg/hybrid-memory/config.json"
     assert answer(in_process(("config",), env, tmp_path))["exists"] is False
-    assert answer(in_process(("config", "set", "per_doc", "null"), env, tmp_path))["file"] == str(made)
+    assert answer(in_process(("config", "set", "per_doc", "null"), env, tmp_path))["file"] == str(
+        made
+    )
     assert made.read_text() == '{\n  "per_doc": null\n}\n'
-    assert answer(in_process(("config",), env, tmp_path))["settings"]["per_doc"] == {"value": None, "from": str(made)}
+    assert answer(in_process(("config",), env, tmp_path))["settings"]["per_doc"] == {
+        "value": None,
+        "from": str(made),
+    }
 
 
-def test_a_file_keeps_its_mode_and_a_link_stays_a_link(run: Run, file: Path, tmp_path: Path) -> None:
+def test_a_file_keeps_its_mode_and_a_link_stays_a_link(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
     real = tmp_path / "dotfiles.json"
     real.write_text("{}")
     real.chmod(0o640)

@@ -34,16 +34,31 @@ order  by d.doc_id, c.id
 
 
 def start(db: str, *command: str) -> "subprocess.Popen[str]":
-    environ = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_"))}
-    arguments = [sys.executable, "-m", "hybrid_memory", *command, "--db", db, "--config", str(Path(db).with_name("config.json"))]
-    return subprocess.Popen(arguments, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environ = {
+        k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_"))
+    }
+    arguments = [
+        sys.executable,
+        "-m",
+        "hybrid_memory",
+        *command,
+        "--db",
+        db,
+        "--config",
+        str(Path(db).with_name("config.json")),
+    ]
+    return subprocess.Popen(
+        arguments, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def run(db: str, *command: str) -> "subprocess.CompletedProcess[str]":
     """On a busy machine a writer may wait for more than a second; that it says so is no problem."""
     process = start(db, *command)
     out, err = process.communicate(timeout=120)
-    problems = "".join(line for line in err.splitlines(keepends=True) if WAITING.format(db) not in line)
+    problems = "".join(
+        line for line in err.splitlines(keepends=True) if WAITING.format(db) not in line
+    )
     return subprocess.CompletedProcess(command, process.returncode, out, problems)
 
 
@@ -58,16 +73,24 @@ def folder_of(tmp_path: Path, files: int) -> Path:
 
 def contents(db: str) -> list[tuple[object, ...]]:
     with HybridStore(db, {"provider": "none"}, create=False) as store:
-        assert [finding for finding in examine(store, thorough=True) if finding.check in WHOLE and not finding.ok] == []
+        assert [
+            finding
+            for finding in examine(store, thorough=True)
+            if finding.check in WHOLE and not finding.ok
+        ] == []
         return store.storage.connection.execute(CONTENTS).fetchall()
 
 
-def test_reader_does_not_wait_for_a_writer(store: HybridStore, db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_does_not_wait_for_a_writer(
+    store: HybridStore, db_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.store("a", "gpu server")
     monkeypatch.setattr(connection, "BUSY_TIMEOUT", 0)
     with store.storage.transaction():
         store.storage.documents.remove("a")
-        with HybridStore(db_path, embedder=TopicEmbedder(), create=False) as reader:  # would fail, had it to wait
+        with HybridStore(
+            db_path, embedder=TopicEmbedder(), create=False
+        ) as reader:  # would fail, had it to wait
             assert reader.search("gpu")[0]["doc_id"] == "a"
             assert reader.stats()["doc_count"] == 1
 
@@ -101,7 +124,11 @@ def test_a_command_that_waits_for_a_writer_says_so_once_and_goes_on(tmp_path: Pa
     folder_of(tmp_path, 1)
     db = str(tmp_path / "memory.db")
     run(db, "store", "--doc-id", "first", "--text", "gpu server")
-    for command in (("store", "--doc-id", "a", "--text", "dog"), ("delete", "--doc-id", "a"), ("reindex",)):
+    for command in (
+        ("store", "--doc-id", "a", "--text", "dog"),
+        ("delete", "--doc-id", "a"),
+        ("reindex",),
+    ):
         with being_written(db) as other, start(db, *command) as process:
             assert process.stderr
             assert process.stderr.readline() == f"hybrid-memory: {WAITING.format(db)}\n"
@@ -114,7 +141,10 @@ def test_a_quiet_command_waits_in_silence(tmp_path: Path) -> None:
     folder_of(tmp_path, 1)
     db = str(tmp_path / "memory.db")
     run(db, "store", "--doc-id", "first", "--text", "gpu server")
-    with being_written(db) as other, start(db, "store", "--doc-id", "a", "--text", "dog", "--quiet") as process:
+    with (
+        being_written(db) as other,
+        start(db, "store", "--doc-id", "a", "--text", "dog", "--quiet") as process,
+    ):
         time.sleep(2.5)
         assert process.poll() is None
         other.execute("rollback")
@@ -122,10 +152,15 @@ def test_a_quiet_command_waits_in_silence(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_whoever_opens_a_store_is_told_what_a_writer_waits_for(db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_opens_a_store_is_told_what_a_writer_waits_for(
+    db_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "SILENCE", 0.05)
     told: list[str] = []
-    with HybridStore(db_path, {"provider": "none"}, on_wait=told.append) as store, being_written(db_path) as other:
+    with (
+        HybridStore(db_path, {"provider": "none"}, on_wait=told.append) as store,
+        being_written(db_path) as other,
+    ):
         Timer(0.3, lambda: other.execute("rollback")).start()
         store.store("a", "gpu server")
         assert told == [WAITING.format(db_path)]
@@ -133,24 +168,16 @@ def test_whoever_opens_a_store_is_told_what_a_writer_waits_for(db_path: str, mon
         assert len(told) == 1
 
 
-def test_an_upgrade_says_what_it_waits_for(db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "SILENCE", 0.05)
-    with closing(connection.connect(db_path, create=True)) as conn:
-        conn.execute("drop table spare_embeddings")
-        conn.execute("drop view indexed_chunks")
-        conn.execute("pragma user_version = 3")
-    told: list[str] = []
-    with being_written(db_path) as other:
-        Timer(0.3, lambda: other.execute("rollback")).start()
-        connection.connect(db_path, on_wait=told.append).close()
-    assert told == [WAITING.format(db_path)]
-
-
-def test_a_lock_that_is_not_released_is_an_error_after_one_line(db_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_not_released_is_an_error_after_one_line(
+    db_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "SILENCE", 0.05)
     monkeypatch.setattr(connection, "BUSY_TIMEOUT", 0.2)
     told: list[str] = []
-    with HybridStore(db_path, {"provider": "none"}, on_wait=told.append) as store, being_written(db_path):
+    with (
+        HybridStore(db_path, {"provider": "none"}, on_wait=told.append) as store,
+        being_written(db_path),
+    ):
         with pytest.raises(StoreError, match="being written by another process"):
             store.store("a", "gpu server")
         assert told == [WAITING.format(db_path)]
@@ -169,7 +196,9 @@ def test_two_ingests_of_one_folder_end_as_one_does(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, 150)
     db, alone = str(tmp_path / "memory.db"), str(tmp_path / "alone.db")
     with ThreadPoolExecutor() as pool:
-        runs = list(pool.map(lambda _: run(db, "ingest", "--path", str(folder), "--incremental"), range(2)))
+        runs = list(
+            pool.map(lambda _: run(db, "ingest", "--path", str(folder), "--incremental"), range(2))
+        )
     assert [(done.returncode, done.stderr) for done in runs] == [(0, "")] * 2
     assert run(alone, "ingest", "--path", str(folder)).returncode == 0
     assert contents(db) == contents(alone)
@@ -197,8 +226,15 @@ def test_searches_beside_an_ingest_and_a_loop_of_store_never_fail(tmp_path: Path
 
     with ThreadPoolExecutor(6) as pool:
         readers = [pool.submit(search, i) for i in range(4)]
-        ingest = pool.submit(lambda: [check(run(db, "ingest", "--path", str(folder))) for _ in range(3)])
-        stores = pool.submit(lambda: [check(run(db, "store", "--doc-id", f"d{i % 3}", "--text", f"gpu {i}")) for i in range(8)])
+        ingest = pool.submit(
+            lambda: [check(run(db, "ingest", "--path", str(folder))) for _ in range(3)]
+        )
+        stores = pool.submit(
+            lambda: [
+                check(run(db, "store", "--doc-id", f"d{i % 3}", "--text", f"gpu {i}"))
+                for i in range(8)
+            ]
+        )
         ingest.result()
         stores.result()
         writing.set()
@@ -209,7 +245,9 @@ def test_searches_beside_an_ingest_and_a_loop_of_store_never_fail(tmp_path: Path
     assert sorted(os.listdir(tmp_path)) == ["config.json", "memory", "memory.db"]  # no lock files
 
 
-def test_ingest_gives_way_between_groups(store: HybridStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ingest_gives_way_between_groups(
+    store: HybridStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = folder_of(tmp_path, 130)
     in_transaction = []
     read = markdown.read

@@ -35,7 +35,9 @@ class Scene:
         self.folder, self.db = top / "memory", str(top / "memory.db")
         self.folder.mkdir()
         self.stored: dict[str, str] = {}
-        self.environ = {k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_"))} | {
+        self.environ = {
+            k: v for k, v in os.environ.items() if not k.startswith(("HYBRID_MEMORY_", "OLLAMA_"))
+        } | {
             "HYBRID_MEMORY_CONFIG": str(top / "config.json"),
             "HYBRID_MEMORY_DB_PATH": self.db,
             "HYBRID_MEMORY_PROVIDER": "ollama",
@@ -50,11 +52,18 @@ class Scene:
             if path.exists() and chance.random() < 0.2:
                 path.unlink()
             else:
-                path.write_text("".join(f"# Part {i}\n\n{' '.join(chance.choices(WORDS, k=60))}\n\n" for i in range(3)))
+                path.write_text(
+                    "".join(
+                        f"# Part {i}\n\n{' '.join(chance.choices(WORDS, k=60))}\n\n"
+                        for i in range(3)
+                    )
+                )
 
     def run(self, *command: str, moment: int = 0) -> subprocess.CompletedProcess[str]:
         arguments = [sys.executable, "-c", COUNTED, str(moment), *command]
-        return subprocess.run(arguments, env=self.environ, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(
+            arguments, env=self.environ, capture_output=True, text=True, timeout=60, check=False
+        )
 
     def statements(self, *command: str) -> int:
         """How many the command runs, found on a copy."""
@@ -74,14 +83,22 @@ class Scene:
     def assert_whole(self) -> list[str]:
         """Gives the texts that have an embedding."""
         with self.open() as store:
-            assert [finding for finding in examine(store, thorough=True) if finding.check in WHOLE and not finding.ok] == []
+            assert [
+                finding
+                for finding in examine(store, thorough=True)
+                if finding.check in WHOLE and not finding.ok
+            ] == []
             store.search("gpu server")
-            rows = store.storage.connection.execute("select heading_path, content from chunks where embedding is not null")
+            rows = store.storage.connection.execute(
+                "select heading_path, content from chunks where embedding is not null"
+            )
             return [embedded_text(*row) for row in rows]
 
     def assert_complete(self) -> None:
         with self.open() as store:
-            rows = store.storage.connection.execute("select doc_id, content, content_hash from documents").fetchall()
+            rows = store.storage.connection.execute(
+                "select doc_id, content, content_hash from documents"
+            ).fetchall()
             assert store.stats()["pending_count"] == 0
         files = {f"memory/{path.name}": path.read_bytes() for path in self.folder.iterdir()}
         assert {id: text for id, text, _ in rows if text is not None} == self.stored
@@ -106,11 +123,15 @@ def test_ten_kills_lose_nothing_and_embed_nothing_twice(tmp_path: Path, ollama: 
                    ("delete", "--doc-id", "mine"), ("reindex",)][kill % 5]  # fmt: skip
         if command[0] == "ingest":
             scene.change(chance)
-        moment = chance.randint(1, scene.statements(*command) * 9 // 10)  # the next run may take a few less
+        moment = chance.randint(
+            1, scene.statements(*command) * 9 // 10
+        )  # the next run may take a few less
         killed = scene.run(*command, moment=moment)
         assert killed.returncode == -signal.SIGKILL, (kill, moment, killed.stderr)
         ollama.embedded.clear()
-        with closing(sqlite3.connect(scene.db)) as conn:  # left open, its locks would go when the file is copied
+        with closing(
+            sqlite3.connect(scene.db)
+        ) as conn:  # left open, its locks would go when the file is copied
             has_tables = conn.execute("select 1 from sqlite_schema").fetchone()
         committed = scene.assert_whole() if has_tables else []
         again = scene.run(*command)
@@ -132,14 +153,18 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     mount = tmp_path / "disk"
     mount.mkdir()
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)],
+        capture_output=True,
+        check=False,
     ).returncode:
         pytest.skip("no mounting here")
     yield mount
     subprocess.run(["umount", str(mount)], check=True)
 
 
-def test_full_disk_is_one_clear_line_and_the_database_is_whole(small_disk: Path, tmp_path: Path) -> None:
+def test_full_disk_is_one_clear_line_and_the_database_is_whole(
+    small_disk: Path, tmp_path: Path
+) -> None:
     scene = Scene(tmp_path, "http://127.0.0.1:9")
     scene.db = scene.environ["HYBRID_MEMORY_DB_PATH"] = str(small_disk / "memory.db")
     scene.environ["HYBRID_MEMORY_PROVIDER"] = "none"
@@ -169,7 +194,11 @@ def test_database_at_its_limit_loses_nothing(tmp_path: Path, room: int) -> None:
         store.storage.connection.execute(f"pragma max_page_count = {pages + room}")
         with pytest.raises(StoreError, match="cannot write .*full"):
             Ingest(store).run([str(folder)])
-        assert [finding for finding in examine(store, thorough=True) if finding.check in WHOLE and not finding.ok] == []
+        assert [
+            finding
+            for finding in examine(store, thorough=True)
+            if finding.check in WHOLE and not finding.ok
+        ] == []
         assert [hit["doc_id"] for hit in store.search("password", mode="keyword")] == ["first"]
         store.storage.connection.execute("pragma max_page_count = 1000000")
         assert Ingest(store, incremental=True).run([str(folder)]).pending == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.indexing import deletion
+from hybrid_memory import store as deletion
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.views.doctor import examine
@@ -30,7 +30,9 @@ def spare(store: HybridStore) -> int:
     return int(store.storage.connection.execute(SPARE).fetchone()[0])  # type: ignore[attr-defined]
 
 
-def test_a_text_that_comes_back_is_not_embedded_again(store: HybridStore, embedder: TopicEmbedder, notes: Notes) -> None:
+def test_a_text_that_comes_back_is_not_embedded_again(
+    store: HybridStore, embedder: TopicEmbedder, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu"})
     ingest(store, folder)
     ingest(store, notes({"a.md": "dog and puppy"}))
@@ -40,7 +42,9 @@ def test_a_text_that_comes_back_is_not_embedded_again(store: HybridStore, embedd
     assert store.search("gpu")[0]["source"] == "hybrid"
 
 
-def test_neither_is_one_whose_file_was_away(store: HybridStore, embedder: TopicEmbedder, notes: Notes) -> None:
+def test_neither_is_one_whose_file_was_away(
+    store: HybridStore, embedder: TopicEmbedder, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog"})
     ingest(store, folder)
     (folder / "a.md").unlink()
@@ -51,7 +55,9 @@ def test_neither_is_one_whose_file_was_away(store: HybridStore, embedder: TopicE
     assert store.stats()["pending_count"] == 0
 
 
-def test_a_stored_text_that_comes_back_is_not_embedded_again(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_a_stored_text_that_comes_back_is_not_embedded_again(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     for text in ("gpu", "dog", "gpu"):
         store.store("a", text)
     assert embedder.documents == ["gpu", "dog"]
@@ -69,7 +75,9 @@ def test_what_is_deleted_leaves_nothing_behind(store: HybridStore, embedder: Top
     assert embedder.documents == ["gpu"]
 
 
-def test_deleting_a_collection_takes_the_embeddings_of_files_that_were_gone_before(store: HybridStore, notes: Notes) -> None:
+def test_deleting_a_collection_takes_the_embeddings_of_files_that_were_gone_before(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog"})
     ingest(store, folder)
     (folder / "a.md").unlink()
@@ -79,7 +87,10 @@ def test_deleting_a_collection_takes_the_embeddings_of_files_that_were_gone_befo
     assert spare(store) == 0
 
 
-@pytest.mark.parametrize(("config", "left"), [({"old_embeddings_days": 0.5}, 0), ({"old_embeddings_mb": 0.0001}, 3), ({}, 10)])
+@pytest.mark.parametrize(
+    ("config", "left"),
+    [({"old_embeddings_days": 0.5}, 0), ({"old_embeddings_mb": 0.0001}, 3), ({}, 10)],
+)
 def test_what_left_is_kept_for_a_while(
     db_path: str, notes: Notes, embedder: TopicEmbedder, config: dict[str, float], left: int
 ) -> None:
@@ -93,7 +104,9 @@ def test_what_left_is_kept_for_a_while(
         assert spare(store) == left
 
 
-def test_chunk_sizes_that_a_source_was_ingested_with_hold_for_it(run: Run, notes: Notes, environ: dict[str, str]) -> None:
+def test_chunk_sizes_that_a_source_was_ingested_with_hold_for_it(
+    run: Run, notes: Notes, environ: dict[str, str]
+) -> None:
     environ["HYBRID_MEMORY_PROVIDER"] = "builtin"
     folder = str(notes({"a.md": LONG}))
     chunks = answer(run("ingest", "--path", folder, "--chunk-size", "1200"))["chunks"]
@@ -103,7 +116,10 @@ def test_chunk_sizes_that_a_source_was_ingested_with_hold_for_it(run: Run, notes
     Path(folder, "a.md").write_text(LONG + "\n")
     answer(run("search", "password", "--refresh"))
     assert answer(run("stats"))["chunk_count"] == chunks
-    assert answer(run("ingest", "--path", folder, "--chunk-size", "300", "--incremental"))["chunks"] > 2 * chunks
+    assert (
+        answer(run("ingest", "--path", folder, "--chunk-size", "300", "--incremental"))["chunks"]
+        > 2 * chunks
+    )
 
 
 def test_chunks_of_another_size_take_the_place_of_the_old_ones_once_they_are_embedded(
@@ -139,11 +155,20 @@ def test_chunks_of_another_size_get_no_vectors_of_another_model_with_the_same_na
         vars(ollama).update(change)
         with HybridStore(db_path, config | {"chunk_size": 1200}) as store:
             Ingest(store, incremental=True).run([str(folder)])
-            assert (store.stats()["chunk_count"], store.stats()["embedded_count"], spare(store)) == (before, before, 0)
+            assert (
+                store.stats()["chunk_count"],
+                store.stats()["embedded_count"],
+                spare(store),
+            ) == (before, before, 0)
 
 
-def test_a_transcript_of_another_size_waits_for_its_embeddings_too(db_path: str, tmp_path: Path, embedder: TopicEmbedder) -> None:
-    lines = [f'{{"type": "user", "message": {{"role": "user", "content": "{"gpu server " * 60}{n}"}}}}' for n in range(30)]
+def test_a_transcript_of_another_size_waits_for_its_embeddings_too(
+    db_path: str, tmp_path: Path, embedder: TopicEmbedder
+) -> None:
+    lines = [
+        f'{{"type": "user", "message": {{"role": "user", "content": "{"gpu server " * 60}{n}"}}}}'
+        for n in range(30)
+    ]
     (tmp_path / "s.jsonl").write_text("\n".join(lines) + "\n")
     job = {"patterns": ["*.jsonl"], "incremental": True, "everything": True}
     with HybridStore(db_path, embedder=embedder) as store:
@@ -159,11 +184,15 @@ def test_a_transcript_of_another_size_waits_for_its_embeddings_too(db_path: str,
         assert after["embedded_count"] == after["chunk_count"] < before
 
 
-def test_a_refresh_takes_nothing_that_is_kept_for_the_next_model(store: HybridStore, notes: Notes, db_path: str) -> None:
+def test_a_refresh_takes_nothing_that_is_kept_for_the_next_model(
+    store: HybridStore, notes: Notes, db_path: str
+) -> None:
     ingest(store, notes({"a.md": "gpu", "b.md": "dog"}))
     with store.storage.transaction():
         store.storage.embeddings.spare.begin_next({"provider": "x", "model": "y", "dims": 8})
-        store.storage.embeddings.spare.put({"provider": "x", "model": "y", "dims": 8}, {b"h": (b"\0" * 32, False)})
+        store.storage.embeddings.spare.put(
+            {"provider": "x", "model": "y", "dims": 8}, {b"h": (b"\0" * 32, False)}
+        )
     notes({"a.md": "password"})
     refresh(store, embed_seconds=0)
     assert spare(store) == 2  # also what has just left

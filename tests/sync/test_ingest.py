@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
 from hybrid_memory.documents import markdown
-from hybrid_memory.storage.sqlite.vectors import blocks
+from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.sync import ingest as ingesting
 from hybrid_memory.sync.ingest import Ingest, Progress, Report
 from tests.conftest import TopicEmbedder
@@ -19,25 +19,46 @@ from tests.conftest import TopicEmbedder
 Notes = Callable[[dict[str, str | bytes]], Path]
 
 
-def ingest(store: HybridStore, *paths: Path, collection: str | None = None, **options: Any) -> Report:
+def ingest(
+    store: HybridStore, *paths: Path, collection: str | None = None, **options: Any
+) -> Report:
     return Ingest(store, **options).run([str(path) for path in paths], collection)
 
 
 def ids(store: HybridStore) -> list[str]:
-    return [doc_id for (doc_id,) in store.storage.connection.execute("select doc_id from documents order by doc_id")]
+    return [
+        doc_id
+        for (doc_id,) in store.storage.connection.execute(
+            "select doc_id from documents order by doc_id"
+        )
+    ]
 
 
 def test_ids_are_the_folders_name_and_the_path_below_it(store: HybridStore, notes: Notes) -> None:
-    folder = notes({"2026-01-05.md": "gpu server", "people/ann.md": "likes dogs", "image.png": b"\x89PNG"})
+    folder = notes(
+        {"2026-01-05.md": "gpu server", "people/ann.md": "likes dogs", "image.png": b"\x89PNG"}
+    )
     report = ingest(store, folder)
     assert ids(store) == ["memory/2026-01-05.md", "memory/people/ann.md"]
-    assert (report.files, report.chunks, report.skipped, report.embedded, report.pending) == (2, 2, 0, 2, 0)
+    assert (report.files, report.chunks, report.skipped, report.embedded, report.pending) == (
+        2,
+        2,
+        0,
+        2,
+        0,
+    )
     hit = store.search("gpu")[0]
-    assert (hit["path"], hit["collection"], hit["date"]) == (str(folder / "2026-01-05.md"), "memory", "2026-01-05")
+    assert (hit["path"], hit["collection"], hit["date"]) == (
+        str(folder / "2026-01-05.md"),
+        "memory",
+        "2026-01-05",
+    )
 
 
 def test_result_lines_hold_the_text_in_the_file(store: HybridStore, notes: Notes) -> None:
-    text = "---\ntitle: x\n---\n# One\r\n" + "\n".join(f"line {i} of some words\n" for i in range(200))
+    text = "---\ntitle: x\n---\n# One\r\n" + "\n".join(
+        f"line {i} of some words\n" for i in range(200)
+    )
     folder = notes({"a.md": text})
     ingest(store, folder)
     lines = text.replace("\r\n", "\n").split("\n")
@@ -47,7 +68,9 @@ def test_result_lines_hold_the_text_in_the_file(store: HybridStore, notes: Notes
         assert hit["text"] in "\n".join(lines[hit["start_line"] - 1 : hit["end_line"]])
 
 
-def test_unchanged_files_are_skipped_without_being_read(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
+def test_unchanged_files_are_skipped_without_being_read(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder
+) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog"})
     ingest(store, folder)
     before = store.storage.connection.total_changes
@@ -68,7 +91,9 @@ def test_a_new_time_on_the_same_content_is_only_noted(store: HybridStore, notes:
     assert store.storage.connection.total_changes == before
 
 
-def test_changed_and_new_files_go_in_and_vanished_ones_out(store: HybridStore, notes: Notes) -> None:
+def test_changed_and_new_files_go_in_and_vanished_ones_out(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog", "c.md": "cat"})
     ingest(store, folder)
     notes({"a.md": "gpu and more", "d.md": "new"})
@@ -78,7 +103,9 @@ def test_changed_and_new_files_go_in_and_vanished_ones_out(store: HybridStore, n
     assert ids(store) == ["memory/a.md", "memory/c.md", "memory/d.md"]
 
 
-def test_keep_missing_keeps_documents_whose_files_are_gone(store: HybridStore, notes: Notes) -> None:
+def test_keep_missing_keeps_documents_whose_files_are_gone(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog"})
     ingest(store, folder)
     (folder / "b.md").unlink()
@@ -86,19 +113,26 @@ def test_keep_missing_keeps_documents_whose_files_are_gone(store: HybridStore, n
     assert len(ids(store)) == 2
 
 
-def test_only_files_that_the_pattern_would_find_can_vanish(store: HybridStore, notes: Notes) -> None:
+def test_only_files_that_the_pattern_would_find_can_vanish(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu", "b.txt": "dog"})
     ingest(store, folder, patterns=["*.md", "*.txt"])
     assert ingest(store, folder, patterns=["*.md"]).removed == 0
     assert len(ids(store)) == 2
 
 
-def test_folder_that_suddenly_matches_nothing_is_an_error_and_keeps_all(store: HybridStore, notes: Notes) -> None:
+def test_folder_that_suddenly_matches_nothing_is_an_error_and_keeps_all(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu"})
     ingest(store, folder)
     (folder / "a.md").unlink()
     report = ingest(store, folder, incremental=True)
-    assert "1 documents from here were kept; `hybrid-memory delete --path " in report.errors[0]["reason"]
+    assert (
+        "1 documents from here were kept; `hybrid-memory delete --path "
+        in report.errors[0]["reason"]
+    )
     assert ids(store) == ["memory/a.md"]
 
 
@@ -113,7 +147,10 @@ def test_stored_documents_are_never_removed_or_replaced(store: HybridStore, note
     store.store("memory/a.md", "also by hand")
     folder = notes({"a.md": "from a file", "b.md": "x"})
     report = ingest(store, folder)
-    assert "put in by `store`; `hybrid-memory delete --doc-id memory/a.md` makes room" in report.errors[0]["reason"]
+    assert (
+        "put in by `store`; `hybrid-memory delete --doc-id memory/a.md` makes room"
+        in report.errors[0]["reason"]
+    )
     assert ids(store) == ["memory/a.md", "memory/b.md", "memory/mine.md"]
     assert store.search("hand", mode="keyword")[0]["text"].endswith("by hand")
 
@@ -136,7 +173,9 @@ def test_moved_copied_and_rewritten_content_is_not_embedded_again(
     assert report.pending == 0
 
 
-def test_a_new_line_embeds_only_its_own_section_anew(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
+def test_a_new_line_embeds_only_its_own_section_anew(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder
+) -> None:
     text = "".join(f"# Part {i}\n\n{f'words {i} ' * 20}\n\n" for i in range(10))
     folder = notes({"a.md": text})
     ingest(store, folder)
@@ -168,11 +207,15 @@ def test_other_chunk_settings_make_unchanged_files_due_again(
 
 
 def test_bad_files_are_named_and_the_rest_goes_in(store: HybridStore, notes: Notes) -> None:
-    folder = notes({"bin.md": b"\0\1", "good.md": "gpu", "latin.md": "caf\xe9 dog".encode("latin-1")})
+    folder = notes(
+        {"bin.md": b"\0\1", "good.md": "gpu", "latin.md": "caf\xe9 dog".encode("latin-1")}
+    )
     os.mkfifo(folder / "pipe.md")
     (folder / "dir.md").mkdir()
     report = ingest(store, folder)
-    assert [(Path(e["path"]).name, e["reason"]) for e in report.errors] == [("bin.md", "binary: it has NUL bytes")]
+    assert [(Path(e["path"]).name, e["reason"]) for e in report.errors] == [
+        ("bin.md", "binary: it has NUL bytes")
+    ]
     assert [Path(w["path"]).name for w in report.warnings] == ["latin.md"]
     assert "not UTF-8 at byte 3" in report.warnings[0]["reason"]
     counts = report.as_dict()
@@ -188,15 +231,32 @@ def test_too_large_a_file_is_an_error(db_path: str, notes: Notes, embedder: Topi
         assert ids(store) == ["memory/small.md"]
 
 
-def test_hidden_folders_and_node_modules_are_skipped_and_excluded_ones_too(store: HybridStore, notes: Notes) -> None:
-    folder = notes({".git/a.md": "x", "node_modules/b.md": "x", "drafts/c.md": "x", "keep/d.md": "x", "e.tmp.md": "x"})
+def test_hidden_folders_and_node_modules_are_skipped_and_excluded_ones_too(
+    store: HybridStore, notes: Notes
+) -> None:
+    folder = notes(
+        {
+            ".git/a.md": "x",
+            "node_modules/b.md": "x",
+            "drafts/c.md": "x",
+            "keep/d.md": "x",
+            "e.tmp.md": "x",
+        }
+    )
     report = ingest(store, folder, exclude=["drafts", "*.tmp.md"])
     assert ids(store) == ["memory/keep/d.md"]
-    assert (report.skipped, report.skipped_by) == (0, {"hidden": 1, "node_modules": 1, "excluded": 2})
-    assert report.left_out() == ["left out by rule: 1 hidden, 2 excluded, 1 node_modules; `hybrid-memory doctor` names them"]
+    assert (report.skipped, report.skipped_by) == (
+        0,
+        {"hidden": 1, "node_modules": 1, "excluded": 2},
+    )
+    assert report.left_out() == [
+        "left out by rule: 1 hidden, 2 excluded, 1 node_modules; `hybrid-memory doctor` names them"
+    ]
 
 
-def test_what_one_of_two_listings_of_a_folder_takes_is_not_left_out_by_the_other(store: HybridStore, notes: Notes) -> None:
+def test_what_one_of_two_listings_of_a_folder_takes_is_not_left_out_by_the_other(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu", "s.jsonl": "", "c.txt": "x", ".git/x": "x"})
     report = ingest(store, folder, patterns=["*.md", "*.jsonl"])
     assert (report.files, report.skipped_by) == (2, {"pattern": 1, "hidden": 1})
@@ -204,7 +264,9 @@ def test_what_one_of_two_listings_of_a_folder_takes_is_not_left_out_by_the_other
     assert (again.skipped, again.skipped_by) == (2, {"unchanged": 2, "pattern": 1, "hidden": 1})
 
 
-def test_links_are_counted_and_not_followed(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+def test_links_are_counted_and_not_followed(
+    store: HybridStore, notes: Notes, tmp_path: Path
+) -> None:
     folder = notes({"a.md": "gpu"})
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -216,7 +278,9 @@ def test_links_are_counted_and_not_followed(store: HybridStore, notes: Notes, tm
     assert (report.skipped, report.skipped_by) == (2, {"symbolic link": 2})
 
 
-def test_followed_links_end_and_give_every_place_once(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+def test_followed_links_end_and_give_every_place_once(
+    store: HybridStore, notes: Notes, tmp_path: Path
+) -> None:
     folder = notes({"a.md": "gpu"})
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -233,12 +297,22 @@ def test_followed_links_end_and_give_every_place_once(store: HybridStore, notes:
 def test_strange_names_go_in_and_come_back(store: HybridStore, tmp_path: Path) -> None:
     folder = tmp_path / "memory"
     folder.mkdir()
-    names = [b"sp ace.md", b"new\nline.md", b"\xff.md", b"n" * 252 + b".md", "über 東京.md".encode()]
+    names = [
+        b"sp ace.md",
+        b"new\nline.md",
+        b"\xff.md",
+        b"n" * 252 + b".md",
+        "über 東京.md".encode(),
+    ]
     for name in names:
-        (Path(os.fsdecode(os.fsencode(folder))) / os.fsdecode(name)).write_text(f"gpu server {len(name)}")
+        (Path(os.fsdecode(os.fsencode(folder))) / os.fsdecode(name)).write_text(
+            f"gpu server {len(name)}"
+        )
     report = ingest(store, folder)
     assert report.files == len(names)
-    assert {os.fsencode(hit["path"]) for hit in store.search("gpu")} == {os.fsencode(folder) + b"/" + name for name in names}
+    assert {os.fsencode(hit["path"]) for hit in store.search("gpu")} == {
+        os.fsencode(folder) + b"/" + name for name in names
+    }
     assert ingest(store, folder, incremental=True).skipped == len(names)
 
 
@@ -249,7 +323,9 @@ def test_a_single_file_has_its_name_as_id(store: HybridStore, notes: Notes) -> N
     assert ingest(store, folder / "TOOLS.md", incremental=True).skipped == 1
 
 
-def test_second_file_of_the_same_name_is_refused_with_the_way_out(store: HybridStore, notes: Notes) -> None:
+def test_second_file_of_the_same_name_is_refused_with_the_way_out(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a/TOOLS.md": "gpu", "b/TOOLS.md": "dog"})
     ingest(store, folder / "a/TOOLS.md")
     report = ingest(store, folder / "b/TOOLS.md")
@@ -259,7 +335,9 @@ def test_second_file_of_the_same_name_is_refused_with_the_way_out(store: HybridS
     assert ids(store) == ["TOOLS.md", "b/TOOLS.md"]
 
 
-def test_second_folder_of_the_same_name_is_refused_before_anything_is_written(store: HybridStore, tmp_path: Path) -> None:
+def test_second_folder_of_the_same_name_is_refused_before_anything_is_written(
+    store: HybridStore, tmp_path: Path
+) -> None:
     for parent, text in (("x", "gpu"), ("y", "dog")):
         (tmp_path / parent / "memory").mkdir(parents=True)
         (tmp_path / parent / "memory/a.md").write_text(text)
@@ -273,7 +351,9 @@ def test_second_folder_of_the_same_name_is_refused_before_anything_is_written(st
 
 
 @pytest.mark.parametrize("path", ["missing", "fifo"])
-def test_path_that_is_no_folder_or_file_is_an_error(store: HybridStore, tmp_path: Path, path: str) -> None:
+def test_path_that_is_no_folder_or_file_is_an_error(
+    store: HybridStore, tmp_path: Path, path: str
+) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(SourceError, match=f"cannot ingest .*{path}: (No such file|neither)"):
         ingest(store, tmp_path / path)
@@ -299,10 +379,16 @@ def test_nothing_changed_is_no_write_at_all(store: HybridStore, notes: Notes) ->
     assert ingest(store, folder, incremental=True).skipped == 2
     store.storage.connection.set_trace_callback(None)
     assert statements
-    assert [statement for statement in statements if not statement.lstrip().lower().startswith(("select", "pragma"))] == []
+    assert [
+        statement
+        for statement in statements
+        if not statement.lstrip().lower().startswith(("select", "pragma"))
+    ] == []
 
 
-def test_unchanged_files_are_not_opened(store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unchanged_files_are_not_opened(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = notes({"a.md": "gpu"})
     ingest(store, folder)
     monkeypatch.setattr(os, "open", lambda *args: pytest.fail(f"opened {args}"))
@@ -310,7 +396,9 @@ def test_unchanged_files_are_not_opened(store: HybridStore, notes: Notes, monkey
 
 
 @pytest.mark.parametrize("same", ["time", "size"])
-def test_other_size_or_other_time_alone_is_a_change(store: HybridStore, notes: Notes, same: str) -> None:
+def test_other_size_or_other_time_alone_is_a_change(
+    store: HybridStore, notes: Notes, same: str
+) -> None:
     folder = notes({"a.md": "gpu"})
     os.utime(folder / "a.md", (5, 5))
     ingest(store, folder)
@@ -338,8 +426,12 @@ def test_change_in_the_same_tick_of_the_clock_is_not_missed(
     assert store.search("dog", mode="keyword")
 
 
-def test_folder_that_cannot_be_read_loses_no_documents(store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = notes({"a.md": "gpu", "closed/b.md": "dog", "closed/deep/c.md": "cat", "closedtoo.md": "x"})
+def test_folder_that_cannot_be_read_loses_no_documents(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes(
+        {"a.md": "gpu", "closed/b.md": "dog", "closed/deep/c.md": "cat", "closedtoo.md": "x"}
+    )
     ingest(store, folder)
     (folder / "closedtoo.md").unlink()
     scandir = os.scandir
@@ -351,7 +443,9 @@ def test_folder_that_cannot_be_read_loses_no_documents(store: HybridStore, notes
 
     monkeypatch.setattr(os, "scandir", guarded)
     report = ingest(store, folder, incremental=True)
-    assert report.errors == [{"path": str(folder / "closed"), "reason": "Permission denied", "kind": "unreadable"}]
+    assert report.errors == [
+        {"path": str(folder / "closed"), "reason": "Permission denied", "kind": "unreadable"}
+    ]
     assert report.removed == 1
     assert ids(store) == ["memory/a.md", "memory/closed/b.md", "memory/closed/deep/c.md"]
     (folder / "a.md").unlink()
@@ -368,7 +462,9 @@ def test_missing_folder_removes_nothing(store: HybridStore, notes: Notes) -> Non
     assert ids(store) == ["memory/a.md"]
 
 
-def test_one_missing_path_of_several_is_an_error_and_the_others_go_on(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+def test_one_missing_path_of_several_is_an_error_and_the_others_go_on(
+    store: HybridStore, notes: Notes, tmp_path: Path
+) -> None:
     folder = notes({"a.md": "gpu"})
     report = ingest(store, folder, tmp_path / "TOOLS.md")
     assert "No such file" in report.errors[0]["reason"]
@@ -387,7 +483,9 @@ def test_excluding_files_takes_their_documents_out(store: HybridStore, notes: No
     assert ids(store) == ["memory/a.md"]
 
 
-def test_one_folder_does_not_remove_what_another_has(store: HybridStore, tmp_path: Path, notes: Notes) -> None:
+def test_one_folder_does_not_remove_what_another_has(
+    store: HybridStore, tmp_path: Path, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu"})
     other = tmp_path / "memory2"  # begins with the other's path
     other.mkdir()
@@ -413,7 +511,9 @@ def test_folder_whose_name_is_not_utf8(store: HybridStore, tmp_path: Path) -> No
     assert ingest(store, folder, incremental=True).removed == 1
 
 
-def test_two_names_that_give_one_id_do_not_replace_each_other(store: HybridStore, notes: Notes) -> None:
+def test_two_names_that_give_one_id_do_not_replace_each_other(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({r"\udcff.md": "gpu"})
     Path(os.fsdecode(os.fsencode(folder) + b"/\xff.md")).write_text("dog")
     for _ in range(2):
@@ -423,10 +523,14 @@ def test_two_names_that_give_one_id_do_not_replace_each_other(store: HybridStore
     assert store.search("gpu", mode="keyword")
 
 
-def test_document_of_a_file_is_not_replaced_by_a_stored_text(store: HybridStore, notes: Notes) -> None:
+def test_document_of_a_file_is_not_replaced_by_a_stored_text(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "from a file"})
     ingest(store, folder)
-    with pytest.raises(SourceError, match=f"'memory/a.md' is the document of {folder}/a.md; write to that file"):
+    with pytest.raises(
+        SourceError, match=f"'memory/a.md' is the document of {folder}/a.md; write to that file"
+    ):
         store.store("memory/a.md", "by hand")
     assert store.search("file", mode="keyword")[0]["text"] == "from a file"
 
@@ -470,13 +574,18 @@ def test_content_that_moves_between_names_and_folders_is_not_embedded_again(
     assert embedder.documents[asked:] == ["gpu dog"]
     assert (report.embedded, report.pending) == (1, 0)
     assert blocks.check(store.storage.connection) == []
-    assert [hit["doc_id"] for hit in store.search("puppy", mode="vector", limit=1)] == ["memory/log.2.md"]
+    assert [hit["doc_id"] for hit in store.search("puppy", mode="vector", limit=1)] == [
+        "memory/log.2.md"
+    ]
 
 
 def test_line_in_a_long_section_embeds_only_the_chunks_after_it(
     store: HybridStore, notes: Notes, embedder: TopicEmbedder
 ) -> None:
-    sections = [f"# Part {i}\n\n" + "".join(f"Sentence {i}.{j} has words.\n" for j in range(100)) for i in range(5)]
+    sections = [
+        f"# Part {i}\n\n" + "".join(f"Sentence {i}.{j} has words.\n" for j in range(100))
+        for i in range(5)
+    ]
     folder = notes({"a.md": "".join(sections)})
     ingest(store, folder)
     asked = len(embedder.documents)
@@ -488,7 +597,9 @@ def test_line_in_a_long_section_embeds_only_the_chunks_after_it(
     assert not any("Sentence 2.10 " in text for text in again)
 
 
-def test_embeddings_of_another_model_are_not_brought_back(store: HybridStore, notes: Notes, db_path: str) -> None:
+def test_embeddings_of_another_model_are_not_brought_back(
+    store: HybridStore, notes: Notes, db_path: str
+) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog"})
     ingest(store, folder)
     notes({"a.md": "another text"})
@@ -582,7 +693,9 @@ def test_file_that_vanishes_before_it_is_read_is_a_warning(
     monkeypatch.setattr(markdown, "read", vanished)
     report = ingest(store, folder)
     assert report.errors == []
-    assert report.warnings == [{"path": str(folder / "a.md"), "reason": "vanished before it was read", "kind": "vanished"}]
+    assert report.warnings == [
+        {"path": str(folder / "a.md"), "reason": "vanished before it was read", "kind": "vanished"}
+    ]
     assert ids(store) == ["memory/b.md"]
 
 
@@ -601,7 +714,9 @@ def test_unreadable_file_is_an_error_and_its_document_stays(
 
     monkeypatch.setattr(os, "open", guarded)
     report = ingest(store, folder, incremental=True)
-    assert report.errors == [{"path": str(folder / "a.md"), "reason": "Permission denied", "kind": "unreadable"}]
+    assert report.errors == [
+        {"path": str(folder / "a.md"), "reason": "Permission denied", "kind": "unreadable"}
+    ]
     assert (report.files, report.removed) == (1, 0)
     assert ids(store) == ["memory/a.md", "memory/b.md"]
 
@@ -609,7 +724,16 @@ def test_unreadable_file_is_an_error_and_its_document_stays(
 # A sequence of anything ends as a fresh ingest does
 
 NAMES = st.sampled_from(["a.md", "b.md", "sub/c.md", ".hidden/d.md"])
-TEXTS = st.sampled_from(["", "gpu", "dog", "# One\n\ngpu\n\n# Two\n\ndog\n", "# Two\n\ndog\n\n# One\n\ngpu\n", "word " * 300])
+TEXTS = st.sampled_from(
+    [
+        "",
+        "gpu",
+        "dog",
+        "# One\n\ngpu\n\n# Two\n\ndog\n",
+        "# Two\n\ndog\n\n# One\n\ngpu\n",
+        "word " * 300,
+    ]
+)
 CHANGES = st.one_of(
     st.tuples(st.just("write"), NAMES, TEXTS),
     st.tuples(st.just("remove"), NAMES),
@@ -617,7 +741,9 @@ CHANGES = st.one_of(
     st.tuples(st.just("touch"), NAMES, st.integers(1, 5)),
     st.tuples(st.just("down"), st.booleans()),
 )
-STEPS = st.tuples(CHANGES, st.sampled_from([None, True, False]))  # a change, and whether an ingest after it is incremental
+STEPS = st.tuples(
+    CHANGES, st.sampled_from([None, True, False])
+)  # a change, and whether an ingest after it is incremental
 CONTENTS = """
 select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.content_hash, d.chunk_count, c.chunk_id, c.heading_path, c.content,
        c.start_line, c.embedding, c.indexed
@@ -645,12 +771,16 @@ def make(change: tuple[Any, ...], folder: Path, embedder: TopicEmbedder) -> None
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, min_size=2, max_size=12))
-def test_any_sequence_of_changes_and_ingests_ends_as_a_fresh_ingest(steps: list[tuple[Any, ...]]) -> None:
+def test_any_sequence_of_changes_and_ingests_ends_as_a_fresh_ingest(
+    steps: list[tuple[Any, ...]],
+) -> None:
     embedder = TopicEmbedder()
     with tempfile.TemporaryDirectory() as top, HybridStore(":memory:", embedder=embedder) as store:
         folder = Path(top) / "memory"
         folder.mkdir()
-        (folder / "always.md").write_text("there")  # a folder that suddenly matches nothing is another matter
+        (folder / "always.md").write_text(
+            "there"
+        )  # a folder that suddenly matches nothing is another matter
         for change, incremental in steps:
             make(change, folder, embedder)
             if incremental is not None:
@@ -660,6 +790,9 @@ def test_any_sequence_of_changes_and_ingests_ends_as_a_fresh_ingest(steps: list[
         assert (report.errors, report.pending) == ([], 0)
         with HybridStore(":memory:", embedder=TopicEmbedder()) as fresh:
             ingest(fresh, folder)
-            assert store.storage.connection.execute(CONTENTS).fetchall() == fresh.storage.connection.execute(CONTENTS).fetchall()
+            assert (
+                store.storage.connection.execute(CONTENTS).fetchall()
+                == fresh.storage.connection.execute(CONTENTS).fetchall()
+            )
         assert blocks.check(store.storage.connection) == []
         assert ingest(store, folder, incremental=True).files == 0

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
-from hybrid_memory.indexing.deletion import delete_collection
+from hybrid_memory.indexing import delete_collection
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from tests.command import Run, answer
@@ -43,14 +43,20 @@ def test_a_folder_inside_or_around_an_ingested_one_adds_no_second_copy(
     store: HybridStore, outer: Path, inner_first: bool
 ) -> None:
     inner = outer / "daily"
-    first, second, expected = (inner, outer, INNER_FIRST) if inner_first else (outer, inner, OUTER_FIRST)
+    first, second, expected = (
+        (inner, outer, INNER_FIRST) if inner_first else (outer, inner, OUTER_FIRST)
+    )
     assert told(ingest(store, first)) == []
-    warning = [f"{second}: 2 files are in the memory already, as documents of {first} (collection {first.name})"]
+    warning = [
+        f"{second}: 2 files are in the memory already, as documents of {first} (collection {first.name})"
+    ]
     assert told(ingest(store, second)) == warning
     assert ids(store) == expected
     for paths in ([first], [second], [first, second], [second, first]):
         for incremental in (True, False):
-            assert told(ingest(store, *paths, incremental=incremental)) == (warning if second in paths else [])
+            assert told(ingest(store, *paths, incremental=incremental)) == (
+                warning if second in paths else []
+            )
             assert ids(store) == expected
     assert told(Ingest(store, incremental=True).update()) == warning
     assert told(refresh(store)) == []  # a search has better things to say
@@ -58,16 +64,22 @@ def test_a_folder_inside_or_around_an_ingested_one_adds_no_second_copy(
 
 
 @pytest.mark.parametrize("inner_first", [True, False])
-def test_both_in_one_command_give_the_inner_files_to_the_inner_folder(store: HybridStore, outer: Path, inner_first: bool) -> None:
+def test_both_in_one_command_give_the_inner_files_to_the_inner_folder(
+    store: HybridStore, outer: Path, inner_first: bool
+) -> None:
     paths = [outer / "daily", outer] if inner_first else [outer, outer / "daily"]
     for _ in range(2):
         warnings = told(ingest(store, *paths, incremental=True))
-        assert warnings == [f"{outer}: 2 files are in the memory already, as documents of {outer / 'daily'} (collection daily)"]
+        assert warnings == [
+            f"{outer}: 2 files are in the memory already, as documents of {outer / 'daily'} (collection daily)"
+        ]
         assert ids(store) == INNER_FIRST
 
 
 @pytest.mark.parametrize("inner_first", [True, False])
-def test_a_new_file_goes_where_the_files_beside_it_are(store: HybridStore, outer: Path, inner_first: bool) -> None:
+def test_a_new_file_goes_where_the_files_beside_it_are(
+    store: HybridStore, outer: Path, inner_first: bool
+) -> None:
     for path in (outer / "daily", outer) if inner_first else (outer, outer / "daily"):
         ingest(store, path)
     (outer / "daily/3.md").write_text("puppy")
@@ -77,7 +89,9 @@ def test_a_new_file_goes_where_the_files_beside_it_are(store: HybridStore, outer
     assert ("daily/3.md" if inner_first else "memory/daily/3.md") in ids(store)
 
 
-def test_what_the_first_source_gives_up_comes_in_by_the_other(store: HybridStore, outer: Path) -> None:
+def test_what_the_first_source_gives_up_comes_in_by_the_other(
+    store: HybridStore, outer: Path
+) -> None:
     ingest(store, outer / "daily")
     ingest(store, outer)
     report = ingest(store, outer / "daily", exclude=["1.md"])
@@ -88,7 +102,9 @@ def test_what_the_first_source_gives_up_comes_in_by_the_other(store: HybridStore
     assert ids(store) == ["daily/2.md", "memory/a.md", "memory/daily/1.md"]
 
 
-def test_a_file_is_handed_over_without_being_embedded_again(store: HybridStore, outer: Path, embedder: Any) -> None:
+def test_a_file_is_handed_over_without_being_embedded_again(
+    store: HybridStore, outer: Path, embedder: Any
+) -> None:
     ingest(store, outer / "daily")
     ingest(store, outer)
     [inner] = [source for source in store.storage.sources.all() if source.path.endswith("daily")]
@@ -100,7 +116,9 @@ def test_a_file_is_handed_over_without_being_embedded_again(store: HybridStore, 
     assert ids(store) == ["daily/2.md", "memory/a.md", "memory/daily/1.md"]
 
 
-def test_when_the_first_source_is_deleted_the_other_takes_its_files_in(run: Run, tmp_path: Path) -> None:
+def test_when_the_first_source_is_deleted_the_other_takes_its_files_in(
+    run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "memory/daily").mkdir(parents=True)
     (tmp_path / "memory/daily/1.md").write_text("dog")
     (tmp_path / "memory/a.md").write_text("gpu")
@@ -123,10 +141,15 @@ def test_a_link_to_another_source_adds_no_second_copy(
     (linking / "all").symlink_to(outer)
     (linking / "one.md").symlink_to(outer / "a.md")
     for name in order:
-        report = ingest(store, outer) if name == "real" else ingest(store, linking, follow_symlinks=True)
+        report = (
+            ingest(store, outer) if name == "real" else ingest(store, linking, follow_symlinks=True)
+        )
     first, second = (outer, linking) if order[0] == "real" else (linking, outer)
     [warning] = told(report)
-    assert warning == f"{second}: 3 files are in the memory already, as documents of {first} (collection {first.name})"
+    assert (
+        warning
+        == f"{second}: 3 files are in the memory already, as documents of {first} (collection {first.name})"
+    )
     before = ids(store)
     assert len(before) == 4
     ingest(store, linking, follow_symlinks=True)
@@ -141,30 +164,59 @@ def test_a_link_to_another_source_adds_no_second_copy(
 
 def test_a_single_file_and_the_folder_around_it(store: HybridStore, outer: Path) -> None:
     ingest(store, outer / "a.md")
-    assert told(ingest(store, outer)) == [f"{outer}: 1 files are in the memory already, as documents of {outer / 'a.md'}"]
+    assert told(ingest(store, outer)) == [
+        f"{outer}: 1 files are in the memory already, as documents of {outer / 'a.md'}"
+    ]
     assert ids(store) == ["a.md", "memory/daily/1.md", "memory/daily/2.md"]
     [warning] = told(ingest(store, outer / "daily/1.md"))
-    assert warning.endswith(f"1 files are in the memory already, as documents of {outer} (collection memory)")
+    assert warning.endswith(
+        f"1 files are in the memory already, as documents of {outer} (collection memory)"
+    )
     (outer / "a.md").write_text("changed")
     assert refresh(store).files == 1
     assert ids(store) == ["a.md", "memory/daily/1.md", "memory/daily/2.md"]
 
 
-def test_a_stored_file_below_an_ingested_folder_is_no_second_copy_and_is_never_removed(run: Run, tmp_path: Path) -> None:
+def test_a_stored_file_below_an_ingested_folder_is_no_second_copy_and_is_never_removed(
+    run: Run, tmp_path: Path
+) -> None:
     (tmp_path / "talks/sub").mkdir(parents=True)
     said = '{"type": "user", "message": {"content": "the kettle"}}\n'
     for name in ("talks/sub/x.jsonl", "talks/y.jsonl"):
         (tmp_path / name).write_text(said)
     (tmp_path / "talks/z.md").write_text("gpu")
-    patterns = ("--path", "talks", "--pattern", "*.jsonl", "--pattern", "*.md", "--provider", "none")
+    patterns = (
+        "--path",
+        "talks",
+        "--pattern",
+        "*.jsonl",
+        "--pattern",
+        "*.md",
+        "--provider",
+        "none",
+    )
     answer(run("store", "--doc-id", "mine", "--file", "talks/sub/x.jsonl", "--provider", "none"))
-    answer(run("store", "--doc-id", "talks/z.md", "--file", "talks/z.md", "--metadata", "a=b", "--provider", "none"))
+    answer(
+        run(
+            "store",
+            "--doc-id",
+            "talks/z.md",
+            "--file",
+            "talks/z.md",
+            "--metadata",
+            "a=b",
+            "--provider",
+            "none",
+        )
+    )
     expected = ["mine", "sessions/y.jsonl", "talks/z.md"]
     for command in (("ingest", *patterns), ("update", "--provider", "none"), ("ingest", *patterns)):
         done = run(*command)
         assert answer(done)["removed"] == 0
         assert done.stderr.count("1 files are in the memory already, as documents of") == 2
-        assert sorted(document["doc_id"] for document in answer(run("list"))["documents"]) == expected
+        assert (
+            sorted(document["doc_id"] for document in answer(run("list"))["documents"]) == expected
+        )
     assert answer(run("search", "gpu", "--full", "--provider", "none"))[0]["metadata"] == {"a": "b"}
 
 
@@ -176,7 +228,9 @@ def test_a_folder_whose_last_own_file_went_is_no_lost_disk(store: HybridStore, o
     assert (report.errors, report.removed, ids(store)) == ([], 1, ["daily/1.md", "daily/2.md"])
 
 
-def test_copies_that_an_older_version_made_stay_as_they_are(store: HybridStore, outer: Path) -> None:
+def test_copies_that_an_older_version_made_stay_as_they_are(
+    store: HybridStore, outer: Path
+) -> None:
     ingest(store, outer / "daily")
     [inner] = store.storage.sources.all()
     with store.storage.transaction():
@@ -192,7 +246,9 @@ def test_copies_that_an_older_version_made_stay_as_they_are(store: HybridStore, 
     assert ids(store) == before
 
 
-def test_sources_that_cannot_meet_cost_no_look_at_the_documents(store: HybridStore, outer: Path, tmp_path: Path) -> None:
+def test_sources_that_cannot_meet_cost_no_look_at_the_documents(
+    store: HybridStore, outer: Path, tmp_path: Path
+) -> None:
     (tmp_path / "memory2").mkdir()
     (tmp_path / "memory2/a.md").write_text("dog")
     ingest(store, outer, tmp_path / "memory2")
@@ -207,7 +263,10 @@ def test_sources_that_cannot_meet_cost_no_look_at_the_documents(store: HybridSto
 NAMES = ("a.md", "daily/1.md", "daily/deep/2.md")
 ACTS = st.one_of(
     st.tuples(
-        st.just("ingest"), st.lists(st.sampled_from(("", "daily", "daily/deep", "linking", "a.md")), min_size=1, max_size=3)
+        st.just("ingest"),
+        st.lists(
+            st.sampled_from(("", "daily", "daily/deep", "linking", "a.md")), min_size=1, max_size=3
+        ),
     ),
     st.tuples(st.just("without"), st.sampled_from(("", "daily", "daily/deep"))),
     st.tuples(st.just("write"), st.sampled_from(NAMES)),
@@ -218,7 +277,9 @@ ACTS = st.one_of(
 
 @settings(deadline=None)
 @given(st.lists(ACTS, max_size=8))
-def test_whatever_is_ingested_a_file_is_one_document_and_a_second_run_changes_nothing(acts: list[tuple[str, Any]]) -> None:
+def test_whatever_is_ingested_a_file_is_one_document_and_a_second_run_changes_nothing(
+    acts: list[tuple[str, Any]],
+) -> None:
     with TemporaryDirectory() as top, HybridStore(":memory:", {"provider": "none"}) as store:
         memory = Path(top).resolve() / "memory"
         (memory / "daily/deep").mkdir(parents=True)
@@ -236,7 +297,9 @@ def test_whatever_is_ingested_a_file_is_one_document_and_a_second_run_changes_no
             elif act == "without":
                 ingest(store, memory / value, exclude=["1.md"], incremental=True)
             else:
-                paths = [memory.parent / name if name == "linking" else memory / name for name in value]
+                paths = [
+                    memory.parent / name if name == "linking" else memory / name for name in value
+                ]
                 with suppress(SourceError):  # a.md may be gone
                     ingest(store, *paths, follow_symlinks="linking" in value, incremental=True)
             for _ in range(2):
@@ -250,7 +313,7 @@ def test_whatever_is_ingested_a_file_is_one_document_and_a_second_run_changes_no
 
 def test_watch_takes_in_each_file_once(store: HybridStore, outer: Path, db_path: str) -> None:
     pytest.importorskip("watchfiles")
-    from hybrid_memory.sync.watch import Watch
+    from hybrid_memory.sync.refresh import Watch
 
     ingest(store, outer / "daily")
     ingest(store, outer)

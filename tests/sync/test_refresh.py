@@ -1,7 +1,5 @@
 """Searches that first take in what changed."""
 
-import gzip
-import json
 import os
 import sqlite3
 from collections.abc import Callable
@@ -11,7 +9,6 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.storage.sqlite import connection, schema
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from tests.conftest import TopicEmbedder
@@ -25,7 +22,9 @@ def reasons(report: Any) -> list[str]:
     return [f"{Path(warning['path']).name}: {warning['reason']}" for warning in report.warnings]
 
 
-def test_new_changed_and_vanished_files_of_all_that_was_ingested(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+def test_new_changed_and_vanished_files_of_all_that_was_ingested(
+    store: HybridStore, notes: Notes, tmp_path: Path
+) -> None:
     folder = notes({"a.md": "gpu", "b.md": "dog"})
     (tmp_path / "TOOLS.md").write_text("printer")
     Ingest(store).run([str(folder), str(tmp_path / "TOOLS.md")])
@@ -39,7 +38,9 @@ def test_new_changed_and_vanished_files_of_all_that_was_ingested(store: HybridSt
     assert reasons(report) == []
 
 
-def test_nothing_changed_is_no_write_and_asks_no_embedder(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
+def test_nothing_changed_is_no_write_and_asks_no_embedder(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder
+) -> None:
     embedder.problem = "down"
     Ingest(store).run([str(notes({"a.md": "gpu"}))])
     asked = len(embedder.documents)
@@ -48,15 +49,26 @@ def test_nothing_changed_is_no_write_and_asks_no_embedder(store: HybridStore, no
     report = refresh(store)
     store.storage.connection.set_trace_callback(None)
     assert (report.skipped, report.pending, len(embedder.documents)) == (1, 1, asked)
-    assert [statement for statement in statements if not statement.lstrip().lower().startswith(("select", "pragma"))] == []
+    assert [
+        statement
+        for statement in statements
+        if not statement.lstrip().lower().startswith(("select", "pragma"))
+    ] == []
 
 
-def test_folder_is_taken_in_as_it_was_ingested(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+def test_folder_is_taken_in_as_it_was_ingested(
+    store: HybridStore, notes: Notes, tmp_path: Path
+) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/linked.txt").write_text("x")
     folder = notes({"a.txt": "gpu", "gone.txt": "dog", "drafts/d.txt": "x", "e.md": "x"})
     (folder / "link").symlink_to(tmp_path / "outside")
-    options = {"patterns": ["*.txt"], "exclude": ["drafts"], "follow_symlinks": True, "keep_missing": True}
+    options = {
+        "patterns": ["*.txt"],
+        "exclude": ["drafts"],
+        "follow_symlinks": True,
+        "keep_missing": True,
+    }
     Ingest(store, **options).run([str(folder)], "notes")  # type: ignore[arg-type]
     before = ids(store)
     assert before == ["notes/a.txt", "notes/gone.txt", "notes/link/linked.txt"]
@@ -67,7 +79,9 @@ def test_folder_is_taken_in_as_it_was_ingested(store: HybridStore, notes: Notes,
     assert ids(store) == sorted([*before, "notes/new.txt", "notes/link/new.txt"])
 
 
-def test_the_last_excludes_count_and_the_patterns_of_all_ingests(store: HybridStore, notes: Notes) -> None:
+def test_the_last_excludes_count_and_the_patterns_of_all_ingests(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "gpu", "b.txt": "dog"})
     Ingest(store, exclude=["secret"]).run([str(folder)])
     Ingest(store, patterns=["*.txt"], exclude=["drafts"]).run([str(folder)])
@@ -76,7 +90,9 @@ def test_the_last_excludes_count_and_the_patterns_of_all_ingests(store: HybridSt
     assert ids(store) == ["memory/a.md", "memory/b.txt", "memory/secret/c.md"]
 
 
-def test_folder_that_was_empty_at_first_is_looked_at_and_not_warned_of(store: HybridStore, notes: Notes) -> None:
+def test_folder_that_was_empty_at_first_is_looked_at_and_not_warned_of(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.txt": "x"})
     assert len(Ingest(store).run([str(folder)]).warnings) == 1
     assert refresh(store).warnings == []
@@ -139,7 +155,9 @@ def test_other_chunk_settings_do_not_make_the_whole_store_due(
         assert refresh(other).files == 1
 
 
-def test_another_model_gives_up_no_embeddings(store: HybridStore, notes: Notes, db_path: str) -> None:
+def test_another_model_gives_up_no_embeddings(
+    store: HybridStore, notes: Notes, db_path: str
+) -> None:
     Ingest(store).run([str(notes({"a.md": "gpu", "b.md": "dog"}))])
     notes({"a.md": "password"})
     other = TopicEmbedder()
@@ -151,7 +169,9 @@ def test_another_model_gives_up_no_embeddings(store: HybridStore, notes: Notes, 
         assert other.documents == []
 
 
-def test_without_time_for_embeddings_new_chunks_stay_pending(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
+def test_without_time_for_embeddings_new_chunks_stay_pending(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder
+) -> None:
     Ingest(store).run([str(notes({"a.md": "gpu"}))])
     asked = len(embedder.documents)
     notes({"a.md": "password"})
@@ -160,8 +180,13 @@ def test_without_time_for_embeddings_new_chunks_stay_pending(store: HybridStore,
     assert store.search("password", mode="keyword")
 
 
-def test_server_that_hangs_is_left_when_time_is_up_and_nothing_is_lost(db_path: str, notes: Notes) -> None:
-    with FakeOllama(dims=8) as ollama, HybridStore(db_path, {"ollama_url": ollama.url, "dims": 8}) as store:
+def test_server_that_hangs_is_left_when_time_is_up_and_nothing_is_lost(
+    db_path: str, notes: Notes
+) -> None:
+    with (
+        FakeOllama(dims=8) as ollama,
+        HybridStore(db_path, {"ollama_url": ollama.url, "dims": 8}) as store,
+    ):
         Ingest(store).run([str(notes({"a.md": "gpu"}))])
         ollama.cold = 60.0
         notes({"a.md": "password"})
@@ -172,7 +197,9 @@ def test_server_that_hangs_is_left_when_time_is_up_and_nothing_is_lost(db_path: 
         assert store.search("password", mode="keyword")
 
 
-def test_what_is_new_is_embedded_before_what_waited_longer(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
+def test_what_is_new_is_embedded_before_what_waited_longer(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder
+) -> None:
     embedder.problem = "down"
     folder = notes({f"{number}.md": f"old {number}" for number in range(20)})
     Ingest(store).run([str(folder)])
@@ -182,58 +209,13 @@ def test_what_is_new_is_embedded_before_what_waited_longer(store: HybridStore, n
     assert embedder.documents[20:][0].endswith("the gpu server")
 
 
-def test_embeddings_come_in_small_batches_until_time_is_up(store: HybridStore, notes: Notes, embedder: TopicEmbedder) -> None:
+def test_embeddings_come_in_small_batches_until_time_is_up(
+    store: HybridStore, notes: Notes, embedder: TopicEmbedder
+) -> None:
     Ingest(store).run([str(notes({"a.md": "gpu"}))])
     notes({f"{i}.md": f"note {i}" for i in range(50)})
     clock = iter([0.0, 0.5, 1.0, 2.5, 2.5])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hybrid_memory.indexing.embedding.time.monotonic", lambda: next(clock))
+        patch.setattr("hybrid_memory.indexing.time.monotonic", lambda: next(clock))
         report = refresh(store, embed_seconds=2.0)
     assert (report.files, report.embedded, report.pending) == (50, 32, 18)
-
-
-# A database that version 1 wrote: /notes/memory/gpu.md and dog.md, /notes/TOOLS.md, and "mine", which was put in by `store`
-
-
-@pytest.fixture
-def of_version_1(tmp_path: Path) -> Path:
-    """The database, its files now below tmp_path."""
-    path = tmp_path / "old.db"
-    path.write_bytes(gzip.decompress((Path(__file__).parent / "version_1.db.gz").read_bytes()))
-    conn = sqlite3.connect(path)
-    for table, column in (("documents", "source_path"), ("folders", "path")):
-        conn.execute(f"update {table} set {column} = replace({column}, '/notes/', ?)", (f"{tmp_path}/",))
-    conn.commit()
-    conn.close()
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "memory/gpu.md").write_text("# GPU server\n\nSSH listens on port 2222.\n")
-    (tmp_path / "memory/dog.md").write_text("The dog is now called Max.\n")
-    (tmp_path / "TOOLS.md").write_text("# Tools\n\nUse the printer upstairs.\n")
-    return path
-
-
-def test_database_of_version_1_is_upgraded_in_place(of_version_1: Path, tmp_path: Path) -> None:
-    with HybridStore(of_version_1, {"provider": "builtin"}, create=False) as store:
-        assert store.storage.connection.execute("pragma user_version").fetchone() == (schema.VERSION,)
-        assert [hit["doc_id"] for hit in store.search("puppy", limit=1)] == ["memory/dog.md"]
-        report = refresh(store)
-        # Its excludes are not known, and what was excluded must not come in by a search.
-        assert f"once `hybrid-memory ingest --path {tmp_path}/memory --incremental`" in report.warnings[0]["reason"]
-        assert [hit["doc_id"] for hit in store.search("upstairs", mode="keyword")] == ["TOOLS.md"]
-        assert store.search("Max", mode="keyword") == []
-        Ingest(store, incremental=True).run([str(tmp_path / "memory")])
-        (tmp_path / "memory/dog.md").write_text("The dog is now called Bello.\n")
-        report = refresh(store)
-        assert (report.files, report.warnings) == (1, [])
-        assert store.stats()["doc_count"] == 4
-
-
-def test_upgraded_database_has_the_tables_of_a_new_one(of_version_1: Path, db_path: str) -> None:
-    shapes = []
-    for path in (str(of_version_1), db_path):
-        conn = connection.connect(path, create=True)
-        tables = conn.execute("select name from sqlite_schema where type = 'table' order by name").fetchall()
-        shapes.append({name: conn.execute(f"pragma table_info({name})").fetchall() for (name,) in tables})
-        conn.close()
-    assert shapes[0] == shapes[1]
-    assert json.dumps(shapes[0]["folders"]).count("patterns") == 1

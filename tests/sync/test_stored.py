@@ -27,7 +27,10 @@ def store(run: Run, doc_id: str, path: Path | str, *options: str) -> Any:
 
 
 def found(run: Run, query: str, *options: str) -> list[str]:
-    return [hit["doc_id"] for hit in answer(run("search", query, "--mode", "keyword", *options, *BUILTIN))]
+    return [
+        hit["doc_id"]
+        for hit in answer(run("search", query, "--mode", "keyword", *options, *BUILTIN))
+    ]
 
 
 def documents(run: Run) -> dict[str, str | None]:
@@ -39,7 +42,9 @@ def folders(tmp_path: Path) -> list[tuple[str, ...]]:
         return conn.execute("select path, doc_id, metadata from folders order by path").fetchall()
 
 
-def test_a_stored_file_is_a_files_document_and_follows_its_changes(run: Run, tools: Path, tmp_path: Path) -> None:
+def test_a_stored_file_is_a_files_document_and_follows_its_changes(
+    run: Run, tools: Path, tmp_path: Path
+) -> None:
     assert store(run, "tools", "TOOLS.md") == {"doc_id": "tools", "chunks": 1}
     assert documents(run) == {"tools": str(tools)}
     assert folders(tmp_path) == [(str(tools), "tools", "{}")]
@@ -59,9 +64,18 @@ def test_metadata_given_by_option_wins_whenever_the_file_is_read(run: Run, tools
     store(run, "tools", tools, "--metadata", "owner=ann", "title=Mine", "date=2026-03-01")
     for text, command in (("kettle", "update"), ("stapler", "ingest")):
         tools.write_text(f"---\nowner: bob\ntags: [ops]\n---\n# Tools\n\nThe {text}.\n")
-        answer(run(*((command, "--path", str(tools)) if command == "ingest" else (command,)), *BUILTIN))
-        [hit] = answer(run("search", text, "--full", "--tag", "ops", "--where", "owner=ann", *BUILTIN))
-        assert hit["metadata"] == {"owner": "ann", "tags": ["ops"], "title": "Mine", "date": "2026-03-01"}
+        answer(
+            run(*((command, "--path", str(tools)) if command == "ingest" else (command,)), *BUILTIN)
+        )
+        [hit] = answer(
+            run("search", text, "--full", "--tag", "ops", "--where", "owner=ann", *BUILTIN)
+        )
+        assert hit["metadata"] == {
+            "owner": "ann",
+            "tags": ["ops"],
+            "title": "Mine",
+            "date": "2026-03-01",
+        }
         assert (hit["date"], hit["heading_path"]) == ("2026-03-01", "Mine > Tools")
     store(run, "tools", tools)
     [hit] = answer(run("search", "stapler", "--full", *BUILTIN))
@@ -69,7 +83,9 @@ def test_metadata_given_by_option_wins_whenever_the_file_is_read(run: Run, tools
 
 
 @pytest.mark.parametrize("doc_id", ["TOOLS.md", "notes/tools"])
-def test_an_ingest_of_the_file_takes_the_document_over_with_its_id(run: Run, tools: Path, doc_id: str) -> None:
+def test_an_ingest_of_the_file_takes_the_document_over_with_its_id(
+    run: Run, tools: Path, doc_id: str
+) -> None:
     store(run, doc_id, tools)
     tools.write_text("The kettle.")
     done = run("ingest", "--path", "TOOLS.md", *BUILTIN)
@@ -86,7 +102,9 @@ def test_an_ingested_file_can_be_stored_and_the_other_way_round(run: Run, tools:
     assert answer(run("search", "printer", "--full", *BUILTIN))[0]["metadata"]["owner"] == "ann"
 
 
-def test_text_for_a_files_document_is_refused_and_another_file_takes_its_place(run: Run, tools: Path, tmp_path: Path) -> None:
+def test_text_for_a_files_document_is_refused_and_another_file_takes_its_place(
+    run: Run, tools: Path, tmp_path: Path
+) -> None:
     store(run, "x", tools)
     refused = run("store", "--doc-id", "x", "--text", "mine", *BUILTIN)
     assert (refused.returncode, "is the document of" in refused.stderr) == (1, True)
@@ -99,10 +117,16 @@ def test_text_for_a_files_document_is_refused_and_another_file_takes_its_place(r
     assert found(run, "printer") == ["y"]
 
 
-def test_a_file_that_is_in_already_is_refused_under_another_id(run: Run, folder: Path, tools: Path) -> None:
+def test_a_file_that_is_in_already_is_refused_under_another_id(
+    run: Run, folder: Path, tools: Path
+) -> None:
     answer(run("ingest", "--path", str(folder), *BUILTIN))
     store(run, "tools", tools)
-    for doc_id, path in (("mine", folder / "pi.md"), ("memory/pi.md", folder / "pi.md"), ("other", tools)):
+    for doc_id, path in (
+        ("mine", folder / "pi.md"),
+        ("memory/pi.md", folder / "pi.md"),
+        ("other", tools),
+    ):
         done = run("store", "--doc-id", doc_id, "--file", str(path), *BUILTIN)
         assert done.returncode == 1
         assert f"{path} is in the memory as" in done.stderr
@@ -120,8 +144,12 @@ def test_delete_forgets_the_file(run: Run, tools: Path, tmp_path: Path) -> None:
     assert documents(run) == {}
 
 
-def test_a_document_that_an_older_version_stored_is_upgraded_by_storing_it_again(run: Run, process: Run, tools: Path) -> None:
-    answer(process("store", "--doc-id", "TOOLS.md", "--file", "-", *BUILTIN, input=tools.read_text()))
+def test_a_document_that_an_older_version_stored_is_upgraded_by_storing_it_again(
+    run: Run, process: Run, tools: Path
+) -> None:
+    answer(
+        process("store", "--doc-id", "TOOLS.md", "--file", "-", *BUILTIN, input=tools.read_text())
+    )
     assert documents(run) == {"TOOLS.md": None}
     assert found(run, "printer", "--refresh") == ["TOOLS.md"]
     store(run, "TOOLS.md", tools)
@@ -139,11 +167,18 @@ def test_a_stored_file_that_is_gone_is_told_and_kept(run: Run, tools: Path) -> N
 
 
 def test_a_stored_transcript_is_read_as_one(run: Run, tmp_path: Path) -> None:
-    said = {"type": "user", "message": {"content": "The password: hunter2secret is for the printer"}}
+    said = {
+        "type": "user",
+        "message": {"content": "The password: hunter2secret is for the printer"},
+    }
     (tmp_path / "s.jsonl").write_text(json.dumps(said) + "\n")
     assert store(run, "talk", "s.jsonl", "--metadata", "who=ann") == {"doc_id": "talk", "chunks": 1}
     [hit] = answer(run("search", "printer", "--full", *BUILTIN))
-    assert (hit["text"].startswith("User: "), hit["metadata"], hit["collection"]) == (True, {"who": "ann"}, "sessions")
+    assert (hit["text"].startswith("User: "), hit["metadata"], hit["collection"]) == (
+        True,
+        {"who": "ann"},
+        "sessions",
+    )
     with (tmp_path / "s.jsonl").open("a") as file:
         file.write(json.dumps({"type": "assistant", "message": {"content": "The kettle"}}) + "\n")
     answer(run("update", "--all", *BUILTIN))
@@ -155,7 +190,9 @@ def test_a_stored_transcript_is_read_as_one(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\0binary", None], ids=["binary", "missing"])
-def test_a_file_that_cannot_be_read_is_one_line_that_names_it(run: Run, tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_cannot_be_read_is_one_line_that_names_it(
+    run: Run, tmp_path: Path, content: bytes | None
+) -> None:
     if content:
         (tmp_path / "x.md").write_bytes(content)
     done = run("store", "--doc-id", "x", "--file", "x.md", *BUILTIN)

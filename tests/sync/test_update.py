@@ -17,11 +17,18 @@ Notes = Callable[[dict[str, str | bytes]], Path]
 BUILTIN = ("--provider", "builtin")
 
 
-def test_each_folder_is_taken_in_as_it_was_ingested(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+def test_each_folder_is_taken_in_as_it_was_ingested(
+    store: HybridStore, notes: Notes, tmp_path: Path
+) -> None:
     (tmp_path / "outside").mkdir()
     folder = notes({"a.txt": "gpu", "gone.txt": "dog"})
     (folder / "link").symlink_to(tmp_path / "outside")
-    options = {"patterns": ["*.txt"], "exclude": ["drafts"], "follow_symlinks": True, "keep_missing": True}
+    options = {
+        "patterns": ["*.txt"],
+        "exclude": ["drafts"],
+        "follow_symlinks": True,
+        "keep_missing": True,
+    }
     Ingest(store, **options).run([str(folder)], "notes")  # type: ignore[arg-type]
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain/b.md").write_text("cat")
@@ -32,12 +39,20 @@ def test_each_folder_is_taken_in_as_it_was_ingested(store: HybridStore, notes: N
     (folder / "gone.txt").unlink()
     (tmp_path / "plain/gone.md").unlink()
     report = Ingest(store, incremental=True).update()
-    assert ids(store) == ["notes/a.txt", "notes/gone.txt", "notes/link/new.txt", "notes/new.txt", "plain/b.md"]
+    assert ids(store) == [
+        "notes/a.txt",
+        "notes/gone.txt",
+        "notes/link/new.txt",
+        "notes/new.txt",
+        "plain/b.md",
+    ]
     assert (report.files, report.skipped, report.removed, report.embedded) == (2, 2, 1, 2)
     assert (report.errors, report.warnings) == ([], [])
 
 
-def test_what_is_gone_is_an_error_with_the_way_out_and_the_others_go_on(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_what_is_gone_is_an_error_with_the_way_out_and_the_others_go_on(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other/a.md").write_text("cat")
     answer(run("ingest", "--path", str(folder), "--path", str(tmp_path / "other"), *BUILTIN))
@@ -48,7 +63,11 @@ def test_what_is_gone_is_an_error_with_the_way_out_and_the_others_go_on(run: Run
     assert (done.returncode, report["files"], report["removed"]) == (1, 1, 0)
     way_out = f"if it is gone for good: `hybrid-memory delete --path {folder}`"
     assert report["errors"] == [
-        {"path": str(folder), "reason": f"cannot ingest {folder}: No such file or directory; {way_out}", "kind": "gone"}
+        {
+            "path": str(folder),
+            "reason": f"cannot ingest {folder}: No such file or directory; {way_out}",
+            "kind": "gone",
+        }
     ]
     assert way_out in done.stderr
     answer(run("delete", "--path", str(folder)))
@@ -56,14 +75,23 @@ def test_what_is_gone_is_an_error_with_the_way_out_and_the_others_go_on(run: Run
 
 
 @pytest.mark.parametrize("command", [("update",), ("ingest",), ("ingest", "--incremental")])
-def test_ingest_without_a_path_is_the_same_word(run: Run, folder: Path, command: tuple[str, ...]) -> None:
+def test_ingest_without_a_path_is_the_same_word(
+    run: Run, folder: Path, command: tuple[str, ...]
+) -> None:
     answer(run("ingest", "--path", str(folder), *BUILTIN))
     (folder / "new.md").write_text("The kettle is green.")
     report = answer(run(*command, *BUILTIN))
-    assert (report["files"], report["skipped"], report["embedded"], report["pending"]) == (1, 2, 1, 0)
+    assert (report["files"], report["skipped"], report["embedded"], report["pending"]) == (
+        1,
+        2,
+        1,
+        0,
+    )
 
 
-def test_nothing_known_is_one_line_that_says_how_to_begin_and_makes_no_database(run: Run, tmp_path: Path) -> None:
+def test_nothing_known_is_one_line_that_says_how_to_begin_and_makes_no_database(
+    run: Run, tmp_path: Path
+) -> None:
     for _ in range(2):
         for command in ("update", "ingest"):
             done = run(command, *BUILTIN)
@@ -72,7 +100,9 @@ def test_nothing_known_is_one_line_that_says_how_to_begin_and_makes_no_database(
         assert not (tmp_path / "cli.db").exists()
 
 
-def test_texts_without_a_file_get_their_embeddings_too(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_texts_without_a_file_get_their_embeddings_too(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     embedder.problem = "down"
     store.store("mine", "gpu")
     embedder.problem = None
@@ -86,7 +116,9 @@ def test_an_empty_memory_has_nothing_to_update(store: HybridStore) -> None:
 
 def test_a_session_that_goes_on_is_read_at_once_with_all(run: Run, tmp_path: Path) -> None:
     def said(*texts: str) -> str:
-        return "".join(json.dumps({"type": "user", "message": {"content": text}}) + "\n" for text in texts)
+        return "".join(
+            json.dumps({"type": "user", "message": {"content": text}}) + "\n" for text in texts
+        )
 
     (tmp_path / "a.jsonl").write_text(said("gpu"))
     answer(run("ingest", "--path", "a.jsonl", *BUILTIN))

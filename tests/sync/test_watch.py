@@ -20,8 +20,8 @@ from tests.fake_ollama import FakeOllama
 # The command with clocks that run five times as fast, so that tests need not wait.
 QUICK = """
 from hybrid_memory.cli import entry_point
-from hybrid_memory.sync import watch
-watch.DEBOUNCE, watch.LOOK = 300, 400
+from hybrid_memory.sync import refresh
+refresh.DEBOUNCE, refresh.LOOK = 300, 400
 entry_point()
 """
 
@@ -30,7 +30,9 @@ class Watching:
     """The command in the background, and what it said on stderr so far."""
 
     def __init__(self, environ: dict[str, str], *args: str, pace: str = QUICK) -> None:
-        def heed_interrupts() -> None:  # which tests that run in the background ignore, and hand that down
+        def heed_interrupts() -> (
+            None
+        ):  # which tests that run in the background ignore, and hand that down
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
         self.process = subprocess.Popen(
@@ -111,14 +113,19 @@ def test_changes_come_in_until_a_signal_ends_it(
     new.replace(tools)  # as editors do
     seen = len(watch.lines)
     watch.wait_for("1 files", after=seen)
-    assert [hit["doc_id"] for hit in answer(run("search", "teapot scanner", *none))] == ["TOOLS.md", "memory/sub/new.md"]
+    assert [hit["doc_id"] for hit in answer(run("search", "teapot scanner", *none))] == [
+        "TOOLS.md",
+        "memory/sub/new.md",
+    ]
     assert watch.end(number) == 0
     assert len(watch.lines) == 4
     assert watch.process.stdout
     assert watch.process.stdout.read() == ""
 
 
-def test_what_it_embeds_is_not_told_as_pending(run: Run, folder: Path, watching: Callable[..., Watching]) -> None:
+def test_what_it_embeds_is_not_told_as_pending(
+    run: Run, folder: Path, watching: Callable[..., Watching]
+) -> None:
     run("ingest", "--path", str(folder), "--provider", "builtin")
     watch = watching("--provider", "builtin")
     watch.wait_for("watching")
@@ -153,7 +160,9 @@ def test_locked_database_and_dead_server_are_waited_for(
     assert all(line.startswith("hybrid-memory: ") for line in watch.lines)
 
 
-def test_folder_that_goes_and_comes_back(run: Run, folder: Path, watching: Callable[..., Watching]) -> None:
+def test_folder_that_goes_and_comes_back(
+    run: Run, folder: Path, watching: Callable[..., Watching]
+) -> None:
     none = ("--provider", "none")
     run("ingest", "--path", str(folder), *none)
     watch = watching("--path", str(folder), *none)
@@ -170,11 +179,16 @@ def test_folder_that_goes_and_comes_back(run: Run, folder: Path, watching: Calla
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--path", "elsewhere"), "elsewhere was never ingested; once `hybrid-memory ingest --path"),
+        (
+            ("--path", "elsewhere"),
+            "elsewhere was never ingested; once `hybrid-memory ingest --path",
+        ),
         (("--db", "missing.db"), "no database at"),
     ],
 )
-def test_what_was_never_ingested_cannot_be_watched(run: Run, folder: Path, args: tuple[str, ...], message: str) -> None:
+def test_what_was_never_ingested_cannot_be_watched(
+    run: Run, folder: Path, args: tuple[str, ...], message: str
+) -> None:
     run("ingest", "--path", str(folder), "--provider", "none")
     done = run("watch", *args)
     assert done.returncode == 1
@@ -183,11 +197,18 @@ def test_what_was_never_ingested_cannot_be_watched(run: Run, folder: Path, args:
     assert "nothing was ingested yet" in run("watch").stderr
 
 
-def test_missing_package_is_named_with_the_command_that_installs_it(run: Run, folder: Path, environ: dict[str, str]) -> None:
+def test_missing_package_is_named_with_the_command_that_installs_it(
+    run: Run, folder: Path, environ: dict[str, str]
+) -> None:
     run("ingest", "--path", str(folder), "--provider", "none")
     code = "import sys; sys.modules['watchfiles'] = None; from hybrid_memory.cli import main; sys.exit(main(['watch']))"
     done: Any = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False, cwd=os.getcwd()
+        [sys.executable, "-c", code],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=os.getcwd(),
     )
     assert done.returncode == 1
     assert re.fullmatch(

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.sync import reading as pool
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.sync.workers import pool
 from hybrid_memory.views.doctor import examine
 
 Notes = Callable[..., Path]
@@ -40,7 +40,7 @@ import signal
 import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored by what it runs in the background
 from hybrid_memory.sync import writing
-from hybrid_memory.sync.workers import pool
+from hybrid_memory.sync.reading import pool
 pool.cores, pool.ENOUGH, writing.GROUP_CHUNKS = (lambda: 2), 1, 100
 from hybrid_memory.cli import entry_point
 entry_point()
@@ -83,11 +83,21 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list["Popen[bytes]"]:
     return processes
 
 
-def ingested(db: Path, folder: Path, count: int, provider: str = "builtin", **options: Any) -> tuple[list[Any], dict[str, Any]]:
+def ingested(
+    db: Path, folder: Path, count: int, provider: str = "builtin", **options: Any
+) -> tuple[list[Any], dict[str, Any]]:
     """What is in a new store, and the report."""
     with HybridStore(db, {"provider": provider, "max_file_bytes": 5000}) as store:
-        report = Ingest(store, patterns=["*.md", "*.jsonl"], workers=count, **options).run([str(folder)], "memory").as_dict()
-        assert [finding for finding in examine(store, thorough=True) if not finding.ok and finding.check in WHOLE] == []
+        report = (
+            Ingest(store, patterns=["*.md", "*.jsonl"], workers=count, **options)
+            .run([str(folder)], "memory")
+            .as_dict()
+        )
+        assert [
+            finding
+            for finding in examine(store, thorough=True)
+            if not finding.ok and finding.check in WHOLE
+        ] == []
     return rows(db), report
 
 
@@ -111,7 +121,9 @@ def test_store_and_report_are_the_same_whatever_the_number_of_processes(
         started.clear()
 
 
-def test_processes_that_are_killed_lose_nothing(tmp_path: Path, many: Path, started: list["Popen[bytes]"]) -> None:
+def test_processes_that_are_killed_lose_nothing(
+    tmp_path: Path, many: Path, started: list["Popen[bytes]"]
+) -> None:
     def kill_one(progress: object) -> None:
         if len(killed) < len(started):
             killed.append(started[-1])
@@ -123,7 +135,9 @@ def test_processes_that_are_killed_lose_nothing(tmp_path: Path, many: Path, star
     assert found == ingested(tmp_path / "1.db", many, 1)
 
 
-def test_cores_get_as_many_processes_as_memory_has_room_for(tmp_path: Path, many: Path, started: list["Popen[bytes]"]) -> None:
+def test_cores_get_as_many_processes_as_memory_has_room_for(
+    tmp_path: Path, many: Path, started: list["Popen[bytes]"]
+) -> None:
     ingested(tmp_path / "builtin.db", many, 64)
     assert 1 < len(started) <= pool.MOST_EMBEDDING
     started.clear()
@@ -144,7 +158,9 @@ def test_what_a_process_raises_is_raised_here(
 ) -> None:
     """A file of which the process says that nobody expected this is read again by the ingest."""
     raising = "from hybrid_memory.documents import document, markdown\nmarkdown.parse = 0\n"
-    monkeypatch.setattr(pool, "MAIN", pool.MAIN.replace("from hybrid_memory", f"{raising}from hybrid_memory", 1))
+    monkeypatch.setattr(
+        pool, "MAIN", pool.MAIN.replace("from hybrid_memory", f"{raising}from hybrid_memory", 1)
+    )
     assert ingested(tmp_path / "2.db", many, 2) == ingested(tmp_path / "1.db", many, 1)
     assert started
 
@@ -167,9 +183,30 @@ def test_little_work_starts_no_process(
 def running(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator["Popen[str]"]:
     """An ingest that has begun to write."""
     chance = random.Random(6)
-    folder = notes({f"{number}.md": f"# {number}\n\n{' '.join(chance.choices(WORDS, k=4000))}\n" for number in range(200)})
-    arguments = [sys.executable, "-c", COMMAND, "ingest", "--path", str(folder), "--provider", "builtin"]
-    with Popen(arguments, env=environ, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    folder = notes(
+        {
+            f"{number}.md": f"# {number}\n\n{' '.join(chance.choices(WORDS, k=4000))}\n"
+            for number in range(200)
+        }
+    )
+    arguments = [
+        sys.executable,
+        "-c",
+        COMMAND,
+        "ingest",
+        "--path",
+        str(folder),
+        "--provider",
+        "builtin",
+    ]
+    with Popen(
+        arguments,
+        env=environ,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         try:
             wait_until(lambda: written(tmp_path / "cli.db") > 0 and len(children(process.pid)) == 2)
             yield process
@@ -188,7 +225,9 @@ def written(db: Path) -> int:
 
 
 def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()] + [
+    return [
+        int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ] + [
         int(child)
         for task in Path(f"/proc/{pid}/task").iterdir()
         if task.name != str(pid)
@@ -198,7 +237,9 @@ def children(pid: int) -> list[int]:
 
 def has_ended(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"  # nobody has asked how it ended
+        return (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        )  # nobody has asked how it ended
     except (FileNotFoundError, ProcessLookupError):
         return True
 
@@ -210,7 +251,10 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-linux = pytest.mark.skipif(not os.path.exists(f"/proc/self/task/{os.getpid()}/children"), reason="/proc tells of child processes")
+linux = pytest.mark.skipif(
+    not os.path.exists(f"/proc/self/task/{os.getpid()}/children"),
+    reason="/proc tells of child processes",
+)
 
 
 @linux
@@ -225,13 +269,19 @@ def test_a_killed_ingest_leaves_what_is_whole_and_no_process(
     before = written(tmp_path / "cli.db")
     with HybridStore(tmp_path / "cli.db", {"provider": "builtin"}) as store:
         assert 0 < before < 200
-        assert [finding for finding in examine(store, thorough=True) if not finding.ok and finding.check in WHOLE] == []
+        assert [
+            finding
+            for finding in examine(store, thorough=True)
+            if not finding.ok and finding.check in WHOLE
+        ] == []
         report = Ingest(store, incremental=True).run([str(tmp_path / "memory")])
         assert (report.files, report.skipped, report.pending) == (200 - before, before, 0)
 
 
 @linux
-def test_an_interrupted_ingest_says_so_in_a_line_and_leaves_no_process(running: "Popen[str]", tmp_path: Path) -> None:
+def test_an_interrupted_ingest_says_so_in_a_line_and_leaves_no_process(
+    running: "Popen[str]", tmp_path: Path
+) -> None:
     left = children(running.pid)
     running.send_signal(signal.SIGINT)
     _, told = running.communicate()

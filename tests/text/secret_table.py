@@ -7,12 +7,18 @@ of both cases. So nothing in this file looks like a secret to a scanner.
 import re
 from itertools import cycle, islice
 
-ALPHABETS = {"A": "q7Rt2mX9kLw4Zb1Vc8Ns5Hd3", "H": "3f9a0c7be1d52846", "B": "qRtmXkLwZbVcNsHdGjPfTyKu"}
+ALPHABETS = {
+    "A": "q7Rt2mX9kLw4Zb1Vc8Ns5Hd3",
+    "H": "3f9a0c7be1d52846",
+    "B": "qRtmXkLwZbVcNsHdGjPfTyKu",
+}
 
 
 def filled(row: str) -> str:
     """'ghp_{A4}' -> 'ghp_q7Rt'"""
-    return re.sub(r"\{([AHB])(\d+)\}", lambda m: "".join(islice(cycle(ALPHABETS[m[1]]), int(m[2]))), row)
+    return re.sub(
+        r"\{([AHB])(\d+)\}", lambda m: "".join(islice(cycle(ALPHABETS[m[1]]), int(m[2]))), row
+    )
 
 
 SERVICES = """
@@ -33,12 +39,24 @@ CONSTANTS = """
     SECRET_KEY_BASE ENCRYPTION_KEY MASTER_KEY JWT_SECRET CLIENT_SECRET TOKEN GITHUB_TOKEN GITHUB_PAT AWS_SECRET_ACCESS_KEY
     TWILIO_AUTH_TOKEN PGPASSWORD CREDENTIALS SESSION_SECRET
 """.split()
-CONSTANT_FORMS = ["{}=⟦{A12}⟧", "export {}='⟦{A12}⟧'", "{}: ⟦{A12}⟧", '{} = "⟦{A12}⟧"', '"{}": "⟦{A12}⟧"']
+CONSTANT_FORMS = [
+    "{}=⟦{A12}⟧",
+    "export {}='⟦{A12}⟧'",
+    "{}: ⟦{A12}⟧",
+    '{} = "⟦{A12}⟧"',
+    '"{}": "⟦{A12}⟧"',
+]
 NAMES = """
     password passwd passphrase dbPassword db_password clientSecret client_secret apiKey api_key api-key access_token accessToken
     auth_token refreshToken SecretAccessKey secretKey encryptionKey privateKey signing_key AccountKey credentials
 """.split()
-NAME_FORMS = ["{}: ⟦{A12}⟧", "{} = '⟦{A12}⟧'", '"{}": "⟦{A12}⟧",', "**{}:** ⟦{A12}⟧", "?{}=⟦{A12}⟧&user=ann"]
+NAME_FORMS = [
+    "{}: ⟦{A12}⟧",
+    "{} = '⟦{A12}⟧'",
+    '"{}": "⟦{A12}⟧",',
+    "**{}:** ⟦{A12}⟧",
+    "?{}=⟦{A12}⟧&user=ann",
+]
 
 OTHERS = [
     "POSTGRES_PASSWORD: ⟦hunter22x⟧",

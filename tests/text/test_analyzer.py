@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.text import analyzer
-from hybrid_memory.text.analyzer import fold, searchable
+from hybrid_memory.text.analyzer import searchable
+from hybrid_memory.text.characters import fold
 
 
 def plain(token: str) -> str:
@@ -37,7 +38,9 @@ def plain(token: str) -> str:
         ("→ 🎉 --", ""),
     ],
 )
-def test_text_is_written_folded_and_in_grams_where_words_have_no_spaces(text: str, written: str) -> None:
+def test_text_is_written_folded_and_in_grams_where_words_have_no_spaces(
+    text: str, written: str
+) -> None:
     assert searchable(text) == written
 
 
@@ -54,7 +57,9 @@ def test_hindi_vowel_signs_stay_inside_the_word_and_the_nukta_is_dropped() -> No
 
 @pytest.mark.parametrize("text", ["Ελλάδα", "sữa đặc", "Noël", "Québec", "naïve", "Ångström"])
 def test_composed_and_decomposed_text_is_the_same(text: str) -> None:
-    assert searchable(unicodedata.normalize("NFD", text)) == searchable(unicodedata.normalize("NFC", text))
+    assert searchable(unicodedata.normalize("NFD", text)) == searchable(
+        unicodedata.normalize("NFC", text)
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,13 +87,21 @@ TEXTS = st.lists(
 
 
 @given(TEXTS)
-def test_what_is_written_are_the_tokens_of_the_text_and_then_those_of_its_identifiers(text: str) -> None:
+def test_what_is_written_are_the_tokens_of_the_text_and_then_those_of_its_identifiers(
+    text: str,
+) -> None:
     for _ in range(2):  # what was kept of the first time changes nothing
         words, more = analyzer.written(text)
         assert searchable(text) == " ".join(token.text for token in analyzer.tokens(fold(text)))
-        assert words == analyzer.indexed(text) == " ".join(map(analyzer.stemmed, searchable(text).split(" ")))
+        assert (
+            words
+            == analyzer.indexed(text)
+            == " ".join(map(analyzer.stemmed, searchable(text).split(" ")))
+        )
         camel = re.findall(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*", text)
-        parts = [part for word in camel for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)]
+        parts = [
+            part for word in camel for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)
+        ]
         assert more.split(" ") == ([*parts, *analyzer.symbolic(fold(text))] or [""])
 
 
@@ -101,8 +114,14 @@ def test_few_pieces_are_kept_however_many_there_are(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_name_is_one_token_that_separators_do_not_change() -> None:
-    assert analyzer.name("notes/Getting-started.md") == "notes\uf82fGetting\uf8festarted\uf82emd\uf8ff"
-    assert analyzer.name(" `getting started` ") == analyzer.name("getting_started") == analyzer.name("getting-started")
+    assert (
+        analyzer.name("notes/Getting-started.md") == "notes\uf82fGetting\uf8festarted\uf82emd\uf8ff"
+    )
+    assert (
+        analyzer.name(" `getting started` ")
+        == analyzer.name("getting_started")
+        == analyzer.name("getting-started")
+    )
     assert analyzer.name("C++") != analyzer.name("C")
     assert analyzer.name("---") == analyzer.name("") == analyzer.name("x" * 1000) == ""
 
@@ -123,7 +142,9 @@ def test_stem_has_no_extension(path: str, stem: str) -> None:
 
 def fts5_tokens(text: str) -> list[str]:
     with closing(sqlite3.connect(":memory:")) as conn:
-        conn.execute("create virtual table t using fts5(x, tokenize = 'unicode61 remove_diacritics 2')")
+        conn.execute(
+            "create virtual table t using fts5(x, tokenize = 'unicode61 remove_diacritics 2')"
+        )
         conn.execute("create virtual table v using fts5vocab(t, instance)")
         conn.execute("insert into t values (?)", (text,))
         return [term for (term,) in conn.execute("select term from v order by offset")]

@@ -46,7 +46,11 @@ def test_date_comes_from_the_path_else_from_the_front_matter(
     ("metadata", "titles", "expected"),
     [
         ({"created": "2026-01-05T10:00"}, [], ("2026-01-05", "created")),
-        ({"published": "2026-01-01", "updated": "2026-01-02", "created_at": "2026-01-03"}, [], ("2026-01-03", "created_at")),
+        (
+            {"published": "2026-01-01", "updated": "2026-01-02", "created_at": "2026-01-03"},
+            [],
+            ("2026-01-03", "created_at"),
+        ),
         ({"date": "soon", "modified": "2026-01-04"}, ["2026-01-05"], ("2026-01-04", "modified")),
         ({"created": "[[2026-01-05]]"}, [], ("2026-01-05", "created")),
         ({"created": "5 January 2026"}, [], ("2026-01-05", "created")),
@@ -125,7 +129,9 @@ def test_days_that_a_filter_means(text: str, first: str, last: str) -> None:
 )
 def test_what_is_not_a_date_is_an_error_that_shows_some(text: str) -> None:
     for day in (first_day, last_day):
-        with pytest.raises(ValueError, match="is not a date: write 2026-01-05, 2026-01, or an age such as 7d"):
+        with pytest.raises(
+            ValueError, match="is not a date: write 2026-01-05, 2026-01, or an age such as 7d"
+        ):
             day(text, TODAY)
 
 
@@ -180,4 +186,8 @@ def test_a_filter_is_a_day_or_an_error(text: str, today: date) -> None:
 
 @given(st.dates(date(1900, 1, 1), date(2099, 12, 31)))
 def test_every_day_in_a_path_is_the_date_of_the_document(day: date) -> None:
-    assert document_date(f"memory/{day}.md", {}) == document_date("a.md", {"date": day}) == day.isoformat()
+    assert (
+        document_date(f"memory/{day}.md", {})
+        == document_date("a.md", {"date": day})
+        == day.isoformat()
+    )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.storage.stems import stems
+from hybrid_memory.storage.keyword import stems
 from hybrid_memory.text.characters import begins_grapheme
 from hybrid_memory.text.highlight import Highlighter, Span, passage
 from hybrid_memory.text.query import Query
@@ -38,12 +38,19 @@ def marked(query: str, text: str, width: int = 240) -> str:
         ("a", "", ""),
     ],
 )  # fmt: skip
-def test_matched_words_are_marked_in_the_original_text(query: str, text: str, expected: str) -> None:
+def test_matched_words_are_marked_in_the_original_text(
+    query: str, text: str, expected: str
+) -> None:
     assert marked(query, text) == expected
 
 
 def test_passage_with_the_most_different_words_is_shown() -> None:
-    text = "gpu gpu gpu. " + "Nothing of note here. " * 20 + "The gpu password is long. " + "And so on. " * 20
+    text = (
+        "gpu gpu gpu. "
+        + "Nothing of note here. " * 20
+        + "The gpu password is long. "
+        + "And so on. " * 20
+    )
     shown = marked("gpu password", text, 60)
     assert "The [gpu] [password] is long." in shown
     assert shown.startswith("…") and shown.endswith("…")
@@ -74,20 +81,30 @@ def test_each_different_word_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -
     highlighter = Highlighter(Query("gpu"), [text], stems)
     analysed: list[str] = []
     in_word = highlighter._in_word
-    monkeypatch.setattr(highlighter, "_in_word", lambda word: analysed.append(word) or in_word(word))
+    monkeypatch.setattr(
+        highlighter, "_in_word", lambda word: analysed.append(word) or in_word(word)
+    )
     assert [text[span.start : span.end] for span in highlighter.spans(text)] == ["gpu"] * 1000
     assert sorted(analysed) == ["gpu", "of", "server", "the"]
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.sampled_from("abc")), max_size=12), st.integers(1, 40))
-def test_the_passage_has_the_most_different_words_and_then_the_most_words(steps: list[tuple[int, int, str]], width: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.sampled_from("abc")), max_size=12),
+    st.integers(1, 40),
+)
+def test_the_passage_has_the_most_different_words_and_then_the_most_words(
+    steps: list[tuple[int, int, str]], width: int
+) -> None:
     spans, at = [], 0
     for gap, length, term in steps:
         spans.append(Span(at + gap, at + gap + length, term))
         at += gap + length
     start, end = passage("x" * at, spans, width)
     shown = [span for span in spans if start <= span.start and span.end <= end]
-    windows = [[other for other in spans if span.start <= other.start and other.end <= span.start + width] for span in spans]
+    windows = [
+        [other for other in spans if span.start <= other.start and other.end <= span.start + width]
+        for span in spans
+    ]
     ranks = [(len({span.term for span in window}), len(window)) for window in windows]
     assert (len({span.term for span in shown}), len(shown)) >= max(ranks, default=(0, 0))
     assert end - start <= width
@@ -96,7 +113,9 @@ def test_the_passage_has_the_most_different_words_and_then_the_most_words(steps:
 def test_passage_begins_and_ends_with_whole_words() -> None:
     text = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda"
     start, end = passage(text, Highlighter(Query("zeta"), [text], stems).spans(text), 22)
-    assert text[start:end].split() == [word for word in text.split() if word in text[start:end].split()]
+    assert text[start:end].split() == [
+        word for word in text.split() if word in text[start:end].split()
+    ]
     assert "zeta" in text[start:end]
     assert end - start <= 22
 
@@ -142,7 +161,9 @@ texts = st.text(st.sampled_from(TRICKY) | st.characters(exclude_categories=["Cs"
 
 
 @given(texts, texts, st.integers(min_value=1, max_value=40))
-def test_snippet_is_a_part_of_the_text_cut_between_graphemes(query: str, text: str, width: int) -> None:
+def test_snippet_is_a_part_of_the_text_cut_between_graphemes(
+    query: str, text: str, width: int
+) -> None:
     highlighter = Highlighter(Query(query), [text], stems)
     spans = highlighter.spans(text)
     start, end = passage(text, spans, width)
@@ -162,4 +183,7 @@ def test_snippet_is_a_part_of_the_text_cut_between_graphemes(query: str, text: s
 def test_every_word_of_a_text_is_marked_when_it_is_the_query(text: str) -> None:
     for word in text.split():
         if word.isalpha() and word.isascii() and len(word) > 1:
-            assert any(text[span.start : span.end] == word for span in Highlighter(Query(word), [text], stems).spans(text))
+            assert any(
+                text[span.start : span.end] == word
+                for span in Highlighter(Query(word), [text], stems).spans(text)
+            )

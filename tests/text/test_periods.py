@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text.analyzer import fold
-from hybrid_memory.text.periods import MOST, RELATIVE, periods
+from hybrid_memory.text.characters import fold
+from hybrid_memory.text.dates import MOST, RELATIVE, periods
 from hybrid_memory.text.query import Query
 
 TODAY = date(2026, 1, 29)  # a Thursday
@@ -53,13 +53,20 @@ def test_what_is_no_day_is_not_read_as_one(text: str) -> None:
 
 
 def test_the_first_periods_count() -> None:
-    assert meant("2023-09-12 2023-09-13 2023-09-14 2023-09-15") == [(f"2023-09-{day}",) * 2 for day in (12, 13, 14)]
+    assert meant("2023-09-12 2023-09-13 2023-09-14 2023-09-15") == [
+        (f"2023-09-{day}",) * 2 for day in (12, 13, 14)
+    ]
     assert MOST == 3
 
 
 def test_words_for_days_become_the_days_and_dates_stay_words() -> None:
-    assert [term.tokens for term in Query("outage yesterday", today=TODAY).terms] == [("2026", "01", "28"), ("outage",)]
-    assert ("12",) in [term.tokens for term in Query("call of 12 September 2023", today=TODAY).words]
+    assert [term.tokens for term in Query("outage yesterday", today=TODAY).terms] == [
+        ("2026", "01", "28"),
+        ("outage",),
+    ]
+    assert ("12",) in [
+        term.tokens for term in Query("call of 12 September 2023", today=TODAY).words
+    ]
     assert Query("what did we do last week?", today=TODAY).words == []
     assert len(Query("what did we do last week?", today=TODAY).terms) == 7
 
@@ -68,7 +75,11 @@ days = st.dates(date(1900, 2, 1), date(2099, 12, 1))
 words = st.sampled_from([word for names in RELATIVE.values() for word in names.split("|")])
 
 
-@given(st.text(max_size=60) | st.lists(words | st.text("2019-. may", max_size=12), max_size=6).map(" ".join), days)
+@given(
+    st.text(max_size=60)
+    | st.lists(words | st.text("2019-. may", max_size=12), max_size=6).map(" ".join),
+    days,
+)
 def test_any_text_has_whole_periods_that_do_not_overlap(text: str, today: date) -> None:
     folded = fold(text).lower()
     found = periods(folded, today)
@@ -79,7 +90,10 @@ def test_any_text_has_whole_periods_that_do_not_overlap(text: str, today: date) 
         assert not period.has((date.fromisoformat(period.last) + timedelta(1)).isoformat())
         assert period.phrases()
     ends = [0, *(period.end for period in found)]
-    assert all(end <= period.start < period.end <= len(folded) for end, period in zip(ends, found, strict=False))
+    assert all(
+        end <= period.start < period.end <= len(folded)
+        for end, period in zip(ends, found, strict=False)
+    )
 
 
 @given(words, days)

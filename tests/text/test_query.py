@@ -12,7 +12,10 @@ from tests.text.test_analyzer import plain
 
 
 def words(query: str) -> list[str]:
-    return ["+".join(map(plain, term.tokens)) + ("*" if term.prefix else "") for term in Query(query).terms]
+    return [
+        "+".join(map(plain, term.tokens)) + ("*" if term.prefix else "")
+        for term in Query(query).terms
+    ]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +51,16 @@ def test_quoted_run_without_spaces_is_a_phrase_that_may_go_on() -> None:
     assert Query('"v2 東京"').terms[0] == Term(("v2", "東京"))
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))  # a file with a NUL is no text
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+)  # a file with a NUL is no text
 def test_every_term_of_a_text_is_found_in_the_text(text: str) -> None:
     written = searchable(text).split()
     written += ["", *analyzer.written(text)[1].split()]
     for term in Query(text).terms:
-        assert any(tuple(written[i : i + len(term.tokens)]) == term.tokens for i in range(len(written)))
+        assert any(
+            tuple(written[i : i + len(term.tokens)]) == term.tokens for i in range(len(written))
+        )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +131,10 @@ def test_no_flood_of_characters_is_an_error(query: str, mode: str) -> None:
 @given(st.text(st.characters(), min_size=1, max_size=8), st.integers(1, 3000))
 def test_a_query_expands_to_a_bounded_number_of_characters(unit: str, times: int) -> None:
     query = Query(unit * times)
-    assert sum(len(token) for term in query.affordable_terms for token in term.tokens) <= 20 * MAX_QUERY
+    assert (
+        sum(len(token) for term in query.affordable_terms for token in term.tokens)
+        <= 20 * MAX_QUERY
+    )
     assert all(len(fragment) <= MAX_QUERY for side in query.fragments for fragment in side)
     assert len(query.name) <= 18 * MAX_QUERY
     assert query.is_identifier in (True, False)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text import named_secrets, service_keys
+from hybrid_memory.text import redaction as named_secrets
+from hybrid_memory.text import redaction as service_keys
 from hybrid_memory.text.redaction import MASK, RULES, Rule, _found, redact
 from tests.text.secret_table import INNOCENT, SECRETS, filled
 
@@ -44,12 +45,18 @@ def test_secrets_are_found_in_the_middle_of_a_text() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("password: a1b2, token: {A20}, key: value", f"password: {MASK}, token: {MASK}, key: value"),
+        (
+            "password: a1b2, token: {A20}, key: value",
+            f"password: {MASK}, token: {MASK}, key: value",
+        ),
         ("f(token=parse(x), password='hunter22')", f"f(token=parse(x), password='{MASK}')"),
         ("token: password: hunter22", f"token: password: {MASK}"),
         ("İİİ password: hunter22", f"İİİ password: {MASK}"),
         ("sshpass -p hunter22 ssh -p 2222 x", f"sshpass -p {MASK} ssh -p 2222 x"),
-        ("docker login -u ann\ndocker run -p 8080:80 x", "docker login -u ann\ndocker run -p 8080:80 x"),
+        (
+            "docker login -u ann\ndocker run -p 8080:80 x",
+            "docker login -u ann\ndocker run -p 8080:80 x",
+        ),
         (
             "-----BEGIN {P} KEY-----\nx\n-----BEGIN {P} KEY-----\ny\n-----END {P} KEY-----",
             f"-----BEGIN {{P}} KEY-----\nx\n{MASK}",
@@ -62,7 +69,14 @@ def test_several_on_a_line(text: str, expected: str) -> None:
 
 
 def test_long_secrets_are_masked_to_their_end() -> None:
-    for start in ("password: ", "API_KEY=", "token: ", "Authorization: Bearer ", "ghp_", "https://a:"):
+    for start in (
+        "password: ",
+        "API_KEY=",
+        "token: ",
+        "Authorization: Bearer ",
+        "ghp_",
+        "https://a:",
+    ):
         assert "a1" not in redact(f"{start}{'a1' * 90}{'@b/' if '://' in start else ''} end")
         assert redact(f"{start}{'a1' * 90}{'@b/' if '://' in start else ''} end").endswith(" end")
     for start in ("password: ", "API_KEY=", "token: ", "Authorization: Bearer "):
@@ -91,7 +105,12 @@ PIECES = [
 ]
 
 
-@given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from([*PIECES, *PLAIN[::7]]), max_size=8).map("".join)))
+@given(
+    st.one_of(
+        st.text(max_size=300),
+        st.lists(st.sampled_from([*PIECES, *PLAIN[::7]]), max_size=8).map("".join),
+    )
+)
 def test_redaction_is_done_once_and_for_all(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
@@ -146,12 +165,16 @@ def slow(run: Callable[[str], object], heads: Iterable[str]) -> list[tuple[str, 
     """Inputs made of these beginnings that take far more than linear time."""
     inputs = [("", head) for head in heads] + [(head, flood) for head in heads for flood in FLOODS]
     return [
-        (head, unit) for head, unit in dict.fromkeys([*inputs, *(("", f) for f in FLOODS)]) if grows_too_fast(run, head, unit)
+        (head, unit)
+        for head, unit in dict.fromkeys([*inputs, *(("", f) for f in FLOODS)])
+        if grows_too_fast(run, head, unit)
     ]
 
 
 def beginnings(text: str, number: int) -> list[str]:
-    return [text[: len(text) * i // number] for i in range(1, number + 1) if len(text) * i // number]
+    return [
+        text[: len(text) * i // number] for i in range(1, number + 1) if len(text) * i // number
+    ]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -188,20 +211,54 @@ def test_no_name_takes_quadratic_time() -> None:
     assert slow(lambda text: list(named_secrets.named_secrets(text)), heads) == []
 
 
-@pytest.mark.parametrize("unit", ["key: ", "a-", "-----BEGIN PRIVATE KEY-----", "A_", "curl -u a:a ", "a", "password", " "])
+@pytest.mark.parametrize(
+    "unit",
+    ["key: ", "a-", "-----BEGIN PRIVATE KEY-----", "A_", "curl -u a:a ", "a", "password", " "],
+)
 def test_all_rules_together_take_linear_time(unit: str) -> None:
     assert not grows_too_fast(redact, "", unit)
 
 
-TRIGGERS = [*(hint for rule in RULES for hint in rule.hints), *(prefix for prefix, _ in service_keys._PATTERNS)]
-NAMES = ["password", "pass", "pwd", "pw", "secret", "credentials", "token", "key", "pat", "_auth", "my_token", "TOKEN"]
-TRIGGERS += [name + sign for name in NAMES for sign in ("", "=", ":", ": ", " ")] + ["--token ", '"token": "', "a://"]
+TRIGGERS = [
+    *(hint for rule in RULES for hint in rule.hints),
+    *(prefix for prefix, _ in service_keys._PATTERNS),
+]
+NAMES = [
+    "password",
+    "pass",
+    "pwd",
+    "pw",
+    "secret",
+    "credentials",
+    "token",
+    "key",
+    "pat",
+    "_auth",
+    "my_token",
+    "TOKEN",
+]
+TRIGGERS += [name + sign for name in NAMES for sign in ("", "=", ":", ": ", " ")] + [
+    "--token ",
+    '"token": "',
+    "a://",
+]
 
 
 @pytest.mark.large
 def test_no_word_that_triggers_a_search_makes_it_much_slower_than_prose() -> None:
-    prose = repeated("The meeting was moved to Tuesday (room 12): Ann sends the notes, key points first.\n", LENGTH)
+    prose = repeated(
+        "The meeting was moved to Tuesday (room 12): Ann sends the notes, key points first.\n",
+        LENGTH,
+    )
     usual = min(cpu_seconds(redact, prose) for _ in range(3))
     floods = {trigger: repeated(trigger, LENGTH) for trigger in dict.fromkeys(TRIGGERS)}
-    suspects = {trigger: flood for trigger, flood in floods.items() if cpu_seconds(redact, flood) > MOST_GROWTH * usual}
-    assert not [t for t, flood in suspects.items() if min(cpu_seconds(redact, flood) for _ in range(3)) > MOST_GROWTH * usual]
+    suspects = {
+        trigger: flood
+        for trigger, flood in floods.items()
+        if cpu_seconds(redact, flood) > MOST_GROWTH * usual
+    }
+    assert not [
+        t
+        for t, flood in suspects.items()
+        if min(cpu_seconds(redact, flood) for _ in range(3)) > MOST_GROWTH * usual
+    ]

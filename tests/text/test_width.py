@@ -4,16 +4,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text import width
-from hybrid_memory.text.characters import begins_grapheme
-from hybrid_memory.text.width import clipped, columns, wrapped
+from hybrid_memory.text import characters as width
+from hybrid_memory.text.characters import begins_grapheme, clipped, columns, wrapped
 
-ANY_TEXT = st.text(st.sampled_from("ab 東京é\u0301🚀ー한\u200d🏽🇩🇪\t\n\u200b\u2028") | st.characters(), max_size=80)
+ANY_TEXT = st.text(
+    st.sampled_from("ab 東京é\u0301🚀ー한\u200d🏽🇩🇪\t\n\u200b\u2028") | st.characters(), max_size=80
+)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("", 0), ("gpu", 3), ("東京", 4), ("ｇｐｕ", 6), ("한국", 4), ("cafe\u0301", 4), ("🚀", 2), ("a\u200bb", 2)],
+    [
+        ("", 0),
+        ("gpu", 3),
+        ("東京", 4),
+        ("ｇｐｕ", 6),
+        ("한국", 4),
+        ("cafe\u0301", 4),
+        ("🚀", 2),
+        ("a\u200bb", 2),
+    ],
 )
 def test_columns(text: str, expected: int) -> None:
     assert columns(text) == expected
@@ -59,7 +69,9 @@ def test_no_line_begins_inside_a_grapheme(text: str, room: int) -> None:
 def test_wrapping_a_long_text_takes_linear_work(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
     measured = width._width
-    monkeypatch.setattr(width, "_width", lambda character: looked_at.append(character) or measured(character))
+    monkeypatch.setattr(
+        width, "_width", lambda character: looked_at.append(character) or measured(character)
+    )
     wrapped(text * 4000, 20)
     assert len(looked_at) <= 4 * len(text * 4000)
 

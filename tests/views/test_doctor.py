@@ -25,7 +25,11 @@ def filled(store: HybridStore, tmp_path: Path) -> HybridStore:
 
 
 def problems(store: HybridStore, *, thorough: bool = False) -> dict[str, str]:
-    return {finding.check: finding.text for finding in examine(store, thorough=thorough) if not finding.ok}
+    return {
+        finding.check: finding.text
+        for finding in examine(store, thorough=thorough)
+        if not finding.ok
+    }
 
 
 def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) -> None:
@@ -55,7 +59,9 @@ def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) 
         ("update documents set chunking = 'old'", "sources", "2 documents of"),
     ],
 )  # fmt: skip
-def test_damage_is_found_with_the_way_out(filled: HybridStore, damage: str, check: str, words: str) -> None:
+def test_damage_is_found_with_the_way_out(
+    filled: HybridStore, damage: str, check: str, words: str
+) -> None:
     filled.storage.connection.execute(damage)
     assert words in problems(filled, thorough=True)[check]
     assert check == "keyword index" or words in problems(filled)[check]
@@ -69,7 +75,9 @@ def test_reindex_mends_what_it_is_said_to_mend(filled: HybridStore) -> None:
     assert problems(filled, thorough=True) == {}
 
 
-def test_files_that_changed_or_are_gone_are_counted_with_the_command(filled: HybridStore, tmp_path: Path) -> None:
+def test_files_that_changed_or_are_gone_are_counted_with_the_command(
+    filled: HybridStore, tmp_path: Path
+) -> None:
     (tmp_path / "memory/a.md").write_text("another text")
     (tmp_path / "memory/b.md").unlink()
     texts = [finding.text for finding in examine(filled) if not finding.ok]
@@ -98,42 +106,65 @@ def test_command_ingests_as_it_was_ingested(
     folder.mkdir()
     file = folder / f"a.{pattern.removeprefix('*.')}"
     file.write_text("gpu")
-    Ingest(store, patterns=[pattern], exclude=["secret"], keep_missing=True).run([str(folder)], collection)
+    Ingest(store, patterns=[pattern], exclude=["secret"], keep_missing=True).run(
+        [str(folder)], collection
+    )
     os.utime(file, (1, 1))
-    exclude = options.replace("--collection", "--exclude secret --collection") if collection else f"{options}--exclude secret "
-    assert f"`hybrid-memory ingest --path {folder} {exclude}--keep-missing --incremental` reads" in problems(store)["sources"]
+    exclude = (
+        options.replace("--collection", "--exclude secret --collection")
+        if collection
+        else f"{options}--exclude secret "
+    )
+    assert (
+        f"`hybrid-memory ingest --path {folder} {exclude}--keep-missing --incremental` reads"
+        in problems(store)["sources"]
+    )
 
 
-def test_file_that_was_never_read_is_a_problem_until_it_is_in(filled: HybridStore, tmp_path: Path) -> None:
+def test_file_that_was_never_read_is_a_problem_until_it_is_in(
+    filled: HybridStore, tmp_path: Path
+) -> None:
     (tmp_path / "memory/new.md").write_text("kettle")
     ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` takes them in"
-    assert problems(filled) == {"sources": f"1 files of {tmp_path / 'memory'} are not in yet: new.md; {ingest}"}
+    assert problems(filled) == {
+        "sources": f"1 files of {tmp_path / 'memory'} are not in yet: new.md; {ingest}"
+    }
     Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
     assert problems(filled) == {}
 
 
-def test_what_the_rules_leave_out_is_summed_up_and_no_problem(filled: HybridStore, tmp_path: Path) -> None:
+def test_what_the_rules_leave_out_is_summed_up_and_no_problem(
+    filled: HybridStore, tmp_path: Path
+) -> None:
     for name in (".git/a.md", "node_modules/b.md", "1.txt", "2.txt", "3.txt", "4.txt"):
         (tmp_path / "memory" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "memory" / name).write_text("x")
     (tmp_path / "memory/link.md").symlink_to("a.md")
     [found] = [finding for finding in examine(filled) if finding.check == "left out"]
     rules = "1 hidden (.git), 4 pattern (1.txt, 2.txt, 3.txt, …), 1 node_modules (node_modules), 1 symbolic link (link.md)"
-    assert found == Finding("left out", True, f"{rules}; `hybrid-memory why NOTE` tells the way out of each")
+    assert found == Finding(
+        "left out", True, f"{rules}; `hybrid-memory why NOTE` tells the way out of each"
+    )
     assert problems(filled) == {}
 
 
-def test_files_of_other_formats_are_named_with_the_command_that_takes_them_in(filled: HybridStore, tmp_path: Path) -> None:
+def test_files_of_other_formats_are_named_with_the_command_that_takes_them_in(
+    filled: HybridStore, tmp_path: Path
+) -> None:
     for name in ("a.org", "b.ORG", "c.pdf", "picture.png"):
         (tmp_path / "memory" / name).write_text("x")
     [found] = [finding for finding in examine(filled) if finding.check == "formats"]
     command = f"hybrid-memory ingest --path {tmp_path / 'memory'} --pattern '*.md' --pattern '*.ORG' --pattern '*.org' --pattern '*.pdf' --incremental"
     assert found == Finding(
-        "formats", True, f"no pattern of {tmp_path / 'memory'} takes 1 .ORG, 1 .org, 1 .pdf; `{command}` would"
+        "formats",
+        True,
+        f"no pattern of {tmp_path / 'memory'} takes 1 .ORG, 1 .org, 1 .pdf; `{command}` would",
     )
 
 
-def test_file_that_an_ingest_refuses_is_a_problem_and_is_not_called_new(filled: HybridStore, tmp_path: Path) -> None:
+def test_file_that_an_ingest_refuses_is_a_problem_and_is_not_called_new(
+    filled: HybridStore, tmp_path: Path
+) -> None:
     (tmp_path / "memory/bin.md").write_bytes(b"\0")
     (tmp_path / "memory/big.md").write_bytes(b"x" * 100)
     filled.config["max_file_bytes"] = 99
@@ -142,19 +173,29 @@ def test_file_that_an_ingest_refuses_is_a_problem_and_is_not_called_new(filled: 
     }
 
 
-def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(filled: HybridStore, tmp_path: Path) -> None:
+def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(
+    filled: HybridStore, tmp_path: Path
+) -> None:
     (tmp_path / "memory").rename(tmp_path / "moved")
-    assert f"`hybrid-memory delete --path {tmp_path}/memory` removes them" in problems(filled)["sources"]
+    assert (
+        f"`hybrid-memory delete --path {tmp_path}/memory` removes them"
+        in problems(filled)["sources"]
+    )
 
 
-def test_what_the_builtin_model_cannot_embed_is_no_problem_and_what_it_can_is(tmp_path: Path) -> None:
+def test_what_the_builtin_model_cannot_embed_is_no_problem_and_what_it_can_is(
+    tmp_path: Path,
+) -> None:
     with HybridStore(str(tmp_path / "memory.db"), {"provider": "builtin"}) as store:
         store.store("a", "gpu server")
         store.store("b", "大熊猫基地")
         assert problems(store) == {}
         store.storage.connection.execute("update chunks set embedding = null, slot = null")
         store.reindex()
-        assert "0 of 2 chunks have an embedding; `hybrid-memory update`" in problems(store)["embeddings"]
+        assert (
+            "0 of 2 chunks have an embedding; `hybrid-memory update`"
+            in problems(store)["embeddings"]
+        )
 
 
 def test_other_model_is_named(filled: HybridStore, db_path: str) -> None:
@@ -164,9 +205,13 @@ def test_other_model_is_named(filled: HybridStore, db_path: str) -> None:
         assert "'topics', not 'animals'" in problems(second)["embedder"]
 
 
-def test_server_that_does_not_answer_is_named_with_its_reason(filled: HybridStore, embedder: TopicEmbedder) -> None:
+def test_server_that_does_not_answer_is_named_with_its_reason(
+    filled: HybridStore, embedder: TopicEmbedder
+) -> None:
     embedder.problem = "cannot connect; start it with `ollama serve`"
-    assert problems(filled)["embedder"] == "toy topics: cannot connect; start it with `ollama serve`"
+    assert (
+        problems(filled)["embedder"] == "toy topics: cannot connect; start it with `ollama serve`"
+    )
     assert embedder.queries == []
 
 
@@ -179,7 +224,10 @@ def test_truncated_chunks_are_told_and_no_problem(filled: HybridStore) -> None:
 
 def test_file_that_others_may_read_is_a_problem(filled: HybridStore, db_path: str) -> None:
     os.chmod(db_path, 0o644)
-    assert problems(filled)["permissions"] == f"other users can access {db_path} (mode 644); `chmod 600 {db_path}*`"
+    assert (
+        problems(filled)["permissions"]
+        == f"other users can access {db_path} (mode 644); `chmod 600 {db_path}*`"
+    )
 
 
 def test_database_being_written_is_examined_all_the_same(filled: HybridStore, db_path: str) -> None:
@@ -204,21 +252,29 @@ def test_damaged_page_is_a_problem_and_no_crash(filled: HybridStore, db_path: st
     assert Path(db_path).read_bytes() == bytes(data)
 
 
-def test_the_file_is_not_read_through_unless_a_thorough_look_is_asked_for(filled: HybridStore) -> None:
+def test_the_file_is_not_read_through_unless_a_thorough_look_is_asked_for(
+    filled: HybridStore,
+) -> None:
     statements: list[str] = []
     filled.storage.connection.set_trace_callback(statements.append)
     examine(filled)
     assert [text for text in statements if "integrity" in text] == []
-    assert Finding("integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file") in examine(filled)
+    assert Finding(
+        "integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file"
+    ) in examine(filled)
     examine(filled, thorough=True)
     assert len([text for text in statements if "integrity" in text]) == 2
 
 
-def test_reindex_is_not_advised_where_more_than_an_index_is_damaged(filled: HybridStore, db_path: str) -> None:
+def test_reindex_is_not_advised_where_more_than_an_index_is_damaged(
+    filled: HybridStore, db_path: str
+) -> None:
     filled.store("long", "gpu server password " * 3000)
     filled.storage.connection.execute("delete from chunks_fts where rowid = 1")
     assert "`hybrid-memory reindex` repairs it" in problems(filled)["indexed"]
-    [page] = filled.storage.connection.execute("select rootpage from sqlite_schema where name = 'query_embeddings'").fetchone()
+    [page] = filled.storage.connection.execute(
+        "select rootpage from sqlite_schema where name = 'query_embeddings'"
+    ).fetchone()
     filled.close()
     data = bytearray(Path(db_path).read_bytes())
     data[(page - 1) * PAGE : page * PAGE] = b"\xff" * PAGE
@@ -229,7 +285,9 @@ def test_reindex_is_not_advised_where_more_than_an_index_is_damaged(filled: Hybr
     assert "reindex" not in found["indexed"]
 
 
-def test_advice_about_models_is_not_given_where_something_is_wrong(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_advice_about_models_is_not_given_where_something_is_wrong(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
     assert run("ingest", "--path", str(folder), "--provider", "auto").returncode == 0
     assert "ollama pull" in run("doctor", "--provider", "auto").stderr
     os.chmod(tmp_path / "cli.db", 0o644)

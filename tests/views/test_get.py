@@ -75,7 +75,9 @@ def test_whole_document(store: HybridStore, poem: Path) -> None:
         ("#L3C9-L4", "\nfour"),
     ],
 )
-def test_lines_as_a_citation_or_a_terminal_writes_them(store: HybridStore, poem: Path, lines: str, text: str) -> None:
+def test_lines_as_a_citation_or_a_terminal_writes_them(
+    store: HybridStore, poem: Path, lines: str, text: str
+) -> None:
     answer = read(store, f"memory/poem.md{lines}")
     assert (answer["text"], answer["next"]) == (text, None)
 
@@ -88,12 +90,16 @@ def test_names_that_differ_only_in_case_are_two_documents(store: HybridStore, no
     assert read(store, "a")["text"] == "small"
 
 
-def test_a_path_that_was_indexed_wins_over_the_one_that_it_links_to(store: HybridStore, notes: Notes) -> None:
+def test_a_path_that_was_indexed_wins_over_the_one_that_it_links_to(
+    store: HybridStore, notes: Notes
+) -> None:
     folder = notes({"a.md": "file"})
     ingest(store, folder)
     linked = folder.parent / "linked"
     linked.mkdir()
-    store.storage.connection.execute("update documents set doc_id = 'z', source_path = ?", (str(linked / "a.md"),))
+    store.storage.connection.execute(
+        "update documents set doc_id = 'z', source_path = ?", (str(linked / "a.md"),)
+    )
     (linked / "a.md").symlink_to(folder / "a.md")
     ingest(store, folder)
     assert read(store, str(folder / "a.md"))["doc_id"] == "memory/a.md"
@@ -123,8 +129,12 @@ def test_blank_lines_take_no_more_memory_than_the_text(store: HybridStore) -> No
     assert peak < 6 * count  # a list of the lines takes 8 bytes for each, and the text 1
 
 
-def test_names_of_a_document(store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = notes({"people/ann.md": "ann", "ann.md": "another", "bob.md": "bob", "C# notes.md": "sharp"})
+def test_names_of_a_document(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes(
+        {"people/ann.md": "ann", "ann.md": "another", "bob.md": "bob", "C# notes.md": "sharp"}
+    )
     ingest(store, folder)
     os.symlink(folder, folder.parent / "link")
     monkeypatch.chdir(folder / "people")
@@ -134,14 +144,19 @@ def test_names_of_a_document(store: HybridStore, notes: Notes, monkeypatch: pyte
     assert read(store, "bob.md#L1")["doc_id"] == read(store, "bob")["doc_id"] == "memory/bob.md"
     assert read(store, "C# notes.md:1")["text"] == "sharp"
     monkeypatch.chdir(folder.parent)
-    with pytest.raises(QueryError, match=r"'ann.md' may be memory/ann.md, memory/people/ann.md; give more"):
+    with pytest.raises(
+        QueryError, match=r"'ann.md' may be memory/ann.md, memory/people/ann.md; give more"
+    ):
         read(store, "ann.md")
 
 
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("memory/peom.md", "no document 'memory/peom.md' in this memory; did you mean memory/poem.md?"),
+        (
+            "memory/peom.md",
+            "no document 'memory/peom.md' in this memory; did you mean memory/poem.md?",
+        ),
         ("poem.txt", "did you mean memory/poem.md?"),
         ("zebra", "no document 'zebra' in this memory; `hybrid-memory list` names all documents"),
         ("oem.md", "no document 'oem.md'"),
@@ -157,7 +172,9 @@ def test_names_of_a_document(store: HybridStore, notes: Notes, monkeypatch: pyte
         ("nobody.md#Heading", "no document 'nobody.md#Heading'"),
     ],
 )
-def test_what_cannot_be_read_is_named(store: HybridStore, poem: Path, target: str, message: str) -> None:
+def test_what_cannot_be_read_is_named(
+    store: HybridStore, poem: Path, target: str, message: str
+) -> None:
     with pytest.raises(QueryError) as error:
         read(store, target)
     assert message in str(error.value)
@@ -196,7 +213,10 @@ def test_what_cannot_be_read_is_named(store: HybridStore, poem: Path, target: st
 )
 @settings(max_examples=300, deadline=None)
 def test_any_target_is_the_document_or_an_error_of_ours(parts: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as folder, HybridStore(":memory:", {"provider": "none"}) as store:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        HybridStore(":memory:", {"provider": "none"}) as store,
+    ):
         path = Path(folder, "memory/poem.md")
         path.parent.mkdir()
         path.write_text(POEM)
@@ -207,7 +227,9 @@ def test_any_target_is_the_document_or_an_error_of_ours(parts: list[str]) -> Non
             assert answer["text"] in POEM
 
 
-def test_only_indexed_documents_can_be_read(store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_indexed_documents_can_be_read(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = notes({"a.md": "in", "b.txt": "out", "../secret.md": "out"})
     ingest(store, folder)
     monkeypatch.chdir(folder)
@@ -227,7 +249,12 @@ def test_stored_texts_have_no_file(store: HybridStore) -> None:
     store.store("meeting:12", "\ufeffone\r\ntwo\rthree\n")
     store.store("poem.md", "stored")
     answer = read(store, "meeting:12")
-    assert (answer["text"], answer["path"], answer["changed"], answer["total_lines"]) == ("one\ntwo\nthree", None, False, 3)
+    assert (answer["text"], answer["path"], answer["changed"], answer["total_lines"]) == (
+        "one\ntwo\nthree",
+        None,
+        False,
+        3,
+    )
     assert read(store, "meeting:12:2")["text"] == "two"
     store.store("empty", "")
     assert (read(store, "empty")["text"], read(store, "empty")["citation"]) == ("", "empty#L1-L1")
@@ -238,7 +265,9 @@ def test_the_file_as_it_is_now_and_that_it_changed(store: HybridStore, poem: Pat
     answer = read(store, "memory/poem.md#L1-L2")
     assert (answer["text"], answer["changed"], answer["total_lines"]) == ("none\none", True, 6)
     poem.write_text("one\n")
-    with pytest.raises(QueryError, match="has 1 lines now, changed since it was indexed; there is no line 4"):
+    with pytest.raises(
+        QueryError, match="has 1 lines now, changed since it was indexed; there is no line 4"
+    ):
         read(store, "memory/poem.md#L4-L5")
     ingest(store, poem.parent)
     assert read(store, "memory/poem.md")["changed"] is False
@@ -246,7 +275,10 @@ def test_the_file_as_it_is_now_and_that_it_changed(store: HybridStore, poem: Pat
 
 def test_file_that_is_gone_is_named_with_the_way_out(store: HybridStore, poem: Path) -> None:
     poem.unlink()
-    with pytest.raises(SourceError, match=rf"{poem} is gone; `hybrid-memory delete --doc-id memory/poem.md` removes it"):
+    with pytest.raises(
+        SourceError,
+        match=rf"{poem} is gone; `hybrid-memory delete --doc-id memory/poem.md` removes it",
+    ):
         read(store, "poem.md")
     poem.parent.rmdir()
     poem.parent.write_text("a file")
@@ -272,7 +304,9 @@ def test_link_put_in_the_place_of_a_file_or_folder_leads_nowhere(
         read(store, "memory/sub/a.md")
 
 
-def test_what_was_indexed_through_a_link_is_read_through_it(store: HybridStore, notes: Notes, tmp_path: Path) -> None:
+def test_what_was_indexed_through_a_link_is_read_through_it(
+    store: HybridStore, notes: Notes, tmp_path: Path
+) -> None:
     folder = notes({"a.md": "mine"})
     (tmp_path / "elsewhere.md").write_text("linked")
     (folder / "b.md").symlink_to(tmp_path / "elsewhere.md")
@@ -307,19 +341,30 @@ def test_name_that_is_not_unicode(store: HybridStore, notes: Notes) -> None:
         assert read(store, f"{target}#L2")["text"] == "two", target
 
 
-def test_bytes_that_are_not_utf8_are_read_as_they_were_indexed(store: HybridStore, notes: Notes) -> None:
+def test_bytes_that_are_not_utf8_are_read_as_they_were_indexed(
+    store: HybridStore, notes: Notes
+) -> None:
     ingest(store, notes({"a.md": b"caf\xe9 gpu"}))
     assert read(store, "a.md")["text"] == store.search("gpu", 1)[0]["text"] == "caf\ufffd gpu"
 
 
-def test_pages_of_a_long_document_go_on_where_the_last_ended(store: HybridStore, notes: Notes) -> None:
+def test_pages_of_a_long_document_go_on_where_the_last_ended(
+    store: HybridStore, notes: Notes
+) -> None:
     text = "\n".join(f"line {i}" for i in range(1, 501))
     ingest(store, notes({"long.md": text}))
     found = pages(store, "long.md")
-    assert [(page["start_line"], page["end_line"]) for page in found] == [(1, 200), (201, 400), (401, 500)]
+    assert [(page["start_line"], page["end_line"]) for page in found] == [
+        (1, 200),
+        (201, 400),
+        (401, 500),
+    ]
     assert found[0]["next"] == "memory/long.md#L201-L500"
     assert "\n".join(page["text"] for page in found) == text
-    assert [page["text"] for page in pages(store, "long.md#L3-L5", max_lines=2)] == ["line 3\nline 4", "line 5"]
+    assert [page["text"] for page in pages(store, "long.md#L3-L5", max_lines=2)] == [
+        "line 3\nline 4",
+        "line 5",
+    ]
     assert max(len(page["text"]) for page in pages(store, "long.md", max_chars=1000)) <= 1000
 
 
@@ -348,12 +393,16 @@ MARKDOWN = st.lists(
 )  # fmt: skip
 
 
-@given(lines=MARKDOWN, end=st.sampled_from(["\n", "\r\n", "\r"]), size=st.sampled_from([20, 100, 512]))
+@given(
+    lines=MARKDOWN, end=st.sampled_from(["\n", "\r\n", "\r"]), size=st.sampled_from([20, 100, 512])
+)
 @settings(max_examples=100, deadline=None)
 def test_a_citation_gives_lines_that_hold_the_chunk(lines: list[str], end: str, size: int) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        HybridStore(":memory:", {"provider": "none", "chunk_size": size, "chunk_overlap": 9}) as store,
+        HybridStore(
+            ":memory:", {"provider": "none", "chunk_size": size, "chunk_overlap": 9}
+        ) as store,
     ):
         Path(folder, "a.md").write_bytes(end.join(lines).encode())
         ingest(store, Path(folder))
@@ -377,21 +426,37 @@ def test_every_citation_of_this_repository_holds_its_chunk(tmp_path: Path) -> No
 
 def is_within(chunk: str, page: str) -> bool:
     """Whether a chunk is the page without what is not indexed, and below the header of its table."""
-    rows = chunk.split("\n|---")[-1].split("\n")[1:] if "\n|---" in chunk and chunk not in page else chunk.split("\n")
+    rows = (
+        chunk.split("\n|---")[-1].split("\n")[1:]
+        if "\n|---" in chunk and chunk not in page
+        else chunk.split("\n")
+    )
     lines = iter(page.split("\n"))
-    return all(any(row.replace("…", "") in line or "…" in row for line in lines) for row in rows if row.strip())
+    return all(
+        any(row.replace("…", "") in line or "…" in row for line in lines)
+        for row in rows
+        if row.strip()
+    )
 
 
 SESSION = [
     {"type": "session", "id": "1"},
     {"type": "message", "message": {"role": "user", "content": "What is the token?\nOf GitHub."}},
     {"type": "message", "message": {"role": "toolResult", "content": "not for the memory"}},
-    {"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "It is ghp_" + "a1" * 18 + "."}]}},
+    {
+        "type": "message",
+        "message": {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "It is ghp_" + "a1" * 18 + "."}],
+        },
+    },
     {"type": "message", "message": {"role": "user", "content": "word " * 300}},
 ]
 
 
-def test_transcript_is_read_as_it_was_indexed_with_its_secrets_masked(store: HybridStore, tmp_path: Path) -> None:
+def test_transcript_is_read_as_it_was_indexed_with_its_secrets_masked(
+    store: HybridStore, tmp_path: Path
+) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in SESSION))
     ingest(store, path)
@@ -403,10 +468,15 @@ def test_transcript_is_read_as_it_was_indexed_with_its_secrets_masked(store: Hyb
         assert content.removeprefix("User: ") in read(store, citation)["text"]
     with path.open("a") as stream:
         stream.write(json.dumps(SESSION[1]) + "\n")
-    assert (read(store, "one.jsonl")["total_lines"], read(store, "one.jsonl")["changed"]) == (6, True)
+    assert (read(store, "one.jsonl")["total_lines"], read(store, "one.jsonl")["changed"]) == (
+        6,
+        True,
+    )
 
 
-def test_transcript_in_whose_place_a_link_was_put_leads_nowhere(store: HybridStore, tmp_path: Path) -> None:
+def test_transcript_in_whose_place_a_link_was_put_leads_nowhere(
+    store: HybridStore, tmp_path: Path
+) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text(json.dumps(SESSION[1]) + "\n")
     ingest(store, path)
@@ -422,13 +492,26 @@ def test_bounds_must_be_positive(store: HybridStore, poem: Path, embedder: Topic
         read(store, "poem.md", max_lines=0)
 
 
-def test_reading_asks_for_no_embedding_and_loads_neither_network_nor_chunker(poem: Path, store: HybridStore) -> None:
+def test_reading_asks_for_no_embedding_and_loads_neither_network_nor_chunker(
+    poem: Path, store: HybridStore
+) -> None:
     code = f"""
 import sys
 from hybrid_memory.cli import main
 main(["--db", {store.path!r}, "get", "memory/poem.md#L2"])
 print(*sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert loaded & {"requests", "hybrid_memory.embedder", "hybrid_memory.chunker", "hybrid_memory.surface.terminal"} == set()
+    assert (
+        loaded
+        & {
+            "requests",
+            "hybrid_memory.embedder",
+            "hybrid_memory.chunker",
+            "hybrid_memory.surface.terminal",
+        }
+        == set()
+    )

@@ -10,7 +10,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.sqlite.catalog import BY_DATE, LIST
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.listing import documents
+from hybrid_memory.views.links import documents
 from tests.conftest import TopicEmbedder
 
 Notes = Callable[[dict[str, str | bytes]], Path]
@@ -39,22 +39,37 @@ def test_newest_date_first_and_those_without_one_last(store: HybridStore) -> Non
     for doc_id in ("b", "2025-12-31", "a", "2026-01-05"):
         store.store(doc_id, "dög")
     answer = documents(store)
-    assert [document["doc_id"] for document in answer["documents"]] == ["2026-01-05", "2025-12-31", "a", "b"]
-    assert {(document["path"], document["collection"], document["size"]) for document in answer["documents"]} == {(None, None, 4)}
+    assert [document["doc_id"] for document in answer["documents"]] == [
+        "2026-01-05",
+        "2025-12-31",
+        "a",
+        "b",
+    ]
+    assert {
+        (document["path"], document["collection"], document["size"])
+        for document in answer["documents"]
+    } == {(None, None, 4)}
     some = documents(store, limit=2)
     assert (some["total"], some["documents"]) == (4, answer["documents"][:2])
 
 
-def test_chunks_without_an_embedding_are_pending(store: HybridStore, embedder: TopicEmbedder) -> None:
+def test_chunks_without_an_embedding_are_pending(
+    store: HybridStore, embedder: TopicEmbedder
+) -> None:
     store.store("a", "gpu")
     embedder.problem = "down"
     store.store("b", "dog\n\n# Two\n\ncat")
-    assert [(d["doc_id"], d["chunks"], d["pending"]) for d in documents(store)["documents"]] == [("a", 1, 0), ("b", 2, 2)]
+    assert [(d["doc_id"], d["chunks"], d["pending"]) for d in documents(store)["documents"]] == [
+        ("a", 1, 0),
+        ("b", 2, 2),
+    ]
 
 
 def test_listing_does_not_read_the_chunks(store: HybridStore) -> None:
     statement = LIST.format(condition="true", order=BY_DATE)
-    plan = [row[3] for row in store.storage.connection.execute(f"explain query plan {statement}", (1,))]
+    plan = [
+        row[3] for row in store.storage.connection.execute(f"explain query plan {statement}", (1,))
+    ]
     assert [step for step in plan if "chunks" in step and "chunks_pending" not in step] == []
 
 
@@ -68,11 +83,20 @@ def test_empty_store_and_names_that_are_not_unicode(store: HybridStore, notes: N
 
 
 def test_filters_are_those_of_a_search(store: HybridStore, notes: Notes) -> None:
-    folder = notes({"2026-01-05.md": "gpu", "people/ann.md": "---\ntags: [vip]\n---\ngpu of ann", "people/bob.md": "gpu of bob"})
+    folder = notes(
+        {
+            "2026-01-05.md": "gpu",
+            "people/ann.md": "---\ntags: [vip]\n---\ngpu of ann",
+            "people/bob.md": "gpu of bob",
+        }
+    )
     Ingest(store).run([str(folder)])
     store.store("2025-12-31", "old gpu", {"owner": "ann"})
     cases = [
-        (Filters(collection="memory"), ["memory/2026-01-05.md", "memory/people/ann.md", "memory/people/bob.md"]),
+        (
+            Filters(collection="memory"),
+            ["memory/2026-01-05.md", "memory/people/ann.md", "memory/people/bob.md"],
+        ),
         (Filters(inside="memory/people/"), ["memory/people/ann.md", "memory/people/bob.md"]),
         (Filters(inside="memory/people"), ["memory/people/ann.md", "memory/people/bob.md"]),
         (Filters(inside="memory/people/a*"), ["memory/people/ann.md"]),
@@ -85,7 +109,10 @@ def test_filters_are_those_of_a_search(store: HybridStore, notes: Notes) -> None
     ]
     for filters, expected in cases:
         answer = documents(store, filters=filters)
-        assert ([document["doc_id"] for document in answer["documents"]], answer["total"]) == (expected, len(expected)), filters
+        assert ([document["doc_id"] for document in answer["documents"]], answer["total"]) == (
+            expected,
+            len(expected),
+        ), filters
         assert {hit["doc_id"] for hit in store.search("gpu", filters=filters)} == set(expected)
     assert documents(store, filters=Filters(collection="memory"), limit=1)["total"] == 3
     with pytest.raises(ValueError, match="'yesterday' is not a date"):

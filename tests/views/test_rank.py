@@ -3,7 +3,7 @@
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.views.rank import rank
+from hybrid_memory.views.why import rank
 from tests.command import Run, answer, in_terminal
 
 
@@ -20,10 +20,16 @@ def test_the_ranks_are_those_of_the_search_and_of_its_legs(full: HybridStore) ->
     explained = full.search("server kettle", limit=100, explain=True)
     for place, result in enumerate(explained, 1):
         found = rank(full, result["doc_id"], "server kettle")
-        assert (found["rank"], found["of"], found["citation"]) == (place, len(explained), result["citation"])
+        assert (found["rank"], found["of"], found["citation"]) == (
+            place,
+            len(explained),
+            result["citation"],
+        )
         assert found["keyword_rank"] == result["explain"]["keyword"]["rank"]
         assert found["vector_rank"] == result["explain"]["vector"]["rank"]
-        assert [other["citation"] for other in found["before"]] == [hit["citation"] for hit in explained[: place - 1][:3]]
+        assert [other["citation"] for other in found["before"]] == [
+            hit["citation"] for hit in explained[: place - 1][:3]
+        ]
 
 
 def test_words_are_those_of_the_whole_note_whatever_their_form(store: HybridStore) -> None:
@@ -34,20 +40,32 @@ def test_words_are_those_of_the_whole_note_whatever_their_form(store: HybridStor
 
 def test_a_note_that_no_leg_has_is_behind_everything(full: HybridStore) -> None:
     found = rank(full, "dog", "server")
-    vector = next(hit for hit in full.search("server", limit=100, explain=True) if hit["doc_id"] == "dog")
-    assert (found["keyword_rank"], found["vector_rank"]) == (None, vector["explain"]["vector"]["rank"])
+    vector = next(
+        hit for hit in full.search("server", limit=100, explain=True) if hit["doc_id"] == "dog"
+    )
+    assert (found["keyword_rank"], found["vector_rank"]) == (
+        None,
+        vector["explain"]["vector"]["rank"],
+    )
     assert found["lacks"] == ["server"]
     full.store("none", "zzz")
     keyword_only = HybridStore(full.path, {"provider": "none"})
     try:
         found = rank(keyword_only, "none", "server")
-        assert (found["rank"], found["keyword_rank"], found["vector_rank"], found["is_shown"]) == (None, None, None, False)
+        assert (found["rank"], found["keyword_rank"], found["vector_rank"], found["is_shown"]) == (
+            None,
+            None,
+            None,
+            False,
+        )
         assert (len(found["before"]), found["left_out_by"]) == (3, None)
     finally:
         keyword_only.close()
 
 
-@pytest.mark.parametrize(("key", "value"), [("limit", 1), ("min_score", 1.0), ("min_confidence", 1.0)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("limit", 1), ("min_score", 1.0), ("min_confidence", 1.0)]
+)
 def test_a_setting_that_leaves_it_out_is_named(full: HybridStore, key: str, value: float) -> None:
     last = full.search("server kettle", limit=100)[-1]["doc_id"]
     assert rank(full, last, "server kettle")["is_shown"]
@@ -63,13 +81,30 @@ def test_a_text_that_is_elsewhere_too_has_the_rank_of_its_twin(store: HybridStor
     assert rank(store, "a", "kettle")["rank"] == rank(store, "b", "kettle")["rank"] == 1
 
 
-def test_the_command_tells_it_with_a_query_only_and_a_terminal_in_lines(run: Run, environ: dict[str, str]) -> None:
+def test_the_command_tells_it_with_a_query_only_and_a_terminal_in_lines(
+    run: Run, environ: dict[str, str]
+) -> None:
     for number in range(3):
-        run("store", "--doc-id", f"n{number}", "--text", f"gpu server {'kettle ' * number}", "--provider", "none")
+        run(
+            "store",
+            "--doc-id",
+            f"n{number}",
+            "--text",
+            f"gpu server {'kettle ' * number}",
+            "--provider",
+            "none",
+        )
     assert "search" not in answer(run("why", "n1"))
     found = answer(run("why", "n0", "kettle", "gpu", "--provider", "none"))["search"]
-    assert (found["rank"], found["query"], found["has"], found["lacks"]) == (3, "kettle gpu", ["gpu"], ["kettle"])
-    seen = in_terminal(environ, "why", "n0", "kettle gpu", "--provider", "none", env={"NO_COLOR": "1"}).splitlines()
+    assert (found["rank"], found["query"], found["has"], found["lacks"]) == (
+        3,
+        "kettle gpu",
+        ["gpu"],
+        ["kettle"],
+    )
+    seen = in_terminal(
+        environ, "why", "n0", "kettle gpu", "--provider", "none", env={"NO_COLOR": "1"}
+    ).splitlines()
     assert seen[2].startswith("rank 3 of 3: n0#L1-L1, score 0.")
     assert seen[3:5] == ["  it has: gpu", "  it lacks: kettle"]
     assert [line.split(",")[0] for line in seen[5:]] == ["  before it", "  before it"]

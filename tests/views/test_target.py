@@ -3,8 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore, QueryError
-from hybrid_memory.views.get import read
-from hybrid_memory.views.target import Place, in_lines
+from hybrid_memory.views.get import Place, in_lines, read
 
 PLAN = """\
 ---
@@ -51,7 +50,17 @@ def vault() -> Iterator[HybridStore]:
 
 @pytest.mark.parametrize(
     "target",
-    ["plan", "PLAN.md", "jobs/plan", "[[Plan]]", "![[jobs/Plan|shown]]", "the plan", "a/b", "plan of 2026", "[[The Plan]]"],
+    [
+        "plan",
+        "PLAN.md",
+        "jobs/plan",
+        "[[Plan]]",
+        "![[jobs/Plan|shown]]",
+        "the plan",
+        "a/b",
+        "plan of 2026",
+        "[[The Plan]]",
+    ],
 )
 def test_a_document_goes_by_many_names(vault: HybridStore, target: str) -> None:
     found = read(vault, target)
@@ -62,13 +71,17 @@ def test_a_document_goes_by_many_names(vault: HybridStore, target: str) -> None:
 
 def test_case_tells_apart_what_differs_by_case_only(vault: HybridStore) -> None:
     assert read(vault, "Same")["doc_id"] == "v/a/Same.md"
-    with pytest.raises(QueryError, match="'sAME' may be v/a/Same.md, v/b/same.md, v/c/SAME.md; give more of the id"):
+    with pytest.raises(
+        QueryError, match="'sAME' may be v/a/Same.md, v/b/same.md, v/c/SAME.md; give more of the id"
+    ):
         read(vault, "sAME")
 
 
 def test_what_dates_a_document_is_told(vault: HybridStore) -> None:
     vault.store("titled", "# 5 January 2026")
-    assert [read(vault, target)["date_from"] for target in ("2026-02-02 plan", "titled", "Same")] == ["path", "title", None]
+    assert [
+        read(vault, target)["date_from"] for target in ("2026-02-02 plan", "titled", "Same")
+    ] == ["path", "title", None]
 
 
 @pytest.mark.parametrize(
@@ -93,11 +106,16 @@ def test_a_part_of_a_document(vault: HybridStore, part: str, lines: tuple[int, i
 
 
 def test_lines_without_a_name_are_a_place() -> None:
-    assert [in_lines(text) for text in ("12-30", "12", "12C501-30")] == [Place(12, 1, 30), Place(12, 1, 12), Place(12, 501, 30)]
+    assert [in_lines(text) for text in ("12-30", "12", "12C501-30")] == [
+        Place(12, 1, 30),
+        Place(12, 1, 12),
+        Place(12, 501, 30),
+    ]
 
 
 def test_a_part_that_is_not_there_is_named_with_those_that_are(vault: HybridStore) -> None:
     with pytest.raises(
-        QueryError, match="v/jobs/Plan.md has no heading 'not a heading'; its headings: Plan of .*, Deeper, Other, End"
+        QueryError,
+        match="v/jobs/Plan.md has no heading 'not a heading'; its headings: Plan of .*, Deeper, Other, End",
     ):
         read(vault, "plan#not a heading")

@@ -53,7 +53,9 @@ def top(store: HybridStore, notes: Notes, tmp_path: Path) -> Path:
         ("../outside/o.md", "not ingested", "not below any folder that was ingested"),
     ],
 )
-def test_note_that_is_not_in_is_told_with_its_rule(store: HybridStore, top: Path, name: str, rule: str, reason: str) -> None:
+def test_note_that_is_not_in_is_told_with_its_rule(
+    store: HybridStore, top: Path, name: str, rule: str, reason: str
+) -> None:
     found = explain(store, str(top / name))
     assert (found["in_memory"], found["current"], found["rule"]) == (False, False, rule)
     assert reason in found["reason"]
@@ -75,7 +77,9 @@ def test_note_that_is_not_in_is_told_with_its_rule(store: HybridStore, top: Path
     ],
 )
 def test_the_way_out_takes_the_note_in(run: Run, notes: Notes, tmp_path: Path, name: str) -> None:
-    folder = notes({name: content for name, content in FILES.items() if name not in ("bin.md", "taken.md")})
+    folder = notes(
+        {name: content for name, content in FILES.items() if name not in ("bin.md", "taken.md")}
+    )
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/o.md").write_text("x")
     (folder / "link.md").symlink_to(tmp_path / "outside/o.md")
@@ -117,12 +121,19 @@ def test_note_that_is_not_what_was_read_says_so(store: HybridStore, top: Path) -
         (True, False, "gone"),
     ]
     again = f"`hybrid-memory ingest --path {top} --exclude drafts --exclude '*.tmp' --incremental`"
-    assert (changed["way_out"], gone["way_out"]) == (f"{again} reads it again", f"{again} removes it")
+    assert (changed["way_out"], gone["way_out"]) == (
+        f"{again} reads it again",
+        f"{again} removes it",
+    )
 
 
 def test_note_that_is_in_with_something_to_know_says_it(store: HybridStore, top: Path) -> None:
     latin, empty = explain(store, str(top / "latin.md")), explain(store, str(top / "empty.md"))
-    assert (latin["current"], latin["rule"], latin["reason"][:21]) == (True, "encoding", "not UTF-8 at byte 3: ")
+    assert (latin["current"], latin["rule"], latin["reason"][:21]) == (
+        True,
+        "encoding",
+        "not UTF-8 at byte 3: ",
+    )
     assert (empty["current"], empty["rule"], empty["chunks"]) == (True, "empty", 0)
     assert explain(store, "memory/taken.md")["path"] is None
 
@@ -131,10 +142,14 @@ def test_file_that_no_pattern_would_help_has_no_way_out(store: HybridStore, top:
     (top / "picture.png").write_bytes(b"\x89PNG\0")
     found = explain(store, str(top / "picture.png"))
     assert (found["rule"], found["way_out"]) == ("pattern", None)
-    assert found["reason"].endswith("matches its name, and it would be refused: binary: it has NUL bytes")
+    assert found["reason"].endswith(
+        "matches its name, and it would be refused: binary: it has NUL bytes"
+    )
 
 
-def test_path_through_a_link_above_the_folder_is_the_same_note(store: HybridStore, top: Path, tmp_path: Path) -> None:
+def test_path_through_a_link_above_the_folder_is_the_same_note(
+    store: HybridStore, top: Path, tmp_path: Path
+) -> None:
     (tmp_path / "home").symlink_to(tmp_path)
     assert explain(store, str(tmp_path / "home/memory/a.md"))["current"]
     assert explain(store, str(tmp_path / "home/memory/t.txt"))["rule"] == "pattern"
@@ -146,10 +161,14 @@ def test_what_is_no_note_is_refused(store: HybridStore, top: Path, note: str) ->
         explain(store, str(top / note))
 
 
-def test_a_terminal_shows_one_line_and_the_status_tells(run: Run, environ: dict[str, str], folder: Path) -> None:
+def test_a_terminal_shows_one_line_and_the_status_tells(
+    run: Run, environ: dict[str, str], folder: Path
+) -> None:
     run("ingest", "--path", str(folder))
     assert run("why", "pi.md").returncode == 0
-    assert "memory/pi.md: in and current: 1 chunks, 1 pending, read " in in_terminal(environ, "why", "pi.md")
+    assert "memory/pi.md: in and current: 1 chunks, 1 pending, read " in in_terminal(
+        environ, "why", "pi.md"
+    )
     (folder / "n.txt").write_text("x")
     assert run("why", str(folder / "n.txt")).returncode == 1
     seen = in_terminal(environ, "why", str(folder / "n.txt"))

@@ -1,12 +1,16 @@
-"""What is read of documents: one of them, lists, counts."""
+"""What is read of documents: one of them, lists, counts; and, for the doctor, what may be
+inconsistent in a database.
+"""
 
 import json
 import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..document_rows import DocumentRow, SourceFile
-from .marks.reading import Marks
+from ..source import DocumentRow, SourceFile
+from . import vectors as blocks
+from .connection import waiting
+from .links import Links
 from .schema import path_from_column, path_to_column
 from .selection import condition
 
@@ -15,7 +19,9 @@ if TYPE_CHECKING:
 
 BY_ID = "select doc_id from documents where doc_id = ?"
 BY_PATH = "select doc_id from documents where source_path in (?, ?) order by doc_id"
-BY_TAIL = "select doc_id from documents where substr(doc_id, -length(:tail)) = :tail order by doc_id"
+BY_TAIL = (
+    "select doc_id from documents where substr(doc_id, -length(:tail)) = :tail order by doc_id"
+)
 ALL_IDS = "select doc_id from documents"
 DOCUMENT = """
 select d.source_path, d.content_hash, coalesce(d.content, e.content), d.collection, d.date, e.pages
@@ -23,7 +29,8 @@ from   documents d left join extracts e using (doc_id)
 where  d.doc_id = ?
 """
 
-# What is pending comes from its own small index (+ keeps another out); counting what is embedded would read every chunk.
+# What is pending comes from its own small index (+ keeps another out); counting what is embedded
+# would read every chunk.
 LIST = """
 with waiting as (select doc_id, count(*) as pending from chunks where embedding is null and not unembeddable group by +doc_id)
 select   doc_id, collection, date, source_path as path, chunk_count as chunks, coalesce(pending, 0) as pending,
@@ -95,19 +102,35 @@ class Catalog:
         return [doc_id for (doc_id,) in self._conn.execute(ALL_IDS)]
 
     def document(self, doc_id: str) -> DocumentRow:
-        path, content_hash, content, collection, date, pages = self._conn.execute(DOCUMENT, (doc_id,)).fetchone()
-        return DocumentRow(path_from_column(path), content_hash, content, collection, date, json.loads(pages or "[]"))
+        path, content_hash, content, collection, date, pages = self._conn.execute(
+            DOCUMENT, (doc_id,)
+        ).fetchone()
+        return DocumentRow(
+            path_from_column(path),
+            content_hash,
+            content,
+            collection,
+            date,
+            json.loads(pages or "[]"),
+        )
 
     def outline(self, doc_id: str) -> dict[str, Any]:
         metadata, is_file = self._conn.execute(METADATA, (doc_id,)).fetchone()
-        return {"metadata": json.loads(metadata), "is_file": bool(is_file), "passages": self._dicts(PASSAGES, (doc_id,))}
+        return {
+            "metadata": json.loads(metadata),
+            "is_file": bool(is_file),
+            "passages": self._dicts(PASSAGES, (doc_id,)),
+        }
 
     def facets(self) -> dict[str, Any]:
         return {
             "collections": self._dicts(COLLECTIONS),
             "months": self._dicts(MONTHS),
             "undated": self._conn.execute(UNDATED).fetchone()[0],
-            "tags": [{"tag": tag, "documents": count} for tag, count in Marks(self._conn).tags()[:MOST_TAGS]],
+            "tags": [
+                {"tag": tag, "documents": count}
+                for tag, count in Links(self._conn).tags()[:MOST_TAGS]
+            ],
             "newest": self._listed("true", (NEWEST,), BY_INDEXING),
         }
 
@@ -120,7 +143,9 @@ class Catalog:
         (total,) = self._conn.execute(TOTAL.format(condition=where), values).fetchone()
         return total, found
 
-    def _listed(self, where: str, values: Sequence[Any], order: str = BY_DATE) -> list[dict[str, Any]]:
+    def _listed(
+        self, where: str, values: Sequence[Any], order: str = BY_DATE
+    ) -> list[dict[str, Any]]:
         found = self._dicts(LIST.format(condition=where, order=order), values)
         return [document | {"path": path_from_column(document["path"])} for document in found]
 
@@ -130,13 +155,97 @@ class Catalog:
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def names(self) -> list[tuple[str, str | None, bool]]:
-        return [(doc_id, collection, bool(is_file)) for doc_id, collection, is_file in self._conn.execute(NAMES)]
+        return [
+            (doc_id, collection, bool(is_file))
+            for doc_id, collection, is_file in self._conn.execute(NAMES)
+        ]
 
     def source_files(self) -> list[SourceFile]:
         rows = self._conn.execute(SOURCE_FILES)
-        return [SourceFile._make((row[0], str(path_from_column(row[1])), *row[2:6], path_from_column(row[6]))) for row in rows]
+        return [
+            SourceFile._make(
+                (row[0], str(path_from_column(row[1])), *row[2:6], path_from_column(row[6]))
+            )
+            for row in rows
+        ]
 
     def counts(self) -> dict[str, int]:
         [counts] = self._dicts(COUNTS)
-        pages, page_size = (self._conn.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        pages, page_size = (
+            self._conn.execute(f"pragma {name}").fetchone()[0]
+            for name in ("page_count", "page_size")
+        )
         return counts | {"db_size_bytes": pages * page_size}
+
+
+OLDEST_SQLITE = (3, 38)
+
+INTEGRITY = "pragma integrity_check(10)"
+FTS_INTEGRITY = "insert into chunks_fts (chunks_fts) values ('integrity-check')"
+# FTS5 has a row in this small table for each row of the index; those of the index itself have the
+# texts.
+NOT_INDEXED = (
+    "select count(*) from (select id from chunks except select id from chunks_fts_docsize)"
+)
+NOT_STORED = "select count(*) from (select id from chunks_fts_docsize except select id from chunks)"
+WITHOUT_DOCUMENT = (
+    "select distinct doc_id from chunks where doc_id not in (select doc_id from documents)"
+)
+MISCOUNTED = """
+select doc_id from documents d
+where  chunk_count <> (select count(*) from chunks c where c.doc_id = d.doc_id)
+"""
+
+
+class Checks:
+    """Implements `protocol.Checks`."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+
+    def engine(self) -> tuple[str, str]:
+        version = f"SQLite {sqlite3.sqlite_version} with FTS5"
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        return (
+            version,
+            ""
+            if sqlite3.sqlite_version_info >= OLDEST_SQLITE
+            else f"use a Python whose SQLite is {oldest} or later",
+        )
+
+    def integrity(self) -> list[str]:
+        lines = (line for (text,) in self._conn.execute(INTEGRITY) for line in text.splitlines())
+        # "*** in database main ***" is a title; new versions of SQLite also check the keyword
+        # index, which is a check of its own.
+        return [
+            line
+            for line in lines
+            if line != "ok" and not line.startswith("***") and "inverted index" not in line
+        ]
+
+    def keyword_index(self) -> tuple[bool, str]:
+        try:
+            with waiting(self._conn, 1.0):
+                self._conn.execute(FTS_INTEGRITY)
+        except (
+            sqlite3.OperationalError
+        ) as error:  # SQLite takes the check for a write, which may not be possible
+            return True, f"not checked: {error}"
+        except sqlite3.DatabaseError as error:
+            return False, str(error)
+        return True, "FTS5's own check passes"
+
+    def keyword_index_differences(self) -> tuple[int, int]:
+        return self._count(NOT_INDEXED), self._count(NOT_STORED)
+
+    def without_document(self) -> list[str]:
+        return [doc_id for (doc_id,) in self._conn.execute(WITHOUT_DOCUMENT)]
+
+    def miscounted(self) -> list[str]:
+        return [doc_id for (doc_id,) in self._conn.execute(MISCOUNTED)]
+
+    def vectors(self, *, thorough: bool) -> list[str]:
+        return blocks.check(self._conn, thorough=thorough)
+
+    def _count(self, statement: str) -> int:
+        return int(self._conn.execute(statement).fetchone()[0])

@@ -3,15 +3,17 @@
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from ...typed.names import TYPE_CHECKING
 from ..rows import ChunkRow
 from .schema import END_OF_CHUNK_ID, path_from_column
 
 if TYPE_CHECKING:
-    from ..document_rows import Neighbour
+    from ..source import Neighbour
 
-CANDIDATES = "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
+CANDIDATES = (
+    "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
+)
 
 LEADS = f"""
 select c.id, lead.id
@@ -52,7 +54,9 @@ class Chunks:
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for id, lead in self._conn.execute(LEADS, (json.dumps(list(ids)), json.dumps(list(range(count))))):
+        for id, lead in self._conn.execute(
+            LEADS, (json.dumps(list(ids)), json.dumps(list(range(count))))
+        ):
             found.setdefault(id, []).append(lead)
         return found
 
@@ -60,14 +64,21 @@ class Chunks:
         rows = self._conn.execute(CHUNK_ROWS, (json.dumps(list(ids)),))
         return {
             row[0]: ChunkRow._make(
-                (*row[1:8], path_from_column(row[8]), *row[9:11], json.loads(row[11]), json.loads(row[12] or "[]"))
+                (
+                    *row[1:8],
+                    path_from_column(row[8]),
+                    *row[9:11],
+                    json.loads(row[11]),
+                    json.loads(row[12] or "[]"),
+                )
             )
             for row in rows
         }
 
     def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
         return {
-            id: (*place, json.loads(pages or "[]")) for id, *place, pages in self._conn.execute(PLACES, (json.dumps(list(ids)),))
+            id: (*place, json.loads(pages or "[]"))
+            for id, *place, pages in self._conn.execute(PLACES, (json.dumps(list(ids)),))
         }
 
     def at(self, doc_id: str, start: int, end: int) -> list[int]:
@@ -77,9 +88,12 @@ class Chunks:
         return dict(self._conn.execute(DATES, (json.dumps(list(doc_ids)),)))
 
     def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
-        from ..document_rows import Neighbour
+        from ..source import Neighbour
 
-        return [Neighbour(*row) for row in self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count})]
+        return [
+            Neighbour(*row)
+            for row in self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count})
+        ]
 
     def count(self) -> int:
         return int(self._conn.execute(COUNT).fetchone()[0])

@@ -1,23 +1,26 @@
-"""Open the SQLite file: create it privately, check its owner and version, switch it to WAL, and explain failures."""
+"""Open the SQLite file: create it privately, check its owner and version, switch it to WAL, and
+explain failures.
+"""
 
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from typing import NoReturn
+from urllib.parse import quote
 
-from ... import log
+from ... import messages as log
 from ...errors import StoreError
-from ...typed.names import NoReturn
 from . import schema
 
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
 SILENCE = 1.0  # seconds after which it says so
 
-PLAN = -1  # in place of a version: tables of the plan, see upgrades/plan.py
-
 SMALLEST = 512  # bytes of a database that is not empty
-DAMAGED = "; restore a copy, or `hybrid-memory rescue OUT` writes what can still be read to a new file"
+DAMAGED = (
+    "; restore a copy, or `hybrid-memory rescue OUT` writes what can still be read to a new file"
+)
 WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or the folder
     sqlite3.SQLITE_CANTOPEN: "; is it a file, and may you read it and write to its folder?",
     sqlite3.SQLITE_CORRUPT: DAMAGED,
@@ -29,9 +32,13 @@ WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or t
     sqlite3.SQLITE_READONLY: "",
 }
 
-BROKEN = (sqlite3.DatabaseError, UnicodeDecodeError)  # the latter for an error message that quotes damaged bytes
+BROKEN = (
+    sqlite3.DatabaseError,
+    UnicodeDecodeError,
+)  # the latter for an error message that quotes damaged bytes
 
-# How SQLite's messages begin where a table or a value is not what this program wrote; their code is that of any SQL error.
+# How SQLite's messages begin where a table or a value is not what this program wrote; their code is
+# that of any SQL error.
 SIGNS_OF_DAMAGE = (
     "no such table", "no such column", "malformed", "Could not decode", "vtable constructor failed", "unsupported file format",
     "user-defined function raised exception", "invalid fts5 file format",
@@ -43,19 +50,25 @@ select user_version, application_id, exists (select 1 from sqlite_schema) from p
 """
 
 
-# Rows of text and embedding have 1.5 to 5 KB: of small pages, they leave up to half unused. Freed pages can be given back.
+DEVELOPMENT_TEXTS = "select doc_id, content, metadata from documents where source_path is null and content is not null"
+
+# Rows of text and embedding have 1.5 to 5 KB: of small pages, they leave up to half unused. Freed
+# pages can be given back.
 LAYOUT = ("page_size = 16384", "auto_vacuum = incremental")
-HAS_LAYOUT = "select page_size = 16384 and auto_vacuum = 2 from pragma_page_size, pragma_auto_vacuum"
 LARGE = 50_000_000  # bytes of a file whose upgrade takes long enough to be told
 
 OnWait = Callable[[str], None]  # is told what a writer waits for
 
 
-def connect(path: str, *, create: bool = False, read_only: bool = False, on_wait: OnWait = log.warning) -> sqlite3.Connection:
-    """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600, WAL).
+def connect(
+    path: str, *, create: bool = False, read_only: bool = False, on_wait: OnWait = log.warning
+) -> sqlite3.Connection:
+    """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600,
+    WAL).
 
-    Opening an up-to-date database writes nothing and waits for nobody. Raises StoreError for a file that is missing, damaged,
-    from another program or from a newer version, and with `read_only` of an older one; the file stays as it is.
+    Opening an up-to-date database writes nothing and waits for nobody. Raises StoreError for a file
+    that is missing, damaged, from another program or from a newer version, and with `read_only` of
+    an older one; the file stays as it is.
     """
     if path != ":memory:":
         if create:
@@ -73,7 +86,9 @@ def connect(path: str, *, create: bool = False, read_only: bool = False, on_wait
             if read_only:
                 _refuse_older(path)
             _upgrade(conn, path, create, on_wait)
-        elif conn.execute("pragma journal_mode").fetchone()[0] == "delete":  # somebody was killed in `compact`
+        elif (
+            conn.execute("pragma journal_mode").fetchone()[0] == "delete"
+        ):  # a copy, as `vacuum into` makes it
             with suppress(sqlite3.OperationalError):
                 conn.execute("pragma journal_mode = wal")
     except BaseException as error:
@@ -89,13 +104,19 @@ def _refuse_older(path: str) -> NoReturn:
 
 
 def failure(error: Exception, path: str, what: str = "cannot write") -> StoreError | None:
-    """What SQLite says about the file, its disk or its lock, in one line with the way out; None for a bug in this program."""
+    """What SQLite says about the file, its disk or its lock, in one line with the way out; None for
+    a bug in this program.
+    """
     if isinstance(error, UnicodeDecodeError) or str(error).startswith(SIGNS_OF_DAMAGE):
         return StoreError(f"{path} is damaged: {error}{DAMAGED}")
-    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # sqlite3 itself raises errors without a code
+    kind = getattr(
+        error, "sqlite_errorcode", sqlite3.SQLITE_ERROR
+    )  # sqlite3 itself raises errors without a code
     code = kind & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreError(f"{path} is being written by another process; try again when that is done")
+        return StoreError(
+            f"{path} is being written by another process; try again when that is done"
+        )
     if code not in WAYS_OUT:
         return None
     return StoreError(f"{what} {path}: {error}{WAYS_OUT.get(kind, WAYS_OUT[code])}")
@@ -123,8 +144,13 @@ def _open(path: str) -> sqlite3.Connection:
     try:
         return _configured(sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None))
     except sqlite3.OperationalError:
-        # A WAL database in a folder where -shm cannot be created. Without a -wal file the database file is complete.
-        if path == ":memory:" or _size(path + "-wal") or os.access(os.path.dirname(path) or ".", os.W_OK):
+        # A WAL database in a folder where -shm cannot be created. Without a -wal file the database
+        # file is complete.
+        if (
+            path == ":memory:"
+            or _size(path + "-wal")
+            or os.access(os.path.dirname(path) or ".", os.W_OK)
+        ):
             raise
     uri = f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?immutable=1"
     return _configured(sqlite3.connect(uri, uri=True, isolation_level=None))
@@ -149,15 +175,21 @@ def _size(path: str) -> int:
 
 
 def _version(conn: sqlite3.Connection, path: str) -> int:
-    """The schema version, 0 for an empty file, PLAN for one with the plan's own tables.
+    """Return the schema version, 0 for an empty file.
 
-    Raises StoreError for a newer version and for another program's file.
+    Raises StoreError for a newer version, for one that was made before the first, and for another
+    program's file.
     """
     version, application, is_used = conn.execute(VERSION_AND_OWNER).fetchone()
+    if application == schema.DEVELOPMENT_ID:
+        raise StoreError(
+            f"{path} was made by a development version, whose tables are not read any more: give it another name, ingest its "
+            "folders again, and carry over what was put in by `store` with `hybrid-memory copy OLD NEW`"
+        )
     if application != schema.APPLICATION_ID and (version or is_used):
-        if not version and not application and _is_plans(conn):
-            return PLAN
-        raise StoreError(f"{path} is a SQLite database of another program; name another file with --db")
+        raise StoreError(
+            f"{path} is a SQLite database of another program; name another file with --db"
+        )
     if version < 0 or (is_used and not version):
         raise StoreError(f"{path} is damaged: it says schema version {version}{DAMAGED}")
     if version > schema.VERSION:
@@ -167,19 +199,15 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
     return int(version)
 
 
-def _is_plans(conn: sqlite3.Connection) -> bool:
-    from .upgrades import plan
-
-    return plan.is_plans(conn)
-
-
 def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait) -> None:
     if not create and _version(conn, path) == 0:
-        raise StoreError(f"the database {path} is empty; `hybrid-memory ingest --path DIR` fills it")
-    from .upgrades.steps import STEPS
-
+        raise StoreError(
+            f"the database {path} is empty; `hybrid-memory ingest --path DIR` fills it"
+        )
     if 0 < _size(path) < SMALLEST:  # SQLite takes such a file for an empty database
-        raise StoreError(f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}")
+        raise StoreError(
+            f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}"
+        )
     if _size(path) > LARGE:
         on_wait(f"bringing {path} to the tables of this version, once")
     if not _version(conn, path):
@@ -191,47 +219,47 @@ def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait)
         version = _version(conn, path)  # another process may have been first
         if version == 0:
             schema.create_tables(conn)
-        elif version == PLAN:
-            from .upgrades import plan
-
-            plan.convert(conn)
         else:
-            for step in range(version, schema.VERSION):
-                STEPS[step](conn)
+            schema.upgrade(conn, version)
         conn.execute(f"pragma user_version = {schema.VERSION}")
         conn.execute("commit")
     except BaseException:
         if conn.in_transaction:
             conn.execute("rollback")
         raise
-    if version not in (0, schema.VERSION):
-        try:
-            compact(conn, path, on_wait)
-        except sqlite3.OperationalError as error:
-            on_wait(f"{path} is upgraded, but not made smaller: {error}; `hybrid-memory reindex` does that when it can")
+
+
+def development_texts(path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield id, text and metadata (JSON) of each stored text of a file that a development version
+    made.
+
+    Yields nothing for any other file.
+    """
+    if not os.path.exists(path):
+        return
+    with (
+        closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as conn,
+        suppress(sqlite3.DatabaseError),
+    ):
+        _, application, _ = conn.execute(VERSION_AND_OWNER).fetchone()
+        if application == schema.DEVELOPMENT_ID:
+            yield from conn.execute(DEVELOPMENT_TEXTS)
 
 
 def compact(conn: sqlite3.Connection, path: str, on_wait: OnWait = log.warning) -> None:
-    """Write the whole file anew, without unused space; in the layout of new files if nobody else has it open.
+    """Write the whole file anew, without unused space.
 
-    Needs free room of twice its size; raises sqlite3.OperationalError where that is missing, and the file stays as it is.
+    Needs free room of twice its size; raises sqlite3.OperationalError where that is missing, and
+    the file stays as it is.
     """
-    if conn.execute(HAS_LAYOUT).fetchone()[0]:
-        write(conn, "vacuum", path, on_wait)
-        conn.execute("pragma wal_checkpoint(truncate)")
-        return
-    with suppress(sqlite3.OperationalError):  # others have it open; and a WAL file keeps its page size
-        conn.execute("pragma journal_mode = delete")
-    try:
-        for layout in LAYOUT:
-            conn.execute(f"pragma {layout}")
-        write(conn, "vacuum", path, on_wait)
-    finally:
-        _switch_to_wal(conn)
+    write(conn, "vacuum", path, on_wait)
+    conn.execute("pragma wal_checkpoint(truncate)")
 
 
 def _switch_to_wal(conn: sqlite3.Connection) -> None:
-    """Switch the journal to WAL. SQLite says "locked" at once if another process does the same, so this waits itself."""
+    """Switch the journal to WAL. SQLite says "locked" at once if another process does the same, so
+    this waits itself.
+    """
     deadline = time.monotonic() + BUSY_TIMEOUT
     while True:
         try:
@@ -267,7 +295,9 @@ def write(conn: sqlite3.Connection, statement: str, path: str, on_wait: OnWait) 
 
 @contextmanager
 def one_state(conn: sqlite3.Connection) -> Iterator[None]:
-    """One state of the database for all statements inside, whoever writes meanwhile. Nothing may be written."""
+    """One state of the database for all statements inside, whoever writes meanwhile. Nothing may be
+    written.
+    """
     if conn.in_transaction:  # the caller's, who sees one state already
         yield
         return

@@ -1,25 +1,100 @@
-"""Write documents and chunks over all tables, whole or only what was added at the end. Every method needs a transaction."""
+"""Write documents and chunks over all tables, whole or only what was added at the end. Every method
+needs a transaction.
+
+MERGED Write the names, links and tags of documents. The only writer of these tables; never commits.
+
+MERGED The folders and files that were ingested, and how.
+"""
 
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...documents.document import Prepared, embedded_text
-from ...documents.marks.found import NONE
+from ...documents.links import NO_LINKS
 from ...documents.terms import Terms, terms
 from ..rows import Vectors
-from ..source import StoredDocument, is_in
-from ..whole import Whole, whole
+from ..source import KnownSources, Source, StoredDocument, Whole, claimed, is_in, whole
+from . import vectors as blocks
 from .embeddings import Embeddings
-from .keyword import FTSIndex
-from .marks import writing as marks
-from .marks.reading import Marks
+from .keyword import FTSIndex, called, checksum, of_chunks
+from .links import Links, put_links, remove_links
 from .schema import path_from_column, path_to_column
-from .vectors import blocks
-from .written import called, checksum, of_chunks
+
+if TYPE_CHECKING:
+    from ...documents.terms import Terms
+
+CLAIMED = """
+select path, collection from folders
+where  collection = :collection and not is_file and path <> :path
+and    exists (select 1 from documents where collection = :collection)
+"""
+
+SOURCES = """
+select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata
+from   folders
+where  collection = coalesce(:collection, collection) and path = coalesce(:path, path)
+order  by collection, path
+"""
+
+REMEMBER = """
+insert or replace into folders
+       (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+FORGET = "delete from folders where collection = ? and path = ?"
+FORGET_OTHERS = "delete from folders where collection = ? and not is_file and path <> ?"
+
+
+class Sources(KnownSources):
+    """Implements `protocol.Sources`."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+
+    def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
+        rows = self._conn.execute(SOURCES, {"collection": collection, "path": path_to_column(path)})
+        return [
+            Source(
+                str(path_from_column(path)), collection or None, bool(is_file), patterns and tuple(json.loads(patterns)),
+                tuple(json.loads(exclude)), bool(follow_symlinks), bool(keep_missing), size,
+                overlap, own_id, tuple(json.loads(metadata).items()),
+            )
+            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap, own_id, metadata
+            in rows
+        ]  # fmt: skip
+
+    def check_claim(self, source: Source) -> None:
+        if source.is_file:
+            return
+        row = self._conn.execute(
+            CLAIMED, {"collection": source.collection, "path": path_to_column(source.path)}
+        ).fetchone()
+        if row:
+            raise claimed(source, path_from_column(row[0]), row[1])
+
+    def remember(self, source: Source) -> None:
+        if not source.is_file:
+            self._conn.execute(FORGET_OTHERS, (source.collection, path_to_column(source.path)))
+        patterns, exclude = json.dumps(source.patterns), json.dumps(source.exclude)
+        row = (source.is_file, patterns, exclude, source.follow_symlinks, source.keep_missing)
+        own = (
+            source.chunk_size,
+            source.chunk_overlap,
+            source.own_id,
+            json.dumps(dict(source.metadata)),
+        )
+        self._conn.execute(
+            REMEMBER, (source.collection or "", path_to_column(source.path), *row, *own)
+        )
+
+    def forget(self, source: Source) -> None:
+        self._conn.execute(FORGET, (source.collection or "", path_to_column(source.path)))
+
 
 PUT_DOCUMENT = """
 insert or replace into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
@@ -77,7 +152,9 @@ TELLING_FIRST = """
 select min(c.id)
 from   chunks c join documents d using (doc_id)
 where  c.doc_id = :doc_id and c.id <= :last and d.metadata <> :metadata
-"""  # the first chunk, which the keyword index also finds by the metadata, if these change while it stays
+# The first chunk, which the keyword index also finds by the metadata, if these change while it
+# stays
+"""
 CREATE_SPOOL = """
 create temp table spool (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
 """
@@ -113,15 +190,23 @@ class Documents:
         if not documents:
             return None
         row = documents[0] | {"source_path": path_from_column(documents[0]["source_path"])}
-        return whole(row, _dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))), Marks(self._conn).found(doc_id))
+        return whole(
+            row,
+            _dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))),
+            Links(self._conn).found(doc_id),
+        )
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """As in `protocol.Documents`."""
         self.put_all([prepared], new_vectors)
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
-        """As in `protocol.Documents`. A chunk is written with its embedding: a row that grows would leave pages half empty."""
-        vectors = dict(new_vectors or {})  # what a document loses here may be the embedding of a later one
+        """As in `protocol.Documents`. A chunk is written with its embedding: a row that grows would
+        leave pages half empty.
+        """
+        vectors = dict(
+            new_vectors or {}
+        )  # what a document loses here may be the embedding of a later one
         placing = blocks.Placing(self._conn)
         for prepared in documents:
             vectors |= self._embeddings.known(key for key in prepared.texts if key not in vectors)
@@ -131,18 +216,25 @@ class Documents:
     def _put_with(self, prepared: Prepared, vectors: Vectors, placing: blocks.Placing) -> None:
         doc_id = prepared.row["doc_id"]
         if before := self._conn.execute(HASHES_OF, (doc_id,)).fetchall():
-            self._embeddings.keep(id for id, content_hash in before if content_hash not in prepared.texts)
+            self._embeddings.keep(
+                id for id, content_hash in before if content_hash not in prepared.texts
+            )
             placing.finish()
             self.remove(doc_id)
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
         if extract := prepared.row.get("extract"):
-            self._conn.execute(PUT_EXTRACT, (doc_id, json.dumps(extract.pages) if extract.pages else None, extract.text))
-        marks.put(self._conn, prepared.row, prepared.marks)
+            self._conn.execute(
+                PUT_EXTRACT,
+                (doc_id, json.dumps(extract.pages) if extract.pages else None, extract.text),
+            )
+        put_links(self._conn, prepared.row, prepared.links)
         found: Iterable[Terms] | None = prepared.terms
         if found is None:
             written = ((chunk["heading_path"], chunk["content"]) for chunk in prepared.chunks)
             names = called(self._conn, doc_id)
-            found = terms(doc_id, prepared.row["collection"], prepared.row["metadata"], written, names)
+            found = terms(
+                doc_id, prepared.row["collection"], prepared.row["metadata"], written, names
+            )
         chunks = [{**chunk, **_embedded(chunk, vectors, placing)} for chunk in prepared.chunks]
         _put_chunks(self._conn, doc_id, zip(chunks, found, strict=True))
 
@@ -153,8 +245,10 @@ class Documents:
         blocks.drop(self._conn, ids)
         FTSIndex(self._conn).remove(ids)
         for table in ("chunks", "documents", "extracts"):
-            self._conn.executemany(f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids])
-        marks.remove(self._conn, doc_ids)
+            self._conn.executemany(
+                f"delete from {table} where doc_id = ?", [(doc_id,) for doc_id in doc_ids]
+            )
+        remove_links(self._conn, doc_ids)
         return len(ids)
 
     def purge(self) -> None:
@@ -170,13 +264,16 @@ class Documents:
 class GrowingDocument:
     """Implements `protocol.GrowingDocument`.
 
-    New chunks are spooled into a temporary table outside of any transaction, so that neither memory nor the time for which
-    the write lock is held depends on the size of the document.
+    New chunks are spooled into a temporary table outside of any transaction, so that neither memory
+    nor the time for which the write lock is held depends on the size of the document.
     """
 
     def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings, doc_id: str) -> None:
         self._conn, self._embeddings, self._doc_id = conn, embeddings, doc_id
-        self._kept, self._last = 0, 0  # how many chunks stay as they are, and the chunks.id of the last of them
+        self._kept, self._last = (
+            0,
+            0,
+        )  # how many chunks stay as they are, and the chunks.id of the last of them
         self._new = 0
         self._conn.execute(DROP_SPOOL)  # one may be left where an ingest was interrupted
         self._conn.execute(CREATE_SPOOL)
@@ -203,10 +300,15 @@ class GrowingDocument:
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
         rows = self._conn.execute(SPOOLED)
         while some := rows.fetchmany(batch):
-            yield {content_hash: embedded_text(path, content) for content_hash, path, content in some}
+            yield {
+                content_hash: embedded_text(path, content) for content_hash, path, content in some
+            }
 
     def write(self, row: Mapping[str, Any]) -> int | None:
-        if self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone() != (self._kept, self._last or None):
+        if self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone() != (
+            self._kept,
+            self._last or None,
+        ):
             return None
         ids = [id for (id,) in self._conn.execute(AFTER, (self._doc_id, self._last))]
         self._embeddings.keep(ids)
@@ -215,10 +317,12 @@ class GrowingDocument:
         (first,) = self._conn.execute(TELLING_FIRST, {**row, "last": self._last}).fetchone()
         again = [first] if first else []
         index.remove(again + ids)
-        self._conn.execute("delete from chunks where doc_id = ? and id > ?", (self._doc_id, self._last))
+        self._conn.execute(
+            "delete from chunks where doc_id = ? and id > ?", (self._doc_id, self._last)
+        )
         self._conn.execute(PUT_DOCUMENT, _columns(row))
-        marks.remove(self._conn, [self._doc_id])
-        marks.put(self._conn, row, NONE)
+        remove_links(self._conn, [self._doc_id])
+        put_links(self._conn, row, NO_LINKS)
         index.add_again(of_chunks(self._conn, again))
         self._put_spooled(row)
         self._embeddings.restore()
@@ -239,18 +343,24 @@ class GrowingDocument:
             self._conn.execute(DROP_SPOOL)
 
 
-def _embedded(chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.Placing) -> dict[str, Any]:
+def _embedded(
+    chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.Placing
+) -> dict[str, Any]:
     """What the row of a chunk has of its embedding, if that is known."""
     known, truncated = vectors.get(chunk["content_hash"], (b"", False))
     data = placing.fitting(chunk["chunk_id"], known)
     return {"slot": placing.take(data), "embedding": data, "truncated": truncated} if data else {}
 
 
-def _put_chunks(conn: sqlite3.Connection, doc_id: str, chunks: Iterable[tuple[Mapping[str, Any], Terms]]) -> None:
+def _put_chunks(
+    conn: sqlite3.Connection, doc_id: str, chunks: Iterable[tuple[Mapping[str, Any], Terms]]
+) -> None:
     """Write rows of `chunks`, behind those that the document has, and index them."""
     rows = list(chunks)
     (last,) = conn.execute(LAST_OF, (doc_id,)).fetchone()
-    conn.executemany(PUT_CHUNK, ({**NOT_EMBEDDED, **chunk, "indexed": checksum(found)} for chunk, found in rows))
+    conn.executemany(
+        PUT_CHUNK, ({**NOT_EMBEDDED, **chunk, "indexed": checksum(found)} for chunk, found in rows)
+    )
     ids = (id for (id,) in conn.execute(AFTER, (doc_id, last)).fetchall())
     FTSIndex(conn).add(zip(ids, (found for _, found in rows), strict=True))
 
@@ -261,7 +371,9 @@ def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row as the table holds it; a text without a file has its size beside it, so that a list need not read the text."""
+    """The row as the table holds it; a text without a file has its size beside it, so that a list
+    need not read the text.
+    """
     size = row["file_size"] if row["content"] is None else len(row["content"].encode())
     row = {key: value for key, value in row.items() if key != "extract"}
     return {**row, "source_path": path_to_column(row["source_path"]), "file_size": size}

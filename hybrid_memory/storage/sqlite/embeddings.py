@@ -1,16 +1,161 @@
-"""Which chunk has which embedding: the one identity they share, what is known, what is pending."""
+"""Which chunk has which embedding: the one identity they share, what is known, what is pending.
+
+MERGED Embeddings that no chunk has, by identity and content hash: those of texts that left, and
+those of the next model.
+"""
 
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from ...typed.names import TYPE_CHECKING
+from ...text.characters import digest
+from ..vector import decode_embedding, encode_embedding, unit
 
 if TYPE_CHECKING:
-    from ..document_rows import Pending
     from ..rows import Identity, Vectors
-    from .vectors.spare import SpareEmbeddings
+    from ..source import Pending
+
+PUT = "insert or replace into spare_embeddings (model, content_hash, embedding, truncated) values (?, ?, ?, ?)"
+KNOWN_SPARE = "select embedding, truncated from spare_embeddings where model = ? and content_hash = ? and embedding <> x''"
+KEEP = """
+insert or replace into spare_embeddings (model, content_hash, embedding, truncated)
+select ?, content_hash, embedding, truncated from chunks where id = ? and embedding is not null
+"""
+WANTED = """
+select c.id, s.embedding, s.truncated
+from   chunks c cross join spare_embeddings s on s.model = ? and s.content_hash = c.content_hash
+where  c.embedding is null and s.embedding <> x''
+limit  ?
+"""
+WANTED_BATCH = 512  # chunks
+
+DROP_UNUSED = """
+delete from spare_embeddings
+where  content_hash not in (select content_hash from chunks where embedding is null)
+and    not exists (select 1 from chunks c where c.content_hash = spare_embeddings.content_hash and c.embedding is not null)
+"""
+DROP_USED = """
+delete from spare_embeddings
+where  model = ? and content_hash in (select content_hash from chunks where embedding is not null)
+"""
+DROP_OLD = (
+    "delete from spare_embeddings where model is not ? and kept_at < unixepoch('now') - ? * 86400"
+)
+DROP_MODEL = "delete from spare_embeddings where model = ?"
+NEWEST_FIRST = """
+select rowid, length(embedding) from spare_embeddings where model is not ? order by kept_at desc, rowid desc
+"""
+DROP_ROW = "delete from spare_embeddings where rowid = ?"
+
+NEXT = "select value from meta where key = 'next_embeddings'"
+SET_NEXT = "insert or replace into meta (key, value) values ('next_embeddings', ?)"
+FORGET_NEXT = "delete from meta where key = 'next_embeddings'"
+HAS = "exists (select 1 from spare_embeddings s where s.model = :model and s.content_hash = c.content_hash)"
+LACKING = f"""
+select id, content_hash, heading_path, content from chunks c where id < :before and not {HAS} order by id desc limit :batch
+"""
+COUNT_LACKING = f"select count(*) from chunks c where not {HAS}"
+TAKE_OVER = """
+update chunks
+set    slot = null,
+       embedding = (select nullif(s.embedding, x'') from spare_embeddings s
+                    where s.model = :model and s.content_hash = chunks.content_hash),
+       truncated = coalesce((select s.truncated from spare_embeddings s
+                             where s.model = :model and s.content_hash = chunks.content_hash), 0),
+       unembeddable = coalesce((select s.embedding = x'' from spare_embeddings s
+                                where s.model = :model and s.content_hash = chunks.content_hash), 0)
+"""
+
+
+class SpareEmbeddings:
+    """Implements `storage.embeddings.SpareEmbeddings`."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+
+    def known(self, identity: "Identity", hashes: Iterable[bytes]) -> "Vectors":
+        model = _key(identity)
+        found = ((h, self._conn.execute(KNOWN_SPARE, (model, h)).fetchone()) for h in hashes)
+        return {h: (row[0], bool(row[1])) for h, row in found if row}
+
+    def keep(self, identity: "Identity", ids: Iterable[int]) -> None:
+        model = _key(identity)
+        self._conn.executemany(KEEP, ((model, id) for id in ids))
+
+    def wanted(self, identity: "Identity") -> list[tuple[int, bytes, bool]]:
+        return self._conn.execute(WANTED, (_key(identity), WANTED_BATCH)).fetchall()
+
+    def put(self, identity: "Identity", vectors: "Vectors") -> None:
+        model = _key(identity)
+        rows = (
+            (model, content_hash, _at_unit_length(data), cut)
+            for content_hash, (data, cut) in vectors.items()
+        )
+        self._conn.executemany(PUT, rows)
+
+    def drop_unused(self) -> None:
+        self._conn.execute(DROP_UNUSED)
+
+    def trim(self, identity: "Identity", megabytes: float, days: float) -> None:
+        growing = self.next_identity()
+        kept = _key(growing) if growing else None
+        self._conn.execute(DROP_USED, (_key(identity),))
+        self._conn.execute(DROP_OLD, (kept, days))
+        room = megabytes * 1_000_000
+        for row, size in self._conn.execute(NEWEST_FIRST, (kept,)).fetchall():
+            room -= size
+            if room < 0:
+                self._conn.execute(DROP_ROW, (row,))
+
+    def next_identity(self) -> "Identity | None":
+        row = self._conn.execute(NEXT).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def begin_next(self, identity: "Identity") -> None:
+        self.drop_next()
+        self._conn.execute(SET_NEXT, (json.dumps(identity),))
+
+    def drop_next(self) -> None:
+        identity = self.next_identity()
+        if identity and "anew" in identity:  # no later set has this identity
+            self._conn.execute(DROP_MODEL, (_key(identity),))
+        self._conn.execute(FORGET_NEXT)
+
+    def lacking(self, identity: "Identity", before: int, batch: int) -> "list[Pending]":
+        from ...documents.document import embedded_text
+        from ..source import Pending
+
+        rows = self._conn.execute(
+            LACKING, {"model": _key(identity), "before": before, "batch": batch}
+        )
+        return [
+            Pending(id, content_hash, embedded_text(path, content))
+            for id, content_hash, path, content in rows
+        ]
+
+    def count_lacking(self, identity: "Identity") -> int:
+        return int(self._conn.execute(COUNT_LACKING, {"model": _key(identity)}).fetchone()[0])
+
+    def take_over(self, identity: "Identity") -> None:
+        from . import vectors as blocks
+
+        model = _key(identity)
+        self._conn.execute(TAKE_OVER, {"model": model})
+        blocks.rebuild(self._conn)
+        self._conn.execute(DROP_MODEL, (model,))
+        self._conn.execute(FORGET_NEXT)
+
+
+def _key(identity: "Identity") -> bytes:
+    return digest(json.dumps(identity, sort_keys=True).encode())
+
+
+def _at_unit_length(data: bytes) -> bytes:
+    """The embedding as the chunks have it; b"" for one that is empty, zero or not finite."""
+    return encode_embedding(unit(decode_embedding(data)) or ())
+
 
 IDENTITY = "select value from meta where key = 'embeddings'"
 SET_IDENTITY = "insert or replace into meta (key, value) values ('embeddings', ?)"
@@ -56,21 +201,30 @@ class Embeddings:
         return found | self.spare.known(identity, (h for h in wanted if h not in found))
 
     def pending(self, before: int, batch: int, *, tried: bool) -> "list[Pending]":
-        from ...documents.document import embedded_text  # imports like these are not for every search to pay
-        from ..document_rows import Pending
+        from ...documents.document import (
+            embedded_text,
+        )  # imports like these are not for every search to pay
+        from ..source import Pending
 
         rows = self._conn.execute(PENDING, {"before": before, "batch": batch, "tried": tried})
-        return [Pending(id, content_hash, embedded_text(path, content)) for id, content_hash, path, content in rows]
+        return [
+            Pending(id, content_hash, embedded_text(path, content))
+            for id, content_hash, path, content in rows
+        ]
 
     def still_pending(self, batch: "Sequence[Pending]") -> "list[Pending]":
         rows = set(self._conn.execute(STILL_PENDING, (json.dumps([chunk.id for chunk in batch]),)))
         return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in rows]
 
     def count_pending(self) -> int:
-        return int(self._conn.execute(COUNT_PENDING).fetchone()[0]) if self._conn.execute(ANY_WITHOUT).fetchone() else 0
+        return (
+            int(self._conn.execute(COUNT_PENDING).fetchone()[0])
+            if self._conn.execute(ANY_WITHOUT).fetchone()
+            else 0
+        )
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
-        from .vectors import blocks
+        from . import vectors as blocks
 
         blocks.put(self._conn, rows)
 
@@ -81,7 +235,6 @@ class Embeddings:
 
     @cached_property
     def spare(self) -> "SpareEmbeddings":
-        from .vectors.spare import SpareEmbeddings
 
         return SpareEmbeddings(self._conn)
 

@@ -7,12 +7,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from ... import log
+from ... import messages as log
 from ...errors import StoreError
-from ...typed.names import TYPE_CHECKING
 from .chunks import Chunks
-from .connection import BROKEN, DAMAGED, OnWait, compact, connect, failure, one_state, waiting, write
+from .connection import (
+    BROKEN,
+    DAMAGED,
+    OnWait,
+    compact,
+    connect,
+    failure,
+    one_state,
+    waiting,
+    write,
+)
 from .embeddings import Embeddings
 from .keyword import FTSIndex
 
@@ -21,19 +31,23 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ..filters import Filters
-    from .catalog import Catalog
-    from .checks import Checks
-    from .documents import Documents
-    from .marks.reading import Marks
-    from .salvage.rows import Rows
+    from .catalog import Catalog, Checks
+    from .documents import Documents, Sources
+    from .links import Links
     from .selection import Selection
-    from .sources import Sources
-    from .vectors.index import VectorIndex
-    from .vectors.query_cache import QueryCache
+    from .vectors import QueryCache, VectorIndex
 
-
-# What reading a damaged file can raise, in SQLite and in code that gets values which this program never wrote.
-UNEXPECTED = (sqlite3.DatabaseError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
+# What reading a damaged file can raise, in SQLite and in code that gets values which this program
+# never wrote.
+UNEXPECTED = (
+    sqlite3.DatabaseError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 
 
 PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
@@ -51,10 +65,18 @@ or     exists (select 1 from documents where typeof(doc_id) || typeof(metadata) 
 class SQLiteStorage:
     """Implements `protocol.Storage`. What few commands need is imported when it is first used."""
 
-    def __init__(self, path: str, *, create: bool = False, read_only: bool = False, on_wait: OnWait = log.warning) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        create: bool = False,
+        read_only: bool = False,
+        on_wait: OnWait = log.warning,
+    ) -> None:
         """Raises StoreError for a file that cannot be opened; with `create`, a missing one is made.
 
-        `on_wait` is called with a line when another process keeps this one from writing for longer than a second.
+        `on_wait` is called with a line when another process keeps this one from writing for longer
+        than a second.
         """
         self.path = path
         self.connection = connect(path, create=create, read_only=read_only, on_wait=on_wait)
@@ -77,19 +99,19 @@ class SQLiteStorage:
 
     @cached_property
     def sources(self) -> "Sources":
-        from .sources import Sources
+        from .documents import Sources
 
         return Sources(self.connection)
 
     @property
-    def marks(self) -> "Marks":
-        from .marks.reading import Marks
+    def links(self) -> "Links":
+        from .links import Links
 
-        return Marks(self.connection)
+        return Links(self.connection)
 
     @cached_property
     def checks(self) -> "Checks":
-        from .checks import Checks
+        from .catalog import Checks
 
         return Checks(self.connection)
 
@@ -97,16 +119,18 @@ class SQLiteStorage:
         return FTSIndex(self.connection, chosen)
 
     def vectors(self, chosen: "Selection | None" = None) -> "VectorIndex":
-        from .vectors.index import VectorIndex
+        from .vectors import VectorIndex
 
         return VectorIndex(self.connection, chosen)
 
     def query_cache(self, size: int) -> "QueryCache":
-        from .vectors.query_cache import QueryCache
+        from .vectors import QueryCache
 
         return QueryCache(self.connection, size)
 
-    def selection(self, filters: "Filters", today: "date | None" = None) -> "AbstractContextManager[Selection | None]":
+    def selection(
+        self, filters: "Filters", today: "date | None" = None
+    ) -> "AbstractContextManager[Selection | None]":
         from .selection import selected
 
         return selected(self.connection, filters, today)
@@ -140,7 +164,9 @@ class SQLiteStorage:
             yield
         except UNEXPECTED as error:
             told = failure(error, self.path, what) if isinstance(error, BROKEN) else None
-            is_index = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB  # or what it is read from
+            is_index = (
+                getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
+            )  # or what it is read from
             if (is_index or not told) and (damage := self._damage(error)):
                 told = StoreError(f"{self.path} is damaged: {damage}{DAMAGED}")
             raise told or error from error  # else it is a bug, or misuse by a programmer
@@ -161,7 +187,7 @@ class SQLiteStorage:
         return waiting(self.connection, seconds)
 
     def rebuild_indexes(self) -> None:
-        from .vectors import blocks
+        from . import vectors as blocks
 
         FTSIndex(self.connection).reindex()
         blocks.rebuild(self.connection)
@@ -170,21 +196,25 @@ class SQLiteStorage:
         with self.guarded("cannot write"):
             compact(self.connection, self.path, self._on_wait)
 
-    def salvage(self, path: str) -> "Rows":
-        from .salvage.rows import Rows
-
-        return Rows(path, self.connection)
-
     def close(self) -> None:
-        if self._last_before is not None and sys.exc_info()[0] is None:  # an interrupted command ends at once
-            with suppress(sqlite3.DatabaseError), waiting(self.connection, 0):  # best effort; another process may write
+        if (
+            self._last_before is not None and sys.exc_info()[0] is None
+        ):  # an interrupted command ends at once
+            with (
+                suppress(sqlite3.DatabaseError),
+                waiting(self.connection, 0),
+            ):  # best effort; another process may write
                 self._tidy(self._last_before)
         self.connection.close()
 
     def _tidy(self, last_before: int) -> None:
-        """Merge the keyword index if it has grown much: it is smaller and faster in one piece. Give back pages that are free."""
+        """Merge the keyword index if it has grown much: it is smaller and faster in one piece. Give
+        back pages that are free.
+        """
         if self.connection.execute(LAST).fetchone()[0] > MUCH_GROWN * last_before:
             FTSIndex(self.connection).optimize()
         free, pages = self.connection.execute(PAGES).fetchone()
         if free > MUCH_FREE * pages:
-            self.connection.executescript("pragma incremental_vacuum")  # a page a step, and `execute` does but one
+            self.connection.executescript(
+                "pragma incremental_vacuum"
+            )  # a page a step, and `execute` does but one

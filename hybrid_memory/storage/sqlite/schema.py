@@ -1,13 +1,20 @@
-"""Every table and index of the database, and how columns hold paths. Older databases are brought here by upgrades/."""
+"""Every table and index of the database, and how columns hold paths. Steps lead from one version to
+the next.
+"""
 
 import os
 import sqlite3
+from collections.abc import Callable
 
 from ...errors import StoreError
 
-VERSION = 8
-ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)  # FTS5's secure-delete; before, words of removed rows stay in old segments
-APPLICATION_ID = 0x484D454D  # "HMEM": tells our file from any other SQLite database
+VERSION = 1
+ERASES_WORDS = sqlite3.sqlite_version_info >= (
+    3,
+    42,
+)  # FTS5's secure-delete; before, words of removed rows stay in old segments
+APPLICATION_ID = 0x484D454E  # tells our file from any other SQLite database
+DEVELOPMENT_ID = 0x484D454D  # of files that were made before the first version of these tables
 
 META = """
 create table meta (
@@ -85,7 +92,7 @@ create table folders (                -- what was ingested, and how; a refresh l
     collection      text not null,    -- '' for a single file that has none
     path            text not null,
     is_file         integer not null,
-    patterns        text,             -- JSON, like exclude; null where version 1 did not note it
+    patterns        text not null,    -- JSON, like exclude
     exclude         text not null default '[]',
     follow_symlinks integer not null default 0,
     keep_missing    integer not null default 0,
@@ -144,7 +151,8 @@ create table tags (                   -- of the metadata and of the text, folded
 create index tags_by_document on tags (doc_id);
 """
 
-# What the index shows when its columns are read: the texts as they are. What it is given of them is in written.py.
+# What the index shows when its columns are read: the texts as they are. What it is given of them is
+# in written.py.
 INDEXED_CHUNKS = """
 create view indexed_chunks as
 select id, doc_id, chunk_id, heading_path as heading, content, '' as context from chunks
@@ -160,6 +168,28 @@ WITHOUT_TEXTS = "content = 'indexed_chunks', content_rowid = 'id', "
 HAS_TEXTS = "select exists (select 1 from sqlite_schema where name = 'chunks_fts_content')"
 
 
+Step = Callable[[sqlite3.Connection], None]
+STEPS: dict[int, Step] = {}  # version -> what brings the tables of that version to the next one
+
+
+def step(version: int) -> Callable[[Step], Step]:
+    """Register a function that brings the tables of `version` to the next one, inside a
+    transaction.
+    """
+
+    def register(function: Step) -> Step:
+        STEPS[version] = function
+        return function
+
+    return register
+
+
+def upgrade(conn: sqlite3.Connection, version: int) -> None:
+    """Bring tables of an older version to the present one, inside a transaction."""
+    for older in range(version, VERSION):
+        STEPS[older](conn)
+
+
 def create_tables(conn: sqlite3.Connection) -> None:
     """Make all tables and indexes of an empty database, inside a transaction."""
     conn.execute(f"pragma application_id = {APPLICATION_ID}")
@@ -172,11 +202,14 @@ def create_tables(conn: sqlite3.Connection) -> None:
 
 
 def complete(conn: sqlite3.Connection) -> None:
-    """Make what is missing of all tables: all of them, or the keyword index beside tables that are there. Never commits.
+    """Make what is missing of all tables: all of them, or the keyword index beside tables that are
+    there. Never commits.
 
     The index gets a copy of its texts, as somebody may put rows into it that have no chunk.
     """
-    tables = {name for (name,) in conn.execute("select name from sqlite_schema where type = 'table'")}
+    tables = {
+        name for (name,) in conn.execute("select name from sqlite_schema where type = 'table'")
+    }
     if not tables:
         create_tables(conn)
         conn.execute(f"pragma user_version = {VERSION}")
@@ -185,7 +218,9 @@ def complete(conn: sqlite3.Connection) -> None:
 
 
 def run(conn: sqlite3.Connection, script: str) -> None:
-    """Run the statements of a script one by one, which, unlike executescript, leaves the transaction open."""
+    """Run the statements of a script one by one, which, unlike executescript, leaves the
+    transaction open.
+    """
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -209,7 +244,9 @@ def create_keyword_index(conn: sqlite3.Connection, *, with_texts: bool = False) 
         conn.execute(KEYWORD_INDEX.format(content="" if with_texts else WITHOUT_TEXTS))
     except sqlite3.OperationalError as error:
         if "fts5" in str(error):
-            raise StoreError("this Python's SQLite is built without FTS5; use a Python whose SQLite has it") from error
+            raise StoreError(
+                "this Python's SQLite is built without FTS5; use a Python whose SQLite has it"
+            ) from error
         raise
     if ERASES_WORDS:
         conn.execute("insert into chunks_fts (chunks_fts, rank) values ('secure-delete', 1)")

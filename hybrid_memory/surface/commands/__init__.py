@@ -1,1 +1,3 @@
-"""The commands: a module for each group of them, with their options, their examples and what runs them."""
+"""The commands: a module for each group of them, with their options, their examples and what runs
+them.
+"""

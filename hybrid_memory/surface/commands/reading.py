@@ -1,17 +1,20 @@
-"""The commands `get`, `why` and `list`."""
+"""The commands `get`, `why` and `list`.
+
+MERGED The commands `links` and `tags`.
+"""
 
 import sys
 from argparse import Namespace
-from typing import TextIO
+from typing import Any, TextIO
 
-from ...errors import QueryError, SourceError
-from .. import argument_types as types
-from .. import from_arguments, requests
+from ...errors import QueryError, SourceError, UsageError
+from ...views.get import read
+from ...views.links import broken, documents, links, tags
+from .. import arguments as types
+from .. import opening as from_arguments
 from ..arguments import Parser, add_filters, examples
 from ..opening import open_store
-from ..printable import harmless, printable
-from ..streams import tell
-from .answers import advise, print_answer
+from ..streams import advise, harmless, print_answer, printable, tell
 
 
 def get_options(parser: Parser) -> None:
@@ -21,9 +24,19 @@ def get_options(parser: Parser) -> None:
         metavar="TARGET",
         help="a citation (notes/a.md#L12-L30), an id or its end, a path, an alias, a title, [[Note]], or Note#Heading",
     )
-    parser.add_argument("--max-lines", type=types.positive, default=200, metavar="N", help="at most N lines (default: 200)")
     parser.add_argument(
-        "--max-chars", type=types.positive, default=20_000, metavar="N", help="at most N characters (default: 20000)"
+        "--max-lines",
+        type=types.positive,
+        default=200,
+        metavar="N",
+        help="at most N lines (default: 200)",
+    )
+    parser.add_argument(
+        "--max-chars",
+        type=types.positive,
+        default=20_000,
+        metavar="N",
+        help="at most N characters (default: 20000)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
     examples(parser, 'get "memory/2026-01-05.md#L12-L30"', "get atlas pi.md:3-9")
@@ -34,17 +47,25 @@ def run_get(args: Namespace) -> int:
     with open_store(args) as store:
         for target in args.targets:
             try:
-                answers.append(requests.get(store, target, max_lines=args.max_lines, max_chars=args.max_chars))
+                answers.append(
+                    read(store, target, max_lines=args.max_lines, max_chars=args.max_chars)
+                )
             except (QueryError, SourceError) as error:
                 if is_one:
                     raise
                 tell(str(error))
     for answer in answers:
         if "host" in answer:
-            tell(f"{answer['doc_id']} is a file of {answer['host']}; this is its text as it was indexed")
+            tell(
+                f"{answer['doc_id']} is a file of {answer['host']}; this is its text as it was indexed"
+            )
         if answer["changed"]:
-            tell(f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved")
-    print_answer(args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one))
+            tell(
+                f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved"
+            )
+    print_answer(
+        args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one)
+    )
     if sys.stdout.isatty() and not args.json:
         from shlex import quote
 
@@ -54,26 +75,36 @@ def run_get(args: Namespace) -> int:
     return 0 if len(answers) == len(args.targets) else 1
 
 
-def _show_texts(answers: list[requests.Answer], stream: TextIO, is_one: bool) -> None:
+def _show_texts(answers: list[dict[str, Any]], stream: TextIO, is_one: bool) -> None:
     """Print the texts, several of them each under its citation, as `head` does it."""
     for number, answer in enumerate(answers):
         if not is_one:
-            print(f"{'' if number == 0 else chr(10)}==> {harmless(answer['citation'])} <==", file=stream)
+            print(
+                f"{'' if number == 0 else chr(10)}==> {harmless(answer['citation'])} <==",
+                file=stream,
+            )
         print(printable(answer["text"]), file=stream)
 
 
 def why_options(parser: Parser) -> None:
-    parser.add_argument("note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id")
-    parser.add_argument("words", nargs="*", metavar="QUERY", help="also tell at which rank a search has it")
+    parser.add_argument(
+        "note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id"
+    )
+    parser.add_argument(
+        "words", nargs="*", metavar="QUERY", help="also tell at which rank a search has it"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
     examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
 
 
 def run_why(args: Namespace) -> int:
+    from ...views.why import explain, rank
     from ..terminal import show_reason
 
     with open_store(args) as store:
-        answer = requests.why(store, args.note, " ".join(args.words) if args.words else None)
+        answer = explain(store, args.note)
+        if args.words and answer["in_memory"]:
+            answer["search"] = rank(store, answer["doc_id"], " ".join(args.words))
     tell(*answer.get("search", {}).pop("warnings", []))
     print_answer(args, answer, lambda stream: show_reason(answer, stream))
     return 0 if answer["current"] else 1
@@ -81,7 +112,13 @@ def run_why(args: Namespace) -> int:
 
 def list_options(parser: Parser) -> None:
     add_filters(parser)
-    parser.add_argument("--limit", type=types.positive, default=100, metavar="N", help="how many documents (default: 100)")
+    parser.add_argument(
+        "--limit",
+        type=types.positive,
+        default=100,
+        metavar="N",
+        help="how many documents (default: 100)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
     examples(parser, "list --limit 20", "list --tag ops --since 7d")
 
@@ -90,8 +127,76 @@ def run_list(args: Namespace) -> int:
     from ..terminal import show_documents
 
     with open_store(args) as store:
-        answer = requests.list_documents(store, filters=from_arguments.filters(args), limit=args.limit)
+        answer = documents(store, filters=from_arguments.filters(args), limit=args.limit)
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     if (shown := len(answer["documents"])) < answer["total"]:
-        advise(args, f"{shown} of {answer['total']} documents; --limit {answer['total']} lists them all")
+        advise(
+            args,
+            f"{shown} of {answer['total']} documents; --limit {answer['total']} lists them all",
+        )
     return 0
+
+
+def links_options(parser: Parser) -> None:
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="a document, as `get` takes it: atlas, [[Atlas]], an alias",
+    )
+    parser.add_argument(
+        "--broken",
+        action="store_true",
+        help="instead, all links of all documents that lead nowhere",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    examples(parser, "links atlas", "links --broken")
+
+
+def run_links(args: Namespace) -> int:
+    if args.broken == (args.target is not None):
+        raise UsageError("give either TARGET or --broken")
+    with open_store(args) as store:
+        answer = broken(store) if args.broken else links(store, args.target)
+    print_answer(
+        args,
+        answer,
+        lambda stream: _show_broken(answer, stream) if args.broken else _show_links(answer, stream),
+    )
+    return 0
+
+
+def tags_options(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    examples(parser, "tags", "tags --json")
+
+
+def run_tags(args: Namespace) -> int:
+    with open_store(args) as store:
+        answer = tags(store)
+    print_answer(args, answer, lambda stream: _show_tags(answer["tags"], stream))
+    return 0
+
+
+def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
+    """The links in a document, each with its line, and those that lead to it."""
+    print(f"{harmless(answer['doc_id'])} links to", file=stream)
+    for link in answer["links"]:
+        note = "" if link["doc_id"] else "  (no such document)" if link["broken"] else "  (a file)"
+        print(
+            f"  {link['line']:>5}  {harmless(link['doc_id'] or link['target'])}{note}", file=stream
+        )
+    print("is linked from", file=stream)
+    for link in answer["linked_from"]:
+        print(f"  {harmless(link['citation'])}", file=stream)
+
+
+def _show_broken(answer: dict[str, Any], stream: TextIO) -> None:
+    for link in answer["broken"]:
+        print(f"{harmless(link['citation'])}  {harmless(link['target'])}", file=stream)
+
+
+def _show_tags(tags: list[dict[str, Any]], stream: TextIO) -> None:
+    width = max((len(f"{tag['documents']:,}") for tag in tags), default=0)
+    for tag in tags:
+        print(f"{tag['documents']:>{width},}  {harmless(tag['tag'])}", file=stream)

@@ -2,24 +2,21 @@
 
 import argparse
 import sys
+from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import UsageError
-from ...search.hit import MODES, Request, configured
-from ...search.results import lean
+from ...seams import OPEN_CHOSEN, PICKER, load
+from ...search.hit import MODES, Request, configured, lean
 from ...store import HybridStore
-from ...typed.names import TYPE_CHECKING, Any
-from ...views.hints import why_nothing
-from .. import argument_types as types
-from .. import from_arguments, requests
+from .. import arguments as types
+from .. import opening as from_arguments
 from ..arguments import Parser, add_filters, examples
 from ..opening import open_store
-from ..printable import json_lines
-from ..streams import output, tell
-from .answers import advise
+from ..streams import advise, json_lines, output, tell
 
 if TYPE_CHECKING:
-    from ...search.packing import Budget
+    from ...search.hit import Budget
     from ...storage.filters import Filters
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
@@ -27,16 +24,41 @@ SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 
 
 def search_options(parser: Parser) -> None:
-    parser.add_argument("words", nargs="*", metavar="QUERY", help="words, not syntax; quotes around a phrase")
-    parser.add_argument("--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail")
-    parser.add_argument("--limit", type=types.positive, metavar="N", help="how many results (default: 10)")
-    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
-    parser.add_argument("--context", type=types.count, default=0, metavar="N", help="add N chunks before and N after each result")
-    parser.add_argument("--per-doc", type=types.count, metavar="N", help="at most N results from one document; 0: any number")
-    add_filters(parser)
-    parser.add_argument("--min-score", type=types.share, metavar="S", help="leave out results with a lower score (0 to 1)")
     parser.add_argument(
-        "--min-confidence", type=types.share, metavar="C", help="leave out results with a lower confidence (0 to 1)"
+        "words", nargs="*", metavar="QUERY", help="words, not syntax; quotes around a phrase"
+    )
+    parser.add_argument(
+        "--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail"
+    )
+    parser.add_argument(
+        "--limit", type=types.positive, metavar="N", help="how many results (default: 10)"
+    )
+    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
+    parser.add_argument(
+        "--context",
+        type=types.count,
+        default=0,
+        metavar="N",
+        help="add N chunks before and N after each result",
+    )
+    parser.add_argument(
+        "--per-doc",
+        type=types.count,
+        metavar="N",
+        help="at most N results from one document; 0: any number",
+    )
+    add_filters(parser)
+    parser.add_argument(
+        "--min-score",
+        type=types.share,
+        metavar="S",
+        help="leave out results with a lower score (0 to 1)",
+    )
+    parser.add_argument(
+        "--min-confidence",
+        type=types.share,
+        metavar="C",
+        help="leave out results with a lower confidence (0 to 1)",
     )
     parser.add_argument(
         "--half-life",
@@ -47,26 +69,57 @@ def search_options(parser: Parser) -> None:
         help="halve the score of a dated document for every DAYS days of its age (default: never; 30 if DAYS is left out)",
     )
     parser.add_argument(
-        "--today", type=types.day, metavar="DATE", help='count ages, and words such as "yesterday", from this day: 2026-01-05'
+        "--today",
+        type=types.day,
+        metavar="DATE",
+        help='count ages, and words such as "yesterday", from this day: 2026-01-05',
     )
-    parser.add_argument("--rerank", choices=config.RERANKERS, help="let this model or server reorder the first passages")
-    parser.add_argument("--explain", action="store_true", help="show how each score was computed, and how long each stage took")
-    parser.add_argument("--exact", action="store_true", help="compare the query with every embedding, without the vector index")
     parser.add_argument(
-        "--fts-syntax", action="store_true", help="QUERY has the syntax of FTS5: prefix*, NEAR(a b, 5), a NOT b, heading: word"
+        "--rerank",
+        choices=config.CHOICES["rerank"],
+        help="let this model or server reorder the first passages",
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="show how each score was computed, and how long each stage took",
+    )
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="compare the query with every embedding, without the vector index",
+    )
+    parser.add_argument(
+        "--fts-syntax",
+        action="store_true",
+        help="QUERY has the syntax of FTS5: prefix*, NEAR(a b, 5), a NOT b, heading: word",
     )
     refresh = argparse.BooleanOptionalAction
-    parser.add_argument("--refresh", action=refresh, help="first read what has changed in the ingested folders")
+    parser.add_argument(
+        "--refresh", action=refresh, help="first read what has changed in the ingested folders"
+    )
     parser.add_argument("--format", choices=FORMATS, help="default: text on a terminal, else json")
-    parser.add_argument("--json", action="store_const", dest="format", const="json", help="short for --format json")
+    parser.add_argument(
+        "--json", action="store_const", dest="format", const="json", help="short for --format json"
+    )
 
     parser.add_argument(
-        "--budget", type=types.budget, metavar="N", help="print at most N characters; 1000t: tokens of 4 characters"
+        "--budget",
+        type=types.budget,
+        metavar="N",
+        help="print at most N characters; 1000t: tokens of 4 characters",
     )
     parser.add_argument(
-        "--open", type=types.positive, nargs="?", const=1, metavar="N", help="open result N (default: 1) in $EDITOR"
+        "--open",
+        type=types.positive,
+        nargs="?",
+        const=1,
+        metavar="N",
+        help="open result N (default: 1) in $EDITOR",
     )
-    parser.add_argument("--full", action="store_true", help="print all that is known of each result as JSON")
+    parser.add_argument(
+        "--full", action="store_true", help="print all that is known of each result as JSON"
+    )
     examples(
         parser,
         'search "GPU server SSH port" --limit 3',
@@ -76,20 +129,36 @@ def search_options(parser: Parser) -> None:
 
 def run_search(args: argparse.Namespace) -> int:
     filters = from_arguments.filters(args)
-    if not (args.words or args.query is not None or args.format) and sys.stdin.isatty() and sys.stdout.isatty():
+    if (
+        not (args.words or args.query is not None or args.format)
+        and sys.stdin.isatty()
+        and sys.stdout.isatty()
+    ):
         return _pick(args, filters)
     query = _query(args)
     with open_store(args) as store:
         request = _request(args, filters, store.config)
-        answer = requests.search(store, query, request, refresh=store.config["refresh"])
-        advice = answer["warnings"][-1:] if answer["nearest_miss"] else []  # the last line tells of the nearest miss
-        tell(*answer["warnings"][: -1 if advice else None])
-        unanswered = answer["unanswered"]
-        advise(args, *advice if advice or answer["results"] or unanswered else [why_nothing(store, request)])
+        if store.config["refresh"]:
+            from ...sync.refresh import search
+
+            answer = search(store, query, request, refreshed=True)
+        else:
+            answer = store.answer(query, request)
+        advice = (
+            answer.warnings[-1:] if answer.nearest_miss else []
+        )  # the last line tells of the nearest miss
+        tell(*answer.warnings[: -1 if advice else None])
+        if not advice and not answer.results and not answer.unanswered:
+            from ...views.links import why_nothing
+
+            advice = [why_nothing(store, request)]
+        advise(args, *advice)
     if args.explain:
-        tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer["timings"].items()))
+        tell(
+            ", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer.timings.items())
+        )
     form = _form(args)
-    results = answer["results"]
+    results = answer.results
     with output() as stream:
         if form == "json" and not args.open:
             print(json_lines(results if args.full else map(lean, results)), file=stream)
@@ -97,7 +166,7 @@ def run_search(args: argparse.Namespace) -> int:
             from ..output import show
 
             show(results, query, form, stream, full=args.full, opened=args.open)
-    return 1 if unanswered else 0
+    return 1 if answer.unanswered else 0
 
 
 def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
@@ -105,13 +174,14 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
     from ...environment import needing
 
     with needing("picker", "`hybrid-memory search` without a query"):
-        from ..picker.app import pick
-    from ..picker.opening import open_chosen
+        pick = load(PICKER)
+    open_chosen = load(OPEN_CHOSEN)
 
     def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
         request = _request(args, filters, store.config)
-        request.mode, request.rerank = mode or request.mode, mode is None
-        return list(requests.search(store, query, request)["results"])
+        return store.answer(
+            query, request.changed(mode=mode or request.mode, rerank=mode is None)
+        ).results
 
     args.budget = None
     with open_store(args):  # what is wrong is told before the screen is taken
@@ -131,14 +201,18 @@ def _query(args: argparse.Namespace) -> str:
     return args.query if args.query is not None else " ".join(args.words)
 
 
-def _request(args: argparse.Namespace, filters: "Filters | None", settings: config.Settings) -> Request:
+def _request(
+    args: argparse.Namespace, filters: "Filters | None", settings: config.Settings
+) -> Request:
     """The options of a search, which the settings complete."""
     same = {name: getattr(args, name) for name in SAME_NAME}
     same |= configured(settings)
     budget = _budget(args) if args.budget else None
     if budget and "limit" not in settings.chosen:
         same["limit"] = budget.pool
-    return Request(**same, budget=budget, filters=filters, half_life_days=args.half_life, today=args.today)
+    return Request(
+        **same, budget=budget, filters=filters, half_life_days=args.half_life, today=args.today
+    )
 
 
 def _form(args: argparse.Namespace) -> str:
@@ -150,4 +224,6 @@ def _form(args: argparse.Namespace) -> str:
 def _budget(args: argparse.Namespace) -> "Budget":
     from ..output import budget
 
-    return budget(args.budget, _form(args), _query(args), is_terminal=sys.stdout.isatty(), full=args.full)
+    return budget(
+        args.budget, _form(args), _query(args), is_terminal=sys.stdout.isatty(), full=args.full
+    )

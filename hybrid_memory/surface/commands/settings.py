@@ -1,32 +1,126 @@
-"""The command `config`."""
+"""The command `config`.
 
+MERGED Changes one key of a config file. All others stay as they are, and the file is whole at any
+moment.
+"""
+
+import json
 import os
+import re
 from argparse import Namespace
+from collections.abc import Mapping
+from contextlib import suppress
+from shutil import copymode
 from typing import Any, TextIO
 
 from ... import config
-from ...config_file import absolute, shown
+from ... import config as config_file
+from ...config import absolute, shown
 from ...errors import ConfigError, UsageError
-from .. import from_arguments
+from .. import opening as from_arguments
 from ..arguments import Parser, examples, meant
-from ..printable import harmless, json_text
-from ..streams import tell
-from .answers import print_answer
+from ..streams import harmless, json_text, print_answer, tell
+
+
+def change(path: str, key: str, *value: Any) -> dict[str, Any]:
+    """Give a key the value, or take the key out if there is none. Gives `before`, the old value, if
+    the key was there.
+
+    Nothing is written if the file could not be loaded then; but a key can be taken out of a file
+    that is wrong already. A file that does not exist is made. Raises UsageError for a wrong value,
+    ConfigError if the file is wrong otherwise, or if it cannot be read or written.
+    """
+    path = os.path.realpath(path)  # a link stays a link
+    is_right, text = True, ""
+    if os.path.exists(path):
+        is_right = _can_be_loaded(path, config_file.read(path))
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read()
+    values: dict[str, Any] = json.loads(
+        text or "{}"
+    )  # as it is written: `read` makes the path of the database absolute
+    before = {"before": values[key]} if key in values else {}
+    if value:
+        others = {other: of for other, of in values.items() if other != key}
+        config.merged((path, others), (config.COMMAND_LINE, {key: value[0]}))
+        values[key] = value[0]
+    elif before:
+        del values[key]
+        if is_right:
+            config.merged((path, values))
+    else:
+        return before
+    _write(
+        path,
+        json.dumps(values, indent=_indent(text), ensure_ascii=False)
+        + ("\n" if text[-1:] in ("", "\n") else ""),
+    )
+    return before
+
+
+def _can_be_loaded(path: str, values: Mapping[str, Any]) -> bool:
+    try:
+        config.merged((path, values))
+    except ConfigError:
+        return False
+    return True
+
+
+def _indent(text: str) -> str | int | None:
+    """The indentation of the file. One without any line break stays on one line."""
+    if not text.strip():
+        return 2
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else 2 if "\n" in text.strip() else None
+
+
+def _write(path: str, text: str) -> None:
+    """Write a file beside it that takes its place at once."""
+    new = f"{path}.{os.getpid()}.new"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(new, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            copymode(path, new)
+        os.replace(new, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(new)
+        raise ConfigError(f"cannot write the config file {path}: {error.strerror}") from error
+
 
 WIDEST = 40  # columns of a value; what is longer moves what is behind it
 
 
 def config_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] [set KEY VALUE | unset KEY]"
-    parser.add_argument("action", nargs="?", choices=("set", "unset"), metavar="set | unset", help="change the config file")
-    parser.add_argument("key", nargs="?", metavar="KEY", help="a setting, as the command lists them")
-    parser.add_argument("value", nargs="?", metavar="VALUE", help="its new value; null: none, where that is possible")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("set", "unset"),
+        metavar="set | unset",
+        help="change the config file",
+    )
+    parser.add_argument(
+        "key", nargs="?", metavar="KEY", help="a setting, as the command lists them"
+    )
+    parser.add_argument(
+        "value",
+        nargs="?",
+        metavar="VALUE",
+        help="its new value; null: none, where that is possible",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
     examples(parser, "config", "config set model bge-m3")
 
 
 def run_config(args: Namespace) -> int:
-    if (args.key is None) != (args.action is None) or (args.value is None) != (args.action != "set"):
+    if (args.key is None) != (args.action is None) or (args.value is None) != (
+        args.action != "set"
+    ):
         raise UsageError("write `config`, `config set KEY VALUE` or `config unset KEY`")
     path = os.path.abspath(os.path.expanduser(config.in_force(args.config)))
     if args.action:
@@ -37,7 +131,10 @@ def run_config(args: Namespace) -> int:
         "file": path,
         "exists": os.path.exists(path),
         "settings": {
-            key: {"value": shown(value) if key == "db_path" else value, "from": from_arguments.origin(settings, key)}
+            key: {
+                "value": shown(value) if key == "db_path" else value,
+                "from": from_arguments.origin(settings, key),
+            }
             for key, value in settings.items()
         },
     }
@@ -46,8 +143,9 @@ def run_config(args: Namespace) -> int:
 
 
 def _changed(args: Namespace, path: str) -> dict[str, Any]:
-    """Write the file, and tell of what hides the new value. Raises UsageError for a wrong key or value."""
-    from ..settings_file import change
+    """Write the file, and tell of what hides the new value. Raises UsageError for a wrong key or
+    value.
+    """
 
     key, value = args.key, []
     if args.action == "set":
@@ -81,9 +179,15 @@ def _show(answer: dict[str, Any], stream: TextIO) -> None:
     from ..terminal import Style
 
     style = Style(stream)
-    print(f"{style.bold}{harmless(answer['file'])}{style.off}{'' if answer['exists'] else ' (does not exist)'}\n", file=stream)
+    print(
+        f"{style.bold}{harmless(answer['file'])}{style.off}{'' if answer['exists'] else ' (does not exist)'}\n",
+        file=stream,
+    )
     values = {key: harmless(json_text(found["value"])) for key, found in answer["settings"].items()}
-    first, second = max(map(len, values)), max(len(value) for value in values.values() if len(value) <= WIDEST)
+    first, second = (
+        max(map(len, values)),
+        max(len(value) for value in values.values() if len(value) <= WIDEST),
+    )
     for key, value in values.items():
         origin = answer["settings"][key]["from"]
         shown = "config file" if origin == answer["file"] else harmless(origin)

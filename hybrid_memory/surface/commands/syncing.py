@@ -9,28 +9,48 @@ from ...errors import SourceError, UsageError
 from ...text.characters import storable_name
 from ..arguments import Parser, examples
 from ..opening import open_store
-from ..streams import tell
-from .answers import advise, advise_model, print_answer
+from ..streams import advise, advise_model, print_answer, tell
 
 if TYPE_CHECKING:
     from ...config import Settings
     from ...sync.report import Report
 
 ALL = "read every transcript that has changed, even if little in it is new"
-OF_A_PATH = ("pattern", "exclude", "collection", "follow_symlinks", "keep_missing")  # options of ingest
+OF_A_PATH = (
+    "pattern",
+    "exclude",
+    "collection",
+    "follow_symlinks",
+    "keep_missing",
+)  # options of ingest
 
 
 def ingest_options(parser: Parser) -> None:
     parser.add_argument(
-        "--path", action="append", default=[], metavar="DIR", help="a folder or file; may be repeated (default: as `update`)"
+        "--path",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a folder or file; may be repeated (default: as `update`)",
     )
     parser.add_argument(
-        "--pattern", action="append", metavar="GLOB", help="names of the files to read; may be repeated (default: *.md)"
+        "--pattern",
+        action="append",
+        metavar="GLOB",
+        help="names of the files to read; may be repeated (default: *.md)",
     )
     parser.add_argument(
-        "--exclude", action="append", default=[], metavar="GLOB", help="names, or paths below DIR, to leave out; may be repeated"
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="names, or paths below DIR, to leave out; may be repeated",
     )
-    parser.add_argument("--incremental", action="store_true", help="do not read files whose time and size have not changed")
+    parser.add_argument(
+        "--incremental",
+        action="store_true",
+        help="do not read files whose time and size have not changed",
+    )
     parser.add_argument(
         "--collection",
         type=storable_name,
@@ -39,7 +59,9 @@ def ingest_options(parser: Parser) -> None:
     )
     parser.add_argument("--all", action="store_true", help=ALL)
     parser.add_argument("--follow-symlinks", action="store_true", help="follow symbolic links")
-    parser.add_argument("--keep-missing", action="store_true", help="keep the documents of files that are gone")
+    parser.add_argument(
+        "--keep-missing", action="store_true", help="keep the documents of files that are gone"
+    )
     examples(
         parser,
         "ingest --path ~/notes --incremental",
@@ -49,28 +71,31 @@ def ingest_options(parser: Parser) -> None:
 
 def run_ingest(args: Namespace) -> int:
     from ...sync.ingest import Ingest
-    from ...sync.workers.pool import cores
+    from ...sync.reading import cores
     from ..terminal import progress_line
 
     options = _options(args)
-    if args.path and not any(os.path.exists(os.path.expanduser(path)) for path in args.path):  # or a database would be made
+    if args.path and not any(
+        os.path.exists(os.path.expanduser(path)) for path in args.path
+    ):  # or a database would be made
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
     with open_store(args, create=bool(args.path)) as store, progress_line(args.quiet) as progress:
-        job = Ingest(store, **options, sizes=_sizes(args, store.config), workers=cores(), progress=progress)
+        job = Ingest(
+            store, **options, sizes=_sizes(args, store.config), workers=cores(), progress=progress
+        )
         try:
             report = job.run(args.path, args.collection) if args.path else job.update()
         except KeyboardInterrupt as error:
             again = "" if options["incremental"] else " with --incremental"
-            raise KeyboardInterrupt(f"interrupted after {job.reached()}; run it again{again} to go on") from error
+            raise KeyboardInterrupt(
+                f"interrupted after {job.reached()}; run it again{again} to go on"
+            ) from error
         tell(*report.error_lines(), *report.warning_lines())
         advise(args, *report.left_out(), *report.notes)
         if report.embedded:
             advise_model(args, store)
     print_answer(args, report.as_dict())
     return 1 if report.errors else 0
-
-
-run_update = run_ingest
 
 
 def update_options(parser: Parser) -> None:
@@ -81,7 +106,11 @@ def update_options(parser: Parser) -> None:
 
 def watch_options(parser: Parser) -> None:
     parser.add_argument(
-        "--path", action="append", default=[], metavar="DIR", help="watch only this ingested folder or file; may be repeated"
+        "--path",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="watch only this ingested folder or file; may be repeated",
     )
     examples(parser, "watch", "watch --path ~/notes")
 
@@ -89,7 +118,7 @@ def watch_options(parser: Parser) -> None:
 def run_watch(args: Namespace) -> int:
     import signal
 
-    from ...sync.watch import Watch
+    from ...sync.refresh import Watch
 
     told: set[str] = set()
 
@@ -122,7 +151,9 @@ def _options(args: Namespace) -> dict[str, Any]:
     for name in OF_A_PATH:
         if getattr(args, name, None):
             flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} needs --path; without it, everything is taken in as it was ingested before")
+            raise UsageError(
+                f"--{flag} needs --path; without it, everything is taken in as it was ingested before"
+            )
     return {"incremental": True, "everything": args.all}
 
 

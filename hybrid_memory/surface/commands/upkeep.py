@@ -1,16 +1,121 @@
-"""The commands `reindex`, `stats`, `doctor`, `copy` and `rescue`."""
+"""The commands that change and check the memory: `store`, `delete`, `reindex`, `stats` and
+`doctor`.
+"""
 
+import os
 from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
 
-from .. import from_arguments, requests
+from ...errors import ConfigError, SourceError
+from ...indexing import Deleted, delete_collection, delete_document, delete_path
+from ...messages import Progress, counted
+from ...storage.source import real_path
+from ...store import HybridStore
+from ...sync.refresh import store_file
+from ...text.characters import storable, storable_name
+from .. import arguments as types
 from ..arguments import Parser, examples
-from ..opening import open_store
-from ..streams import tell
-from .answers import advise, advise_model, print_answer, print_with_warnings
+from ..opening import open_store, place
+from ..streams import advise_model, print_answer, print_with_warnings, tell
+
+
+def store_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--doc-id", type=types.given, required=True, metavar="ID", help="the id of the document"
+    )
+    text = parser.add_mutually_exclusive_group(required=True)
+    text.add_argument("--text", metavar="TEXT", help="the text itself")
+    text.add_argument(
+        "--file",
+        metavar="PATH",
+        help="a file, whose later changes are followed; - is standard input",
+    )
+    parser.add_argument(
+        "--metadata",
+        nargs="+",
+        action="extend",
+        type=types.key_value,
+        default=[],
+        metavar="KEY=VALUE",
+        help="what filters may ask for",
+    )
+    examples(
+        parser,
+        'store --doc-id decisions/port --text "SSH listens on port 2222."',
+        "store --doc-id todo --file ~/todo.md",
+    )
+
+
+def run_store(args: Namespace) -> int:
+    metadata = dict(args.metadata)
+    is_file = args.file is not None and os.path.isfile(
+        os.path.realpath(os.path.expanduser(args.file))
+    )  # else a pipe, or -
+    text = "" if is_file else _text(args)
+    with open_store(args, create=True) as store:
+        if is_file:
+            chunks, warnings = store_file(store, args.doc_id, args.file, metadata)
+        else:
+            chunks, warnings = store.store(args.doc_id, text, metadata), store.warnings
+        print_with_warnings(args, {"doc_id": args.doc_id, "chunks": chunks, "warnings": warnings})
+    return 0
+
+
+def delete_options(parser: Parser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "id", nargs="?", type=storable_name, metavar="ID", help="the id of a document"
+    )
+    what.add_argument("--doc-id", type=storable_name, metavar="ID", help="the same")
+    what.add_argument(
+        "--collection",
+        type=storable_name,
+        metavar="NAME",
+        help="remove all of its documents, and make its name free",
+    )
+    what.add_argument(
+        "--path",
+        metavar="DIR",
+        help="remove all documents from this folder or file, even if it no longer exists",
+    )
+    examples(parser, "delete decisions/port", "delete --path ~/notes")
+
+
+def run_delete(args: Namespace) -> int:
+    with open_store(args) as store:
+        doc_id = args.id if args.doc_id is None else args.doc_id
+        if doc_id is not None:
+            answer = delete_by_id(store, doc_id)
+        elif args.collection is not None:
+            answer = _delete_collection(store, args.collection)
+        else:
+            answer = _delete_path(store, args.path)
+        print_with_warnings(args, answer)
+    return 0
+
+
+def _text(args: Namespace) -> str:
+    """The text that is to be stored. Raises SourceError for a file that cannot be read."""
+    return args.text if args.file is None else _read(args.file)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(0 if path == "-" else path, "rb") as file:
+            return file.read().decode()
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"cannot read {path}: not UTF-8 at byte {error.start}") from error
 
 
 def reindex_options(parser: Parser) -> None:
-    parser.add_argument("--embeddings", action="store_true", help="also embed all chunks again, which a change of model requires")
+    parser.add_argument(
+        "--embeddings",
+        action="store_true",
+        help="also embed all chunks again, which a change of model requires",
+    )
     examples(parser, "reindex", "reindex --embeddings")
 
 
@@ -18,7 +123,7 @@ def run_reindex(args: Namespace) -> int:
     from ..terminal import progress_line
 
     with open_store(args) as store, progress_line(args.quiet) as progress:
-        answer = requests.reindex(store, embeddings=args.embeddings, progress=progress)
+        answer = _reindex(store, embeddings=args.embeddings, progress=progress)
         tell(*answer.pop("warnings"))
     print_answer(args, answer)
     return 0 if answer["status"] == "ok" else 1
@@ -30,15 +135,15 @@ def stats_options(parser: Parser) -> None:
 
 def run_stats(args: Namespace) -> int:
     with open_store(args) as store:
-        from ..places import place
-
-        print_answer(args, requests.status(store) | place(args, store.path))
+        print_answer(args, store.stats() | place(args, store.path))
     return 0
 
 
 def doctor_options(parser: Parser) -> None:
     parser.add_argument(
-        "--thorough", action="store_true", help="also read the whole file: SQLite's and FTS5's own checks, every embedding"
+        "--thorough",
+        action="store_true",
+        help="also read the whole file: SQLite's and FTS5's own checks, every embedding",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
     examples(parser, "doctor", "doctor --thorough")
@@ -50,41 +155,83 @@ def run_doctor(args: Namespace) -> int:
 
     with open_store(args) as store:
         findings = examine(store, thorough=args.thorough)
-        print_answer(args, [finding._asdict() for finding in findings], lambda stream: show_findings(findings, stream))
+        print_answer(
+            args,
+            [finding._asdict() for finding in findings],
+            lambda stream: show_findings(findings, stream),
+        )
         if not all(finding.ok for finding in findings):
             return 1
         advise_model(args, store)
     return 0
 
 
-def copy_options(parser: Parser) -> None:
-    parser.add_argument("source", metavar="FROM", help="the database that is copied")
-    parser.add_argument("target", metavar="TO", help="the other database, which may have a part of the copy already")
-    examples(
-        parser,
-        "copy ~/notes.db postgresql://ann@db.example/memory",
-        "copy postgresql://ann@db.example/memory new.db",
+def delete_by_id(store: HybridStore, doc_id: str) -> dict[str, Any]:
+    """Remove a document. `chunks_deleted` is 0 if there was no such document."""
+    deleted = delete_document(store.storage, storable(doc_id))
+    missing = None if deleted.documents else f"there is no document {doc_id!r}; nothing was deleted"
+    return {
+        "doc_id": doc_id,
+        "chunks_deleted": deleted.chunks,
+        "warnings": _told(deleted.warning, missing),
+    }
+
+
+def _delete_collection(store: HybridStore, collection: str) -> dict[str, Any]:
+    """Remove all documents of a collection. Gives `documents_deleted` and `chunks_deleted`."""
+    known = {source.collection for source in store.storage.sources.all() if source.collection}
+    return _deleted(
+        "collection", collection, delete_collection(store.storage, collection), sorted(known)
     )
 
 
-def run_copy(args: Namespace) -> int:
-    from ..terminal import progress_line
-
-    with progress_line(args.quiet) as progress:
-        answer = requests.copy(from_arguments.settings(args), args.source, args.target, progress)
-    print_answer(args, answer)
-    return 0
-
-
-def rescue_options(parser: Parser) -> None:
-    parser.add_argument("out", metavar="OUT", help="the new file")
-    examples(parser, "rescue new.db", "rescue new.db --db damaged.db")
+def _delete_path(store: HybridStore, path: str) -> dict[str, Any]:
+    """Remove all documents of a path. Gives `documents_deleted` and `chunks_deleted`. Raises
+    SourceError for an empty path.
+    """
+    known = [source.path for source in store.storage.sources.all()]
+    return _deleted("path", real_path(path), delete_path(store.storage, path), known)
 
 
-def run_rescue(args: Namespace) -> int:
-    from ..terminal import progress_line
+def _reindex(
+    store: HybridStore, *, embeddings: bool, progress: "Callable[[Progress], None]"
+) -> dict[str, Any]:
+    """Build the indexes anew; with `embeddings`, these too, and then `status` says whether all of
+    them were made.
 
-    with progress_line(args.quiet) as progress:
-        answer = requests.rescue(from_arguments.settings(args), args.out, lambda message: advise(args, message), progress)
-    print_with_warnings(args, answer)
-    return 1 if answer["lost"] else 0
+    Raises ConfigError if there is no model to make them.
+    """
+    answer: dict[str, Any] = {"status": "ok", "warnings": []}
+    if embeddings:
+        if store.embedder is None:
+            raise ConfigError("there is no model that could embed; name one with --provider")
+        try:
+            embedded = store.embed(lambda total: counted("embeddings", total, progress), anew=True)
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(
+                "interrupted; the old embeddings answer, and `hybrid-memory update` goes on"
+            ) from error
+        pending = store.storage.embeddings.count_pending()
+        status = "ok" if embedded.fits and not pending else "incomplete"
+        answer = {
+            "status": status,
+            "embedded": embedded.chunks,
+            "pending": pending,
+            "warnings": embedded.problems,
+        }
+    return answer | {"chunks": store.reindex()}
+
+
+def _deleted(key: str, name: str, deleted: "Deleted", known: list[str]) -> dict[str, Any]:
+    nothing = f"nothing was deleted, because there is no {key} {name!r}; known: {', '.join(known) or 'none'}"
+    warnings = _told(deleted.warning, None if deleted.documents else nothing)
+    return {
+        key: name,
+        "documents_deleted": deleted.documents,
+        "chunks_deleted": deleted.chunks,
+        "warnings": warnings,
+    }
+
+
+def _told(*warnings: str | None) -> list[str]:
+    return [warning for warning in warnings if warning]

@@ -1,1 +1,0 @@
-"""Documents that are not text: their text is extracted, as markdown, in a process of its own."""

@@ -1,1 +1,0 @@
-"""What a text says of itself and of other documents: its titles, names, links and tags."""

@@ -1,1 +1,0 @@
-"""Text formats beside markdown. Each is a subclass of `Markdown` with the syntax of its own."""

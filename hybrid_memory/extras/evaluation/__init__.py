@@ -1,0 +1,1 @@
+"""How well searches find what judgements name."""

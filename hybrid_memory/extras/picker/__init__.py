@@ -1,0 +1,1 @@
+"""A search that answers while one types, in a terminal."""

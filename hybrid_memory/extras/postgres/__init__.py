@@ -1,0 +1,1 @@
+"""The storage engine on a PostgreSQL server with pgvector."""

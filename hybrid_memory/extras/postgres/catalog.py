@@ -1,0 +1,277 @@
+"""What is read of documents: one of them, lists, counts.
+
+MERGED What may be inconsistent in a database: indexes against tables. For the doctor; changes
+nothing.
+"""
+
+import json
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from ...storage.source import DocumentRow, SourceFile
+from ...storage.vector import UNIT
+from .chunks import Links, text_of_chunks
+from .connection import Connection, from_column, here, to_column
+from .selection import condition, text
+from .vectors import INDEX, IS_INDEXED, MOST_DIMS, WORTH_AN_INDEX
+
+if TYPE_CHECKING:
+    from ...storage.filters import Filters
+
+OF_SPACE = "space = %(space)s"
+BY_ID = f"select doc_id from documents where {OF_SPACE} and doc_id = %(doc_id)s"
+BY_PATH = f"""
+select doc_id from documents where {OF_SPACE} and host = %(host)s and source_path = any(%(paths)s::bytea[]) order by doc_id
+"""
+BY_TAIL = f"select doc_id from documents where {OF_SPACE} and right(doc_id, length(%(tail)s)) = %(tail)s order by doc_id"
+ALL_IDS = f"select doc_id from documents where {OF_SPACE}"
+DOCUMENT = f"""
+select d.source_path, d.content_hash, coalesce(d.content, e.content), d.collection, d.date, d.host, d.number, e.pages
+from   documents d left join extracts e on e.document = d.number
+where  d.{OF_SPACE} and d.doc_id = %(doc_id)s
+"""
+
+LIST = """
+select   d.doc_id, d.collection, d.date, case when d.host = %(host)s then d.source_path end as path, d.chunk_count as chunks,
+         (select count(*) from chunks c where c.document = d.number and c.embedding is null and not c.unembeddable) as pending,
+         d.file_size as size, nullif(d.host, %(host)s) as host,
+         to_char(to_timestamp(d.indexed_at) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as indexed_at
+from     documents d
+where    d.space = %(space)s and {condition}
+order by {order}
+limit    %(limit)s
+"""
+BY_DATE, BY_INDEXING = "d.date desc nulls last, d.doc_id", "d.indexed_at desc, d.doc_id"
+TOTAL = "select count(*) from documents d where d.space = %(space)s and {condition}"
+NAMES = f"select doc_id, collection, source_path is not null from documents where {OF_SPACE}"
+
+SOURCE_FILES = """
+select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.chunking, d.collection, f.path
+from   documents d left join folders f
+       on f.space = d.space and f.host = d.host and f.collection = d.collection and not f.is_file
+where  d.space = %(space)s and d.host = %(host)s and d.source_path is not null
+"""
+
+COUNTS = """
+select (select count(*) from documents where space = %(space)s) as doc_count,
+       count(*)                                                 as chunk_count,
+       count(embedding)                                         as embedded_count,
+       count(*) filter (where embedding is null and not unembeddable) as pending_count,
+       count(*) filter (where embedding is null and unembeddable)     as unembeddable_count,
+       count(*) filter (where truncated)                        as truncated_count
+from   chunks where space = %(space)s
+"""
+SIZE = """
+select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c
+where  c.relnamespace = 'hybrid_memory'::regnamespace and c.relkind = 'r'
+"""
+
+METADATA = f"select metadata, source_path is not null, number from documents where {OF_SPACE} and doc_id = %(doc_id)s"
+PASSAGES = """
+select chunk_id, heading, heading_path, start_line, end_line from chunks where document = %(number)s order by id
+"""
+
+COLLECTIONS = f"""
+select   collection as name, count(*) as documents, sum(chunk_count)::bigint as chunks
+from     documents
+where    {OF_SPACE}
+group by collection
+order by documents desc, name nulls first
+"""
+MONTHS = f"""
+select   left(date, 7) as month, count(*) as documents
+from     documents
+where    {OF_SPACE} and date is not null
+group by month
+order by month desc
+"""
+UNDATED = f"select count(*) from documents where {OF_SPACE} and date is null"
+MOST_TAGS = 200
+NEWEST = 10
+
+
+class Catalog:
+    """Implements `protocol.Catalog`."""
+
+    def __init__(self, conn: Connection, space: int) -> None:
+        self._conn, self._space = conn, space
+
+    def _given(self, **values: Any) -> dict[str, Any]:
+        return {"space": self._space, "host": here()} | values
+
+    def by_id(self, doc_id: str) -> str | None:
+        row = self._conn.first(BY_ID, self._given(doc_id=text(doc_id)))
+        return str(row[0]) if row else None
+
+    def by_path(self, *paths: str) -> str | None:
+        row = self._conn.first(BY_PATH, self._given(paths=list(map(to_column, paths))))
+        return str(row[0]) if row else None
+
+    def by_tail(self, tail: str) -> list[str]:
+        return [doc_id for (doc_id,) in self._conn.all(BY_TAIL, self._given(tail=text(tail)))]
+
+    def ids(self) -> list[str]:
+        return [doc_id for (doc_id,) in self._conn.all(ALL_IDS, self._given())]
+
+    def document(self, doc_id: str) -> DocumentRow:
+        row = self._conn.one(DOCUMENT, self._given(doc_id=text(doc_id)))
+        path, content_hash, content, collection, date, host, number, written = row
+        pages = json.loads(written or "[]")
+        if path is not None and host != here():
+            known = text_of_chunks(self._conn, number) if content is None else content
+            return DocumentRow(None, None, known, collection, date, pages, host)
+        return DocumentRow(
+            from_column(path),
+            content_hash and bytes(content_hash),
+            content,
+            collection,
+            date,
+            pages,
+        )
+
+    def outline(self, doc_id: str) -> dict[str, Any]:
+        metadata, is_file, number = self._conn.one(METADATA, self._given(doc_id=text(doc_id)))
+        return {
+            "metadata": json.loads(metadata),
+            "is_file": is_file,
+            "passages": self._dicts(PASSAGES, number=number),
+        }
+
+    def facets(self) -> dict[str, Any]:
+        return {
+            "collections": self._dicts(COLLECTIONS),
+            "months": self._dicts(MONTHS),
+            "undated": self._conn.one(UNDATED, self._given())[0],
+            "tags": [
+                {"tag": tag, "documents": count}
+                for tag, count in Links(self._conn, self._space).tags()[:MOST_TAGS]
+            ],
+            "newest": self._listed("true", BY_INDEXING, limit=NEWEST),
+        }
+
+    def entry(self, doc_id: str) -> dict[str, Any]:
+        return self._listed("doc_id = %(doc_id)s", doc_id=text(doc_id), limit=1)[0]
+
+    def listing(self, filters: "Filters | None", limit: int) -> tuple[int, list[dict[str, Any]]]:
+        where, given = condition(self._conn, self._space, filters) if filters else ("true", {})
+        found = self._listed(where, limit=limit, **given)
+        return self._conn.one(TOTAL.format(condition=where), self._given(**given))[0], found
+
+    def _listed(self, where: str, order: str = BY_DATE, **given: Any) -> list[dict[str, Any]]:
+        found = self._dicts(LIST.format(condition=where, order=order), **given)
+        return [
+            {key: value for key, value in document.items() if key != "host" or value}
+            | {"path": from_column(document["path"])}
+            for document in found
+        ]
+
+    def _dicts(self, statement: str, **given: Any) -> list[dict[str, Any]]:
+        return self._conn.dicts(statement, self._given(**given))
+
+    def names(self) -> list[tuple[str, str | None, bool]]:
+        return [
+            (doc_id, collection, is_file)
+            for doc_id, collection, is_file in self._conn.all(NAMES, self._given())
+        ]
+
+    def source_files(self) -> list[SourceFile]:
+        rows = self._conn.all(SOURCE_FILES, self._given())
+        return [
+            SourceFile._make((row[0], str(from_column(row[1])), *row[2:6], from_column(row[6])))
+            for row in rows
+        ]
+
+    def counts(self) -> dict[str, int]:
+        [counts] = self._dicts(COUNTS)
+        return counts | {"db_size_bytes": self._conn.one(SIZE)[0]}
+
+
+VERSIONS = """
+select current_setting('server_version'), extversion from pg_extension where extname = 'vector'
+"""
+UNREAD = """
+select c.relname, i.indexrelid::regclass::text from pg_class c join pg_index i on i.indrelid = c.oid
+where  c.relnamespace = 'hybrid_memory'::regnamespace and not i.indisvalid
+"""
+NOT_INDEXED = """
+select count(*) from (select id from chunks where space = %(space)s except select chunk from words where space = %(space)s) a
+"""
+NOT_STORED = """
+select count(*) from (select chunk from words where space = %(space)s except select id from chunks where space = %(space)s) a
+"""
+FREQUENCIES = """
+select count(*) from (
+    select term, sum(cardinality(entries)) as chunks from postings where space = %(space)s group by term) p
+full   join (select id, frequency from terms where space = %(space)s) t on t.id = p.term
+where  chunks is distinct from frequency
+"""
+TOTALS = """
+select (chunks, tokens) <> (select count(*), coalesce(sum(cardinality(array_remove(sequence, 0))), 0) from words where space = id)
+from   spaces where id = %(space)s
+"""
+MISCOUNTED = """
+select doc_id from documents d
+where  space = %(space)s and chunk_count <> (select count(*) from chunks c where c.document = d.number)
+"""
+DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
+MANY = "select count(*) from chunks where space = %(space)s and embedding is not null"
+ODD = """
+select id, vector_norm(embedding) from chunks
+where  space = %(space)s and embedding is not null
+and   (vector_dims(embedding) <> %(dims)s or not abs(vector_norm(embedding) - 1) < 2 * %(unit)s)
+"""
+
+
+class Checks:
+    """Implements `protocol.Checks`."""
+
+    def __init__(self, conn: Connection, space: int) -> None:
+        self._conn, self._given = conn, {"space": space}
+
+    def engine(self) -> tuple[str, str]:
+        server, vector = self._conn.one(VERSIONS)
+        return f"PostgreSQL {server} with pgvector {vector}", ""
+
+    def integrity(self) -> list[str]:
+        return [
+            f"the index {index} of {table} is not valid" for table, index in self._conn.all(UNREAD)
+        ]
+
+    def keyword_index(self) -> tuple[bool, str]:
+        wrong = self._conn.one(FREQUENCIES, self._given)[0]
+        if wrong:
+            return False, f"{wrong} terms have another frequency than postings"
+        if self._conn.one(TOTALS, self._given)[0]:
+            return False, "the number of chunks or of their tokens is not what it should be"
+        return True, "terms, postings and totals agree"
+
+    def keyword_index_differences(self) -> tuple[int, int]:
+        return self._conn.one(NOT_INDEXED, self._given)[0], self._conn.one(NOT_STORED, self._given)[
+            0
+        ]
+
+    def without_document(self) -> list[str]:
+        return []  # the server keeps chunks and documents together
+
+    def miscounted(self) -> list[str]:
+        return [doc_id for (doc_id,) in self._conn.all(MISCOUNTED, self._given)]
+
+    def vectors(self, *, thorough: bool) -> list[str]:
+        row = self._conn.first(DIMS, self._given)
+        if row is None:
+            return []
+        dims, problems = row[0], []
+        if (
+            dims <= MOST_DIMS
+            and not self._conn.one(IS_INDEXED, {"name": INDEX.format(dims=dims)})[0]
+        ):
+            count = self._conn.one(MANY, self._given)[0]
+            if count > WORTH_AN_INDEX:
+                problems.append(f"{count} embeddings have no HNSW index")
+        if thorough:
+            for id, length in self._conn.all(ODD, self._given | {"dims": dims, "unit": UNIT}):
+                what = "length than 1" if isfinite(length) else "length, which is not finite"
+                problems.append(
+                    f"chunk {id} has an embedding of another dimension, or of another {what}"
+                )
+        return problems

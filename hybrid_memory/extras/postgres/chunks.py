@@ -1,0 +1,172 @@
+"""What a search reads of chunks and their documents.
+
+MERGED Read names, links and tags: the statements of PostgreSQL.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...storage.links import LinkColumns, LinkReader
+from ...storage.rows import ChunkRow
+from .connection import Connection, from_column, here
+from .selection import text
+
+if TYPE_CHECKING:
+    from ...storage.source import Neighbour
+
+CANDIDATES = """
+select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
+order  by c.id
+"""
+LEADS = """
+select c.id, array(select id from chunks where document = c.document order by id limit %(count)s)
+from   chunks c
+where  c.id = any(%(ids)s)
+"""
+CHUNK_ROWS = """
+select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
+       case when d.host = %(host)s then d.source_path end, d.collection, d.date, d.metadata, e.pages
+from   chunks c join documents d on d.number = c.document left join extracts e on e.document = c.document
+where  c.id = any(%(ids)s)
+"""
+PLACES = """
+select c.id, d.doc_id, c.start_line, c.end_line, e.pages
+from   chunks c join documents d on d.number = c.document left join extracts e on e.document = c.document
+where  c.id = any(%(ids)s)
+"""
+DATES = """
+select doc_id, date from documents where space = %(space)s and doc_id = any(%(doc_ids)s) and date is not null
+"""
+OF_DOCUMENT = (
+    "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
+)
+AROUND = f"""
+select   c.id, c.content, c.start_line, c.end_line, d.chunking
+from     chunks c join documents d on d.number = c.document
+where    c.{OF_DOCUMENT} and c.id between %(id)s - %(count)s and %(id)s + %(count)s
+order by c.id
+"""
+AT = f"select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_line <= %(end)s order by id"
+TEXT = "select content, start_line, end_line from chunks where document = %(number)s order by id"
+COUNT = "select count(*) from chunks where space = %(space)s"
+
+
+class Chunks:
+    """Implements `protocol.Chunks`."""
+
+    def __init__(self, conn: Connection, space: int) -> None:
+        self._conn, self._space = conn, space
+
+    def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
+        return [(id, *row) for id, *row in self._conn.all(CANDIDATES, {"ids": list(ids)})]
+
+    def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
+        return dict(self._conn.all(LEADS, {"ids": list(ids), "count": count}))
+
+    def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
+        rows = self._conn.all(CHUNK_ROWS, {"ids": list(ids), "host": here()})
+        return {
+            row[0]: ChunkRow._make(
+                (
+                    *row[1:8],
+                    from_column(row[8]),
+                    *row[9:11],
+                    json.loads(row[11]),
+                    json.loads(row[12] or "[]"),
+                )
+            )
+            for row in rows
+        }
+
+    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
+        rows = self._conn.all(PLACES, {"ids": list(ids)})
+        return {
+            id: (doc_id, start, end, json.loads(pages or "[]"))
+            for id, doc_id, start, end, pages in rows
+        }
+
+    def at(self, doc_id: str, start: int, end: int) -> list[int]:
+        parameters = {"space": self._space, "doc_id": text(doc_id), "start": start, "end": end}
+        return [id for (id,) in self._conn.all(AT, parameters)]
+
+    def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
+        return dict(
+            self._conn.all(DATES, {"space": self._space, "doc_ids": list(map(text, doc_ids))})
+        )
+
+    def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
+        from ...storage.source import Neighbour
+
+        parameters = {"space": self._space, "doc_id": text(doc_id), "id": id, "count": count}
+        return [Neighbour(*row) for row in self._conn.all(AROUND, parameters)]
+
+    def count(self) -> int:
+        return int(self._conn.one(COUNT, {"space": self._space})[0])
+
+
+def text_of_chunks(conn: Connection, number: int) -> str:
+    """A document as far as its chunks have it, each of their lines in its place."""
+    lines: dict[int, str] = {}
+    for content, start, end in conn.all(TEXT, {"number": number}):
+        own = content.split("\n")[
+            -(end - start + 1) :
+        ]  # a table's header may be repeated before them
+        for at, line in enumerate(own, start):
+            if len(line) > len(lines.get(at, "")):
+                lines[at] = line
+    return "\n".join(lines.get(at, "") for at in range(1, max(lines, default=0) + 1))
+
+
+NAMED = """
+select d.doc_id, d.collection, n.kind, n.name from names n join documents d on d.number = n.document
+where  n.space = %(space)s and n.key = %(key)s
+order  by d.doc_id, n.kind, n.name
+"""
+OF_DOCUMENT = (
+    "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
+)
+TITLES = f"select name from names where {OF_DOCUMENT} and kind = 'title' order by name"
+LINKS = """
+select d.doc_id, l.line, l.target, l.kind, d.collection
+from   links l join documents d on d.number = l.document
+where  l.space = %(space)s and {condition}
+order by d.doc_id, l.line, l.place
+"""
+OF = f"l.{OF_DOCUMENT}"
+TO = f"(md5(l.key), l.key) in (select md5(key), key from names where {OF_DOCUMENT} and kind <> 'title')"
+# A link with a path may be broken although there is a document of the name.
+MAYBE_BROKEN = """
+(position('/' in l.target) > 0
+ or not exists (select from names n where n.space = l.space and n.key = l.key and n.kind <> 'title'))
+"""
+TAGS = "select tag, document from tags where space = %(space)s"
+TAGS_OF = f"select tag from tags where {OF_DOCUMENT} order by tag"
+
+
+class Links(LinkReader):
+    """Implements `protocol.Marks`, for one state of the store."""
+
+    OF, TO, MAYBE_BROKEN = OF, TO, MAYBE_BROKEN
+
+    def __init__(self, conn: Connection, space: int) -> None:
+        super().__init__()
+        self._conn, self._space = conn, space
+
+    def titles(self, doc_id: str) -> list[str]:
+        return [title for (title,) in self._all(TITLES, doc_id=text(doc_id))]
+
+    def _links(self, condition: str, doc_id: str = "") -> list[LinkColumns]:
+        return self._all(LINKS.format(condition=condition), doc_id=text(doc_id))
+
+    def _tagged(self) -> list[tuple[str, Any]]:
+        return self._all(TAGS)
+
+    def _tags_of(self, doc_id: str) -> list[str]:
+        return [tag for (tag,) in self._all(TAGS_OF, doc_id=text(doc_id))]
+
+    def _having(self, key: str) -> list[tuple[Any, ...]]:
+        return self._all(NAMED, key=text(key))
+
+    def _all(self, statement: str, **values: str) -> list[Any]:
+        return self._conn.all(statement, {"space": self._space, **values})

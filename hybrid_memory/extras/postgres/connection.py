@@ -1,0 +1,295 @@
+"""A connection to PostgreSQL: opened with what libpq takes, opened again when it was lost, its
+errors told without a password.
+
+MERGED Whose files these are: documents and sources belong to a user of a machine, as a path means
+nothing on another one.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ...config import public_name
+from ...errors import ConnectionLostError, StoreError
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+@cache
+def here() -> str:
+    """This user and machine.
+
+    'ann@laptop'
+    """
+    import platform
+    from getpass import getuser
+
+    try:
+        user = getuser()
+    except (OSError, KeyError, ImportError):  # a container's user may have no name
+        user = str(os.getuid())
+    return f"{user}@{platform.node()}"
+
+
+def to_column(path: str | bytes | None) -> bytes | None:
+    """A path as the file system has it."""
+    return None if path is None else os.fsencode(path)
+
+
+def from_column(value: bytes | None) -> str | None:
+    """The inverse of `to_column`."""
+    return None if value is None else os.fsdecode(bytes(value))
+
+
+# "HMEM": the first half of the keys of our advisory locks; the second half is a space, 0 while
+# tables are made
+LOCK = 0x484D454D
+LOCK_TIMEOUT = 30.0  # seconds that one writer waits for another
+SILENCE = 1.0  # seconds after which it says so
+CONNECT_TIMEOUT = 10  # seconds, unless the address says otherwise
+RETRIES = (
+    0.1,
+    0.4,
+    1.5,
+    3.0,
+)  # seconds between two attempts to reach a server that was reached before
+
+# pgvector may be in any schema. Plans depend on how common the words of a query are; compiling one
+# takes longer than running it.
+SESSION = """
+select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.nspname), 'public'), false),
+       set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
+       set_config('default_transaction_read_only', %(read_only)s::boolean::text, false),
+       set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', '400', false)
+from   (select) one left join pg_extension e on e.extname = 'vector' left join pg_namespace n on n.oid = e.extnamespace
+"""
+
+Parameters = Mapping[str, Any]
+OnWait = Callable[[str], None]  # is told what a writer waits for
+
+
+class Connection:
+    """Statements of one thread, in autocommit mode outside of `plain_transaction`. Errors come as
+    psycopg raises them.
+    """
+
+    def __init__(self, address: str, *, read_only: bool = False) -> None:
+        """Raises StoreError if the server cannot be reached or refuses."""
+        self._read_only = read_only
+        self.address, self.name = address, public_name(address)
+        self.lock_timeout = LOCK_TIMEOUT
+        self._first_rows: dict[Any, tuple[Any, ...] | None] | None = (
+            None  # of statements in a snapshot
+        )
+        self._open = self._connected()
+
+    def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+        try:
+            given = conninfo_to_dict(self.address)
+            usual: dict[str, Any] = {
+                "connect_timeout": CONNECT_TIMEOUT,
+                "application_name": "hybrid-memory",
+            }
+            opened = psycopg.connect(
+                make_conninfo(self.address, **{**usual, **given}), autocommit=True
+            )
+            opened.execute(SESSION, {"read_only": self._read_only})
+        except psycopg.Error as error:
+            raise StoreError(
+                f"cannot open {self.name}: {self.told(error)}"
+            ) from None  # the cause may show the password
+        return opened
+
+    def prepare_session(self) -> None:
+        """Look up where the tables and pgvector are, which may be new."""
+        self._open.execute(SESSION, {"read_only": self._read_only})
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the server has ended the connection, as far as is known."""
+        return bool(self._open.closed or self._open.broken)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, even if an error has made it useless."""
+        from psycopg.pq import TransactionStatus
+
+        return self._open.info.transaction_status in (
+            TransactionStatus.INTRANS,
+            TransactionStatus.INERROR,
+        )
+
+    def execute(
+        self, statement: str, parameters: Parameters | None = None
+    ) -> "psycopg.Cursor[tuple[Any, ...]]":
+        """Run a statement. Outside of a transaction, a connection that was lost is opened again,
+        and the statement run anew.
+        """
+        import psycopg
+
+        if not self.in_transaction:
+            self._reopen_if_lost()
+        begun = self.in_transaction
+        try:
+            return self._open.execute(statement, parameters)
+        except psycopg.OperationalError:
+            if begun or not self.is_lost:
+                raise
+        self._reopen_if_lost()
+        return self._open.execute(statement, parameters)
+
+    def all(self, statement: str, parameters: Parameters | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        return self.execute(statement, parameters).fetchall()
+
+    def one(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...]:
+        """The row of a statement that gives one."""
+        [row] = self.all(statement, parameters)
+        return row
+
+    def first(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...] | None:
+        """The first row of a statement, if it gives any."""
+        return self.execute(statement, parameters).fetchone()
+
+    def once(self, statement: str, parameters: Parameters | None = None) -> tuple[Any, ...] | None:
+        """The same. In a snapshot, where the row stays what it is, the server is asked once."""
+        rows = self._first_rows
+        if rows is None:
+            return self.execute(statement, parameters).fetchone()
+        key = (statement, *(parameters or {}).values())
+        if key not in rows:
+            rows[key] = self.execute(statement, parameters).fetchone()
+        return rows[key]
+
+    def dicts(self, statement: str, parameters: Parameters) -> list[dict[str, Any]]:
+        """The rows of a statement by the names of their columns."""
+        cursor = self.execute(statement, parameters)
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def many(self, statement: str, rows: list[dict[str, Any]]) -> None:
+        """Run a statement for each of these rows."""
+        if rows:
+            with self._open.cursor() as cursor:
+                cursor.executemany(statement, rows)
+
+    def _reopen_if_lost(self) -> None:
+        """Open the connection again, with patience, as a server that starts anew takes some
+        seconds.
+        """
+        for pause in (*RETRIES, None):
+            if not self.is_lost:
+                return
+            try:
+                self._open = self._connected()
+            except StoreError as error:
+                if pause is None:
+                    raise ConnectionLostError(str(error)) from None
+                time.sleep(pause)
+
+    @contextmanager
+    def plain_transaction(self, begin: str = "begin") -> Iterator[None]:
+        """What is inside is committed, or undone if it raises."""
+        self.execute(begin)
+        try:
+            yield
+            self.execute("commit")
+        except BaseException:
+            with suppress(Exception):  # a lost connection has undone it
+                if self.in_transaction:
+                    self._open.rollback()
+            raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """What is inside sees one state of the database."""
+        with self.plain_transaction("begin isolation level repeatable read read only"):
+            self._first_rows = {}
+            try:
+                yield
+            finally:
+                self._first_rows = None
+
+    @contextmanager
+    def write_transaction(self, space: int, on_wait: OnWait) -> Iterator[None]:
+        """The only transaction that writes to the space. `on_wait` is called if others do so for
+        longer than SILENCE seconds.
+        """
+        from psycopg import errors
+
+        seconds = min(SILENCE, self.lock_timeout)
+        try:
+            self._begin_writing(space, seconds)
+        except errors.LockNotAvailable:
+            if self.lock_timeout <= SILENCE:
+                raise
+            on_wait(f"waiting for another process that writes to {self.name}")
+            self._begin_writing(space, self.lock_timeout - seconds)
+        try:
+            yield
+            self.execute("commit")
+        except BaseException:
+            with suppress(Exception):
+                if self.in_transaction:
+                    self._open.rollback()
+            raise
+
+    def _begin_writing(self, space: int, seconds: float) -> None:
+        self.execute("begin")
+        try:
+            self.execute(f"set local lock_timeout = {max(1, round(seconds * 1000))}")
+            self.execute(
+                "select pg_advisory_xact_lock(%(lock)s, %(space)s)", {"lock": LOCK, "space": space}
+            )
+            self.execute("set local lock_timeout = 0")
+        except BaseException:
+            with suppress(Exception):
+                self._open.rollback()
+            raise
+
+    def failure(self, error: "psycopg.Error", what: str) -> StoreError | None:
+        """What the server says about itself, its disk or a role's rights, with the way out; None
+        for a bug in this program.
+        """
+        from psycopg import errors
+
+        if isinstance(error, errors.LockNotAvailable):
+            return StoreError(
+                f"{self.name} is being written by another process; try again when that is done"
+            )
+        if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
+            return StoreError(
+                f"{what} {self.name}: {self.told(error)}; docs/postgres.md has the SQL that lets a role do this"
+            )
+        if isinstance(error, errors.OperationalError) and (self.is_lost or error.sqlstate is None):
+            return ConnectionLostError(
+                f"the connection to {self.name} was lost: {self.told(error)}"
+            )
+        if isinstance(error, errors.OperationalError):  # no disk, no memory, shutting down
+            return StoreError(f"{what} {self.name}: {self.told(error)}")
+        return None
+
+    def told(self, error: "psycopg.Error") -> str:
+        """The first line of an error, without the password of the address."""
+        from psycopg.conninfo import conninfo_to_dict
+
+        line = (error.diag.message_primary or str(error)).strip().partition("\n")[0]
+        try:
+            given = conninfo_to_dict(self.address)
+        except Exception:  # the address itself cannot be read, and the message may quote it
+            return "the address cannot be read; it is written postgresql://USER@HOST/DATABASE"
+        for key in ("password", "sslpassword"):
+            if given.get(key):
+                line = line.replace(str(given[key]), "***")
+        return line
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._open.close()

@@ -1,0 +1,592 @@
+"""Write documents and chunks over all tables. Every method that writes needs a transaction.
+
+MERGED Write the names, links and tags of documents. The only writer of these tables; needs a
+transaction.
+
+MERGED The folders and files that were ingested by this user on this machine, and how.
+
+MERGED A document that grows at its end, such as a transcript: only what was added is written.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ...documents.document import Prepared, embedded_text
+from ...documents.links import NO_LINKS, DocumentLinks, aliases, all_of, key_of, path_of
+from ...documents.terms import Terms, terms
+from ...storage.links import ALIAS, FILE, TITLE
+from ...storage.rows import Vectors
+from ...storage.source import KnownSources, Source, StoredDocument, Whole, claimed, is_in, whole
+from ...storage.vector import encode_embedding
+from .chunks import Links, text_of_chunks
+from .connection import LOCK, Connection, from_column, here, to_column
+from .embeddings import Embeddings
+from .postings import Postings
+from .selection import text
+
+REMOVE = """
+with n as (delete from names where document = any(%(numbers)s)), l as (delete from links where document = any(%(numbers)s))
+delete from tags where document = any(%(numbers)s)
+"""
+PUT_NAMES = """
+insert into names (space, document, key, kind, name)
+select %(space)s, new.* from unnest(%(document)s::bigint[], %(key)s::text[], %(kind)s::text[], %(name)s::text[]) new
+"""
+PUT_LINKS = """
+insert into links (space, document, place, line, target, kind, key)
+select %(space)s, new.*
+from   unnest(%(document)s::bigint[], %(place)s::int[], %(line)s::int[], %(target)s::text[], %(kind)s::text[],
+              %(key)s::text[]) new
+"""
+PUT_TAGS = """
+insert into tags (space, document, tag) select %(space)s, new.* from unnest(%(document)s::bigint[], %(tag)s::text[]) new
+"""
+
+
+def put_links(
+    conn: Connection, space: int, documents: Iterable[tuple[int, Mapping[str, Any], DocumentLinks]]
+) -> None:
+    """Write the names, links and tags of documents in place of those that they have, from their
+    numbers, rows, and what their texts have.
+    """
+    names: list[tuple[Any, ...]] = []
+    links: list[tuple[Any, ...]] = []
+    tags: list[tuple[Any, ...]] = []
+    numbers = []
+    for number, row, found in documents:
+        numbers.append(number)
+        doc_id, metadata = text(row["doc_id"]), row["metadata"]
+        named = [(FILE, doc_id.rpartition("/")[2])]
+        named += [(ALIAS, text(name)) for name in aliases(json.loads(metadata))]
+        named += [(TITLE, text(name)) for name in found.titles]
+        names += dict.fromkeys((number, text(key_of(name)), kind, name) for kind, name in named)
+        for place, (line, target, kind) in enumerate(found.links, 1):
+            links.append(
+                (number, place, line, text(target), kind, text(key_of(path_of(text(target), kind))))
+            )
+        tags += (
+            (number, tag)
+            for tag in sorted({text(tag) for tag in all_of(metadata, map(text, found.tags))})
+        )
+    conn.execute(REMOVE, {"numbers": numbers})
+    for statement, columns, rows in (
+        (PUT_NAMES, ("document", "key", "kind", "name"), names),
+        (PUT_LINKS, ("document", "place", "line", "target", "kind", "key"), links),
+        (PUT_TAGS, ("document", "tag"), tags),
+    ):
+        if rows:
+            conn.execute(
+                statement,
+                {"space": space}
+                | dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)),
+            )
+
+
+CLAIMED = """
+select path, collection from folders
+where  space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file and path <> %(path)s
+and    exists (select from documents where space = %(space)s and host = %(host)s and collection = %(collection)s)
+"""
+OF_ANOTHER_HOST = """
+select path from folders where space = %(space)s and host <> %(host)s and collection = %(collection)s and not is_file
+"""
+SOURCES = """
+select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata
+from   folders
+where  space = %(space)s and host = %(host)s and collection = coalesce(%(collection)s, collection)
+and    path = coalesce(%(path)s::bytea, path)
+order  by collection, path
+"""
+REMEMBER = """
+insert into folders (space, host, path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
+                     chunk_overlap, doc_id, metadata)
+values (%(space)s, %(host)s, %(path)s, %(collection)s, %(is_file)s, %(patterns)s, %(exclude)s, %(follow_symlinks)s,
+        %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s, %(metadata)s)
+"""
+FORGET = "delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s and path = %(path)s"
+FORGET_OTHERS = """
+delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file
+"""
+
+
+class Sources(KnownSources):
+    """Implements `protocol.Sources`."""
+
+    def __init__(self, conn: Connection, space: int) -> None:
+        self._conn, self._of = conn, {"space": space, "host": here()}
+
+    def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
+        wanted = {
+            "collection": None if collection is None else text(collection),
+            "path": to_column(path),
+        }
+        return [
+            Source(
+                str(from_column(path)), collection or None, is_file, patterns and tuple(json.loads(patterns)),
+                tuple(json.loads(exclude)), follow_symlinks, keep_missing, size, overlap, own_id,
+                tuple(json.loads(metadata).items()),
+            )
+            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap, own_id, metadata
+            in self._conn.all(SOURCES, self._of | wanted)
+        ]  # fmt: skip
+
+    def of_own_name(self, source: Source) -> Source:
+        own = source._replace(collection=f"{source.collection}@{here()}")
+        if source.is_file or self._known(source):
+            return source
+        return (
+            own
+            if self._known(own) or self._conn.first(OF_ANOTHER_HOST, self._key(source))
+            else source
+        )
+
+    def check_claim(self, source: Source) -> None:
+        if source.is_file:
+            return
+        if row := self._conn.first(CLAIMED, self._key(source)):
+            raise claimed(source, from_column(row[0]), row[1])
+
+    def remember(self, source: Source) -> None:
+        if not source.is_file:
+            self._conn.execute(FORGET_OTHERS, self._key(source))
+        self.forget(source)
+        values = source._asdict() | {
+            "patterns": json.dumps(source.patterns), "exclude": json.dumps(source.exclude),
+            "metadata": json.dumps(dict(source.metadata)), "own_id": source.own_id and text(source.own_id),
+        }  # fmt: skip
+        self._conn.execute(REMEMBER, values | self._key(source))
+
+    def forget(self, source: Source) -> None:
+        self._conn.execute(FORGET, self._key(source))
+
+    def _key(self, source: Source) -> dict[str, object]:
+        return self._of | {
+            "collection": text(source.collection or ""),
+            "path": to_column(source.path),
+        }
+
+
+# What is stored, compared with the chunks as they are now.
+CHUNKS_NOW = """
+select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash
+from   chunks c join documents d on d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s
+order  by c.id
+"""
+COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash")
+AFTER = """
+select c.id from chunks c join documents d on d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
+"""
+KEPT = """
+select count(*), max(c.id) from chunks c join documents d on d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s
+"""
+TELLING_FIRST = """
+select min(c.id) from chunks c join documents d on d.number = c.document
+where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s and d.metadata <> %(metadata)s
+# The first chunk, which the keyword index also finds by the metadata, if these change while it
+# stays
+"""
+BATCH = 500  # chunks of a growing document in memory
+
+
+class GrowingDocument:
+    """Implements `protocol.GrowingDocument`. New chunks are spooled into a temporary file, so that
+    memory does not grow.
+    """
+
+    def __init__(
+        self,
+        conn: Connection,
+        space: int,
+        embeddings: Embeddings,
+        postings: Postings,
+        documents: "Documents",
+        doc_id: str,
+    ) -> None:
+        from tempfile import TemporaryFile
+
+        self._conn, self._embeddings, self._postings, self._documents = (
+            conn,
+            embeddings,
+            postings,
+            documents,
+        )
+        self._id: dict[str, Any] = {"space": space, "doc_id": text(doc_id)}
+        self._kept, self._last = (
+            0,
+            0,
+        )  # how many chunks stay as they are, and the chunks.id of the last of them
+        self._new = 0
+        self._spool = TemporaryFile()  # noqa: SIM115  # `close` closes it
+
+    def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
+        import pickle
+
+        stored = iter(self._conn.all(CHUNKS_NOW, self._id))
+        same = True
+        for chunk in chunks:
+            row = next(stored, None) if same else None
+            same = row is not None and (*row[1:5], bytes(row[5])) == tuple(
+                text(value) if isinstance(value, str) else value
+                for value in (chunk[key] for key in COMPARED)
+            )
+            if same and row:
+                self._kept, self._last = self._kept + 1, row[0]
+            else:
+                pickle.dump(dict(chunk), self._spool)
+                self._new += 1
+        return self._kept + self._new
+
+    def _spooled(self, batch: int) -> Iterator[list[dict[str, Any]]]:
+        import pickle
+
+        self._spool.seek(0)
+        for start in range(0, self._new, batch):
+            yield [pickle.load(self._spool) for _ in range(min(batch, self._new - start))]
+
+    def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
+        for some in self._spooled(batch):
+            yield {
+                chunk["content_hash"]: embedded_text(chunk["heading_path"], chunk["content"])
+                for chunk in some
+            }
+
+    def write(self, row: Mapping[str, Any]) -> int | None:
+        given = self._id | {"last": self._last}
+        if self._conn.one(KEPT, given) != (self._kept, self._last or None):
+            return None
+        ids = [id for (id,) in self._conn.all(AFTER, given)]
+        self._embeddings.keep(ids)
+        again = (
+            [first]
+            if (
+                first := self._conn.one(TELLING_FIRST, given | {"metadata": text(row["metadata"])})[
+                    0
+                ]
+            )
+            else []
+        )
+        self._postings.remove(again)
+        self._documents.remove_chunks(ids)
+        [number] = self._documents.put_rows([row])
+        put_links(self._conn, self._id["space"], [(number, row, NO_LINKS)])
+        self._postings.add_again(again)
+        called = None if self._kept else self._postings.called(number)
+        for some in self._spooled(BATCH):
+            found = terms(row["doc_id"], row["collection"], row["metadata"], texts_in(some), called)
+            self._documents.put_chunks([number] * len(some), some, found, {})
+            called = None
+        self._embeddings.restore()
+        return self._new
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._spool.close()
+
+
+PUT_DOCUMENTS = """
+insert into documents (space, doc_id, source_path, host, file_mtime, file_size, content_hash, collection, date, metadata, content,
+                       chunking, chunk_count)
+select %(space)s, new.*
+from   unnest(%(doc_id)s::text[], %(source_path)s::bytea[], %(host)s::text[], %(file_mtime)s::float8[], %(file_size)s::bigint[],
+              %(content_hash)s::bytea[], %(collection)s::text[], %(date)s::text[], %(metadata)s::text[], %(content)s::text[],
+              %(chunking)s::text[], %(chunk_count)s::int[]) new
+on conflict (space, doc_id) do update
+set source_path = excluded.source_path, host = excluded.host, file_mtime = excluded.file_mtime, file_size = excluded.file_size,
+    content_hash = excluded.content_hash, collection = excluded.collection, date = excluded.date, metadata = excluded.metadata,
+    content = excluded.content, chunking = excluded.chunking, chunk_count = excluded.chunk_count,
+    indexed_at = extract(epoch from clock_timestamp())
+returning doc_id, number
+"""
+DOCUMENT_COLUMNS = (
+    "doc_id", "source_path", "host", "file_mtime", "file_size", "content_hash", "collection", "date", "metadata", "content",
+    "chunking", "chunk_count",
+)  # fmt: skip
+PUT_EXTRACT = """
+insert into extracts (document, space, pages, content) values (%(number)s, %(space)s, %(pages)s, %(content)s)
+"""
+DROP_EXTRACTS = "delete from extracts where document = any(%(numbers)s)"
+PUT_CHUNKS = """
+insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding,
+                    truncated)
+select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path, row.content,
+       row.start_line, row.end_line, row.content_hash, row.embedding::vector, row.truncated
+from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[], %(content)s::text[],
+              %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[], %(embeddings)s::text[],
+              %(truncated)s::boolean[]) with ordinality
+       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding, truncated, place)
+"""
+# Others take ids, too, for other spaces: the lock keeps those of a document together.
+TAKE_IDS = """
+select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1), pg_advisory_unlock(%(lock)s, -1)
+"""
+COLUMNS = (
+    "chunk_id",
+    "heading",
+    "heading_path",
+    "content",
+    "start_line",
+    "end_line",
+    "content_hash",
+)
+
+HASHES_OF = """
+select c.id, c.content_hash, d.doc_id from chunks c join documents d on d.number = c.document
+where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
+"""
+CHUNKS_OF = """
+select c.id from chunks c join documents d on d.number = c.document where d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
+"""
+DELETE_CHUNKS = "delete from chunks where id = any(%(ids)s)"
+DELETE_DOCUMENTS = "delete from documents where space = %(space)s and doc_id = any(%(doc_ids)s)"
+TOUCH = "update documents set file_mtime = %(mtime)s, file_size = %(size)s where space = %(space)s and doc_id = %(doc_id)s"
+
+STORED = """
+select doc_id, source_path, coalesce(file_mtime, 0), coalesce(file_size, 0), content_hash, chunking, host from documents
+where  space = %(space)s
+"""
+OF_ID = f"{STORED} and doc_id = %(doc_id)s"
+OF_IDS = f"{STORED} and doc_id = any(%(doc_ids)s)"
+OF_COLLECTION = (
+    f"{STORED} and collection = %(collection)s and source_path is not null and host = %(host)s"
+)
+OF_FILES = f"{STORED} and source_path is not null and host = %(host)s"
+
+WHOLE = """
+select d.number, d.doc_id, case when d.host = %(host)s then d.source_path end as source_path, d.file_mtime, d.file_size,
+       d.content_hash, d.collection, d.date, d.metadata, d.content, d.chunking, d.chunk_count, e.pages, e.content as extracted
+from   documents d left join extracts e on e.document = d.number
+where  d.space = %(space)s and d.doc_id = %(doc_id)s
+"""
+WHOLE_CHUNKS = """
+select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash,
+       embedding::real[] as embedding, truncated
+from   chunks where document = %(number)s order by id
+"""
+
+
+class Documents:
+    """Implements `protocol.Documents`."""
+
+    def __init__(
+        self, conn: Connection, space: int, embeddings: Embeddings, postings: Postings
+    ) -> None:
+        self._conn, self._space, self._embeddings, self._postings = (
+            conn,
+            space,
+            embeddings,
+            postings,
+        )
+
+    def get(self, doc_id: str) -> StoredDocument | None:
+        row = self._conn.first(OF_ID, {"space": self._space, "doc_id": text(doc_id)})
+        return _stored(row) if row else None
+
+    def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
+        stored = {text(doc_id): doc_id for doc_id in doc_ids}
+        rows = self._conn.all(OF_IDS, {"space": self._space, "doc_ids": list(stored)})
+        return {stored[row[0]]: _stored(row) for row in rows}
+
+    def of_collection(self, collection: str) -> dict[str, StoredDocument]:
+        rows = self._conn.all(
+            OF_COLLECTION, {"space": self._space, "collection": text(collection), "host": here()}
+        )
+        return {row[0]: _stored(row) for row in rows}
+
+    def from_path(self, path: str) -> list[StoredDocument]:
+        documents = map(_stored, self._conn.all(OF_FILES, {"space": self._space, "host": here()}))
+        return [document for document in documents if document.path and is_in(document.path, path)]
+
+    def whole(self, doc_id: str) -> Whole | None:
+        documents = self._conn.dicts(
+            WHOLE, {"space": self._space, "host": here(), "doc_id": text(doc_id)}
+        )
+        if not documents:
+            return None
+        row = documents[0] | {"source_path": from_column(documents[0]["source_path"])}
+        if row["source_path"] is None and row["content"] is None:  # its file is on another host
+            known = row["extracted"]
+            row["content"] = text_of_chunks(self._conn, row["number"]) if known is None else known
+        chunks = self._conn.dicts(
+            WHOLE_CHUNKS, {"number": row.pop("number"), "doc_id": row["doc_id"]}
+        )
+        encoded = [
+            each | {"embedding": encode_embedding(each["embedding"] or ())} for each in chunks
+        ]
+        return whole(row, encoded, Links(self._conn, self._space).found(doc_id))
+
+    def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
+        """As in `protocol.Documents`."""
+        self.put_all([prepared], new_vectors)
+
+    def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
+        """As in `protocol.Documents`; documents of different ids are written together."""
+        together: dict[str, Prepared] = {}
+        for prepared in documents:
+            doc_id = text(prepared.row["doc_id"])
+            if doc_id in together:
+                self._put(list(together.values()), new_vectors or {})
+                together = {}
+            together[doc_id] = prepared
+        if together:
+            self._put(list(together.values()), new_vectors or {})
+
+    def _put(self, documents: Sequence[Prepared], new_vectors: Vectors) -> None:
+        vectors = (
+            self._embeddings.known(
+                key for each in documents for key in each.texts if key not in new_vectors
+            )
+            | new_vectors
+        )
+        texts = {text(prepared.row["doc_id"]): prepared.texts for prepared in documents}
+        before = self._conn.all(HASHES_OF, {"space": self._space, "doc_ids": list(texts)})
+        self._embeddings.keep(
+            id for id, content_hash, doc_id in before if bytes(content_hash) not in texts[doc_id]
+        )
+        self.remove_chunks([id for id, *_ in before])
+        numbers = self.put_rows([prepared.row for prepared in documents])
+        of_rows = [
+            (number, prepared.row, prepared.links)
+            for number, prepared in zip(numbers, documents, strict=True)
+        ]
+        put_links(self._conn, self._space, of_rows)
+        found: list[Terms] = []
+        for number, (row, chunks, _, of_document, _) in zip(numbers, documents, strict=True):
+            if of_document is None:
+                called = self._postings.called(number)
+                of_document = list(
+                    terms(
+                        row["doc_id"], row["collection"], row["metadata"], texts_in(chunks), called
+                    )
+                )
+            found += of_document
+        of_chunks = [
+            number
+            for number, prepared in zip(numbers, documents, strict=True)
+            for _ in prepared.chunks
+        ]
+        self.put_chunks(
+            of_chunks,
+            [chunk for prepared in documents for chunk in prepared.chunks],
+            found,
+            vectors,
+        )
+
+    def put_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Write the rows of documents, and their extracts. Gives their numbers."""
+        written = [_columns(row) for row in rows]
+        values: dict[str, Any] = {
+            column: [row[column] for row in written] for column in DOCUMENT_COLUMNS
+        }
+        of_ids = dict(self._conn.all(PUT_DOCUMENTS, values | {"space": self._space}))
+        numbers = [of_ids[row["doc_id"]] for row in written]
+        self._conn.execute(DROP_EXTRACTS, {"numbers": numbers})
+        for number, row in zip(numbers, rows, strict=True):
+            if extract := row.get("extract"):
+                pages = json.dumps(extract.pages) if extract.pages else None
+                given = {
+                    "number": number,
+                    "space": self._space,
+                    "pages": pages,
+                    "content": text(extract.text),
+                }
+                self._conn.execute(PUT_EXTRACT, given)
+        return numbers
+
+    def put_chunks(
+        self,
+        numbers: Sequence[int],
+        chunks: Sequence[Mapping[str, Any]],
+        found: Iterable[Terms],
+        vectors: Vectors,
+    ) -> None:
+        """Write chunks of the documents that have these numbers, behind those that they have, and
+        index them.
+
+        `vectors` are the embeddings that are known of their texts, by content hash.
+        """
+        values = {
+            column: [
+                text(each) if isinstance(each := chunk[column], str) else each for chunk in chunks
+            ]
+            for column in COLUMNS
+        }
+        ids: Sequence[int] = ()
+        if chunks:
+            last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": len(chunks)})[1]
+            ids = range(last - len(chunks) + 1, last + 1)
+            of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
+            with_embeddings = self._embeddings.written([data for data, _ in of_chunks])
+            values |= {
+                "documents": list(numbers),
+                "embeddings": with_embeddings,
+                "truncated": [cut for _, cut in of_chunks],
+            }
+            self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "space": self._space})
+            self._embeddings.put_in(sum(each is not None for each in with_embeddings))
+        self._postings.add(zip(ids, found, values["content"], strict=True))
+
+    def remove(self, *doc_ids: str, keep: bool = False) -> int:
+        parameters = {"space": self._space, "doc_ids": list(map(text, doc_ids))}
+        ids = [id for (id,) in self._conn.all(CHUNKS_OF, parameters)]
+        if keep:
+            self._embeddings.keep(ids)
+        self.remove_chunks(ids)
+        self._conn.execute(DELETE_DOCUMENTS, parameters)
+        return len(ids)
+
+    def remove_chunks(self, ids: Sequence[int]) -> None:
+        if ids:
+            self._postings.remove(ids)
+            self._conn.execute(DELETE_CHUNKS, {"ids": list(ids)})
+
+    def purge(self) -> None:
+        """Nothing to do: removed rows are gone from the index at once, and from the disk with the
+        server's next vacuum.
+        """
+
+    def touch(self, doc_id: str, mtime: float, size: int) -> None:
+        self._conn.execute(
+            TOUCH, {"mtime": mtime, "size": size, "space": self._space, "doc_id": text(doc_id)}
+        )
+
+    def growing(self, doc_id: str) -> "GrowingDocument":
+
+        return GrowingDocument(
+            self._conn, self._space, self._embeddings, self._postings, self, doc_id
+        )
+
+
+def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Heading path and text of each."""
+    return ((chunk["heading_path"], chunk["content"]) for chunk in chunks)
+
+
+def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row as the table holds it; a text without a file has its size beside it, so that a list
+    need not read the text.
+    """
+    size = row["file_size"] if row["content"] is None else len(row["content"].encode())
+    path = to_column(row["source_path"])
+    values = {
+        **row,
+        "source_path": path,
+        "file_size": size,
+        "host": None if path is None else here(),
+    }
+    return {key: text(value) if isinstance(value, str) else value for key, value in values.items()}
+
+
+def _stored(row: tuple[Any, ...]) -> StoredDocument:
+    """The path of a file on another host begins with the name of that host, and so is that of no
+    file here.
+    """
+    doc_id, path, mtime, size, content_hash, chunking, host = row
+    name = from_column(path)
+    if host is not None and host != here():
+        name = f"{host}:{name}"
+    return StoredDocument(doc_id, name, mtime, size, content_hash and bytes(content_hash), chunking)

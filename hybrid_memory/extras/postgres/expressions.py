@@ -1,0 +1,399 @@
+"""Expressions in FTS5's syntax over our postings: the chunks that match, with the BM25 that FTS5
+gives them.
+
+In one case the scores differ: in `a OR NEAR(b "c d")`, and with NOT, FTS5 adds the score of b for a
+chunk with a, b, c and d in which c and d do not stand side by side (fts5ExprNearTest in fts5_expr.c
+fills the places of one phrase before it tests the next). Here it does not count.
+
+MERGED What is to be looked for, as the index has it: the terms of each phrase of a query, and where
+phrases and prefixes stand.
+
+MERGED The last tier: fragments of a query as substrings of the chunks, for what is not a word, such
+as 'ollam', '→' and '🎉'.
+"""
+
+import re
+import sqlite3
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...storage.keyword import (
+    CONTENT_WEIGHT,
+    CONTEXT_WEIGHT,
+    HEADING_WEIGHT,
+    K1,
+    B,
+    checked_expression,
+    idf,
+)
+from ...storage.rows import Coverage
+from ...text.analyzer import stemmed
+from ...text.query import Query, Term
+from .connection import Connection
+from .postings import COLUMN_END, LONGEST, Tokenizer, ascii_lower, decoded
+from .syntax import COLUMNS, Leaf, Node, Piece, parsed
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
+JOINED = 3  # terms besides the rarest that choose the chunks in which a phrase is looked for
+
+LAST = "\U0010ffff"  # after every character
+
+TERMS = "select term, id, frequency from terms where space = %(space)s and term = any(%(terms)s)"
+IDS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"
+BEGINNING = "select id from terms where space = %(space)s and term >= %(start)s and term < %(end)s"
+OF_TERMS = f"""
+select chunk, sum(weight), min(length) from ({decoded("postings where term = any(%(ids)s)")}) p group by chunk
+"""
+CANDIDATES = """
+select w.chunk, w.sequence, p0.length
+from   {terms} join words w on w.chunk = p0.chunk
+where  position(%(written)s in ' ' || array_to_string(w.sequence, ' ') || ' ') > 0
+"""
+OF_TERM = decoded("postings where term = %(t{n})s")
+
+Found = list[tuple[int, float, int]]  # chunk, weighted occurrences, length of the chunk in tokens
+
+
+class Phrase(NamedTuple):
+    """A term of a query in the index. A single word has an `id`, and its postings are in the table;
+    of all else they are `found`.
+
+    `frequency` is the number of chunks that have it.
+    """
+
+    frequency: int
+    id: int | None = None
+    found: Found = []  # noqa: RUF012
+
+
+NOTHING = Phrase(0)
+
+
+class Phrases:
+    """Looks up terms, each once: good for one state of the store."""
+
+    def __init__(self, conn: Connection, space: int) -> None:
+        self._conn, self._space, self._tokenizer = conn, space, Tokenizer()
+        self._known: dict[Term, Phrase] = {}
+
+    def of(self, wanted: Sequence[Term]) -> list[Phrase]:
+        """The phrase of each term."""
+        new = [term for term in dict.fromkeys(wanted) if term not in self._known]
+        if new:
+            stems = self._tokenizer.terms([" ".join(map(stemmed, term.tokens)) for term in new])
+            texts = list({stem for each in stems for stem in each})
+            rows = self._conn.all(TERMS, {"space": self._space, "terms": texts})
+            ids = {text: (id, frequency) for text, id, frequency in rows}
+            for term, of_term in zip(new, stems, strict=True):
+                self._known[term] = self._phrase(of_term, term.prefix, ids)
+        return [self._known[term] for term in wanted]
+
+    def alternatives(self, text: str, *, is_prefix: bool) -> list[list[int]]:
+        """For each token of a text, the ids of the terms that it may be: one or none, or those that
+        begin with a prefix.
+        """
+        [stems] = self._tokenizer.terms([text])
+        ids = dict(self._conn.all(IDS, {"space": self._space, "terms": stems}))
+        found = [[ids[stem]] if stem in ids else [] for stem in stems]
+        return [*found[:-1], self._beginning(stems[-1])] if is_prefix and stems else found
+
+    def _phrase(self, stems: list[str], is_prefix: bool, ids: dict[str, tuple[int, int]]) -> Phrase:
+        if not stems or any(stem not in ids for stem in (stems[:-1] if is_prefix else stems)):
+            return NOTHING
+        if is_prefix:
+            lasts = self._beginning(stems[-1])
+            if not lasts:
+                return NOTHING
+            if len(stems) == 1:
+                found = [
+                    (chunk, weight, length)
+                    for chunk, weight, length in self._conn.all(OF_TERMS, {"ids": lasts})
+                ]
+                return Phrase(len(found), found=found)
+        elif len(stems) == 1:
+            id, frequency = ids[stems[0]]
+            return Phrase(frequency, id)
+        else:
+            lasts = [ids[stems[-1]][0]]
+        return self._together(
+            [ids[stem] for stem in (stems[:-1] if is_prefix else stems)], lasts, is_prefix
+        )
+
+    def _beginning(self, start: str) -> list[int]:
+        end = start + (LAST if len(start) <= LONGEST else "")
+        return [
+            id
+            for (id,) in self._conn.all(
+                BEGINNING, {"space": self._space, "start": start, "end": end}
+            )
+        ]
+
+    def _together(self, terms: list[tuple[int, int]], lasts: list[int], is_prefix: bool) -> Phrase:
+        """The chunks that have these terms (id, frequency) side by side; with a prefix, then one of
+        `lasts`.
+        """
+        choosing = sorted(dict.fromkeys(terms), key=lambda term: term[1])[: JOINED + 1]
+        of_terms = " join ".join(
+            f"({OF_TERM.format(n=n)}) p{n}" + (f" on p{n}.chunk = p0.chunk" if n else "")
+            for n in range(len(choosing))
+        )
+        written = f" {' '.join(str(id) for id, _ in terms)} "
+        parameters = {"written": written} | {f"t{n}": id for n, (id, _) in enumerate(choosing)}
+        ids = [id for id, _ in terms]
+        before = ids if is_prefix else ids[:-1]
+        rows = self._conn.all(CANDIDATES.format(terms=of_terms), parameters)
+        counted = (
+            (chunk, occurrences(sequence, before, set(lasts)), length)
+            for chunk, sequence, length in rows
+        )
+        found = [row for row in counted if row[1]]
+        return Phrase(len(found), found=found)
+
+
+def occurrences(sequence: Sequence[int], before: Sequence[int], lasts: set[int]) -> float:
+    """How often the terms stand side by side, followed by one of `lasts`, each time with the weight
+    of its column.
+
+    [5, 7, 0, 5, 7, 0], [5], {7} -> 3.0: once in the heading, and once in the content
+    """
+    total, column, n = 0.0, 0, len(before)
+    for at, id in enumerate(sequence):
+        if id == COLUMN_END:
+            column += 1
+        elif id in lasts and at >= n and sequence[at - n : at] == before:
+            total += WEIGHTS[column]
+    return total
+
+
+# Case is ignored in ASCII only, as SQLite's LIKE does; words are looked for in several spellings.
+MATCHES = "(case when lower({text}) like any (%({name})s::text[]) then 1 else 0 end)"
+WRITTEN, ORIGINAL = 'coalesce(w.written[4], w.written[2]) collate "C"', 'c.content collate "C"'
+SEARCH = """
+select   c.id, {count} as matches
+from     chunks c join words w on w.chunk = c.id
+where    c.space = %(space)s and ({any}) {rows}
+order by 2 desc, {size}, c.id
+limit    %(limit)s
+"""
+TEXTS = """
+select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.id = w.chunk where w.chunk = any(%(ids)s)
+"""
+
+
+def substring_search(
+    conn: Connection, space: int, chosen: "Selection | None", query: Query, limit: int
+) -> list[tuple[int, float]]:
+    """The chunks that contain fragments of the query, with the share of all fragments that they
+    contain.
+    """
+    written, original = query.fragments
+    rows, parameters = chosen.condition("c.id") if chosen else ("", {})
+    counts: list[str] = []
+    given: dict[str, Any] = {"space": space, "limit": limit}
+    for side, wanted in ((WRITTEN, written), (ORIGINAL, original)):
+        for fragment in wanted:
+            name = f"f{len(counts)}"
+            spellings = (
+                [fragment.lower()]
+                if side is WRITTEN
+                else [fragment, fragment.lower(), fragment.upper(), fragment.title()]
+            )
+            given[name] = [
+                "%" + ascii_lower(re.sub(r"[\\%_]", r"\\\g<0>", each)) + "%"
+                for each in dict.fromkeys(spellings)
+            ]
+            counts.append(MATCHES.format(text=side, name=name))
+    if not counts:
+        return []
+    sides = ((WRITTEN, counts[: len(written)]), (ORIGINAL, counts[len(written) :]))
+    sizes = [
+        f"case when {' + '.join(of_side)} > 0 then length({text}) else 0 end"
+        for text, of_side in sides
+        if of_side
+    ]
+    count, either = " + ".join(counts), " or ".join(f"{each} > 0" for each in counts)
+    size = f"greatest({', '.join(sizes)})"
+    found = conn.all(
+        SEARCH.format(count=count, any=either, rows=rows, size=size), {**parameters, **given}
+    )
+    return [(id, matches / len(counts)) for id, matches in found]
+
+
+def by_fragments(conn: Connection, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
+    """The share of the query's fragments that each chunk contains."""
+    wanted = [piece.lower() for side in query.fragments for piece in side]
+    answer = {}
+    for chunk, content, written in conn.all(TEXTS, {"ids": list(ids)}):
+        text = "\n".join([content, *written]).lower()
+        has = [piece for piece in wanted if piece in text]
+        answer[chunk] = Coverage(len(has) / max(len(wanted), 1), has)
+    return answer
+
+
+# Understands what ours does
+VALIDATOR = (
+    "create virtual table chunks_fts using fts5(doc_id, chunk_id, heading, content, context)"
+)
+WITH = f"select chunk from ({decoded('postings where term = any(%({})s::int[])')}) p"
+SEQUENCES = "select chunk, sequence from words where chunk in ({chunks})"
+LENGTHS = (
+    "select chunk, cardinality(array_remove(sequence, 0)) from words where chunk = any(%(ids)s)"
+)
+APART = 1 << 32  # between the positions of two columns
+
+Positions = list[
+    int
+    # Of the first tokens of the occurrences in a chunk: number of the column * APART + place in the
+    # column
+]
+
+
+def read(query: Query) -> Node | None:
+    """The structure of the query's expression; None if it is blank. Raises QueryError with the
+    place of what is not valid.
+    """
+    with closing(sqlite3.connect(":memory:")) as conn:
+        conn.execute(VALIDATOR)
+        expression = checked_expression(conn, query.text)
+    return parsed(expression) if expression else None
+
+
+class Matches:
+    """Finds the chunks of a space that match an expression."""
+
+    def __init__(self, conn: Connection, phrases: Phrases, chunks: int, average: float) -> None:
+        """`chunks` are in the index, of so many tokens on `average`."""
+        self._conn, self._phrases, self._chunks, self._average = conn, phrases, chunks, average
+
+    def of(self, node: Node) -> dict[int, float] | None:
+        """Chunks with their BM25; None for strings without a word, which match nothing and are left
+        out between neighbours.
+        """
+        if isinstance(node, Leaf):
+            return self._leaf(node)
+        left, right = self.of(node.left), self.of(node.right)
+        if node.operator == " " and (left is None or right is None):
+            return right if left is None else left
+        left, right = left or {}, right or {}
+        if node.operator == "OR":
+            return left | {chunk: left.get(chunk, 0.0) + score for chunk, score in right.items()}
+        if node.operator == "NOT":
+            return {chunk: score for chunk, score in left.items() if chunk not in right}
+        return {chunk: score + right[chunk] for chunk, score in left.items() if chunk in right}
+
+    def _leaf(self, leaf: Leaf) -> dict[int, float] | None:
+        phrases = [terms for phrase in leaf.phrases if (terms := self._terms(phrase))]
+        if not phrases:
+            return None
+        if len(phrases) == len(phrases[0]) == 1 and leaf.columns is None and not leaf.first:
+            found: Found = self._conn.all(OF_TERMS, {"ids": phrases[0][0]})
+            return self._scores(found, len(found))
+        of_phrases = [self._occurrences(terms, leaf) for terms in phrases]
+        answer: dict[int, float] = {}
+        lengths = [len(terms) for terms in phrases]
+        placed = {}
+        for chunk in set.intersection(*map(set, of_phrases)):
+            places = [occurrences[chunk] for occurrences in of_phrases]
+            if all(kept := near(places, lengths, leaf.distance) if len(places) > 1 else places):
+                placed[chunk] = kept
+        sizes = dict(self._conn.all(LENGTHS, {"ids": list(placed)}))
+        for number, occurrences in enumerate(of_phrases):
+            counted = [
+                (chunk, sum(WEIGHTS[place // APART] for place in places[number]), sizes[chunk])
+                for chunk, places in placed.items()
+            ]
+            for chunk, score in self._scores(counted, len(occurrences)).items():
+                answer[chunk] = answer.get(chunk, 0.0) + score
+        return answer
+
+    def _terms(self, phrase: Sequence[Piece]) -> list[list[int]]:
+        """For each token of a phrase, the ids of the terms that it may be."""
+        return [
+            ids
+            for piece in phrase
+            for ids in self._phrases.alternatives(piece.text, is_prefix=piece.prefix)
+        ]
+
+    def _occurrences(self, terms: Sequence[list[int]], leaf: Leaf) -> dict[int, Positions]:
+        """Where a phrase stands, in every chunk that has it in the columns that the leaf allows."""
+        given = {f"t{n}": ids for n, ids in enumerate(terms)}
+        sets = list(map(set, terms))
+        answer = {}
+        for chunk, sequence in self._conn.all(
+            SEQUENCES.format(chunks=" intersect ".join(map(WITH.format, given))), given
+        ):
+            places = [
+                place
+                for place in positions(sequence, sets)
+                if (leaf.columns is None or COLUMNS[place // APART] in leaf.columns)
+                and not (leaf.first and place % APART)
+            ]
+            if places:
+                answer[chunk] = places
+        return answer
+
+    def _scores(self, found: Found, frequency: int) -> dict[int, float]:
+        """The BM25 of a phrase that so many chunks have."""
+        rarity = idf(frequency, self._chunks)
+        return {
+            chunk: rarity * (K1 + 1) * weight / (weight + K1 * (1 - B + B * length / self._average))
+            for chunk, weight, length in found
+        }
+
+
+def positions(sequence: Sequence[int], terms: Sequence[set[int]]) -> Positions:
+    """Where terms stand side by side, each one of a set.
+
+    [5, 0, 7, 5, 6, 0], [{5}, {6, 8}] -> [APART + 1]: in the content, its second token
+    """
+    found: Positions = []
+    column = start = 0
+    for at, id in enumerate(sequence):
+        if id == COLUMN_END:
+            column, start = column + 1, at + 1
+        elif id in terms[0]:
+            after = sequence[at : at + len(terms)]
+            if len(after) == len(terms) and all(
+                id in ids for id, ids in zip(after, terms, strict=True)
+            ):
+                found.append(column * APART + at - start)
+    return found
+
+
+def near(places: Sequence[Positions], lengths: Sequence[int], distance: int) -> list[Positions]:
+    """Of the places of each phrase, those that FTS5 counts: all in one column, at most `distance`
+    tokens before the last.
+
+    `lengths` are those of the phrases in tokens. FTS5 goes through all lists at once, and so does
+    this: after a group is found, the phrase whose next place comes first moves on.
+    """
+    kept: list[Positions] = [[] for _ in places]
+    at = [0] * len(places)
+    while True:
+        last = max(of_phrase[n] for of_phrase, n in zip(places, at, strict=True))
+        moved = True
+        while moved:
+            moved = False
+            for number, of_phrase in enumerate(places):
+                while of_phrase[at[number]] < last - lengths[number] - distance:
+                    at[number] += 1
+                    moved = True
+                    if at[number] == len(of_phrase):
+                        return kept
+                last = max(last, of_phrase[at[number]])
+        for number, of_phrase in enumerate(places):
+            if kept[number][-1:] != [of_phrase[at[number]]]:
+                kept[number].append(of_phrase[at[number]])
+        following = [
+            of_phrase[n + 1] if n + 1 < len(of_phrase) else inf
+            for of_phrase, n in zip(places, at, strict=True)
+        ]
+        first = min(range(len(places)), key=following.__getitem__)
+        if following[first] == inf:
+            return kept
+        at[first] += 1

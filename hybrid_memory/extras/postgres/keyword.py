@@ -1,0 +1,269 @@
+"""Keyword search: the chunks that match a query, ranked by BM25 as FTS5 computes it, over postings
+in plain tables.
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import accumulate
+from math import ceil, log
+from typing import TYPE_CHECKING, Any
+
+from ...storage.keyword import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, enough, idf
+from ...storage.rows import Coverage, Ranked
+from ...text.query import Query, Term
+from .connection import Connection
+from .expressions import Phrase, Phrases, by_fragments, substring_search
+from .postings import COLUMN_END, decoded
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+FIRST_ROWS = 4000  # postings that are scored at first
+# So many times as many as needed are looked at, because the share of a selection is an estimate
+SURPLUS = 1.25
+PROVEN = 10  # ranks that are exact, as in the SQLite engine; the others nearly always are
+# Scores that differ by less, relatively, are equal: sums of the same numbers in another order
+SAME = 1e-9
+
+SIZE = "select chunks, tokens from spaces where id = %(space)s"
+PART = f"idf * {K1 + 1} * weight / (weight + {K1} * ({1 - B} + {B} * length / %(average)s::float8))"
+RARE = decoded(
+    "unnest(%(rare)s::int[], %(rare_idfs)s::float8[]) as r (term, idf) join postings using (term)",
+    "idf",
+)
+
+# `given` are occurrences of phrases and prefixes, counted before. A chunk that has only common
+# terms is not looked at, nor one whose score would not be among the best whatever the common terms
+# add to it. What they add is counted in the chunk's terms.
+SEARCH = f"""
+with part (chunk, score) as (
+    select p.chunk, {PART} from ({RARE}) p where true {{rows}}
+    union all
+    select p.chunk, {PART}
+    from   unnest(%(given)s::bigint[], %(weights)s::float8[], %(lengths)s::float8[], %(given_idfs)s::float8[])
+           as p (chunk, weight, length, idf)
+    where  true {{rows}}
+), partial (chunk, score) as materialized (
+    select chunk, sum(score) from part group by chunk {{having}}
+), likely as materialized (
+    select chunk, score from partial
+    where  score + %(common_most)s >= coalesce((select score from partial order by score desc offset %(limit)s - 1 limit 1), 0)
+)
+select likely.chunk, score + {{common}} as total
+from   likely {{words}}
+order  by total desc, 1
+limit  %(limit)s + 20
+"""
+COMMON = f"""coalesce(
+           (select sum({PART})
+            from   (select idf, cardinality(sequence) - 2 as length,
+                           (select sum(case when place < heading_end then {HEADING_WEIGHT} when place < content_end
+                                       then {CONTENT_WEIGHT} else {CONTEXT_WEIGHT} end)::float8
+                            from   unnest(array_positions(sequence, term)) place) as weight
+                    from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)) counted), 0)"""
+WORDS = f"""
+join words on words.chunk = likely.chunk
+cross join lateral (select array_position(sequence, {COLUMN_END}) as heading_end) h
+cross join lateral (select array_position(sequence, {COLUMN_END}, heading_end + 1) as content_end) c
+"""
+AMONG = "having bool_or(chunk = any(%(among)s))"
+
+CHUNKS_OF = f"select chunk from ({decoded('postings where term = %(term)s')}) p"
+DOC_IDS = "select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)"
+SEQUENCES = "select chunk, sequence from words where chunk = any(%(ids)s)"
+
+
+class KeywordIndex:
+    """The keyword index of a space, or the chunks of it that are chosen. Good for one state of the
+    store only.
+    """
+
+    def __init__(self, conn: Connection, space: int, chosen: "Selection | None" = None) -> None:
+        self._conn, self._space, self._chosen = conn, space, chosen
+        self._phrases = Phrases(conn, space)
+        self._size: tuple[int, float] | None = None
+
+    def ranked(self, query: Query, limit: int) -> Ranked:
+        """The best `limit` chunks by BM25; see `sqlite.keyword.FTSIndex.ranked`, whose ranking this
+        is.
+
+        Raises QueryError for an expression in FTS5's syntax that is not valid.
+        """
+        if query.fts_syntax:
+            return Ranked(self._matching(query)[:limit])
+        wanted = query.affordable_terms
+        names = [Term((query.name,))] if query.name else []
+        self._phrases.of([*wanted, *query.affordable_words, *names])  # looked up at once
+        hits = self._best(wanted, limit) if wanted else []
+        if named := self._named(query, wanted, limit):
+            top = hits[0][1] if hits else 0.0
+            hits = [
+                *((id, score + top) for id, score in named.items()),
+                *(hit for hit in hits if hit[0] not in named),
+            ][:limit]
+        if not hits:
+            return Ranked(
+                substring_search(self._conn, self._space, self._chosen, query, limit), enough=1.0
+            )
+        if named:
+            return Ranked(hits, is_name=True)
+        frequencies = [phrase.frequency for phrase in self._phrases.of(query.affordable_words)]
+        return Ranked(hits, enough=enough(frequencies, self._sizes()[0]))
+
+    def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
+        """For each of these chunks, which words of the query it has; if no chunk of all has any,
+        which of its fragments.
+        """
+        words = query.affordable_words
+        phrases = self._phrases.of(words)
+        if not any(phrase.frequency for phrase in phrases):
+            return by_fragments(self._conn, query, ids)
+        size = max(self._sizes()[0], *(phrase.frequency for phrase in phrases), 1)
+        rarity = [
+            log(1 + (size - phrase.frequency + 0.5) / (phrase.frequency + 0.5))
+            for phrase in phrases
+        ]
+        total = sum(rarity)
+        having = [{row[0] for row in phrase.found} for phrase in phrases]
+        answer = {}
+        for chunk, sequence in self._conn.all(SEQUENCES, {"ids": list(ids)}):
+            terms = set(sequence)
+            has = [
+                n for n, phrase in enumerate(phrases) if phrase.id in terms or chunk in having[n]
+            ]
+            answer[chunk] = Coverage(
+                sum(rarity[n] for n in has) / total, [words[n].tokens[0] for n in has]
+            )
+        return answer
+
+    def _matching(self, query: Query) -> list[tuple[int, float]]:
+        """The chunks that match an expression in FTS5's syntax, best first."""
+        from .expressions import Matches, read
+
+        node = read(query)
+        found = (
+            Matches(self._conn, self._phrases, *self._sizes()).of(node) if node else None
+        ) or {}
+        among = self._chosen.among(found) if self._chosen else found
+        return _ordered(
+            sorted(
+                ((id, score) for id, score in found.items() if id in among), key=lambda hit: -hit[1]
+            )
+        )
+
+    def _sizes(self) -> tuple[int, float]:
+        """The number of chunks, and their average length in tokens."""
+        if self._size is None:
+            chunks, tokens = self._conn.one(SIZE, {"space": self._space})
+            self._size = chunks, tokens / chunks if chunks and tokens else 1.0
+        return self._size
+
+    def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
+        """The best chunks that match any term and are chosen.
+
+        Where much is chosen, the best of all chunks are searched for, and those of them that are
+        chosen are taken.
+        """
+        phrases = [phrase for phrase in self._phrases.of(wanted) if phrase.frequency]
+        if self._chosen and self._chosen.ids is None:
+            depth = ceil(SURPLUS / max(self._chosen.share, 0.01) * limit)
+            hits = self._search(phrases, depth)
+            among = self._chosen.among([id for id, _ in hits])
+            found = [hit for hit in hits if hit[0] in among][:limit]
+            if len(found) == limit or len(hits) < depth:
+                return found
+        return self._search(phrases, limit, self._chosen)
+
+    def _search(
+        self,
+        phrases: Sequence[Phrase],
+        limit: int,
+        chosen: "Selection | None" = None,
+        among: Sequence[int] | None = None,
+    ) -> list[tuple[int, float]]:
+        """The best chunks by the sum of all phrases.
+
+        Most of the time of a plain search goes into scoring the chunks of common words, few of
+        which are among the best. So the rarest terms choose the chunks. One with none of these
+        scores less than the sum of what the other terms can add; if that sum might be enough, the
+        next rarest terms choose chunks, too. This is MaxScore: Turtle and Flood, "Query evaluation:
+        strategies and optimizations", 1995.
+        """
+        size, average = self._sizes()
+        size = max(size, *(phrase.frequency for phrase in phrases)) if phrases else size
+        idfs = [idf(phrase.frequency, size) for phrase in phrases]
+        given = [
+            (chunk, weight, length, idfs[n])
+            for n, phrase in enumerate(phrases)
+            for chunk, weight, length in phrase.found
+        ]
+        single = sorted(
+            (phrase.frequency, phrase.id, idfs[n])
+            for n, phrase in enumerate(phrases)
+            if phrase.id is not None
+        )
+        totals = accumulate(frequency for frequency, *_ in single)
+        needed = 1 + next(
+            (n for n, total in enumerate(totals) if total >= FIRST_ROWS), len(single) - 1
+        )
+        if among is not None:
+            needed = len(single)
+        rows, parameters = chosen.condition("p.chunk") if chosen else ("", {})
+        parameters = parameters | {
+            "average": average, "limit": limit, "among": among,
+            "given": [row[0] for row in given], "weights": [row[1] for row in given],
+            "lengths": [row[2] for row in given], "given_idfs": [row[3] for row in given],
+        }  # fmt: skip
+        while True:
+            rare, common = single[:needed], single[needed:]
+            statement = SEARCH.format(
+                rows=rows, having=AMONG if among is not None else "",
+                common=COMMON if common else "0", words=WORDS if common else "",
+            )  # fmt: skip
+            most = sum((K1 + 1) * of_term for *_, of_term in common)
+            parameters |= {
+                "rare": [id for _, id, _ in rare], "rare_idfs": [of_term for *_, of_term in rare],
+                "common": [id for _, id, _ in common], "common_idfs": [of_term for *_, of_term in common], "common_most": most,
+            }  # fmt: skip
+            hits = _ordered(self._conn.all(statement, parameters))[:limit]
+            floor = hits[min(PROVEN, limit) - 1][1] if len(hits) == limit else 0.0
+            if not common or most < floor:
+                return hits
+            needed += 1
+            while (
+                needed < len(single)
+                and sum((K1 + 1) * of_term for *_, of_term in single[needed:]) >= floor
+            ):
+                needed += 1
+
+    def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
+        """The BM25 of the first chunks of the documents that have this name; file names, best in
+        these capitals, above others.
+        """
+        if not query.name:
+            return {}
+        term = Term((query.name,))
+        [name] = self._phrases.of([term])
+        if not name.frequency:
+            return {}
+        among = [row[0] for row in name.found] or [
+            id for (id,) in self._conn.all(CHUNKS_OF, {"term": name.id})
+        ]
+        if self._chosen:
+            among = list(self._chosen.among(among))
+        phrases = [phrase for phrase in self._phrases.of([term, *wanted]) if phrase.frequency]
+        named = dict(self._search(phrases, limit, among=among)) if among else {}
+        rows = self._conn.all(DOC_IDS, {"ids": list(named)})
+        ranks = {id: query.names(doc_id) for id, doc_id in rows}
+        top = max(named.values(), default=0.0) if len(set(ranks.values())) > 1 else 0.0
+        raised = {id: score + top * ranks[id] for id, score in named.items()}
+        return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _ordered(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Best first, equal scores by id, whatever the order in which their parts were added up."""
+    ranked: list[tuple[int, float]] = []
+    last: Any = None
+    for id, score in hits:
+        last = score if last is None or last - score > SAME * last else last
+        ranked.append((id, last))
+    return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))

@@ -1,0 +1,377 @@
+"""Write the keyword index: terms with their frequencies, postings, and what was indexed of each
+chunk. Needs a transaction.
+
+MERGED Postings in blocks: a row holds up to SIZE chunks of a term, as one integer for each.
+
+From the highest bit down, such an entry is how far the chunk's id is above that of the block's
+first chunk, the chunk's length in tokens (18 bits), and how often it has the term, each column with
+its weight, in quarters (14 bits). The chunks of a block ascend. A row for each posting would be six
+times as large, and most of the work of writing it would be the row's.
+
+Every transaction that adds chunks writes blocks of its own. Once a term has LOOSE small ones, they
+are merged, so that a posting is written some four times in its life, as in a log-structured merge
+tree (O'Neil et al., 1996).
+
+MERGED The terms of a text: its words as FTS5 cuts and stems them.
+
+SQLite is the tokenizer, in memory, so that a word has the same stem in both engines whatever its
+script. Every word is tokenized once in the life of a process.
+"""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from ...documents.terms import Terms, terms
+from ...storage.keyword import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, WORDS_AND_STEMS
+from ...text import analyzer
+from .connection import Connection
+
+SIZE = 128  # entries of a block: more would not fit into a row without being stored apart from it
+SMALL = 64  # entries: a block with fewer is merged with others
+LOOSE = 16  # small blocks of a term
+WEIGHT_BITS, LENGTH_BITS = 14, 18
+MOST_WEIGHT, MOST_LENGTH = (1 << WEIGHT_BITS) - 1, (1 << LENGTH_BITS) - 1
+
+PLACE = WEIGHT_BITS + LENGTH_BITS  # bits below that of the chunk's place
+PAYLOAD = (1 << PLACE) - 1
+CHUNK = f"(first + (entry >> {PLACE}))"
+WEIGHT = f"((entry & {MOST_WEIGHT})::float8 / 4)"
+LENGTH = f"((entry >> {WEIGHT_BITS}) & {MOST_LENGTH})"
+
+# Blocks of the rows (term, space, chunk, payload) of `loose`.
+PACKED = f"""
+select term, space, first, max(chunk), array_agg((chunk - first) << {PLACE} | payload order by chunk)
+from   (select *, min(chunk) over (partition by term, block) as first
+        from (select *, (row_number() over (partition by term order by chunk) - 1) / {SIZE} as block from loose) numbered) placed
+group  by term, space, block, first
+"""
+MERGE = f"""
+with gone as (
+    delete from postings where term = any(%(terms)s) and cardinality(entries) < {SMALL} returning term, space, first, entries
+), loose as (
+    select term, space, {CHUNK} as chunk, entry & {PAYLOAD} as payload
+    from   (select term, space, first, unnest(entries) as entry from gone) one
+), merged as (
+    update terms set loose = 0 where id = any(%(terms)s)
+)
+insert into postings (term, space, first, last, entries) {PACKED}
+"""
+
+
+class Block(NamedTuple):
+    """A row of the table, its entries as an array is written."""
+
+    term: int
+    first: int
+    last: int
+    entries: str
+
+
+def payload(length: int) -> int:
+    """What the entry of a chunk of so many tokens says besides its place, the weight left open."""
+    return min(length, MOST_LENGTH) << WEIGHT_BITS
+
+
+def blocks(term: int, entries: Sequence[int]) -> Iterator[Block]:
+    """The blocks of a term's entries, which ascend and have whole ids as their places."""
+    for start in range(0, len(entries), SIZE):
+        some = entries[start : start + SIZE]
+        first = some[0] >> PLACE
+        base = first << PLACE
+        yield Block(
+            term, first, some[-1] >> PLACE, f"{{{','.join([str(entry - base) for entry in some])}}}"
+        )
+
+
+def decoded(rows: str, *columns: str) -> str:
+    """SQL for the postings (chunk, weight, length, and these columns) in the blocks that a FROM
+    clause gives.
+    """
+    more = "".join(f", {column}" for column in columns)
+    return f"""
+        select {CHUNK} as chunk, {WEIGHT} as weight, {LENGTH} as length{more}
+        from   (select first, unnest(entries) as entry{more} from {rows}) block
+    """
+
+
+LONGEST = 500  # characters of a term: PostgreSQL indexes values of up to 2,700 bytes
+MOST_KNOWN = 200_000  # words that are kept in memory
+
+TOKENS = "select doc, term from stems order by doc, offset"
+
+
+class Tokenizer:
+    """Words -> terms."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def terms(self, texts: Sequence[str]) -> list[list[str]]:
+        """The terms of each text, in order. Texts are words separated by spaces, as the analyzer
+        writes them.
+        """
+        split = [text.split(" ") if text else [] for text in texts]
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        known = self._known
+        if new := set().union(*split).difference(known):
+            known.update(_tokenized(list(new)))
+        return [list(chain.from_iterable(map(known.__getitem__, words))) for words in split]
+
+
+def _tokenized(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {word: [] for word in words}
+    conn = sqlite3.connect(":memory:")
+    try:
+        conn.executescript(WORDS_AND_STEMS)
+        conn.executemany("insert into words (rowid, word) values (?, ?)", enumerate(words))
+        for number, term in conn.execute(TOKENS):
+            found[words[number]].append(fitting(term))
+    finally:
+        conn.close()
+    return {word: tuple(terms) for word, terms in found.items()}
+
+
+def fitting(term: str) -> str:
+    """The term, the end of a long one replaced by its digest."""
+    return term if len(term) <= LONGEST else term[:LONGEST] + sha256(term.encode()).hexdigest()
+
+
+BATCH = 4096  # chunks that are written together: all of most transactions
+COLUMN_END = 0  # stands between two columns of a sequence; no term has this id
+
+QUARTERS = tuple(
+    int(4 * weight) for weight in (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
+)  # of columns, as entries have them
+
+ADD_TO_TERMS = """
+update terms set frequency = frequency + added, loose = loose + small
+from   unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (text, added, small)
+where  space = %(space)s and term = text
+returning text, id, loose
+"""
+NEW_TERMS = """
+insert into terms (space, term, frequency, loose)
+select %(space)s, term, added, small from unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (term, added, small)
+returning term, id, loose
+"""
+# COPY is refused to roles that see some spaces only. The server reads arrays from one long text
+# faster than one by one.
+ADD_BLOCKS = """
+insert into postings (term, space, first, last, entries)
+select term, %(space)s, first, last, entries::bigint[]
+from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[], string_to_array(%(entries)s, ' '))
+       new (term, first, last, entries)
+"""
+ADD_WORDS = """
+insert into words (chunk, space, written, sequence)
+select chunk, %(space)s, array[heading, content, context, looked_through], sequence::int[]
+from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], %(contexts)s::text[], %(through)s::text[],
+              string_to_array(%(sequences)s, ' ')) new (chunk, heading, content, context, looked_through, sequence)
+"""
+ADD_TOTALS = "update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s"
+
+REMOVE = f"""
+with gone as materialized (
+    delete from words where chunk = any(%(ids)s) returning chunk, sequence
+), had as materialized (
+    select distinct chunk, term from gone, unnest(sequence) term where term <> 0
+), lost as (
+    select term, count(*)::int as chunks, min(chunk) as least, max(chunk) as most from had group by term
+), touched as (
+    delete from postings p using lost
+    where  p.term = lost.term and p.first <= lost.most and p.last >= lost.least
+    and    exists (select from unnest(p.entries) entry where ({CHUNK}, p.term) in (select chunk, term from had))
+    returning p.term, p.first, p.last, p.entries
+), others as (
+    insert into postings (term, space, first, last, entries)
+    select term, %(space)s, first, last, array_agg(entry order by entry)
+    from   (select term, first, last, unnest(entries) as entry from touched) one
+    where  ({CHUNK}, term) not in (select chunk, term from had)
+    group  by term, first, last
+), rarer as (
+    update terms set frequency = frequency - lost.chunks from lost where terms.id = lost.term returning terms.id, frequency
+), fewer as (
+    update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens
+    from   (select count(*) as chunks, coalesce(sum(cardinality(array_remove(sequence, 0))), 0) as tokens from gone) less
+    where  id = %(space)s
+)
+select id from rarer where frequency <= 0
+"""
+DROP_TERMS = "delete from terms where id = any(%(ids)s)"
+
+CLEAR = """
+delete from postings where space = %(space)s;
+delete from words where space = %(space)s;
+delete from terms where space = %(space)s;
+update spaces set chunks = 0, tokens = 0 where id = %(space)s;
+"""
+IDS = "select id from chunks where space = %(space)s and id > %(after)s order by id limit 1000"
+CHUNKS = """
+select   c.document, c.id, c.heading_path, c.content, d.doc_id, d.collection, d.metadata,
+         not exists (select from chunks f where f.document = c.document and f.id < c.id)
+from     chunks c join documents d on d.number = c.document
+where    c.id = any(%(ids)s)
+order by c.document, c.id
+"""
+CALLED = "select name from names where document = %(document)s and kind <> 'file'"
+
+
+class Postings:
+    """Collects the chunks that a transaction adds, and writes them together: a `flush` has to come
+    before the commit.
+    """
+
+    def __init__(self, conn: Connection, space: int) -> None:
+        self._conn, self._space, self._tokenizer = conn, space, Tokenizer()
+        self._waiting: list[tuple[int, Terms, str | None]] = []
+        self.news = (
+            0  # chunks that were added since the server last looked at how its rows are distributed
+        )
+
+    def add(self, chunks: "Iterable[tuple[int, Terms, str]]") -> None:
+        """Index chunks: chunks.id, terms and text."""
+        for id, of_chunk, content in chunks:
+            through = analyzer.searchable(content).lower()
+            self._waiting.append(
+                (id, of_chunk, None if through == ascii_lower(of_chunk[1]) else through)
+            )
+            if len(self._waiting) >= BATCH:
+                self.flush()
+
+    def add_again(self, ids: Sequence[int]) -> None:
+        """Index chunks that are in the table, in the order of their documents."""
+        for _, group in groupby(self._conn.all(CHUNKS, {"ids": list(ids)}), itemgetter(0)):
+            rows = list(group)
+            *_, doc_id, collection, metadata, is_first = rows[0]
+            called = self.called(rows[0][0]) if is_first else None
+            found = terms(
+                doc_id,
+                collection,
+                metadata,
+                ((path, content) for _, _, path, content, *_ in rows),
+                called,
+            )
+            self.add((row[1], of_chunk, row[3]) for row, of_chunk in zip(rows, found, strict=True))
+
+    def called(self, document: int) -> list[str]:
+        """Titles and aliases of a document, by its number."""
+        return [name for (name,) in self._conn.all(CALLED, {"document": document})]
+
+    def forget(self) -> None:
+        """Drop what waits: its transaction has failed."""
+        self._waiting = []
+
+    def flush(self) -> None:
+        """Write what waits."""
+        rows, self._waiting = sorted(self._waiting, key=itemgetter(0)), []
+        if not rows:
+            return
+        self.news += len(rows)
+        lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
+        entries: defaultdict[str, list[int]] = defaultdict(list)
+        tokens = 0
+        for number, (chunk, *_) in enumerate(rows):
+            of_columns = lists[3 * number : 3 * number + 3]
+            weights: Counter[str] = Counter()
+            for column, weight in zip(of_columns, QUARTERS, strict=True):
+                for term, count in Counter(column).items():
+                    weights[term] += weight * count
+            length = sum(map(len, of_columns))
+            tokens += length
+            base = chunk << PLACE | payload(length)
+            for term, weight in weights.items():
+                entries[term].append(base | (weight if weight < MOST_WEIGHT else MOST_WEIGHT))
+        ids = {term: str(id) for term, id in self._add_blocks(entries).items()}
+        headings, contents, contexts = (
+            list(texts) for texts in zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
+        )
+        sequences = " ".join(
+            [_sequence(lists[3 * number : 3 * number + 3], ids) for number in range(len(rows))]
+        )
+        texts = {
+            "headings": headings,
+            "contents": contents,
+            "contexts": contexts,
+            "through": [through for *_, through in rows],
+        }
+        chunks = array(chunk for chunk, *_ in rows)
+        self._conn.execute(
+            ADD_WORDS, {"space": self._space, "chunks": chunks, "sequences": sequences, **texts}
+        )
+        self._conn.execute(
+            ADD_TOTALS, {"chunks": len(rows), "tokens": tokens, "space": self._space}
+        )
+
+    def _add_blocks(self, entries: dict[str, list[int]]) -> dict[str, int]:
+        """Write the entries of terms. Gives the ids of these terms."""
+        rows = self._conn.all(ADD_TO_TERMS, self._counted(entries))
+        known = {term for term, *_ in rows}
+        if new := {term: of_term for term, of_term in entries.items() if term not in known}:
+            rows += self._conn.all(NEW_TERMS, self._counted(new))
+        ids = {term: id for term, id, _ in rows}
+        made = (block for term, of_term in entries.items() for block in blocks(ids[term], of_term))
+        terms, firsts, lasts, texts = zip(*made, strict=True)
+        columns = {
+            "terms": array(terms),
+            "firsts": array(firsts),
+            "lasts": array(lasts),
+            "entries": " ".join(texts),
+        }
+        self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
+        if loose := [id for _, id, count in rows if count >= LOOSE]:
+            self._conn.execute(MERGE, {"terms": loose})
+        return ids
+
+    def _counted(self, entries: dict[str, list[int]]) -> dict[str, Any]:
+        counts = [len(of_term) for of_term in entries.values()]
+        small = array(int(count < SMALL) for count in counts)
+        return {
+            "space": self._space,
+            "terms": list(entries),
+            "counts": array(counts),
+            "small": small,
+        }
+
+    def remove(self, ids: Sequence[int]) -> None:
+        """Take chunks out of the index."""
+        self.flush()
+        unused = [id for (id,) in self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})]
+        if unused:
+            self._conn.execute(DROP_TERMS, {"ids": unused})
+
+    def rebuild(self) -> None:
+        """Build the index anew from the chunks."""
+        self.forget()
+        for statement in filter(str.strip, CLEAR.split(";")):
+            self._conn.execute(statement, {"space": self._space})
+        after = 0
+        while ids := [id for (id,) in self._conn.all(IDS, {"space": self._space, "after": after})]:
+            after = ids[-1]
+            self.add_again(ids)
+        self.flush()
+
+
+def ascii_lower(text: str) -> str:
+    """The text as PostgreSQL lowers it in the collation "C"."""
+    return (
+        text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
+    )
+
+
+def array(numbers: Iterable[int]) -> str:
+    """Numbers as an array is written, which is much faster than passing them on as a list: [1, 2]
+    -> "{1,2}".
+    """
+    return f"{{{','.join(map(str, numbers))}}}"
+
+
+def _sequence(columns: Sequence[Sequence[str]], ids: dict[str, str]) -> str:
+    """The ids of the terms of all columns, as an array is written."""
+    heading, content, context = (map(ids.__getitem__, terms) for terms in columns)
+    return f"{{{','.join([*heading, str(COLUMN_END), *content, str(COLUMN_END), *context])}}}"

@@ -1,0 +1,309 @@
+"""Every table and index in PostgreSQL, and their rules for roles; made and brought up to date under
+an advisory lock.
+
+All memories of a database are in the same tables, in the schema `hybrid_memory`. A row belongs to a
+space. The owner of the tables sees every space; any other role sees those that `space_roles` lists
+for it, or for a role that it is a member of.
+"""
+
+from collections.abc import Callable
+
+from ...errors import StoreError
+from .connection import LOCK, Connection
+
+VERSION = 1
+STEPS: dict[
+    int, Callable[[Connection], None]
+] = {}  # version -> what brings the tables of that version to the next one
+
+OLDEST = 150_000  # server_version_num
+OLDEST_PGVECTOR = (0, 8)  # the first with iterative scans
+
+TABLES = """
+create table version (number integer not null);
+
+create table spaces (
+    id      integer generated always as identity primary key,
+    name    text collate "C" not null unique,
+    chunks  bigint not null default 0,     -- in the keyword index
+    tokens  bigint not null default 0,     -- of these chunks
+    changes bigint not null default 0      -- transactions that wrote
+);
+
+create table space_roles (                 -- who besides the owner of the tables sees a space
+    space integer not null references spaces on delete cascade,
+    role  name not null,
+    primary key (space, role)
+);
+
+create table meta (
+    space integer not null,
+    key   text collate "C" not null,
+    value text not null,
+    primary key (space, key)
+);
+
+create table documents (
+    number       bigint generated always as identity primary key,
+    space        integer not null,
+    doc_id       text collate "C" not null,
+    source_path  bytea,                    -- absolute, as the file system has it; null for texts that have no file
+    host         text,                     -- the machine and user whose file it is
+    file_mtime   double precision,
+    file_size    bigint,                   -- bytes; also of texts without a file
+    content_hash bytea,                    -- of the source's bytes
+    collection   text collate "C",
+    date         text collate "C",         -- YYYY-MM-DD
+    metadata     text not null default '{}',
+    chunking     text not null,            -- how the text was cut; other settings make the document due again
+    chunk_count  integer not null,
+    indexed_at   double precision not null default extract(epoch from clock_timestamp()),
+    content      text                      -- of documents that have no file
+);
+create unique index documents_by_id on documents (space, doc_id);
+create index documents_by_collection on documents (space, collection);
+create index documents_by_path on documents (space, source_path);
+create unique index documents_by_number on documents (number, space); -- no row belongs to a document of another space
+
+create table chunks (
+    id           bigint primary key,       -- of a document that was written at once, one after the other
+    document     bigint not null,
+    space        integer not null,
+    start_line   integer not null,
+    end_line     integer not null,
+    truncated    boolean not null default false,
+    unembeddable boolean not null default false, -- the model can never embed this text: embedding is null
+    chunk_id     text collate "C" not null,
+    heading      text not null,
+    heading_path text not null,
+    content      text not null,
+    content_hash bytea not null,           -- of the text that is embedded
+    embedding    vector,                   -- unit length
+    foreign key (document, space) references documents (number, space)
+);
+create sequence chunk_ids owned by chunks.id;
+create index chunks_by_document on chunks (document, id);
+create index chunks_by_space on chunks (space, id);
+create index chunks_by_content on chunks (space, content_hash);
+create index chunks_pending on chunks (space, id) where embedding is null;
+
+create table terms (
+    id        integer generated always as identity primary key,
+    space     integer not null,
+    frequency integer not null,            -- of all chunks of the space, so many have the term
+    loose     integer not null default 0,  -- small blocks of postings that were written since they were last merged
+    term      text collate "C" not null
+) with (fillfactor = 80);
+create unique index terms_by_text on terms (space, term);
+
+create table postings (                    -- chunks that have a term, a block of them
+    term    integer not null,
+    space   integer not null,
+    first   bigint not null,               -- of the chunks
+    last    bigint not null,
+    entries bigint[] not null              -- keyword/blocks.py says what is in them
+);
+create index postings_by_term on postings (term, first);
+
+create table words (                       -- the keyword index by chunk: what was indexed, and its terms in order
+    chunk    bigint primary key,
+    space    integer not null,
+    written  text[] not null,              -- of the columns heading, content and context; then what fragments are looked for in
+    sequence integer[] not null            -- ids of terms; a 0 between two columns
+);
+
+create table extracts (                    -- the texts of documents whose files are not text, as their lines are cited
+    document bigint primary key,
+    space    integer not null,
+    pages    text,                         -- JSON: the line with which each page begins; null where there are no pages
+    content  text not null,
+    foreign key (document, space) references documents (number, space) on delete cascade
+);
+
+create table names (                       -- what documents are called: by file name, alias and title
+    document bigint not null,
+    space    integer not null,
+    key      text collate "C" not null,    -- the last part of the name, folded
+    kind     text not null,                -- file, alias, title
+    name     text collate "C" not null,
+    foreign key (document, space) references documents (number, space) on delete cascade
+);
+create index names_by_key on names (space, key);
+create index names_by_document on names (document);
+
+create table links (                       -- as they are written; names says where they lead, whatever comes and goes
+    document bigint not null,
+    space    integer not null,
+    place    integer not null,             -- among the links of the document
+    line     integer not null,
+    target   text collate "C" not null,
+    kind     text not null,                -- wikilink, embed, markdown
+    key      text collate "C" not null,    -- that of names
+    foreign key (document, space) references documents (number, space) on delete cascade
+);
+create index links_by_document on links (document, place);
+create index links_by_key on links (space, md5(key)); -- a target may be longer than what an index takes
+
+create table tags (                        -- of the metadata and of the text, folded; also the words of a tag that has several
+    document bigint not null,
+    space    integer not null,
+    tag      text collate "C" not null,
+    foreign key (document, space) references documents (number, space) on delete cascade
+);
+create index tags_by_document on tags (document);
+
+create table folders (                     -- what was ingested, and how; a refresh looks at these
+    space           integer not null,
+    host            text not null,
+    collection      text collate "C" not null, -- '' for a single file that has none
+    path            bytea not null,
+    is_file         boolean not null,
+    patterns        text,                  -- JSON, like exclude
+    exclude         text not null default '[]',
+    follow_symlinks boolean not null default false,
+    keep_missing    boolean not null default false,
+    chunk_size      integer,
+    chunk_overlap   integer,
+    doc_id          text,
+    metadata        text not null default '{}',
+    primary key (space, host, collection, path)
+);
+
+create table spare_embeddings (            -- of texts that left, and of the model that the store is changing over to
+    space        integer not null,
+    model        bytea not null,           -- hash of an identity
+    content_hash bytea not null,
+    embedding    vector,                   -- null: the model can never embed this text
+    truncated    boolean not null,
+    kept_at      double precision not null default extract(epoch from clock_timestamp()),
+    primary key (space, model, content_hash)
+);
+
+create table query_embeddings (
+    space     integer not null,
+    key       bytea not null,              -- hash of identity and query
+    embedding bytea not null,              -- little-endian float32
+    used_at   double precision not null,
+    primary key (space, key)
+);
+
+alter table space_roles enable row level security;
+create policy own_roles on space_roles for select using (pg_has_role(current_user, role, 'member'));
+alter table spaces enable row level security;
+create policy own_spaces on spaces using (id in (select space from space_roles));
+"""
+
+OF_A_SPACE = (
+    "meta", "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words", "folders",
+    "spare_embeddings", "query_embeddings",
+)  # fmt: skip
+POLICY = """
+alter table {table} enable row level security;
+create policy own_spaces on {table} using (space in (select space from space_roles));
+"""
+
+STATE = """
+select (select setting::int from pg_settings where name = 'server_version_num'),
+       (select extversion from pg_extension where extname = 'vector'),
+       to_regclass('hybrid_memory.version') is not null,
+       to_regclass('hybrid_memory.schema_version') is not null,
+       current_user, current_database()
+"""
+
+WRITTEN_BY = "select number from hybrid_memory.version"
+IN_SCHEMA = (
+    "select set_config('search_path', 'hybrid_memory, ' || current_setting('search_path'), true)"
+)
+
+AS_ADMINISTRATOR = 'create extension if not exists vector; create schema if not exists hybrid_memory authorization "{role}";'
+
+
+def prepare(conn: Connection, *, create: bool) -> None:
+    """Make the tables if they are missing and `create`, and bring older ones up to date.
+
+    Raises StoreError for a server or a pgvector that is too old, for tables that are missing or of
+    a newer version, and for a role that may not make them: it says which SQL an administrator has
+    to run.
+    """
+    server, vector, exists, is_of_development, role, database = conn.one(STATE)
+    if server < OLDEST:
+        raise StoreError(
+            f"{conn.name} is PostgreSQL {server // 10_000}; version 15 or later is needed"
+        )
+    if vector and tuple(map(int, vector.split(".")[:2])) < OLDEST_PGVECTOR:
+        raise StoreError(
+            f"{conn.name} has pgvector {vector}; install 0.8 or later, and run `alter extension vector update`"
+        )
+    if is_of_development:
+        raise StoreError(
+            f"the tables in {conn.name} were made by a development version and are not read any more; make them anew: "
+            "`drop schema hybrid_memory cascade`, and ingest again"
+        )
+    if not exists and not create:
+        raise StoreError(f"no memory in {conn.name}; `hybrid-memory ingest --path DIR` makes one")
+    if not exists:
+        _create(conn, role, database)
+        return
+    version = conn.one(WRITTEN_BY)[0]
+    if version > VERSION:
+        raise StoreError(
+            f"{conn.name} was written by a newer hybrid-memory (schema {version}, this one knows {VERSION}); upgrade this one"
+        )
+    if version < VERSION:
+        _upgrade(conn)
+
+
+def _upgrade(conn: Connection) -> None:
+    """Bring older tables up to date, when no other process writes."""
+    from psycopg import errors
+
+    try:
+        with conn.plain_transaction():
+            conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})
+            conn.execute(IN_SCHEMA)
+            conn.execute(
+                "select pg_advisory_xact_lock(%(lock)s, id) from spaces order by id", {"lock": LOCK}
+            )
+            for version in range(
+                conn.one(WRITTEN_BY)[0], VERSION
+            ):  # none if another process was first
+                STEPS[version](conn)
+            conn.execute("update version set number = %(version)s", {"version": VERSION})
+    except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
+        raise StoreError(
+            f"the tables in {conn.name} are of an older version; `hybrid-memory stats`, run once by the role that owns them, "
+            "brings them up to date"
+        ) from error
+
+
+def _create(conn: Connection, role: str, database: str) -> None:
+    from psycopg import errors
+
+    try:
+        with conn.plain_transaction():
+            conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})
+            conn.execute("set local client_min_messages to warning")
+            if conn.one(STATE)[2]:  # another process was first
+                return
+            conn.execute("create extension if not exists vector")
+            if not conn.one("select to_regnamespace('hybrid_memory') is not null")[0]:
+                conn.execute("create schema hybrid_memory")
+            conn.execute(IN_SCHEMA)
+            conn.execute(TABLES)
+            for table in OF_A_SPACE:
+                conn.execute(POLICY.format(table=table))
+            conn.execute("insert into version values (%(version)s)", {"version": VERSION})
+    except (
+        errors.InsufficientPrivilege,
+        errors.UndefinedFile,
+        errors.FeatureNotSupported,
+    ) as error:
+        if not isinstance(error, errors.InsufficientPrivilege):
+            raise StoreError(
+                f"the server of {conn.name} has no pgvector: {error.diag.message_primary}"
+            ) from error
+        sql = AS_ADMINISTRATOR.format(role=role.replace('"', '""'))
+        raise StoreError(
+            f"the role {role} may not make the tables in {conn.name} ({error.diag.message_primary}); "
+            f"let an administrator of the database {database} run: {sql}"
+        ) from error

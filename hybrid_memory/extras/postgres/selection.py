@@ -1,0 +1,256 @@
+"""Filters as a condition on documents, and the chunks of the documents that fulfil it."""
+
+import re
+from collections.abc import Collection
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+from ...documents.links import bare
+from ...errors import QueryError
+from ...storage.filters import Filters, have_values, is_below
+from ...text import dates
+from ...text.analyzer import searchable
+from ...text.characters import storable
+from .connection import Connection
+
+LONGEST_GLOB = 10_000  # characters
+EVERYTHING = "true"
+LISTED = 20_000  # chunks: of so many, the ids are listed before a search begins
+SAMPLE = 64  # chunks that tell which share is chosen
+
+IDS = """
+select c.id from documents d join chunks c on c.document = d.number where d.space = %(own_space)s and {where} {below}
+limit  {limit}
+"""
+JOINED = "exists (select from chunks s join documents d on d.number = s.document where s.id = {id} and {where} {below})"
+AMONG = """
+select c.id from chunks c join documents d on d.number = c.document where c.id = any(%(looked_at)s) and {where} {below}
+"""
+SAMPLED = """
+select (select id from chunks where space = %(own_space)s and id >= low + n * 40503 %% 65536 * (high - low) / 65536
+        order by id limit 1)
+from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high from chunks where space = %(own_space)s) range
+"""
+METADATA = "select d.number, d.metadata from documents d where d.space = %(own_space)s and {where}"
+# All between "a/" and "a0", the next character, are nested in a.
+TAGGED = """
+not exists (
+    select from unnest(%(all_tags)s::text[]) w
+    where  not exists (
+        select from tags t where t.document = d.number and (t.tag = w or t.tag > w || '/' and t.tag < w || '0')
+    )
+)
+"""
+HEADED = "exists (select from chunks h where h.document = d.number and h.heading_path = any(%(headings)s::text[]))"
+BELOW = "and {chunks}.heading_path = any(%(headings)s::text[])"
+HEADINGS = """
+select distinct c.heading_path from chunks c join documents d on d.number = c.document where d.space = %(own_space)s and {where}
+"""
+MAY_BE_BELOW = """
+and (lower(c.heading_path collate "C") like %(a_heading)s or length(c.heading_path) <> octet_length(c.heading_path))
+"""
+# Spares most documents a look by Python. "ß" and a few others are ASCII when case is ignored.
+MAY_HAVE = '(lower(d.metadata collate "C") like {pattern} or length(d.metadata) <> octet_length(d.metadata))'
+
+
+class Selection:
+    """The chunks of the documents that fulfil a condition on a row `d` of documents, all or those
+    below a heading.
+    """
+
+    def __init__(
+        self, conn: Connection, space: int, where: str, parameters: dict[str, Any]
+    ) -> None:
+        self._conn, self._where, self._below = (
+            conn,
+            where,
+            BELOW if "headings" in parameters else "",
+        )
+        self._parameters = parameters | {"own_space": space}
+
+    @cached_property
+    def ids(self) -> list[int] | None:
+        """The chosen chunks; None if there are more than LISTED."""
+        rows = self._conn.all(
+            IDS.format(where=self._where, below=self._below.format(chunks="c"), limit=LISTED + 1),
+            self._parameters,
+        )
+        return [id for (id,) in rows] if len(rows) <= LISTED else None
+
+    @cached_property
+    def share(self) -> float:
+        """About which share of all chunks is chosen."""
+        rows = self._conn.all(SAMPLED.format(n=SAMPLE - 1), self._parameters)
+        ids = {id for (id,) in rows if id is not None}
+        return len(self.among(ids)) / max(len(ids), 1)
+
+    def among(self, ids: Collection[int]) -> set[int]:
+        """Those of these chunks that are chosen."""
+        parameters = self._parameters | {"looked_at": list(ids)}
+        return {
+            id
+            for (id,) in self._conn.all(
+                AMONG.format(where=self._where, below=self._below.format(chunks="c")), parameters
+            )
+        }
+
+    def condition(self, id: str) -> tuple[str, dict[str, Any]]:
+        """The end of a condition that leaves the chosen chunks of those whose id this column has,
+        and its parameters.
+        """
+        if self.ids is not None:
+            return f"and {id} = any(%(chosen)s::bigint[])", {"chosen": self.ids}
+        joined = JOINED.format(id=id, where=self._where, below=self._below.format(chunks="s"))
+        return f"and {joined}", self._parameters
+
+
+def condition(
+    conn: Connection, space: int, filters: Filters, today: date | None = None
+) -> tuple[str, dict[str, Any]]:
+    """SQL on a row `d` of documents, and its parameters; EVERYTHING where every document will do.
+
+    Raises ValueError for a date that is not one, QueryError for a long glob or a heading without
+    words.
+    """
+    if len(filters.inside or "") > LONGEST_GLOB:
+        raise QueryError(
+            f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood"
+        )
+    today = today or date.today()
+    inside = filters.inside
+    globs = [] if inside in (None, "*") else [str(inside)]
+    if inside and not inside.endswith("*"):
+        globs.append(f"{inside.rstrip('/')}/*")
+    parts: list[str] = []
+    given: dict[str, Any] = {"own_space": space}
+    if filters.collection is not None:
+        parts.append("d.collection = %(in_collection)s")
+        given["in_collection"] = text(filters.collection)
+    if globs:
+        parts.append("d.doc_id ~ %(inside)s")
+        given["inside"] = "|".join(map(glob_pattern, globs))
+    if filters.since is not None:
+        parts.append("d.date >= left(%(since)s, length(d.date))")
+        given["since"] = dates.first_day(filters.since, today)
+    if filters.until is not None:
+        parts.append("d.date <= left(%(until)s, length(d.date))")
+        given["until"] = dates.last_day(filters.until, today)
+    if filters.tags:
+        parts.append(TAGGED)
+        given["all_tags"] = [text(bare(tag)) for tag in filters.tags]
+    if filters.linked_to is not None:
+        from .chunks import Links
+
+        parts.append("d.doc_id = any(%(linking)s::text[])")
+        given["linking"] = list(
+            {link.source for link in Links(conn, space).links_to(filters.linked_to)}
+        )
+    values = [
+        (key, storable(value))
+        for key, of_key in filters.where.items()
+        for value in ([of_key] if isinstance(of_key, str) else of_key)
+    ]
+    if values:
+        parts, given = _with_values(conn, parts, given, values)
+    if filters.heading is not None:
+        parts, given = _below(conn, parts, given, storable(filters.heading))
+    return " and ".join(parts) or EVERYTHING, given
+
+
+def _with_values(
+    conn: Connection, parts: list[str], given: dict[str, Any], values: list[tuple[str, str]]
+) -> tuple[list[str], dict[str, Any]]:
+    """The condition with one more: the numbers of the documents that have these values in their
+    metadata.
+    """
+    if pattern := _pattern(values[0][1].strip()):
+        parts = [*parts, MAY_HAVE.format(pattern="%(a_value)s")]
+        given = given | {"a_value": pattern}
+    rows = conn.all(METADATA.format(where=" and ".join(parts) or EVERYTHING), given)
+    fitting = [number for number, metadata in rows if have_values(metadata, values)]
+    return ["d.number = any(%(numbers)s::bigint[])"], {
+        "own_space": given["own_space"],
+        "numbers": fitting,
+    }
+
+
+def _below(
+    conn: Connection, parts: list[str], given: dict[str, Any], heading: str
+) -> tuple[list[str], dict[str, Any]]:
+    """The condition with one more: that a document has a passage below this heading."""
+    if not searchable(heading[:LONGEST_GLOB]).split():
+        raise QueryError(f"the heading {heading!r} has no word by which it could be found")
+    statement = HEADINGS.format(where=" and ".join(parts) or EVERYTHING)
+    if pattern := _pattern(heading):
+        statement, given = statement + MAY_BE_BELOW, given | {"a_heading": pattern}
+    headings = [path for (path,) in conn.all(statement, given) if is_below(path, heading)]
+    return [*parts, HEADED], given | {"headings": headings}
+
+
+def _pattern(text: str) -> str | None:
+    """What metadata in ASCII that has this text is like; None if JSON may write it otherwise."""
+    is_plain = (
+        text.isascii()
+        and text.isprintable()
+        and len(text) < LONGEST_GLOB
+        and not set(text) & set('%_"\\')
+    )
+    return f"%{text.lower()}%" if is_plain else None
+
+
+def text(value: str) -> str:
+    """The text as PostgreSQL can hold it: without NUL, and without unpaired surrogates."""
+    return storable(value).replace("\0", "\ufffd")
+
+
+def glob_pattern(glob: str) -> str:
+    """A glob of SQLite as a regular expression: `*`, `?` and `[a-z]`; `[^a]` is any other
+    character, `]` the first in a list.
+
+    'a/*.md' -> '^a/.*\\.md$'
+    """
+    found, at = [], 0
+    glob = text(glob)
+    while at < len(glob):
+        character, at = glob[at], at + 1
+        if character == "*":
+            found.append(".*")
+        elif character == "?":
+            found.append(".")
+        elif character == "[":
+            listed, at = _listed(glob, at)
+            found.append(listed)
+        else:
+            found.append(re.escape(character) if character.isascii() else character)
+    return f"^{''.join(found)}$"
+
+
+def _listed(glob: str, at: int) -> tuple[str, int]:
+    """The list of characters that begins here as a regular expression, and where the glob goes on.
+
+    A list that is not closed matches nothing, as in SQLite.
+    """
+    start = at
+    at += glob[at : at + 1] == "^"
+    end = glob.find("]", at + 1)
+    if end < 0:
+        return "(?!)", len(glob)
+    ranges, characters, at_character = [], glob[at:end], 0
+    while at_character < len(characters):
+        low = high = characters[at_character]
+        if characters[at_character + 1 : at_character + 2] == "-" and at_character + 2 < len(
+            characters
+        ):
+            high = characters[at_character + 2]
+            at_character += 2
+        at_character += 1
+        if low <= high:
+            ranges.append(f"{_escaped(low)}-{_escaped(high)}")
+    if not ranges:
+        return ("." if glob[start : start + 1] == "^" else "(?!)"), end + 1
+    return f"[{'^' * (glob[start : start + 1] == '^')}{''.join(ranges)}]", end + 1
+
+
+def _escaped(character: str) -> str:
+    return f"\\{character}" if character.isascii() and not character.isalnum() else character

@@ -1,0 +1,139 @@
+"""Read an expression in FTS5's syntax for an engine that is not SQLite. Pure.
+
+https://sqlite.org/fts5.html#full_text_query_syntax is the syntax. FTS5 itself says beforehand
+whether an expression is valid (`expression.checked_expression`); this only gives its structure.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+COLUMNS = ("heading", "content", "context")  # those that have words
+DISTANCE = 10  # tokens between the phrases of NEAR, unless it says otherwise
+
+_TOKEN = re.compile(r'"(?:[^"]|"")*"|[\w\x1a\x80-\U0010ffff]+|[-+*^:,(){}]')
+
+
+class Piece(NamedTuple):
+    """A string of a phrase; with `prefix`, its last token may be the beginning of a word."""
+
+    text: str
+    prefix: bool
+
+
+class Leaf(NamedTuple):
+    """Phrases that stand near each other, or one, in one of these columns (None: in any). `first`:
+    at the start of the column.
+    """
+
+    phrases: Sequence[Sequence[Piece]]
+    distance: int = DISTANCE
+    first: bool = False
+    columns: frozenset[str] | None = None
+
+
+class Branch(NamedTuple):
+    """`AND`, `OR`, `NOT`, or ` `, which stands for AND but leaves out what has no word."""
+
+    operator: str
+    left: "Node"
+    right: "Node"
+
+
+Node = Leaf | Branch
+
+
+def parsed(expression: str) -> Node:
+    """The structure of a valid expression that is not blank.
+
+    'gpu* NOT "the cat"' -> Branch("NOT", Leaf([[Piece("gpu", True)]]), Leaf([[Piece("the cat",
+    False)]]))
+    """
+    return _Parser(_TOKEN.findall(expression)).branch(0)
+
+
+LEVELS = ("OR", "AND", "NOT")  # later ones bind tighter, and neighbours tighter than all
+
+
+class _Parser:
+    def __init__(self, tokens: list[str]) -> None:
+        self._tokens, self._at = [*tokens, "", ""], 0
+
+    def _next(self, ahead: int = 0) -> str:
+        return self._tokens[self._at + ahead]
+
+    def _take(self) -> str:
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _took(self, token: str) -> bool:
+        self._at += (found := self._next() == token)
+        return found
+
+    def branch(self, level: int) -> Node:
+        """Operands joined by the operator of this level."""
+        if level == len(LEVELS):
+            return self._neighbours()
+        node = self.branch(level + 1)
+        while self._took(LEVELS[level]):
+            node = Branch(LEVELS[level], node, self.branch(level + 1))
+        return node
+
+    def _neighbours(self) -> Node:
+        node = self._operand()
+        while self._next() not in ("", ")", *LEVELS):
+            node = Branch(" ", node, self._operand())
+        return node
+
+    def _operand(self) -> Node:
+        columns = self._columns()
+        if self._took("("):
+            node = self.branch(0)
+            self._take()
+        else:
+            node = self._leaf()
+        return node if columns is None else _within(node, columns)
+
+    def _columns(self) -> frozenset[str] | None:
+        """The columns that stand before a colon, if they do."""
+        others = self._next() == "-"
+        if self._next(others) == "{":
+            self._at += others + 1
+            named = set()
+            while not self._took("}"):
+                named.add(_unquoted(self._take()).lower())
+        elif others or self._next(1) == ":":
+            self._at += others
+            named = {_unquoted(self._take()).lower()}
+        else:
+            return None
+        self._take()  # the colon
+        return frozenset(COLUMNS) - named if others else frozenset(COLUMNS) & named
+
+    def _leaf(self) -> Leaf:
+        if self._next() == "NEAR" and self._next(1) == "(":
+            self._at += 2
+            phrases = []
+            while self._next() not in (",", ")"):
+                phrases.append(self._phrase())
+            distance = int(self._take()) if self._took(",") else DISTANCE
+            self._take()
+            return Leaf(phrases, distance)
+        first = self._took("^")
+        return Leaf([self._phrase()], first=first)
+
+    def _phrase(self) -> list[Piece]:
+        pieces = [Piece(_unquoted(self._take()), self._took("*"))]
+        while self._took("+"):
+            pieces.append(Piece(_unquoted(self._take()), self._took("*")))
+        return pieces
+
+
+def _within(node: Node, columns: frozenset[str]) -> Node:
+    if isinstance(node, Branch):
+        return Branch(node.operator, _within(node.left, columns), _within(node.right, columns))
+    return node._replace(columns=columns if node.columns is None else node.columns & columns)
+
+
+def _unquoted(token: str) -> str:
+    return token[1:-1].replace('""', '"') if token.startswith('"') else token

@@ -1,0 +1,213 @@
+"""Find the chunks nearest to a query: an HNSW index of half-precision vectors proposes, exact
+cosines decide.
+
+MERGED The cache of queries in PostgreSQL; see storage/query_cache.py. What a role may not write is
+not kept.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ...storage import query_cache
+from ...storage.vector import SAMPLE, UnitVector, unit
+from .connection import Connection
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+# Chunks whose exact cosine is computed, or twice the limit if that is more: half precision errs
+# little
+PROPOSED = 200
+MOST_DIMS = 4000  # of an HNSW index of half precision
+WORTH_AN_INDEX = 10_000  # embeddings: of fewer, all are compared
+
+COSINE = "-(embedding <#> %(query)s::real[]::vector({dims}))"
+# Chunks of other dimensions are another model's, in another space.
+PROPOSE = """
+with near as materialized (
+    select id, embedding from chunks c
+    where  vector_dims(embedding) = {dims} and space = %(space)s {rows}
+    order  by embedding::halfvec({dims}) <#> %(query)s::real[]::vector({dims})::halfvec({dims})
+    limit  %(proposed)s
+)
+select id, {cosine} as cosine from near order by 2 desc, 1 limit %(limit)s
+"""
+EXACT = """
+with every as materialized (
+    select id, {cosine} as cosine from chunks c where vector_dims(embedding) = {dims} and space = %(space)s {rows}
+)
+select id, cosine from every order by 2 desc, 1 limit %(limit)s
+"""
+BY_ID = (
+    "select id, {cosine} from chunks where id = any(%(ids)s) and vector_dims(embedding) = {dims}"
+)
+OF = "select embedding::real[] from chunks where id = %(id)s and embedding is not null"
+DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
+# Hashes are in no order of meaning, and the same in every engine. A text that stands in many places
+# counts once.
+SAMPLED = """
+with sampled as materialized (
+    select min(id) as id from chunks where space = %(space)s and embedding is not null
+    group  by content_hash order by content_hash limit {sample}
+)
+select id, {cosine} from chunks join sampled using (id) where vector_dims(embedding) = {dims}
+"""
+
+INDEX = "chunks_near_{dims}"
+IS_INDEXED = "select to_regclass(%(name)s) is not null"
+MAY_INDEX = """
+select pg_has_role(relowner, 'usage') and exists (
+           select from chunks where vector_dims(embedding) = %(dims)s offset %(least)s limit 1)
+from   pg_class where oid = 'chunks'::regclass
+"""
+CREATE_INDEX = """
+create index if not exists {name} on chunks using hnsw ((embedding::halfvec({dims})) halfvec_ip_ops)
+where  vector_dims(embedding) = {dims}
+"""
+
+
+class VectorIndex:
+    """The embeddings of a space, or those of the chunks that are chosen."""
+
+    def __init__(self, conn: Connection, space: int, chosen: "Selection | None" = None) -> None:
+        self._conn, self._space, self._chosen = conn, space, chosen
+
+    def nearest(
+        self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
+    ) -> list[tuple[int, float]]:
+        """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones
+        by id.
+
+        `exact` compares every embedding. An empty, zero or infinite vector has no results. Raises
+        ValueError for a vector that does not have the store's dimension.
+        """
+        query = self._query(vector)
+        if query is None or limit < 1:
+            return []
+        rows, parameters = self._chosen.condition("c.id") if self._chosen else ("", {})
+        is_listed = self._chosen is not None and self._chosen.ids is not None
+        given = {
+            **parameters,
+            **self._parameters(query),
+            "limit": limit,
+            "proposed": max(PROPOSED, 2 * limit),
+        }
+        found: list[tuple[int, float]] = []
+        if not (exact or is_listed):
+            found = self._conn.all(self._written(PROPOSE, query, rows=rows), given)
+        if (
+            exact or is_listed or (self._chosen and len(found) < limit)
+        ):  # what is chosen is far from the query: the index gave up
+            found = self._conn.all(self._written(EXACT, query, rows=rows), given)
+        return [(id, cosine) for id, cosine in found if cosine > 0]
+
+    def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
+        """The cosine of each of these chunks that has an embedding. Raises ValueError as `nearest`
+        does.
+        """
+        query, ids = self._query(vector), list(chunk_ids)
+        if query is None or not ids:
+            return {}
+        return dict(
+            self._conn.all(self._written(BY_ID, query), self._parameters(query) | {"ids": ids})
+        )
+
+    def of(self, chunk_id: int) -> Sequence[float] | None:
+        """The embedding of a chunk, or None."""
+        row = self._conn.first(OF, {"id": chunk_id})
+        return row and row[0]
+
+    def sample(self, vector: Sequence[float]) -> dict[int, float]:
+        """The cosines of at most SAMPLE chunks from all over the store. They tell how near a query
+        is to chunks in general.
+        """
+        query = self._query(vector)
+        if query is None:
+            return {}
+        return dict(
+            self._conn.all(self._written(SAMPLED, query, sample=SAMPLE), self._parameters(query))
+        )
+
+    def _query(self, vector: Sequence[float]) -> UnitVector | None:
+        row = self._conn.once(DIMS, {"space": self._space}) if vector else None
+        if row is None:
+            return None
+        if len(vector) != row[0]:
+            raise ValueError(
+                f"the query has {len(vector)} dimensions, the store's embeddings have {row[0]}"
+            )
+        return unit(vector)
+
+    def _written(self, statement: str, query: UnitVector, **parts: Any) -> str:
+        dims = len(query)
+        if dims > MOST_DIMS and statement is PROPOSE:
+            statement = EXACT
+        return statement.format(dims=dims, cosine=COSINE.format(dims=dims), **parts)
+
+    def _parameters(self, query: UnitVector) -> dict[str, Any]:
+        return {"space": self._space, "query": list(query)}
+
+
+def ensure_index(conn: Connection, dims: int) -> None:
+    """Make the HNSW index of embeddings of this dimension, if there are enough of them and the role
+    may. In a transaction.
+    """
+    name = INDEX.format(dims=dims)
+    if dims > MOST_DIMS or conn.one(IS_INDEXED, {"name": name})[0]:
+        return
+    if conn.one(MAY_INDEX, {"dims": dims, "least": WORTH_AN_INDEX})[0]:
+        conn.execute(CREATE_INDEX.format(name=name, dims=dims))
+
+
+def rebuild(conn: Connection, space: int) -> None:
+    """Make the HNSW index of the space's embeddings anew, where the role may. In a transaction."""
+    row = conn.first(DIMS, {"space": space})
+    if row is None:
+        return
+    name = INDEX.format(dims=row[0])
+    if conn.one(IS_INDEXED, {"name": name})[0]:
+        if conn.one(MAY_INDEX, {"dims": row[0], "least": 0})[0]:
+            conn.execute(f"reindex index {name}")
+    else:
+        ensure_index(conn, row[0])
+
+
+GET = "select embedding, used_at from query_embeddings where space = %(space)s and key = %(key)s"
+PUT = """
+insert into query_embeddings (space, key, embedding, used_at) values (%(space)s, %(key)s, %(value)s, %(now)s)
+on conflict (space, key) do update set embedding = excluded.embedding, used_at = excluded.used_at
+"""
+EVICT = """
+delete from query_embeddings where space = %(space)s and key in (
+    select key from query_embeddings where space = %(space)s order by used_at desc, key offset %(size)s)
+"""
+
+
+class QueryCache(query_cache.QueryCache):
+    """Holds the `size` queries of a space used last."""
+
+    def __init__(self, conn: Connection, space: int, size: int) -> None:
+        self._conn, self._space, self._size = conn, space, size
+
+    def _kept(self, key: bytes) -> tuple[bytes, float]:
+        kept, used_at = self._conn.first(GET, {"space": self._space, "key": key}) or (b"", 0.0)
+        return bytes(kept), used_at
+
+    def _keep(self, key: bytes, value: bytes) -> None:
+        import psycopg
+
+        if not self._size or self._conn.in_transaction:
+            return
+        values = {
+            "space": self._space,
+            "key": key,
+            "value": value,
+            "now": time.time(),
+            "size": self._size,
+        }
+        with suppress(psycopg.Error), self._conn.plain_transaction():
+            self._conn.execute("set local lock_timeout = 1")
+            self._conn.execute(PUT, values)
+            self._conn.execute(EVICT, values)

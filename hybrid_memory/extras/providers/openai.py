@@ -1,0 +1,58 @@
+"""Vectors from OpenAI, or from any server that offers OpenAI's /v1/embeddings: llama.cpp, LM
+Studio, vLLM, TEI.
+
+The format is that of the operation `createEmbedding` in OpenAI's openapi.yaml. OpenAI takes 2,048
+texts and 300,000 tokens in a request.
+"""
+
+from typing import Any
+
+from ...embedding.base import BaseEmbedder, by_index
+from ...embedding.transport import Failure, Server
+
+URL = "https://api.openai.com/v1"
+
+
+class OpenAIEmbedder(BaseEmbedder):
+    """The key is read from OPENAI_API_KEY; only OpenAI itself needs one. /v1 is added to a URL
+    without a path.
+    """
+
+    provider = "openai"
+    batch_bytes = 250_000
+    _server: Server
+
+    def __init__(
+        self,
+        base_url: str = URL,
+        model: str = "text-embedding-3-small",
+        cache_size: int = 256,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, cache_size, **options)
+        self.base_url = base_url.rstrip("/")
+        if "/" not in self.base_url.partition("://")[2]:
+            self.base_url += "/v1"
+        official = self.base_url == URL
+        if official:
+            self.batch_size = 256  # other servers get 32, the most that TEI takes
+        name = "OpenAI" if official else "the embedding server"
+        self._server = Server(name, self.base_url, "OPENAI_API_KEY", needs_key=official)
+        self._names_dims = bool(self.wanted_dims)
+
+    def _request(self, texts: list[str], role: str) -> Any:
+        payload: dict[str, Any] = {"model": self.model, "input": texts, "encoding_format": "float"}
+        if self._names_dims:
+            payload["dimensions"] = self.wanted_dims
+        try:
+            reply = self._call("/embeddings", payload, role, len(texts))
+        except Failure as failure:
+            if self._names_dims and (
+                "dimensions" in failure.reason or "matryoshka" in failure.reason
+            ):
+                self._names_dims = (
+                    False  # the model or the server offers one number of dimensions only
+                )
+                return self._request(texts, role)
+            raise
+        return by_index(reply, self._server)

@@ -1,0 +1,181 @@
+"""HTTP and HTTPS to a server anywhere, by `requests`, which finds the proxy, with the limits of
+transport.py.
+
+A server on this machine is never asked through a proxy, whatever the spelling of its address.
+"""
+
+import os
+import socket
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from http.cookiejar import DefaultCookiePolicy
+from ipaddress import IPv6Address, ip_address
+from threading import Thread
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies, select_proxy
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import HTTPError
+
+from ...embedding.loopback import Reply, checked, limit
+from ...embedding.transport import Response
+
+# Seconds for finding a host's address: a name of this machine takes none, and the proxy can find
+# the others
+LOOK_UP = 1.0
+GZIP = b"\x1f\x8b"  # how such a body begins (RFC 1952)
+
+Sign = Callable[[requests.PreparedRequest], requests.PreparedRequest]
+
+
+class RemoteSession:
+    """The connections to one server, with the interface of `transport.Session`."""
+
+    def __init__(self, url: str, host: str, sign: Sign | None, *, direct: bool) -> None:
+        """`sign` adds the key to a request. `direct` says that no proxy may be asked; else the
+        environment and `host` decide.
+
+        Raises ValueError for a URL that cannot be parsed.
+        """
+        self._session = _Requests()
+        if direct or (select_proxy(url, get_environ_proxies(url, None)) and is_local(host)):
+            self._session.trust_env = (
+                False  # the environment's certificates stay valid, unlike its proxies
+            )
+            self._session.verify = (
+                os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+            )
+        self._session.auth = sign  # a plain header would be overridden by a ~/.netrc
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        data: bytes | None,
+        headers: dict[str, str],
+        timeout: tuple[float, float],
+        most: int,
+    ) -> Response:
+        """See `transport.LoopbackSession.request`; also raises the errors of `requests`, and
+        ValueError for a strange URL.
+        """
+        headers = {"Accept-Encoding": "gzip"} | headers
+        try:
+            with self._session.request(
+                method,
+                url,
+                data=data,
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
+                stream=True,
+            ) as reply:
+                most = limit(reply.status_code, most)
+                body = reply.raw.read(most + 1, decode_content=False)
+                body = checked(reply.status_code, body, reply.raw.length_remaining, most)
+            if body.startswith(GZIP):  # requests would unpack all of it
+                body = checked(
+                    reply.status_code, zlib.decompressobj(31).decompress(body, most + 1), 0, most
+                )
+        except (HTTPError, zlib.error) as error:
+            raise ConnectionError(str(error)) from error
+        return Response(
+            reply.status_code, {name.lower(): value for name, value in reply.headers.items()}, body
+        )
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._session.close()
+
+
+def is_local(host: str) -> bool:
+    """Whether a name or address, in any spelling that the resolver takes, is one of this machine.
+    Takes up to LOOK_UP seconds.
+    """
+    name = host.rstrip(".")
+    if name.endswith(".localhost") or name in (
+        "localhost",
+        socket.gethostname().lower().rstrip("."),
+    ):  # RFC 6761
+        return True
+    found: list[tuple[int, tuple[Any, ...]]] = []
+
+    def look_up() -> None:
+        with suppress(OSError, ValueError):
+            found.extend(
+                (family, address)
+                for family, _, _, _, address in socket.getaddrinfo(name, 9, type=socket.SOCK_DGRAM)
+            )
+
+    thread = Thread(target=look_up, daemon=True)  # a look-up has no time-out of its own
+    thread.start()
+    thread.join(LOOK_UP)
+    try:
+        return any(_is_own(family, address) for family, address in found)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_own(family: int, address: tuple[Any, ...]) -> bool:
+    """Whether this machine has the address; `address` is one of getaddrinfo's. Raises OSError if
+    there is no route to it.
+    """
+    ip = ip_address(address[0].partition("%")[0])
+    if isinstance(ip, IPv6Address):
+        ip = ip.ipv4_mapped or ip
+    if ip.is_loopback or ip.is_unspecified:
+        return True
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect(
+            address
+            # Sends nothing, but finds the route: only to itself does a machine speak from the same
+            # address
+        )
+        return bool(probe.getsockname()[0] == probe.getpeername()[0])
+
+
+class _Requests(requests.Session):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cookies.set_policy(
+            DefaultCookiePolicy(allowed_domains=())
+        )  # a server could fill the memory with cookies
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, _Adapter())
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """None: for the target of a redirect, requests would read the whole body, although it does
+        not follow it.
+        """
+
+
+class _Adapter(HTTPAdapter):
+    """Makes every reply a `transport.Reply`, directly and through an HTTP proxy."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = POOLS
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **options)
+        if isinstance(manager, ProxyManager):  # a SOCKS proxy needs pools of its own
+            manager.pool_classes_by_scheme = POOLS
+        return manager
+
+
+class _HTTPPool(HTTPConnectionPool):
+    class ConnectionCls(HTTPConnection):
+        response_class = Reply
+
+
+class _HTTPSPool(HTTPSConnectionPool):
+    class ConnectionCls(HTTPSConnection):
+        response_class = Reply
+
+
+POOLS = {"http": _HTTPPool, "https": _HTTPSPool}

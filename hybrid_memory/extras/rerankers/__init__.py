@@ -1,0 +1,1 @@
+"""Cross-encoders that take a second look at the first results."""

@@ -1,0 +1,76 @@
+"""A cross-encoder in this process, without a server, by the library `fastembed`, which the extra
+`local` installs.
+"""
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ...embedding.transport import STOP, Failure
+from ...environment import missing_package
+from .base import Reranker
+
+if TYPE_CHECKING:
+    from ...config import Settings
+
+DEFAULT = "Xenova/ms-marco-MiniLM-L-6-v2"
+
+
+class LocalReranker(Reranker):
+    """`model` is the name of a cross-encoder that fastembed knows and downloads at its first use,
+    or a folder with an ONNX model.
+
+    The folder has model.onnx or onnx/model.onnx, tokenizer.json and tokenizer_config.json.
+    """
+
+    patience = 600.0
+
+    def __init__(self, model: str | None, timeout: float) -> None:
+        self._model = os.path.expanduser(model or DEFAULT)
+        super().__init__(f"local {self._model}", timeout)
+
+    @classmethod
+    def configured(cls, settings: "Settings") -> "LocalReranker":
+        """Return the reranker that the settings name. It loads nothing yet."""
+        return cls(settings["rerank_model"], settings["rerank_timeout"])
+
+    def _request(self, query: str, texts: list[str], seconds: float) -> list[Any]:
+        try:
+            return [float(score) for score in _loaded(self._model).rerank(query, texts)]
+        except Failure:
+            raise
+        except (
+            Exception
+        ) as error:  # fastembed raises errors of many kinds, and none of them should end a search
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise Failure(STOP, f"the model {self._model} cannot be used: {why}") from error
+
+
+@cache
+def _loaded(model: str) -> Any:
+    """The model, which a process loads once, whichever store asks for it."""
+    try:
+        from fastembed.rerank.cross_encoder import TextCrossEncoder
+        from loguru import logger
+    except ImportError as error:
+        raise Failure(STOP, missing_package("the reranker local", "local")) from error
+    logger.disable("fastembed")  # every message that matters is an exception, too
+    folder = model if os.path.isdir(model) else None
+    if folder and not any(
+        known["model"] == folder for known in TextCrossEncoder.list_supported_models()
+    ):
+        from fastembed.common.model_description import ModelSource
+
+        nested = os.path.exists(os.path.join(folder, "onnx", "model.onnx"))
+        source = ModelSource(
+            hf=os.path.basename(folder)
+        )  # fastembed wants a source, although it downloads nothing
+        TextCrossEncoder.add_custom_model(
+            folder, source, model_file="onnx/model.onnx" if nested else "model.onnx"
+        )
+    cache_dir = os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hybrid-memory"
+    )
+    return TextCrossEncoder(
+        model, os.environ.get("FASTEMBED_CACHE_PATH") or cache_dir, specific_model_path=folder
+    )

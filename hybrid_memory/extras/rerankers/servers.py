@@ -1,0 +1,107 @@
+"""Rerankers that are asked over HTTP. They take the same question and differ in the names of its
+parts.
+
+TEI: router/src/http/server.rs of text-embeddings-inference. llama.cpp: tools/server/README.md.
+vLLM: docs.vllm.ai, Re-rank API. Jina: api.jina.ai/redoc. Cohere: docs.cohere.com/reference/rerank.
+Voyage: docs.voyageai.com/reference/reranker-api.
+
+MERGED Which reranker the settings choose. The module of one is imported when it is chosen.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...embedding.transport import Server
+from .base import Reranker
+
+if TYPE_CHECKING:
+    from ...config import Settings
+    from .base import Reranker
+
+LATER = (
+    30.0  # seconds after the budget until the thread that still waits for the reply gives up, too
+)
+
+
+class Form(NamedTuple):
+    """How a server is asked, and how it answers. `results` None: the reply is the list itself."""
+
+    name: str  # in messages
+    url: str  # where it usually is
+    path: str
+    key_variable: str
+    model: str | None = None  # the usual one; None: the server has only one
+    is_remote: bool = False
+    texts: str = "documents"
+    more: Mapping[str, Any] = {}
+    results: str | None = "results"
+    score: str = "relevance_score"
+    batch: int = 1000  # texts in a request
+
+
+FORMS = {
+    # TEI takes 32 texts, unless it was started with --max-client-batch-size; raw_scores are those
+    # before its sigmoid function.
+    "tei": Form("TEI", "http://localhost:8080", "/rerank", "TEI_API_KEY", texts="texts", results=None, score="score", batch=32,
+                more={"raw_scores": True, "truncate": True}),
+    "llamacpp": Form("llama.cpp", "http://localhost:8080", "/v1/rerank", "LLAMA_API_KEY"),
+    "vllm": Form("vLLM", "http://localhost:8000", "/v1/rerank", "VLLM_API_KEY", more={"truncate_prompt_tokens": -1}),
+    "jina": Form("Jina", "https://api.jina.ai", "/v1/rerank", "JINA_API_KEY", "jina-reranker-v2-base-multilingual",
+                 is_remote=True, more={"return_documents": False}),
+    "cohere": Form("Cohere", "https://api.cohere.com", "/v2/rerank", "COHERE_API_KEY", "rerank-v4.0-fast", is_remote=True),
+    "voyage": Form("Voyage", "https://api.voyageai.com", "/v1/rerank", "VOYAGE_API_KEY", "rerank-2.5", is_remote=True,
+                   results="data"),
+}  # fmt: skip
+
+
+class ServerReranker(Reranker):
+    """A server of the form FORMS[provider]. `url` None: where such a server usually is."""
+
+    def __init__(self, provider: str, url: str | None, model: str | None, timeout: float) -> None:
+        form = self._form = FORMS[provider]
+        self._model, self.batch_size = model or form.model, form.batch
+        needs_key = form.is_remote and url is None
+        self._server = Server(
+            form.name, endpoint(url or form.url, form.path), form.key_variable, needs_key=needs_key
+        )
+        super().__init__(
+            self._server.name + (f", model {self._model}" if self._model else ""), timeout
+        )
+
+    @classmethod
+    def configured(cls, settings: "Settings") -> "ServerReranker":
+        """Return the reranker that the settings name. It is asked nothing yet."""
+        return cls(
+            settings["rerank"],
+            settings["rerank_url"],
+            settings["rerank_model"],
+            settings["rerank_timeout"],
+        )
+
+    def close(self) -> None:
+        self._server.close()
+
+    def _request(self, query: str, texts: list[str], seconds: float) -> list[Any]:
+        form = self._form
+        payload = {"query": query, form.texts: texts, **form.more} | (
+            {"model": self._model} if self._model else {}
+        )
+        reply = self._server.call("", payload, silence=seconds + LATER, texts=len(texts))
+        try:
+            listed = reply if form.results is None else reply[form.results]
+            by_index = {item["index"]: item[form.score] for item in listed}
+        except (LookupError, TypeError) as error:
+            raise self._server.nonsense() from error
+        if len(by_index) != len(listed) or by_index.keys() != {*range(len(texts))}:
+            return []
+        return [by_index[index] for index in range(len(texts))]
+
+
+def endpoint(url: str, path: str) -> str:
+    """Where a server is asked: `http://box:8080 -> http://box:8080/rerank`, `http://box/v1 ->
+    http://box/v1/rerank`.
+    """
+    url = url.rstrip("/")
+    if "/" not in url.partition("://")[2]:
+        return url + path
+    return url if url.endswith("/rerank") else f"{url}/rerank"

@@ -1,0 +1,1 @@
+"""A page for people and an HTTP API for programs."""

@@ -1,0 +1,65 @@
+"""The commands `mcp` and `serve`."""
+
+import signal
+from argparse import Namespace
+from functools import partial
+
+from ...environment import needing
+from ...surface import opening
+from ...surface.arguments import Parser, examples, given, port
+from ...surface.opening import open_store, place
+
+
+def mcp_options(parser: Parser) -> None:
+    examples(parser, "mcp", "mcp --db ~/notes/memory.db")
+
+
+def run_mcp(args: Namespace) -> int:
+    with needing("mcp"):
+        from ..mcp.server import build
+
+    settings = opening.settings(args)  # a wrong setting is reported now, not at the first call
+    signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # the handler of the SDK would wait for the next line of input
+    build(
+        lambda: open_store(args),
+        lambda: open_store(args, create=True),
+        settings,
+        partial(place, args),
+    ).run()
+    return 0
+
+
+def serve_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--host", type=given, default="127.0.0.1", metavar="HOST", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--port",
+        type=port,
+        default=8377,
+        metavar="PORT",
+        help="0: any free one (default: %(default)s)",
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="keep the memory up to date while files change, as `watch` does",
+    )
+    parser.add_argument(
+        "--token",
+        nargs="?",
+        const="",
+        metavar="TOKEN",
+        help="answer only those who know this secret; without TOKEN, one is made and kept (default: on 127.0.0.1, answer all)",
+    )
+    examples(parser, "serve --open", "serve --port 0 --watch")
+
+
+def run_serve(args: Namespace) -> int:
+    with needing("serve"):
+        from .running import serve
+
+        return serve(args)

@@ -1,0 +1,217 @@
+"""The memory that the server is about: its settings, its threads, and the state of its database.
+
+MERGED Threads that have a store each. Requests wait for a thread in the order in which they came.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from datetime import date
+from os import urandom
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+from ... import __version__, config
+from ...errors import HybridMemoryError
+from ...store import HybridStore
+from .responses import etag
+from .updates import OpenStore, Update
+
+MOST_WAITING = 500  # requests; a further one is refused
+
+Work = Callable[[HybridStore], Any]
+
+
+class BusyError(HybridMemoryError):
+    """More requests wait than can be answered in time."""
+
+
+class Workers:
+    """`count` threads. Each opens its store for the first request that it gets, and anew if another
+    file takes its place.
+
+    With one thread, requests wait for each other. The threads do not keep the process from ending.
+    """
+
+    def __init__(self, open_store: OpenStore, count: int) -> None:
+        self._open = open_store
+        self._queue: SimpleQueue[tuple[Future[Any], Work] | None] = SimpleQueue()
+        self.threads = [Thread(target=self._run, daemon=True) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def submit(self, work: Work) -> "Future[Any]":
+        """Have a thread call `work` with its store. Raises BusyError."""
+        if self._queue.qsize() >= MOST_WAITING:
+            raise BusyError("too many requests are waiting; try again in a moment")
+        future: Future[Any] = Future()
+        self._queue.put((future, work))
+        return future
+
+    def end(self) -> None:
+        """Have the threads end after what they do now. What they have not begun is not done."""
+        with suppress(Empty):
+            while job := self._queue.get_nowait():
+                job[0].cancel()
+        for _ in self.threads:
+            self._queue.put(None)
+
+    def _run(self) -> None:
+        held = Held(self._open)
+        while job := self._queue.get():
+            _do(held, *job)
+            del job  # or its answer would stay in memory until the next one
+        held.close()
+
+
+def _do(held: "Held", future: "Future[Any]", work: Work) -> None:
+    if not future.set_running_or_notify_cancel():  # whoever asked has left
+        return
+    try:
+        store = held.store()
+        with store.storage.guarded():
+            answer = work(store)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(answer)
+
+
+class Held:
+    """A store that stays open between requests, in one thread."""
+
+    def __init__(self, open_store: OpenStore) -> None:
+        self._open = open_store
+        self._store: HybridStore | None = None
+        self._file: tuple[int, int] | None = None
+
+    def store(self) -> HybridStore:
+        """The store at its path as it is now, without the warnings of earlier requests. Raises
+        StoreError.
+        """
+        if (
+            self._store and file_at(self._store.path) != self._file
+        ):  # deleted, or replaced as after a rescue
+            self.close()
+        if self._store is None:
+            self._store = self._open()
+            self._file = file_at(self._store.path)
+        self._store.warnings = []
+        return self._store
+
+    def close(self) -> None:
+        """Close the store."""
+        if self._store:
+            self._store.close()
+        self._store = None
+
+
+def file_at(path: str) -> tuple[int, int] | None:
+    """Which file is at the path, whatever it holds; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+READERS = 4
+# Seconds that threads have to finish what they do; a write that is cut off then is undone by SQLite
+ENDING = 0.7
+
+T = TypeVar("T")
+
+
+class Memory:
+    """Readers wait for nobody; writers wait for each other. `open_store` is called in the thread
+    that uses the store.
+    """
+
+    def __init__(
+        self, open_store: OpenStore, settings: config.Settings, *, needs_token: bool = False
+    ) -> None:
+        self.settings, self.open_store, self._needs_token = settings, open_store, needs_token
+        self._readers, self._writer, self._slow, self._states = (
+            Workers(open_store, count) for count in (READERS, 1, 1, 1)
+        )
+        self._run = urandom(8)  # the number of a state means nothing to another run of the server
+        self._seen: HybridStore | None = None
+        self._opened = 0
+        self.update: Update | None = None
+        self.watcher: Thread | None = None
+        self.ending = Event()
+        self._end: asyncio.Future[None] | None = None
+
+    async def read(self, work: Callable[[HybridStore], T]) -> T:
+        """What `work` gives for a store."""
+        return await self._answer(self._readers, work)
+
+    async def write(self, work: Callable[[HybridStore], T]) -> T:
+        """The same for work that writes."""
+        return await self._answer(self._writer, work)
+
+    async def slowly(self, work: Callable[[HybridStore], T]) -> T:
+        """The same for work that takes long, one after the other."""
+        return await self._answer(self._slow, work)
+
+    async def etag(self, *parts: object) -> str:
+        """An ETag for an answer that depends on these parts, the store and the day."""
+        state = await self._answer(self._states, self._state)
+        return etag(self._run, state, date.today(), *parts)
+
+    async def _answer(self, workers: Workers, work: Callable[[HybridStore], T]) -> T:
+        """What a thread answers. Raises BusyError when the server ends first."""
+        self._end = self._end or asyncio.get_running_loop().create_future()
+        future: asyncio.Future[T] = asyncio.wrap_future(workers.submit(work))
+        either: set[asyncio.Future[Any]] = {future, self._end}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not future.done() or future.cancelled():
+            raise BusyError("the server is ending")
+        return future.result()
+
+    def _state(self, store: HybridStore) -> tuple[int, int]:
+        if (
+            store is not self._seen
+        ):  # the first, or one that was opened because another file took the place of its own
+            self._seen, self._opened = store, self._opened + 1
+        return self._opened, store.storage.state()
+
+    def server(self) -> dict[str, Any]:
+        """What the overview tells of the server itself."""
+        watching, updating = (
+            bool(thread and thread.is_alive()) for thread in (self.watcher, self.update)
+        )
+        return {
+            "version": __version__,
+            "watching": watching,
+            "updating": updating,
+            "token": self._needs_token,
+        }
+
+    def end(self) -> None:
+        """Tell all that goes on to end: requests, an update and its stream, the watch. For the
+        thread of the event loop.
+        """
+        self.ending.set()
+        if self._end and not self._end.done():
+            self._end.set_result(None)
+        if self.update:
+            self.update.stop()
+        for workers in self._workers():
+            workers.end()
+
+    def close(self) -> None:
+        """End the threads."""
+        self.end()
+        threads = [thread for workers in self._workers() for thread in workers.threads]
+        threads += [thread for thread in (self.update, self.watcher) if thread]
+        deadline = time.monotonic() + ENDING
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _workers(self) -> tuple[Workers, ...]:
+        return self._readers, self._writer, self._slow, self._states

@@ -1,0 +1,297 @@
+"""The API described in OpenAPI 3.1, from the same table of parameters that checks requests."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ... import __version__
+from . import parameters
+from . import responses as answers
+from .parameters import Parameter
+
+Json = dict[str, Any]
+
+TEXT, COUNT, NUMBER, SWITCH, OBJECT = (
+    {"type": name} for name in ("string", "integer", "number", "boolean", "object")
+)
+NAME_OR_NULL, NUMBER_OR_NULL = {"type": ["string", "null"]}, {"type": ["number", "null"]}
+
+
+def listed(schema: Json) -> Json:
+    return {"type": "array", "items": schema}
+
+
+def fields(**properties: Json) -> Json:
+    """An object that has all of these; a trailing _ keeps a name from being a keyword of Python."""
+    named = {name.rstrip("_"): schema for name, schema in properties.items()}
+    return {"type": "object", "properties": named, "required": [*named]}
+
+
+def with_page(schema: Json) -> Json:
+    """An object that has a page, too, if the document has pages."""
+    return schema | {"properties": schema["properties"] | {"page": COUNT}}
+
+
+def with_host(schema: Json) -> Json:
+    """An object that has a host, too, if the document is a file of another one."""
+    return schema | {"properties": schema["properties"] | {"host": TEXT}}
+
+
+def ref(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+PASSAGE: Json = {
+    "doc_id": TEXT, "chunk_id": TEXT, "heading": TEXT, "heading_path": TEXT, "text": TEXT, "score": NUMBER,
+    "path": NAME_OR_NULL, "start_line": COUNT, "end_line": COUNT, "citation": TEXT, "collection": NAME_OR_NULL,
+    "date": NAME_OR_NULL, "metadata": OBJECT,
+}  # fmt: skip
+LINK: Json = {
+    "target": TEXT, "kind": {"enum": ["wikilink", "embed", "markdown"]}, "line": COUNT, "citation": TEXT,
+}  # fmt: skip
+SCHEMAS: Mapping[str, Json] = {
+    "Problem": fields(type=TEXT, title=TEXT, status=COUNT, detail=TEXT, instance=TEXT),
+    "Passage": fields(**PASSAGE),
+    "Result": with_page(
+        fields(
+            **PASSAGE, confidence=NUMBER, source=TEXT, also=listed(TEXT),
+            scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL),
+        )
+    ),
+    "Search": fields(
+        results=listed(ref("Result")),
+        nearest_miss={"anyOf": [ref("Result"), {"type": "null"}]},
+        timings={"type": "object", "additionalProperties": NUMBER},
+        warnings=listed(TEXT),
+        hint=NAME_OR_NULL,
+    ),
+    "Entry": with_host(fields(
+        doc_id=TEXT, collection=NAME_OR_NULL, date=NAME_OR_NULL, path=NAME_OR_NULL, chunks=COUNT, pending=COUNT,
+        size={"type": ["integer", "null"]}, indexed_at=TEXT,
+    )),
+    "Listing": fields(total=COUNT, documents=listed(ref("Entry"))),
+    "Document": with_host(with_page(fields(
+        doc_id=TEXT, path=NAME_OR_NULL, text=TEXT, start_line=COUNT, end_line=COUNT, total_lines=COUNT, citation=TEXT,
+        collection=NAME_OR_NULL, date=NAME_OR_NULL, date_from=NAME_OR_NULL, changed=SWITCH, next=NAME_OR_NULL,
+        next_lines=NAME_OR_NULL, metadata=OBJECT, is_file=SWITCH,
+        passages=listed(fields(chunk_id=TEXT, heading=TEXT, heading_path=TEXT, start_line=COUNT, end_line=COUNT)),
+    ))),
+    "Similar": fields(by={"enum": ["vector", "keyword"]}, results=listed(ref("Passage"))),
+    "Links": fields(
+        doc_id=TEXT,
+        links=listed(fields(**LINK, doc_id=NAME_OR_NULL, broken=SWITCH)),
+        linked_from=listed(fields(**LINK, doc_id=TEXT)),
+    ),
+    "Text": {
+        "type": "object",
+        "properties": {"text": TEXT, "metadata": OBJECT},
+        "required": ["text"],
+        "additionalProperties": False,
+        "example": {"text": "# Deploys\n\nOn Tuesdays.", "metadata": {"project": "boss-api"}},
+    },
+    "Stored": fields(doc_id=TEXT, chunks=COUNT, warnings=listed(TEXT)),
+    "Deleted": fields(doc_id=TEXT, chunks_deleted=COUNT, warnings=listed(TEXT)),
+    "Status": fields(
+        doc_count=COUNT, chunk_count=COUNT, embedded_count=COUNT, pending_count=COUNT, unembeddable_count=COUNT,
+        db_size_bytes=COUNT, db_path=TEXT, embeddings={"type": ["object", "null"]}, advice=NAME_OR_NULL, reranker=NAME_OR_NULL,
+    ),
+    "Overview": fields(
+        status=ref("Status"),
+        collections=listed(fields(name=NAME_OR_NULL, documents=COUNT, chunks=COUNT)),
+        months=listed(fields(month=TEXT, documents=COUNT)),
+        undated=COUNT,
+        tags=listed(fields(tag=TEXT, documents=COUNT)),
+        newest=listed(ref("Entry")),
+        server=fields(version=TEXT, watching=SWITCH, updating=SWITCH, token=SWITCH),
+    ),
+    "Findings": listed(fields(check=TEXT, ok=SWITCH, text=TEXT)),
+    "Token": {"type": "object", "properties": {"token": TEXT}},
+}  # fmt: skip
+
+DOC_ID: Json = {
+    "name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1},
+    "example": "memory/hosts/atlas.md",
+    "description": "The document's exact id, as one percent-encoded segment.",
+}  # fmt: skip
+EXAMPLES = {"q": "how do I log in to the GPU server?", "lines": "1-20"}
+WHEN = {
+    304: "The client has it already.",
+    400: "The request cannot be read.",
+    401: "The token is missing or wrong.",
+    404: "There is no such document.",
+    409: "The document belongs to a file, or an update is running.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    422: "A parameter, the query or the body is not valid.",
+    503: "The database cannot be read or written now.",
+}
+ALWAYS = (401, 422, 503)
+
+
+def described(parameter: Parameter) -> Json:
+    """A parameter of the query string."""
+    found: Json = {
+        "name": parameter.name,
+        "in": "query",
+        "description": parameter.about,
+        "schema": parameter.schema(),
+    }
+    found |= {"required": True} if parameter.required else {}
+    return found | ({"example": EXAMPLES[parameter.name]} if parameter.name in EXAMPLES else {})
+
+
+def operation(
+    name: str,
+    about: str,
+    answer: str | None,
+    table: Sequence[Parameter] = (),
+    *,
+    may: Sequence[int] = (),
+    **more: Any,
+) -> Json:
+    """An operation that answers 200 with a schema; `may` are the other statuses that it may have."""
+    responses: Json = {str(status): _problem(status) for status in sorted((*ALWAYS, *may))}
+    if answer:
+        responses["200"] = {
+            "description": "The answer.",
+            "content": {"application/json": {"schema": ref(answer)}},
+        }
+    found = {
+        "operationId": name,
+        "summary": about,
+        "parameters": [described(parameter) for parameter in table],
+    }
+    return found | {"responses": responses | more.pop("responses", {})} | more
+
+
+def _problem(status: int) -> Json:
+    if status == 304:
+        return {"description": WHEN[status]}
+    return {
+        "description": WHEN[status],
+        "content": {"application/problem+json": {"schema": ref("Problem")}},
+    }
+
+
+def body(schema: str) -> Json:
+    return {"required": True, "content": {"application/json": {"schema": ref(schema)}}}
+
+
+CREATED = {
+    "201": {
+        "description": "A new document.",
+        "content": {"application/json": {"schema": ref("Stored")}},
+    }
+}
+EVENTS = {
+    "200": {
+        "description": "Server-sent events: progress, then report or problem.",
+        "content": {"text/event-stream": {}},
+    }
+}
+COOKIE = {
+    "204": {"description": "The token is right; a cookie is set if the server needs a token."}
+}
+
+PATHS: Json = {
+    "/api/search": {
+        "get": operation(
+            "search",
+            "Find the passages that answer a query.",
+            "Search",
+            parameters.SEARCH,
+            may=(304, 404),
+        )
+    },
+    "/api/documents": {
+        "get": operation(
+            "list", "List the documents.", "Listing", parameters.LISTING, may=(304, 404)
+        )
+    },
+    "/api/documents/{id}": {
+        "parameters": [DOC_ID],
+        "get": operation(
+            "read", "Read a document.", "Document", parameters.DOCUMENT, may=(304, 400, 404, 409)
+        ),
+        "put": operation(
+            "store",
+            "Store a text.",
+            "Stored",
+            may=(400, 409, 413, 415),
+            requestBody=body("Text"),
+            responses=CREATED,
+        ),
+        "delete": operation("delete", "Delete a stored text.", "Deleted", may=(400, 404, 409)),
+    },
+    "/api/documents/{id}/similar": {
+        "parameters": [DOC_ID],
+        "get": operation(
+            "similar",
+            "Find passages like one of this document.",
+            "Similar",
+            parameters.SIMILAR,
+            may=(304, 400, 404),
+        ),
+    },
+    "/api/documents/{id}/links": {
+        "parameters": [DOC_ID],
+        "get": operation(
+            "links", "Where it links to, and what links to it.", "Links", may=(304, 400, 404)
+        ),
+    },
+    "/api/update": {
+        "post": operation(
+            "update",
+            "Take in what has changed.",
+            None,
+            parameters.UPDATE,
+            may=(409,),
+            responses=EVENTS,
+        )
+    },
+    "/api/overview": {
+        "get": operation(
+            "overview", "The state, and how many documents of each kind.", "Overview", may=(304,)
+        )
+    },
+    "/api/status": {
+        "get": operation("status", "Count documents, chunks and embeddings.", "Status")
+    },
+    "/api/doctor": {"get": operation("doctor", "Check the memory.", "Findings", parameters.DOCTOR)},
+    "/api/session": {
+        "post": operation(
+            "session",
+            "Exchange the token for a cookie.",
+            None,
+            may=(400, 413, 415),
+            requestBody=body("Token"),
+            responses=COOKIE,
+        )
+    },
+}
+DESCRIPTION: Json = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "hybrid-memory",
+        "version": __version__,
+        "description": "Local hybrid search over an agent's markdown memory. Every error is a problem document (RFC 9457).",
+        "license": {"name": "MIT", "identifier": "MIT"},
+    },
+    "servers": [{"url": "/"}],
+    "security": [{}, {"token": []}, {"cookie": []}],
+    "paths": PATHS,
+    "components": {
+        "schemas": SCHEMAS,
+        "securitySchemes": {
+            "token": {"type": "http", "scheme": "bearer"},
+            "cookie": {"type": "apiKey", "in": "cookie", "name": "hybrid-memory"},
+        },
+    },
+}
+
+
+async def document(request: Request) -> Response:
+    """GET /api/openapi.json"""
+    return answers.answer(DESCRIPTION)

@@ -1,0 +1,103 @@
+"""Start the server of the command `serve`: where it listens, whom it answers, what it prints."""
+
+import os
+from argparse import Namespace
+from functools import partial
+from ipaddress import ip_address
+from socket import socket
+from threading import Thread
+
+from ...config import Settings, is_server, standard_database
+from ...errors import HybridMemoryError
+from ...store import HybridStore
+from ...surface import opening as from_arguments
+from ...surface.opening import open_store, place
+from ...surface.streams import output, tell
+from ...sync.refresh import Watch
+from ...sync.report import Report
+from ..mcp.server import build
+from . import security as tokens
+from . import server
+from .memory import Memory
+from .security import Guard, Hosts
+from .server import application
+
+
+def serve(args: Namespace) -> int:
+    """Serve until the process is told to end, and give its exit status. Raises what `prepared`
+    raises.
+    """
+    server.run(*prepared(args))
+    return 0
+
+
+def prepared(args: Namespace) -> tuple[server.Server, socket]:
+    """The server, and the socket on which it listens. Raises ConfigError, or StoreError if there is
+    no database.
+    """
+    settings = from_arguments.settings(args)
+    with open_store(args) as store:  # what is wrong is told now, not at the first request
+        if args.watch:
+            Watch(store, [], lambda report: None)
+    listener = server.listen(args.host, args.port)
+    host, port = listener.getsockname()[:2]
+    is_loopback = ip_address(host.partition("%")[0]).is_loopback
+    token = _token(args, settings["db_path"], is_loopback=is_loopback)
+    memory = Memory(partial(_opened, args, settings), settings, needs_token=token is not None)
+    tools = build(
+        lambda: open_store(args),
+        lambda: open_store(args, create=True),
+        settings,
+        partial(place, args),
+    )
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+    def on_start() -> None:
+        with output() as stream:
+            print(url, file=stream)
+        if args.watch:
+            memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
+            memory.watcher.start()
+        if args.open:
+            _open_browser(url + (f"#token={token.secret}" if token else ""))
+
+    app = Guard(application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
+    return server.server(app, on_start, memory.end), listener
+
+
+def _opened(args: Namespace, settings: Settings) -> HybridStore:
+    return HybridStore(
+        settings["db_path"],
+        settings,
+        create=False,
+        on_wait=(lambda message: None) if args.quiet else tell,
+    )
+
+
+def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> tokens.Token | None:
+    if args.token:
+        return tokens.Token(args.token)
+    if args.token is None and is_loopback:
+        return None
+    path = (standard_database() if is_server(db_path) else os.path.abspath(db_path)) + ".token"
+    token = tokens.kept(path)
+    tell(f"the token is in {path}")
+    return token
+
+
+def _watch(args: Namespace, memory: Memory) -> None:
+    def tell_of(report: Report) -> None:
+        lines = [*report.warning_lines(), *([] if args.quiet else report.summary())]
+        tell(*lines)
+
+    try:
+        with open_store(args) as store:
+            Watch(store, [], tell_of, memory.ending).run()
+    except HybridMemoryError as error:
+        tell(f"files are no longer watched: {error}")
+
+
+def _open_browser(url: str) -> None:
+    import webbrowser
+
+    Thread(target=webbrowser.open, args=(url,), daemon=True).start()

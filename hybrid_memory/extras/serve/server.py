@@ -1,0 +1,214 @@
+"""The process: its socket, its connections, its end.
+
+MERGED The application: which address is answered by which function.
+
+MERGED The files of the page.
+"""
+
+import asyncio
+import errno
+import mimetypes
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import h11
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ...errors import ConfigError, HybridMemoryError
+from . import openapi
+from . import responses as problems
+from . import routes as reading
+from . import routes as writing
+from . import security as tokens
+from .memory import Memory
+
+ENDING = 1  # seconds that open connections have after the signal
+CONNECTIONS = 512
+HEADER_SECONDS = 10.0
+KEPT = 30  # seconds that a connection stays open for another request
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ConfigError if the address cannot be used."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=CONNECTIONS)
+    except (OSError, UnicodeError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise ConfigError(
+                f"port {port} of {host} is taken; name another one with --port, or 0 for any free one"
+            ) from error
+        raise ConfigError(
+            f"cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}"
+        ) from error
+
+
+def server(app: ASGIApp, on_start: Callable[[], None], on_end: Callable[[], None]) -> "Server":
+    """What runs the application. `on_start` is called once requests are answered, `on_end` before
+    connections are closed.
+    """
+    configuration = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="error",
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        http=Connection,
+        loop="asyncio",
+        timeout_keep_alive=KEPT,
+        timeout_graceful_shutdown=ENDING,
+        limit_concurrency=CONNECTIONS,
+    )
+    return Server(configuration, on_start, on_end)
+
+
+def run(server: "Server", listener: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt), listener:
+        server.run([listener])
+
+
+class Server(uvicorn.Server):
+    """Tells when it has started, and when it begins to end."""
+
+    def __init__(
+        self,
+        configuration: uvicorn.Config,
+        on_start: Callable[[], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        super().__init__(configuration)
+        self._on_start, self._on_end = on_start, on_end
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """For uvicorn."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """For uvicorn."""
+        self._on_end()
+        await super().shutdown(sockets)
+
+
+class Connection(H11Protocol):
+    """Closes a connection whose request line and headers do not come within HEADER_SECONDS."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """For asyncio."""
+        super().connection_made(transport)
+        self._wait_for_headers(True)
+
+    def data_received(self, data: bytes) -> None:
+        """For asyncio."""
+        super().data_received(data)
+        self._wait_for_headers(
+            self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """For asyncio."""
+        self._wait_for_headers(False)
+        super().connection_lost(exc)
+
+    def _wait_for_headers(self, is_waiting: bool) -> None:
+        if is_waiting and self._timer is None:
+            self._timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+        elif not is_waiting and self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+
+class AnyConvertor(PathConvertor):
+    """The rest of an address, line breaks included: an id may have any character."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("any", AnyConvertor())
+HANDLERS: Mapping[Any, Any] = dict.fromkeys(
+    (Exception, HTTPException, problems.Problem, HybridMemoryError), problems.handler
+)
+ROUTES: tuple[BaseRoute, ...] = (
+    Route("/api/search", reading.search),
+    Route("/api/documents", reading.documents),
+    Route("/api/documents/{id:any}", reading.document),
+    Route("/api/documents/{id:any}", writing.put, methods=["PUT"]),
+    Route("/api/documents/{id:any}", writing.delete, methods=["DELETE"]),
+    Route("/api/update", writing.update, methods=["POST"]),
+    Route("/api/overview", reading.overview),
+    Route("/api/status", reading.status),
+    Route("/api/doctor", reading.doctor),
+    Route("/api/session", tokens.exchange, methods=["POST"]),
+    Route("/api/openapi.json", openapi.document),
+)
+
+
+def application(memory: Memory, tools: MCPServer[Any]) -> Starlette:
+    """The whole server for one memory. The memory's threads end with the application.
+
+    What stands before it, in security.py, also checks hosts and origins for the tools.
+    """
+    mcp = tools.streamable_http_app(
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
+        try:
+            async with tools.session_manager.run():
+                yield {"memory": memory}
+        finally:
+            memory.close()
+
+    return Starlette(
+        routes=[*ROUTES, *mcp.routes, Mount("/", Page())],
+        exception_handlers=HANDLERS,
+        lifespan=lifespan,
+    )
+
+
+FOLDER = Path(__file__).parent / "page"
+TYPES = {
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+
+
+class Page(StaticFiles):
+    """Everything in the page's folder, with content types that do not depend on the machine."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=FOLDER, html=True, check_dir=False)
+        for suffix, media_type in TYPES.items():
+            mimetypes.add_type(media_type, suffix)
+
+    def file_response(self, *args: Any, **named: Any) -> Response:
+        """The file, or 304. The browser keeps it, but asks every time whether it is still the same."""
+        response = super().file_response(*args, **named)
+        response.headers["cache-control"] = "no-cache"
+        return response

@@ -1,0 +1,477 @@
+"""What is written to a store beside what an ingest writes: one document, a deletion, the embeddings
+of what is pending.
+
+Where another model made the store's embeddings, a second set grows beside them. They answer until
+that set is complete and takes their place in one transaction. A run that is killed, or loses its
+server, leaves the set for the next run to go on with.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from shlex import quote
+from typing import Any, NamedTuple
+
+from .documents.document import Prepared
+from .embedding.protocol import MISFIT, NOT_MIXED, Embedder, conflict, identity_of, name_of
+from .errors import SourceError
+from .storage.protocol import Storage
+from .storage.rows import Identity, Vectors
+from .storage.source import Source, StoredDocument, is_in, real_path
+from .storage.vector import FLOAT_BYTES, encode_embedding
+
+BATCH = 128  # chunks embedded between two commits
+SMALL_BATCH = 16  # the same where time is short
+NEWEST = 2**63 - 1  # above every chunks.id
+
+
+class Embedded(NamedTuple):
+    """How many chunks got an embedding, and what went wrong, each problem once.
+
+    `fits` is False if the embedder's vectors turned out not to fit the store's. `notes` tell what
+    was done besides.
+    """
+
+    chunks: int
+    problems: list[str]
+    fits: bool = True
+    notes: tuple[str, ...] = ()
+
+
+class Made(NamedTuple):
+    """What a model gave for texts that the store has no embedding of."""
+
+    vectors: Vectors
+    without: list[
+        bytes
+    ]  # content hashes of the texts that the model was asked about and gave no vector for
+    problem: str | None
+
+
+def new_vectors(
+    storage: Storage, embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None
+) -> Made:
+    """Ask the model about the texts (by content hash) that the store has no embedding of."""
+    known = storage.embeddings.known(texts)
+    missing = {
+        content_hash: text for content_hash, text in texts.items() if content_hash not in known
+    }
+    if not missing:
+        return Made({}, [], None)
+    if problem := conflict(storage.embeddings.identity(), embedder):
+        return Made({}, [], problem)
+    return made(embedder, missing, seconds)
+
+
+def made(embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None) -> Made:
+    """Ask the model about texts, by content hash."""
+    vectors = embedder.embed_batch(list(texts.values()), seconds=seconds)
+    found = {
+        content_hash: (encode_embedding(vector), number in embedder.truncated)
+        for number, (content_hash, vector) in enumerate(zip(texts, vectors, strict=True))
+        if vector
+    }
+    return Made(
+        found,
+        [content_hash for content_hash in texts if content_hash not in found],
+        embedder.problem,
+    )
+
+
+def accepts(
+    storage: Storage, embedder: Embedder, vectors: Vectors, fingerprint: str | None = None
+) -> bool:
+    """Whether these vectors of the embedder fit the store, inside a transaction. The first ones
+    give it its identity.
+
+    `fingerprint` is the embedder's, if it is known; an older store that has none takes it over.
+    """
+    if not vectors:
+        return True
+    theirs = storage.embeddings.identity()
+    if theirs and (conflict(theirs, embedder) or theirs["dims"] != dims_of(vectors)):
+        return False
+    if not theirs or (fingerprint and "fingerprint" not in theirs):
+        identity = identity_of(embedder) | {"dims": dims_of(vectors)}
+        storage.embeddings.set_identity(
+            identity | ({"fingerprint": fingerprint} if fingerprint else {})
+        )
+    return True
+
+
+def dims_of(vectors: Vectors) -> int:
+    """The dimensions of the first of them."""
+    return len(next(iter(vectors.values()))[0]) // FLOAT_BYTES
+
+
+def mark_unembeddable(storage: Storage, embedder: Embedder, without: Sequence[bytes]) -> None:
+    """Mark texts that the model gave no vector for, if it is one that never will. Inside a
+    transaction.
+    """
+    if embedder.is_final and not conflict(storage.embeddings.identity(), embedder):
+        storage.embeddings.mark_unembeddable(without)
+
+
+def embed_pending(
+    storage: Storage,
+    embedder: Embedder,
+    progress: Callable[[int], None] = lambda count: None,
+    seconds: float | None = None,
+) -> Embedded:
+    """Embed the chunks that have no embedding, the newest first, in batches that are committed one
+    by one.
+
+    After `seconds`, if given, the rest stays pending. `progress` is called with the number of
+    chunks of each batch. Nothing happens where the embedder's vectors do not fit the store's.
+    """
+    count, before, problems = 0, NEWEST, dict[str, None]()
+    if not storage.embeddings.pending(before, 1, tried=not embedder.is_final):
+        return Embedded(0, [])
+    fingerprint = embedder.fingerprint()
+    if is_another_model(storage, fingerprint):
+        return Embedded(0, [NOT_MIXED], fits=False)
+    size, deadline = BATCH if seconds is None else SMALL_BATCH, time.monotonic() + (seconds or 0)
+    while batch := storage.embeddings.pending(before, size, tried=not embedder.is_final):
+        left = None if seconds is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            break
+        texts = {chunk.content_hash: chunk.text for chunk in batch}
+        new = new_vectors(storage, embedder, texts, left)
+        problems |= {new.problem: None} if new.problem else {}
+        vectors = {**storage.embeddings.known(texts), **new.vectors}
+        if not vectors and not embedder.is_final:
+            break  # a server that embeds none of so many is down, or has another model
+        with storage.transaction():
+            if not accepts(storage, embedder, vectors, fingerprint):
+                return Embedded(count, [*problems, MISFIT], fits=False)
+            chunks = storage.embeddings.still_pending(batch)
+            found = [
+                (chunk.id, *vectors[chunk.content_hash])
+                for chunk in chunks
+                if chunk.content_hash in vectors
+            ]
+            storage.embeddings.put(found)
+            mark_unembeddable(storage, embedder, new.without)
+        count += len(found)
+        before = batch[-1].id
+        progress(len(batch))
+    return Embedded(count, list(problems))
+
+
+def is_another_model(storage: Storage, fingerprint: str | None) -> bool:
+    """Whether the store's embeddings were made by another model of the same name."""
+    theirs = (storage.embeddings.identity() or {}).get("fingerprint")
+    return bool(theirs and fingerprint and theirs != fingerprint)
+
+
+PROBE = {b"": "probe"}
+# Of all chunks: a set that lacks fewer, because the model refuses their texts, counts as complete
+MOST_REFUSED = 0.01
+
+OnTotal = Callable[[int], Callable[[int], None]]
+
+
+def embed(
+    storage: Storage,
+    wanted: Embedder,
+    fitting: Callable[[], Embedder | None],
+    *,
+    on_total: OnTotal = lambda total: lambda count: None,
+    seconds: float | None = None,
+    anew: bool = False,
+) -> Embedded:
+    """Embed what has no embedding; if `wanted` is not what made the store's embeddings, or if
+    `anew`, then all by `wanted`.
+
+    `fitting` gives the embedder that made the store's, for chunks that are new while these answer.
+    `on_total` gets the number of chunks that are to be embedded, and gives what is called with the
+    size of each batch. After `seconds` the rest is left.
+    """
+    spare, identity, started = (
+        storage.embeddings.spare,
+        storage.embeddings.identity(),
+        time.monotonic(),
+    )
+    following = spare.next_identity()
+    goes_on = following is not None and conflict(following, wanted) is None
+    first = Embedded(0, [])
+    if identity is None or not (anew or goes_on or conflict(identity, wanted)):
+        if following:  # the settings were changed back
+            with storage.transaction():
+                spare.drop_next()
+        first = embed_pending(
+            storage, wanted, on_total(storage.embeddings.count_pending()), seconds
+        )
+        if first.fits or seconds is not None:
+            return first
+    elif not anew and (old := fitting()) and not conflict(identity, old):
+        first = embed_pending(storage, old, on_total(storage.embeddings.count_pending()), seconds)
+    left = None if seconds is None else seconds - (time.monotonic() - started)
+    second = change_over(storage, wanted, on_total, left, anew=anew)
+    problems = second.problems if second.fits else [*first.problems, *second.problems]
+    return Embedded(
+        first.chunks + second.chunks, list(dict.fromkeys(problems)), second.fits, second.notes
+    )
+
+
+def change_over(
+    storage: Storage,
+    embedder: Embedder,
+    on_total: OnTotal,
+    seconds: float | None = None,
+    *,
+    anew: bool = False,
+) -> Embedded:
+    """Make all embeddings by this embedder, and then let them take the place of the store's.
+
+    `fits` of the answer says whether they did. Fewer than MOST_REFUSED that the model refuses are
+    pending then.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
+    following = _following(storage, embedder, deadline, anew=anew)
+    if following is None:
+        return Embedded(0, [embedder.problem] if embedder.problem else [], fits=False)
+    spare = storage.embeddings.spare
+    count, problems, refused = 0, dict[str, None](), set[bytes]()
+    progress = on_total(spare.count_lacking(following))
+    while not _taken_over(storage, following, refused):
+        before = NEWEST
+        while batch := spare.lacking(following, before, BATCH if deadline is None else SMALL_BATCH):
+            before = batch[-1].id
+            texts = {
+                chunk.content_hash: chunk.text
+                for chunk in batch
+                if chunk.content_hash not in refused
+            }
+            if not texts:
+                continue
+            if deadline is not None and time.monotonic() >= deadline:
+                return _unfinished(storage, following, count, problems)
+            new = made(embedder, texts, _left(deadline))
+            problems |= {new.problem: None} if new.problem else {}
+            if new.vectors and dims_of(new.vectors) != following["dims"]:
+                return _unfinished(storage, following, count, problems | {MISFIT: None})
+            if not (
+                new.vectors or embedder.is_final or made(embedder, PROBE, _left(deadline)).vectors
+            ):
+                return _unfinished(storage, following, count, problems)  # its server is down
+            with storage.transaction():
+                if (
+                    spare.next_identity() != following
+                ):  # another process has begun another one, or has finished this one
+                    return _unfinished(storage, following, count, problems)
+                spare.put(
+                    following,
+                    new.vectors
+                    | (dict.fromkeys(new.without, (b"", False)) if embedder.is_final else {}),
+                )
+            refused.update(() if embedder.is_final else new.without)
+            count += sum(chunk.content_hash in new.vectors for chunk in batch)
+            progress(len(batch))
+        if len(refused) > MOST_REFUSED * storage.chunks.count():
+            return _unfinished(storage, following, count, problems)
+    note = f"all chunks have embeddings by {name_of(following)} now"
+    return Embedded(count, list(problems), notes=(note,))
+
+
+def building(storage: Storage) -> dict[str, Any] | None:
+    """What `stats` tells of a set of embeddings that is not complete: the model, and how many
+    chunks it has, of how many.
+    """
+    following = storage.embeddings.spare.next_identity()
+    if following is None:
+        return None
+    total = storage.chunks.count()
+    return {
+        "model": name_of(following),
+        "done": total - storage.embeddings.spare.count_lacking(following),
+        "of": total,
+    }
+
+
+def _following(
+    storage: Storage, embedder: Embedder, deadline: float | None, *, anew: bool
+) -> Identity | None:
+    """The identity of the set that this embedder goes on with, or begins; None if it gives no
+    vector.
+    """
+    probe = made(embedder, PROBE, _left(deadline))
+    if not probe.vectors:
+        return None
+    fingerprint = embedder.fingerprint()
+    identity = (
+        identity_of(embedder)
+        | {"dims": dims_of(probe.vectors)}
+        | ({"fingerprint": fingerprint} if fingerprint else {})
+    )
+    with storage.transaction():
+        known = storage.embeddings.spare.next_identity()
+        if known and _model(known) == identity:
+            return known
+        if anew:
+            identity["anew"] = time.time()  # or what left the store before would count as made
+        storage.embeddings.spare.begin_next(identity)
+    return identity
+
+
+def _model(identity: Mapping[str, Any]) -> Identity:
+    return {key: value for key, value in identity.items() if key != "anew"}
+
+
+def _taken_over(storage: Storage, following: Identity, refused: set[bytes]) -> bool:
+    """Whether the set was complete and has taken the place of the store's. Looked at under the
+    lock: others store texts, too.
+    """
+    spare, batch = storage.embeddings.spare, -1 if refused else 1
+    if any(chunk.content_hash not in refused for chunk in spare.lacking(following, NEWEST, batch)):
+        return False
+    with storage.transaction():
+        complete = all(
+            chunk.content_hash in refused for chunk in spare.lacking(following, NEWEST, batch)
+        )
+        if complete and spare.next_identity() == following:
+            storage.embeddings.take_over(following)
+    return complete
+
+
+def _unfinished(
+    storage: Storage, following: Identity, count: int, problems: Mapping[str, None]
+) -> Embedded:
+    state = building(storage) or {"done": 0, "of": 0}
+    told = (
+        f"{state['done']:,} of {state['of']:,} chunks have an embedding by {name_of(following)}; the embeddings that were there "
+        "answer until all have, and `hybrid-memory update` goes on"
+    )
+    return Embedded(count, [*problems, told], fits=False)
+
+
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else max(deadline - time.monotonic(), 0.0)
+
+
+def put_document(
+    storage: Storage, embedder: Embedder | None, prepared: Prepared, source: Source | None = None
+) -> list[str]:
+    """Write a document with its embeddings, which are computed before the write lock is taken.
+    Gives what went wrong.
+
+    `source` is the file that it came from, which is remembered. Raises SourceError for the id of
+    another file's document, which would no longer be searched, and for a file that is in the store
+    already, with another id or as part of a folder.
+    """
+    made = new_vectors(storage, embedder, prepared.texts) if embedder else Made({}, [], None)
+    fingerprint = embedder.fingerprint() if embedder and made.vectors else None
+    if is_another_model(storage, fingerprint):
+        made = Made({}, [], NOT_MIXED)
+    problems = [made.problem] if made.problem else []
+    with storage.transaction():
+        _make_room(storage, prepared.row["doc_id"], source)
+        fits = embedder is None or accepts(storage, embedder, made.vectors, fingerprint)
+        storage.documents.put(prepared, made.vectors if fits else {})
+        if source:
+            storage.sources.remember(source)
+        if embedder:
+            mark_unembeddable(storage, embedder, made.without)
+    return problems if fits else [*problems, MISFIT]
+
+
+def _make_room(storage: Storage, doc_id: str, source: Source | None) -> None:
+    """Forget the file that the document of this id came from until now. Raises SourceError if the
+    document must stay.
+    """
+    known = storage.documents.get(doc_id)
+    owner = None
+    if known and known.path:
+        owner = next(
+            (
+                one
+                for one in storage.sources.all(path=known.path)
+                if one.is_file and one.has(doc_id, known.path)
+            ),
+            None,
+        )
+    if source:
+        for other in storage.documents.from_path(source.path):
+            if not owner or other.doc_id != doc_id:
+                delete = f"`hybrid-memory delete --doc-id {quote(other.doc_id)}`"
+                current = "`hybrid-memory update` keeps it current"
+                raise SourceError(
+                    f"{source.path} is in the memory as {other.doc_id!r}; {current}, and {delete} frees it"
+                )
+    if known and known.path and not (source and owner):
+        raise SourceError(
+            f"{doc_id!r} is the document of {known.path}; write to that file, or give the text another id"
+        )
+    if owner:
+        storage.sources.forget(owner)
+
+
+class Deleted(NamedTuple):
+    """What was deleted. `coming_back` is a file that still exists, so that the next ingest of its
+    folder takes it in again.
+    """
+
+    documents: int
+    chunks: int
+    coming_back: str | None = None
+
+    @property
+    def warning(self) -> str | None:
+        """What the user should know, in a line."""
+        if self.coming_back is None:
+            return None
+        return f"{self.coming_back} is still there, and the next ingest of its folder takes it in again unless you --exclude it"
+
+
+def delete_document(storage: Storage, doc_id: str) -> Deleted:
+    """Remove a document. Nothing happens if there is none of this id."""
+    with storage.transaction():
+        document = storage.documents.get(doc_id)
+        path = document and document.path
+        files = [
+            one
+            for one in storage.sources.all(path=path)
+            if path and one.is_file and one.has(doc_id, path)
+        ]
+        return _delete(storage, [document] if document else [], files)
+
+
+def delete_collection(storage: Storage, collection: str) -> Deleted:
+    """Remove all documents of a collection that came from files, and forget the folder that has its
+    name.
+    """
+    with storage.transaction():
+        documents = storage.documents.of_collection(collection).values()
+        return _delete(storage, list(documents), storage.sources.all(collection))
+
+
+def delete_path(storage: Storage, path: str) -> Deleted:
+    """Remove all documents that came from this file or from below this folder, even if it no longer
+    exists.
+
+    Raises SourceError for an empty path.
+    """
+    path = real_path(path)
+    with storage.transaction():
+        sources = [source for source in storage.sources.all() if is_in(source.path, path)]
+        return _delete(storage, storage.documents.from_path(path), sources)
+
+
+def _delete(
+    storage: Storage, documents: Sequence[StoredDocument], forgotten: Iterable[Source]
+) -> Deleted:
+    paths = {document.path for document in documents}
+    for source in forgotten:
+        if source.path in paths or not source.is_file:
+            storage.sources.forget(source)
+    folders = [source.path for source in storage.sources.all()]
+    coming_back = (
+        path
+        for path in paths
+        if path and any(is_in(path, top) for top in folders) and os.path.exists(path)
+    )
+    chunks = storage.documents.remove(*(document.doc_id for document in documents))
+    if documents:
+        storage.documents.purge()
+        storage.embeddings.spare.drop_unused()
+    return Deleted(len(documents), chunks, next(coming_back, None))

@@ -1,0 +1,195 @@
+"""The tables of names behind which the parts lie that one run needs and another does not: each is
+imported when it is used.
+
+A row has what users write and a place, "module:name". The core names its extras here and nowhere
+else.
+"""
+
+from functools import cache
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+@cache
+def load(place: str) -> "Any":
+    """Return what a row names: "embedding.ollama:OllamaEmbedder" is that class of
+    hybrid_memory/embedding/ollama.py.
+    """
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"{__package__}.{module}"), name)
+
+
+class Command:
+    """A command: what adds its options to a parser, what runs it and gives its exit status, and its
+    line in --help.
+    """
+
+    __slots__ = ("about", "options", "run")
+
+    def __init__(self, options: str, run: str, about: str) -> None:
+        self.options = options
+        self.run = run
+        self.about = about
+
+
+COMMANDS = {
+    "init": Command(
+        "surface.commands.init:init_options",
+        "surface.commands.init:run_init",
+        "Find the notes of a workspace, take them in, and say how to go on. Asks before it changes anything.",
+    ),
+    "search": Command(
+        "surface.commands.search:search_options",
+        "surface.commands.search:run_search",
+        "Find the chunks that answer a query, best first.",
+    ),
+    "get": Command(
+        "surface.commands.reading:get_options",
+        "surface.commands.reading:run_get",
+        "Read an indexed document, or some of its lines, as its file is now.",
+    ),
+    "why": Command(
+        "surface.commands.reading:why_options",
+        "surface.commands.reading:run_why",
+        "Tell whether a note is in the memory and current, else by which rule not. Exit status 1 if not.",
+    ),
+    "list": Command(
+        "surface.commands.reading:list_options",
+        "surface.commands.reading:run_list",
+        "List the documents, those with the newest date first.",
+    ),
+    "links": Command(
+        "surface.commands.reading:links_options",
+        "surface.commands.reading:run_links",
+        "Show where a document links to and what links to it, or all links that lead nowhere.",
+    ),
+    "tags": Command(
+        "surface.commands.reading:tags_options",
+        "surface.commands.reading:run_tags",
+        "List the tags, each with the number of documents that `--tag` finds.",
+    ),
+    "ingest": Command(
+        "surface.commands.syncing:ingest_options",
+        "surface.commands.syncing:run_ingest",
+        "Make the memory a mirror of a folder of files.",
+    ),
+    "update": Command(
+        "surface.commands.syncing:update_options",
+        "surface.commands.syncing:run_ingest",
+        "Take in what has changed in everything that was ingested before, and embed what is pending.",
+    ),
+    "watch": Command(
+        "surface.commands.syncing:watch_options",
+        "surface.commands.syncing:run_watch",
+        "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped.",
+    ),
+    "store": Command(
+        "surface.commands.upkeep:store_options",
+        "surface.commands.upkeep:run_store",
+        "Put a text or a file into the memory. It replaces the document with the same id.",
+    ),
+    "delete": Command(
+        "surface.commands.upkeep:delete_options",
+        "surface.commands.upkeep:run_delete",
+        "Remove a document, or all documents of a collection or a path.",
+    ),
+    "config": Command(
+        "surface.commands.settings:config_options",
+        "surface.commands.settings:run_config",
+        "Show every setting with its value and where that came from, or change the config file.",
+    ),
+    "stats": Command(
+        "surface.commands.upkeep:stats_options",
+        "surface.commands.upkeep:run_stats",
+        "Count documents, chunks and embeddings.",
+    ),
+    "doctor": Command(
+        "surface.commands.upkeep:doctor_options",
+        "surface.commands.upkeep:run_doctor",
+        "Check the memory, its files and the embedding server. Exit status 1 means that something should be repaired.",
+    ),
+    "reindex": Command(
+        "surface.commands.upkeep:reindex_options",
+        "surface.commands.upkeep:run_reindex",
+        "Build the indexes again from the stored chunks, and compact the file.",
+    ),
+    "copy": Command(
+        "extras.copy:copy_options",
+        "extras.copy:run_copy",
+        "Copy a memory with its embeddings to another database: a file, or an address of PostgreSQL.",
+    ),
+    "rescue": Command(
+        "extras.rescue.rescue:rescue_options",
+        "extras.rescue.rescue:run_rescue",
+        "Write what can still be read of a damaged memory to a new file. The damaged one is not changed.",
+    ),
+    "eval": Command(
+        "extras.evaluation.evaluation:eval_options",
+        "extras.evaluation.evaluation:run_eval",
+        "Measure how well searches find the documents that your judgements name.",
+    ),
+    "completion": Command(
+        "extras.completion:completion_options",
+        "extras.completion:run_completion",
+        "Print what makes bash, zsh or fish complete commands, options, documents and tags.",
+    ),
+    "mcp": Command(
+        "extras.serve.command:mcp_options",
+        "extras.serve.command:run_mcp",
+        "Serve the memory to an agent as MCP tools, over standard input and output.",
+    ),
+    "serve": Command(
+        "extras.serve.command:serve_options",
+        "extras.serve.command:run_serve",
+        "Serve a page for people, an HTTP API for programs and MCP for agents, on this machine.",
+    ),
+}
+
+# The ending of a file's name, in lower case -> its `documents.formats.Format`; a name without one
+# of these is markdown.
+FORMATS = {
+    ".jsonl": "documents.transcripts:FORMAT",
+    ".org": "extras.formats.org:FORMAT",
+    ".rst": "extras.formats.rst:FORMAT",
+    ".txt": "extras.formats.plain:FORMAT",
+    ".text": "extras.formats.plain:FORMAT",
+    ".pdf": "extras.formats.extracted:PDF",
+    ".docx": "extras.formats.extracted:DOCX",
+}
+MARKDOWN = "documents.markdown:FORMAT"
+
+# The config key `provider` -> the class of the embedder; `embedding.providers` has what they take.
+PROVIDERS = {
+    "ollama": "embedding.ollama:OllamaEmbedder",
+    "builtin": "embedding.builtin:BuiltinEmbedder",
+    "openai": "extras.providers.openai:OpenAIEmbedder",
+    "gemini": "extras.providers.gemini:GeminiEmbedder",
+    "voyage": "extras.providers.voyage:VoyageEmbedder",
+    "local": "extras.providers.fastembed:LocalEmbedder",
+}
+
+# The config key `rerank` -> the class of the reranker, made of its name and the settings.
+RERANKERS = {
+    "local": "extras.rerankers.fastembed:LocalReranker",
+    **dict.fromkeys(
+        ("tei", "llamacpp", "vllm", "jina", "cohere", "voyage"),
+        "extras.rerankers.servers:ServerReranker",
+    ),
+}
+RERANKED = "extras.rerankers.base:reranked"  # the stage of a search that asks one
+
+# The beginning of an address -> the class of the storage engine; what begins otherwise is a SQLite
+# file.
+ENGINES = {
+    "postgresql": "extras.postgres.engine:PostgresStorage",
+    "postgres": "extras.postgres.engine:PostgresStorage",
+}
+
+PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
+OPEN_CHOSEN = "extras.picker.app:open_chosen"  # what opens the result that was chosen there
+# HTTP by `requests`, whose import takes as long as three searches
+LOOPBACK_SESSION = "embedding.loopback:LoopbackSession"  # plain HTTP to this machine
+REMOTE_SESSION = "extras.providers.remote:RemoteSession"

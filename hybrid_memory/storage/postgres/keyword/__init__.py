@@ -1,1 +1,0 @@
-"""The keyword index: postings in plain tables, ranked by BM25."""

@@ -1,1 +1,0 @@
-"""The vector index: pgvector."""

@@ -1,1 +1,0 @@
-"""The names, links and tags of documents: how they are written and read."""

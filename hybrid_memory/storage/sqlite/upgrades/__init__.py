@@ -1,1 +1,0 @@
-"""From the databases of older versions to the tables of schema.py."""

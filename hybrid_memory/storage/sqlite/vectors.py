@@ -1,0 +1,624 @@
+"""Find the chunks nearest to a query: bit planes give candidates, and exact cosines order these.
+Reads what blocks.py keeps.
+
+MERGED Keep the embeddings in the database, and their bit planes consistent with them, inside the
+caller's transaction.
+
+`chunks.embedding` has the embedding: a vector of length 1, as little-endian float32. `chunks.slot`,
+which is 8,192 x block + place, tells where `vector_blocks` has its code (see bitplanes.py). `live`
+has a bit for each place that is in use. All embeddings have the dimension of the first one, until
+the last one is dropped.
+"""
+
+import sqlite3
+import struct
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import nsmallest
+from importlib import import_module
+from itertools import chain, count
+from math import ceil, hypot
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .. import query_cache
+from ..vector import (
+    FLOAT_BYTES,
+    SAMPLE,
+    UNIT,
+    UnitVector,
+    decode_embedding,
+    encode_embedding,
+    unit,
+    unit_cosine,
+)
+from . import bitplanes
+from .bitplanes import PLACES
+from .connection import one_state, waiting
+
+if TYPE_CHECKING:
+    from .selection import Selection
+
+EVERY_PLACE = (1 << PLACES) - 1
+CENTER_SAMPLE = 1024  # embeddings whose mean is the center; with more, searches do not find more
+SPARSE = (
+    PLACES // 4
+)  # if a block has no more live places than this, they are moved into another block that has room
+
+LIVE = "select block, live from vector_blocks order by block"
+BLOCK = "select live, planes from vector_blocks where block = ?"
+BLOCKS = "select block, live, center, length(planes) from vector_blocks"
+CENTER = "select center from vector_blocks limit 1"
+SET_LIVE = "update vector_blocks set live = ? where block = ?"
+SET_BLOCK = """
+insert into vector_blocks (block, live, center, planes) values (?, ?, ?, ?)
+on conflict (block) do update set live = excluded.live, planes = excluded.planes
+"""
+DELETE_BLOCK = "delete from vector_blocks where block = ?"
+DELETE_BLOCKS = "delete from vector_blocks"
+
+IN_BLOCK = "select id, embedding, slot from chunks where slot between ? and ?"
+SLOTLESS = "select id, embedding from chunks where embedding is not null and slot is null limit ?"
+SLOTS = "select slot from chunks where id in (select value from json_each(?)) and slot is not null"
+USED_BLOCKS = "select distinct slot / ? from chunks where slot is not null"
+COMMONEST_SIZE = """
+select length(embedding) from chunks where embedding is not null group by 1 order by count(*) desc limit 1
+"""
+SAMPLED = """
+select embedding
+from   chunks
+where  id in (select id from chunks where embedding is not null order by id * 2654435761 % 4294967296 limit ?)
+"""  # from all over the store, and the same ones each time
+SLOTS_IN_BLOCK = "select slot from chunks where slot between ? and ?"
+COUNT_UNPAIRED = """
+select abs(pairless) from (
+    select count(*) - (select count(*) from chunks where embedding is null)
+                    - (select count(*) from chunks where slot is not null) as pairless
+    from   chunks
+)
+where  pairless <> 0
+"""
+UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
+ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
+
+SET_SLOT = "update chunks set slot = ? where id = ?"
+SET_BOTH = "update chunks set slot = ?, embedding = ?, truncated = ? where id = ?"
+CLEAR = """
+update chunks set embedding = null, slot = null, truncated = 0
+where  id in (select value from json_each(?)) and embedding is not null
+"""
+CLEAR_OTHERS = """
+update chunks set embedding = null, slot = null, truncated = 0
+where  (embedding is not null or slot is not null) and length(embedding) is not ?
+"""
+CLEAR_SLOTS = "update chunks set slot = null where slot between ? and ?"
+
+
+def put(
+    conn: sqlite3.Connection, rows: Iterable[tuple[int, bytes | Sequence[float], bool]]
+) -> list[int]:
+    """Give chunks their embeddings; a row is (chunks.id, embedding, whether the text was cut to fit
+    the model).
+
+    Returns the ids of the chunks that get none because the given embedding is empty, zero or not
+    finite. Raises ValueError, before anything is written, for an embedding whose dimension is not
+    that of the store.
+    """
+    placing = Placing(conn)
+    fitting = {id: (placing.fitting(id, embedding), truncated) for id, embedding, truncated in rows}
+    drop(conn, fitting)
+    in_order = sorted(
+        fitting.items()
+    )  # rows grow: pages that are split from the left to the right stay full
+    placed = [
+        (placing.take(data), data, truncated, id) for id, (data, truncated) in in_order if data
+    ]
+    conn.executemany(SET_BOTH, placed)
+    placing.finish()
+    return [id for id, (data, _) in fitting.items() if not data]
+
+
+class Placing:
+    """Gives vectors places in the block with the most free places, and then in new blocks, and
+    writes their codes at the end.
+
+    This way the chunks of a document are in one or two blocks, and each block is written once.
+    Until `finish`, nothing else may change blocks or slots. `center` is that of all blocks, if it
+    is known not to change.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, center: bytes = b"") -> None:
+        self._conn, self._fixed = conn, center
+        self._codes: dict[int, dict[int, bytes]] = {}  # by block and place
+        self._slots = self._free()
+        self._size = len(read_center(conn)) // FLOAT_BYTES
+
+    def fitting(self, chunk: object, embedding: bytes | Sequence[float]) -> bytes | None:
+        """The embedding of a chunk at length 1, as it is stored; None if it is empty, zero or not
+        finite.
+
+        Raises ValueError for one whose dimension is not that of the store, or of the first one.
+        """
+        vector = unit(decode_embedding(embedding) if isinstance(embedding, bytes) else embedding)
+        if vector is None:
+            return None
+        self._size = self._size or len(vector)
+        if len(vector) != self._size:
+            raise ValueError(
+                f"the embedding of chunk {chunk} has {len(vector)} dimensions, the others have {self._size}"
+            )
+        return encode_embedding(vector)
+
+    def take(self, data: bytes) -> int:
+        """A slot for an embedding that fits. Its code is that of the rounded values, from which an
+        index is built again.
+        """
+        slot = next(self._slots)
+        block, place = divmod(slot, PLACES)
+        self._codes.setdefault(block, {})[place] = bitplanes.code(
+            decode_embedding(data), self._middle
+        )
+        return slot
+
+    def finish(self) -> None:
+        """Write the codes of all that were taken, whose chunks have their embeddings and slots by
+        now.
+        """
+        taken = sum(map(len, self._codes.values()))
+        before = sum(_counts(self._conn).values())
+        if not self._fixed and _centerings(before) < _centerings(before + taken):
+            rebuild(self._conn)
+        else:
+            for block, codes in self._codes.items():
+                _write(self._conn, block, codes, self._center)
+        self._codes, self._slots = {}, self._free()
+
+    def _free(self) -> Iterator[int]:
+        """The slots that are free."""
+        self._center = self._fixed or read_center(self._conn)
+        self._middle = decode_embedding(self._center)
+        counts = _counts(self._conn)
+        roomiest = sorted(counts, key=lambda block: counts[block])[:1]
+        for block in chain(roomiest, count(max(counts, default=-1) + 1)):
+            live, _ = self._conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
+            for place in bitplanes.places(~int.from_bytes(live, "little") & EVERY_PLACE):
+                yield block * PLACES + place
+
+
+def drop(conn: sqlite3.Connection, chunk_ids: Iterable[int]) -> None:
+    """Remove the embeddings and slots of these chunks. Must be called before the rows of the chunks
+    are deleted.
+    """
+    ids = as_json(chunk_ids)
+    freed = by_block(slot for (slot,) in conn.execute(SLOTS, (ids,)))
+    conn.execute(CLEAR, (ids,))
+    touched = [(block, live) for block, live in conn.execute(LIVE) if block in freed]
+    for block, live in touched:
+        remaining = int.from_bytes(live, "little") & ~bitplanes.mask(freed[block])
+        conn.execute(SET_LIVE, (remaining.to_bytes(len(live), "little"), block))
+    for (
+        block,
+        _,
+    ) in touched:  # only when all masks are right, because chunks move from one block to another
+        _compact(conn, block)
+
+
+def rebuild(conn: sqlite3.Connection) -> None:
+    """Build all blocks again from the embeddings, with the mean of these as the center. Chunks keep
+    their slots.
+
+    If there are embeddings of several dimensions, those of the most common one are kept and the
+    others are dropped.
+    """
+    (size,) = conn.execute(COMMONEST_SIZE).fetchone() or (0,)
+    conn.execute(CLEAR_OTHERS, (size,))
+    conn.execute(DELETE_BLOCKS)
+    if size:
+        sample = conn.execute(SAMPLED, (CENTER_SAMPLE,))
+        center = encode_embedding(bitplanes.mean(decode_embedding(data) for (data,) in sample))
+        middle = decode_embedding(center)
+        for (block,) in conn.execute(USED_BLOCKS, (PLACES,)).fetchall():
+            rows = _chunks_in(conn, block)
+            codes = {
+                slot % PLACES: bitplanes.code(decode_embedding(data), middle)
+                for _, data, slot in rows
+            }
+            _write(conn, block, codes, center)
+        while slotless := conn.execute(SLOTLESS, (PLACES,)).fetchall():
+            _place(conn, slotless, center)
+
+
+def check(conn: sqlite3.Connection, *, thorough: bool = True) -> list[str]:
+    """A line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs them,
+    except wrong lengths.
+
+    Embeddings, which are most of the database, are read only by a thorough check.
+    """
+    problems = [
+        f"chunk {id} has slot {slot}, but there is no such block"
+        for id, slot in conn.execute(ASTRAY, (PLACES,))
+    ]
+    if thorough:
+        problems += [
+            f"chunk {id} has an embedding or a slot, but not both"
+            for (id,) in conn.execute(UNPAIRED)
+        ]
+    else:
+        problems += [
+            f"{count} chunks have an embedding or a slot, but not both"
+            for (count,) in conn.execute(COUNT_UNPAIRED)
+        ]
+    common = read_center(conn)
+    center = decode_embedding(common)
+    for block, live, own, size in conn.execute(BLOCKS):
+        if own != common or size != len(center) * len(live):
+            problems.append(f"block {block} has another center or size than it should have")
+            continue
+        in_use = bitplanes.mask(
+            slot % PLACES for (slot,) in conn.execute(SLOTS_IN_BLOCK, _slots(block))
+        )
+        if int.from_bytes(live, "little") != in_use:
+            problems.append(f"block {block} has other live places than its chunks have slots")
+        if thorough:
+            problems += _check_codes(conn, block, len(live), common)
+    return problems
+
+
+def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
+    """The embeddings of a block that are not what they should be, and those that have another code."""
+    chunks = {slot % PLACES: (id, data or b"") for id, data, slot in _chunks_in(conn, block)}
+    center, problems, codes = decode_embedding(common), [], {}
+    for place, (id, data) in chunks.items():
+        vector = decode_embedding(data) if len(data) == len(common) else []
+        if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too
+            problems.append(
+                f"chunk {id} has an embedding of another dimension, or of another length than 1"
+            )
+        elif place < 8 * width:
+            codes[place] = bitplanes.code(vector, center)
+    if codes:
+        planes = read_planes(conn, block)
+        wrong = bitplanes.places(
+            bitplanes.differing(planes, bitplanes.insert(planes, codes, width), width)
+        )
+        problems += [
+            f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong
+        ]
+    return problems
+
+
+def read_center(conn: sqlite3.Connection) -> bytes:
+    """The center, encoded like an embedding. It is the same for all blocks, and empty if there are
+    none.
+    """
+    (center,) = conn.execute(CENTER).fetchone() or (b"",)
+    return bytes(center)
+
+
+def read_planes(conn: sqlite3.Connection, block: int) -> bytes:
+    """The planes of a block. A select would take half as long again, because it copies the whole
+    row.
+    """
+    with conn.blobopen("vector_blocks", "planes", block, readonly=True) as blob:
+        return blob.read()
+
+
+def by_block(slots: Iterable[int]) -> dict[int, list[int]]:
+    """Places by block: [3, 8195] -> {0: [3], 1: [3]}"""
+    blocks: dict[int, list[int]] = {}
+    for slot in slots:
+        blocks.setdefault(slot // PLACES, []).append(slot % PLACES)
+    return blocks
+
+
+def as_json(numbers: Iterable[int]) -> str:
+    """The numbers as JSON, so that a statement can take any number of them as one parameter."""
+    return str(list(numbers))
+
+
+def _place(conn: sqlite3.Connection, rows: list[tuple[int, bytes]], center: bytes) -> None:
+    """Give chunks that have embeddings their slots."""
+    placing = Placing(conn, center)
+    conn.executemany(SET_SLOT, [(placing.take(data), id) for id, data in rows])
+    placing.finish()
+
+
+def _write(conn: sqlite3.Connection, block: int, codes: dict[int, bytes], center: bytes) -> None:
+    """Write codes at these places. The width of the planes is a power of two that has room for the
+    last.
+    """
+    live, planes = conn.execute(BLOCK, (block,)).fetchone() or (b"", b"")
+    width = max(len(live), 1 << (max(codes) // 8).bit_length())
+    live = (int.from_bytes(live, "little") | bitplanes.mask(codes)).to_bytes(width, "little")
+    conn.execute(SET_BLOCK, (block, live, center, bitplanes.insert(planes, codes, width)))
+
+
+def _compact(conn: sqlite3.Connection, block: int) -> None:
+    """If a block has few live places, move its chunks to the block with the most free places, if
+    there is room.
+    """
+    counts = _counts(conn)
+    n = counts.pop(block)
+    if n <= min(SPARSE, PLACES - min(counts.values(), default=PLACES)):
+        center = read_center(conn)
+        rows = [(id, data) for id, data, _ in _chunks_in(conn, block)]
+        conn.execute(CLEAR_SLOTS, _slots(block))
+        conn.execute(DELETE_BLOCK, (block,))
+        _place(conn, rows, center)
+
+
+def _centerings(n: int) -> int:
+    """How often the center of a store with n embeddings has been computed: at 1, 4, 16, 64, 256 and
+    1,024.
+    """
+    return (min(n, CENTER_SAMPLE).bit_length() + 1) // 2
+
+
+def _counts(conn: sqlite3.Connection) -> dict[int, int]:
+    """The number of live places of each block."""
+    return {block: int.from_bytes(live, "little").bit_count() for block, live in conn.execute(LIVE)}
+
+
+def _chunks_in(conn: sqlite3.Connection, block: int) -> sqlite3.Cursor:
+    return conn.execute(IN_BLOCK, _slots(block))
+
+
+def _slots(block: int) -> tuple[int, int]:
+    return block * PLACES, block * PLACES + PLACES - 1
+
+
+FIRST = 100  # candidates in the first batch, or twice the limit if that is more
+# A smaller limit is searched like this one: with fewer results, it is too early to tell whether
+# more will come
+DEPTH = 20
+NEWS = 0.03  # the search ends with a batch that changed no greater share of the results
+BATCH = 2048  # rows of an exact scan that are in memory at a time
+SLACK = 1e-5  # the error of a sum of float32 is smaller
+
+CHOSEN_SLOTS = "select slot from chunks where slot is not null and id {}"
+ALL = "select id, embedding, slot from chunks where embedding is not null"
+BY_ID = "select id, embedding from chunks where id in (select value from json_each(?)) and embedding is not null"
+BY_SLOT = (
+    "select id, embedding from (select value from json_each(?)) cross join chunks on slot = value"
+)
+# Hashes are in no order of meaning, and the same in every engine. A text that stands in many places
+# counts once.
+SAMPLED_VECTORS = """
+select id, embedding
+from   (select min(id) as id from chunks where embedding is not null group by content_hash order by content_hash limit ?)
+       cross join chunks using (id)
+"""
+CHUNK = "select doc_id, chunk_id, heading, content from chunks where id = ?"
+
+Row = tuple[int, bytes]  # chunks.id, embedding
+Scored = tuple[int, float]  # chunks.id, cosine
+
+
+class QueryEmbedder(Protocol):
+    """What VectorSearch asks of an embedder."""
+
+    def embed(self, text: str) -> list[float]: ...
+
+
+def _hits(query: UnitVector, rows: Iterable[Row]) -> list[Scored]:
+    """The cosine of each row; embeddings of another dimension are left out."""
+    embedding = struct.Struct(f"<{len(query)}f")
+    return [
+        (id, unit_cosine(query, embedding.unpack(data)))
+        for id, data in rows
+        if len(data) == embedding.size
+    ]
+
+
+def _rank(hit: Scored) -> tuple[float, int]:
+    id, cosine = hit
+    return -cosine, id
+
+
+class VectorIndex:
+    """The embeddings in a database, or those of the chunks that are chosen."""
+
+    def __init__(self, conn: sqlite3.Connection, chosen: "Selection | None" = None) -> None:
+        self._conn = conn
+        self._chosen = chosen
+
+    def nearest(
+        self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
+    ) -> list[Scored]:
+        """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones
+        by id.
+
+        `exact` compares every embedding, with numpy if it is installed. An empty, zero or infinite
+        vector has no results. Raises ValueError for a vector that does not have the store's
+        dimension.
+        """
+        with one_state(self._conn):
+            query = self._query(vector)
+            if query is None or limit < 1:
+                return []
+            slots = None
+            if self._chosen and (exact or not self._chosen.is_broad):
+                slots = [
+                    slot for (slot,) in self._conn.execute(CHOSEN_SLOTS.format(self._chosen.listed))
+                ]
+            found = self._scan(query, limit, slots) if exact else self._best(query, limit, slots)
+            return [(id, cosine) for id, cosine in found[:limit] if cosine > 0]
+
+    def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
+        """The cosine of each of these chunks that has an embedding. Raises ValueError as `nearest`
+        does.
+        """
+        query = self._query(vector)
+        return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),)))) if query else {}
+
+    def of(self, chunk_id: int) -> Sequence[float] | None:
+        """The embedding of a chunk, or None."""
+        row = self._conn.execute(BY_ID, (as_json([chunk_id]),)).fetchone()
+        return row and decode_embedding(row[1])
+
+    def sample(self, vector: Sequence[float]) -> dict[int, float]:
+        """The cosines of at most SAMPLE chunks from all over the store. They tell how near a query
+        is to chunks in general.
+        """
+        query = self._query(vector)
+        return dict(_hits(query, self._conn.execute(SAMPLED_VECTORS, (SAMPLE,)))) if query else {}
+
+    def _query(self, vector: Sequence[float]) -> UnitVector | None:
+        dims = len(read_center(self._conn)) // FLOAT_BYTES
+        if not vector or not dims:
+            return None
+        if len(vector) != dims:
+            raise ValueError(
+                f"the query has {len(vector)} dimensions, the store's embeddings have {dims}"
+            )
+        return unit(vector)
+
+    def _best(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
+        unlisted = self._chosen if slots is None else None
+        if (
+            unlisted and unlisted.share == 1
+        ):  # as far as a sample tells; often it is enough to look at the results
+            found = self._propose(query, limit, None, None)
+            if len(unlisted.among(id for id, _ in found)) == len(found):
+                return found
+        return self._propose(query, limit, slots, unlisted)
+
+    def _propose(
+        self,
+        query: UnitVector,
+        limit: int,
+        slots: Collection[int] | None,
+        unlisted: "Selection | None",
+    ) -> list[Scored]:
+        """Compute the cosines of candidates, batch by batch, until a batch hardly changes the
+        results.
+
+        If the codes tell vectors apart badly (dense clusters, few dimensions), this takes more
+        batches but finds the same. Candidates are the chunks at these slots, or those of all that
+        are in the unlisted selection.
+        """
+        depth = max(limit, DEPTH)
+        found: list[Scored] = []
+        first = max(FIRST, 2 * limit)
+        for candidates in self._candidates(
+            query, ceil(first / unlisted.share) if unlisted else first, slots
+        ):
+            join, parameters = unlisted.join if unlisted else ("", [])
+            hits = _hits(
+                query, self._conn.execute(f"{BY_SLOT} {join}", (as_json(candidates), *parameters))
+            )
+            bar = max(found[-1][1], 0.0) if len(found) == depth else 0.0
+            found = nsmallest(depth, found + hits, key=_rank)
+            if sum(cosine > bar for _, cosine in hits) <= NEWS * depth:
+                break
+        return found
+
+    def _candidates(
+        self, query: UnitVector, n: int, slots: Collection[int] | None
+    ) -> Iterator[Collection[int]]:
+        """All slots, ordered by the bit planes: the best n, then n more, then twice as many, and so
+        on.
+        """
+        if slots is not None and len(slots) <= n:
+            yield slots
+            return
+        allowed = None if slots is None else by_block(slots)
+        weights = bitplanes.weights(query, decode_embedding(read_center(self._conn)))
+        blocks, places, counters = [], [], []
+        for block, live in self._conn.execute(LIVE).fetchall():
+            mask = int.from_bytes(live, "little")
+            if allowed is not None:
+                mask &= bitplanes.mask(allowed.get(block, ()))
+            if mask:
+                blocks.append(block)
+                places.append(mask)
+                counters.append(
+                    bitplanes.counters(read_planes(self._conn, block), len(live), weights)
+                )
+        for chosen in bitplanes.ranked(counters, places, n):
+            yield [
+                b * PLACES + place
+                for b, mask in zip(blocks, chosen, strict=True)
+                for place in bitplanes.places(mask)
+            ]
+
+    def _scan(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
+        allowed = None if slots is None else set(slots)
+        size = FLOAT_BYTES * len(query)
+        found: list[Scored] = []
+        cursor = self._conn.execute(ALL)
+        while batch := cursor.fetchmany(BATCH):
+            rows = [
+                (id, data)
+                for id, data, slot in batch
+                if len(data) == size and (allowed is None or slot in allowed)
+            ]
+            found = nsmallest(limit, found + _hits(query, _likely(query, rows, limit)), key=_rank)
+        return found
+
+
+class VectorSearch(VectorIndex):
+    """Search by text; an embedder makes the vector of the query."""
+
+    def __init__(self, conn: sqlite3.Connection, embedder: QueryEmbedder) -> None:
+        super().__init__(conn)
+        self._embedder = embedder
+
+    def search(self, query: str, limit: int = 10, *, exact: bool = False) -> list[dict[str, Any]]:
+        """The results of `nearest` for a text: doc_id, chunk_id, heading, text, score, source.
+        Empty if it cannot be embedded.
+        """
+        vector = self._embedder.embed(query)
+        results = []
+        with one_state(self._conn):
+            for id, score in self.nearest(vector, limit, exact=exact):
+                row = self._conn.execute(CHUNK, (id,)).fetchone()
+                chunk = dict(zip(("doc_id", "chunk_id", "heading", "text"), row, strict=True))
+                results.append({**chunk, "score": score, "source": "vector"})
+        return results
+
+
+def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:
+    """The nearest `limit` rows and a few more, chosen with numpy; all rows if numpy is not
+    installed.
+    """
+    try:
+        numpy = import_module("numpy")
+    except ImportError:
+        return rows
+    if len(rows) <= limit:
+        return rows
+    matrix = numpy.frombuffer(b"".join(data for _, data in rows), "<f4").reshape(len(rows), -1)
+    cosines = matrix @ numpy.array(query, "<f4")
+    least = cosines[numpy.argpartition(cosines, -limit)[-limit]] - SLACK
+    return [rows[i] for i in numpy.flatnonzero(cosines >= least)]
+
+
+GET = "select embedding, used_at from query_embeddings where key = ?"
+PUT = "insert or replace into query_embeddings (key, embedding, used_at) values (?, ?, ?)"
+EVICT = """
+delete from query_embeddings where key in (select key from query_embeddings order by used_at desc limit -1 offset ?)
+"""
+
+
+class QueryCache(query_cache.QueryCache):
+    """Holds the `size` queries used last."""
+
+    def __init__(self, conn: sqlite3.Connection, size: int) -> None:
+        self._conn, self._size = conn, size
+
+    def _kept(self, key: bytes) -> tuple[bytes, float]:
+        found: tuple[bytes, float] = self._conn.execute(GET, (key,)).fetchone() or (b"", 0.0)
+        return found
+
+    def _keep(self, key: bytes, value: bytes) -> None:
+        if not self._size:
+            return
+        with waiting(self._conn, 0):
+            try:
+                self._conn.execute("begin immediate")
+                self._conn.execute(PUT, (key, value, time.time()))
+                self._conn.execute(EVICT, (self._size,))
+                self._conn.execute("commit")
+            except sqlite3.OperationalError:
+                if self._conn.in_transaction:
+                    self._conn.execute("rollback")

@@ -1,0 +1,144 @@
+"""Which document of a store, and which of its lines, a target means: what users and links write in
+place of an id.
+
+A target is an id, its end, a path, an alias, a title or a wikilink, with lines, a heading or a
+block behind it.
+"""
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..documents.terms import WIKILINK
+from ..errors import NotFoundError, QueryError
+from ..text.characters import storable_name
+from ..text.lines import OF_PAGES
+
+if TYPE_CHECKING:
+    from .filters import Filters
+    from .protocol import Catalog, Storage
+
+NAMED = 5  # documents in an error message
+
+# memory/a.md#L12-L30 as in a citation, or a.md:12-30 as on a terminal. #L12C501 begins at character
+# 501 of a long line.
+LINES = re.compile(
+    r"(?P<name>.+)(?:#L|:)(?P<start>[1-9][0-9]{0,8})(?:C(?P<column>[1-9][0-9]{0,8}))?(?:-L?(?P<end>[0-9]{1,9}))?"
+    + OF_PAGES,
+    re.DOTALL,
+)
+
+
+class Place(NamedTuple):
+    """Lines counted from 1, from a column of the first on; or a `part` of a document: a heading, or
+    ^ and the name of a block.
+    """
+
+    start: int = 1
+    column: int = 1
+    end: int | None = None  # None: the last
+    part: str = ""
+
+
+WHOLE = Place()
+
+
+def in_lines(lines: str) -> Place:
+    """ "12-30", "12" or "12C501-30" """
+    return _split(f"any#L{lines}")[1]
+
+
+def find(storage: "Storage", target: str) -> tuple[str, Place]:
+    """The id of the document, and the place in it. Raises QueryError if it may be several,
+    NotFoundError if it is none.
+    """
+    if link := WIKILINK.fullmatch(target.strip()):
+        target = link[2].strip()
+    if doc_id := _exactly(storage.catalog, target):
+        return doc_id, WHOLE
+    name, place = _split(target)
+    if doc_id := _document(storage, name):
+        return doc_id, place
+    before, _, part = name.partition("#")
+    if (
+        part
+        and before.strip()
+        and place == WHOLE
+        and (doc_id := _document(storage, before.strip()))
+    ):
+        return doc_id, Place(part=part)
+    raise _not_found(storage.catalog, name)
+
+
+def _split(target: str) -> tuple[str, Place]:
+    found = LINES.fullmatch(target)
+    if not found:
+        return target, WHOLE
+    start = int(found["start"])
+    return found["name"], Place(start, int(found["column"] or 1), int(found["end"] or start))
+
+
+def _document(storage: "Storage", name: str) -> str | None:
+    """The document of this name. Raises QueryError if there are several."""
+    if doc_id := _exactly(storage.catalog, name):
+        return doc_id
+    name = storable_name(name).removeprefix("./")
+    tail = f"/{name}"
+    found = (
+        storage.catalog.by_tail(tail)
+        or storage.catalog.by_tail(f"{tail}.md")
+        or storage.links.named(name)
+    )
+    if len(found) > 1:
+        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+        raise QueryError(f"{name!r} may be {', '.join(found[:NAMED])}{more}; give more of the id")
+    return found[0] if found else None
+
+
+def _exactly(catalog: "Catalog", name: str) -> str | None:
+    """The document with this id, else the one whose file has this path, else the one whose file a
+    link of this path leads to.
+    """
+    found = catalog.by_id(storable_name(name))
+    # ValueError: no file has such a name, because of a NUL or a surrogate. OSError: the working
+    # directory no longer exists.
+    with suppress(ValueError, OSError):
+        path = os.path.abspath(os.path.expanduser(name))
+        os.fsencode(path)
+        real = os.path.realpath(path)
+        found = found or catalog.by_path(path, path) or catalog.by_path(real, real)
+    return found
+
+
+def _not_found(catalog: "Catalog", name: str) -> NotFoundError:
+    close = _close(name, catalog.ids())
+    way_out = (
+        f"did you mean {' or '.join(close)}?"
+        if close
+        else "`hybrid-memory list` names all documents"
+    )
+    return NotFoundError(f"no document {name!r} in this memory; {way_out}")
+
+
+def _close(name: str, ids: list[str]) -> list[str]:
+    """The ids whose last part resembles that of the name."""
+    from difflib import get_close_matches
+
+    names: dict[str, list[str]] = {}
+    for doc_id in sorted(ids):
+        names.setdefault(os.path.basename(doc_id).lower(), []).append(doc_id)
+    return [
+        doc_id
+        for key in get_close_matches(os.path.basename(name).lower(), names, NAMED)
+        for doc_id in names[key]
+    ][:NAMED]
+
+
+def resolved(storage: "Storage", filters: "Filters | None") -> "Filters | None":
+    """The filters with the id of a document in place of what the user wrote for it in `linked_to`.
+    Raises as `find` does.
+    """
+    if filters is None or filters.linked_to is None:
+        return filters
+    return filters._replace(linked_to=find(storage, filters.linked_to)[0])

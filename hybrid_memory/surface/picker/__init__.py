@@ -1,1 +1,0 @@
-"""A search on the whole terminal that answers while one types."""

@@ -1,1 +1,0 @@
-"""Other processes that read, cut and embed files for an ingest."""

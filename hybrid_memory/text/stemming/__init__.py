@@ -1,1 +1,0 @@
-"""Stems: words without the endings of their inflections."""

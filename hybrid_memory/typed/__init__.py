@@ -1,1 +1,0 @@
-"""The names of `typing`, without its import."""

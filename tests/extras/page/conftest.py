@@ -1,0 +1,94 @@
+"""A browser, and a server with notes in a process of its own; both are shared by the tests of a worker.
+
+Tests are skipped where there is no Chromium, and fail there if HYBRID_MEMORY_TEST_BROWSER=required, as in CI.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from tests.extras.page.notes import NOTES
+from tests.extras.page.serving import Server, serving
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("page"), NOTES) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        if os.environ.get("HYBRID_MEMORY_TEST_BROWSER") == "required":
+            pytest.fail("there is no Chromium: apt-get install chromium")
+        pytest.skip("there is no Chromium (apt-get install chromium)")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def window(browser: Any) -> Any:
+    """One profile for all tests. Its tabs are used again, because a new one costs more than most tests."""
+    context = browser.new_context()
+    context.set_default_timeout(10_000)
+    return context
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def open_page(window: Any, server: Server) -> Iterator[Open]:
+    """Open the page at an address, in a tab of its own: `open_page("?q=gpu", width=360, dark=True)`.
+
+    The test fails if a script failed, or if anything was asked of the policy that it forbids; `allow` names what may be logged.
+    """
+    problems: list[str] = []
+    allowed: list[str] = []
+    tabs: list[Any] = []
+
+    def on_dialog(dialog: Any) -> None:
+        problems.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    listeners = {
+        "pageerror": lambda error: problems.append(str(error)),
+        "console": lambda message: message.type == "error" and problems.append(message.text),
+        "dialog": on_dialog,
+    }
+
+    def opened(
+        address: str = "",
+        *,
+        url: str = server.url,
+        width: int = 1280,
+        height: int = 800,
+        dark: bool = False,
+        allow: Sequence[str] = (),
+    ) -> Any:
+        page = next((page for page in window.pages if page not in tabs), None) or window.new_page()
+        tabs.append(page)
+        allowed.extend(allow)
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="no-preference")
+        page.goto(url + address)
+        return page
+
+    yield opened
+    for page in tabs:
+        page.unroute_all(behavior="ignoreErrors")
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        page.goto("about:blank")
+    assert [problem for problem in problems if not any(each in problem for each in allowed)] == []

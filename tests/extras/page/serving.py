@@ -1,0 +1,57 @@
+"""A `hybrid-memory serve` in a process of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.command import NO_SERVER
+
+
+class Server(NamedTuple):
+    """A running `hybrid-memory serve`. `url` ends with a slash; `folder` has the folder `notes`."""
+
+    url: str
+    folder: Path
+
+
+@contextmanager
+def serving(folder: Path, files: Mapping[str, str], *options: str) -> Iterator[Server]:
+    """A server for a memory of these files."""
+    for name, text in files.items():
+        path = folder / "notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (folder / "config.json").write_text('{"provider": "builtin"}')
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("HYBRID_MEMORY_", "OLLAMA_"))
+    }
+    environ = kept | {
+        "HYBRID_MEMORY_CONFIG": str(folder / "config.json"),
+        "HYBRID_MEMORY_DB_PATH": str(folder / "memory.db"),
+        "HYBRID_MEMORY_OLLAMA_URL": NO_SERVER,
+    }
+    command = [sys.executable, "-m", "hybrid_memory"]
+    (folder / "notes").mkdir(exist_ok=True)
+    subprocess.run(
+        [*command, "--quiet", "ingest", "--path", folder / "notes"],
+        env=environ,
+        check=True,
+        capture_output=True,
+    )
+    started = [*command, "serve", "--port", "0", *options]
+    with subprocess.Popen(
+        started, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            assert process.stdout
+            said = process.stdout.readline()
+            assert "http://" in said, said
+            yield Server(said[said.index("http://") :].split()[0].partition("#")[0], folder)
+        finally:
+            process.terminate()

@@ -1,0 +1,229 @@
+"""Searching on the page: as one types, with reasons and filters, and with the state in the address."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Open = Callable[..., Any]
+
+
+def titles(page: Any) -> list[str]:
+    return [" ".join(title.split()) for title in page.locator("#results h2").all_inner_texts()]
+
+
+def test_results_come_as_one_types_with_the_words_marked(open_page: Open) -> None:
+    page = open_page()
+    page.keyboard.type("ssh port")  # the field has the focus
+    page.wait_for_function(
+        "() => document.title === 'ssh port'"
+    )  # the results of its beginning come first
+    page.locator("#results li:first-child h2", has_text="Log in").wait_for()
+    assert titles(page)[0] == "Atlas › The GPU server › Log in"
+    assert page.locator("#results li").first.locator(".text mark").all_inner_texts() == [
+        "SSH",
+        "port",
+    ]
+    assert re.fullmatch(r"(best )?\d+ results? in \d+ ms", page.locator("#count").inner_text())
+    assert page.url.endswith("?q=ssh+port") and page.title() == "ssh port"
+
+
+def test_inflections_are_marked_and_markdown_is_not_shown_as_signs(open_page: Open) -> None:
+    page = open_page("?q=starting+a+job")
+    text = page.locator("#results li", has_text="Two cards").locator(".text")
+    text.wait_for()
+    assert set(text.locator("mark").all_inner_texts()) == {
+        "Jobs",
+        "started",
+    }  # by the stems of the keyword index
+    assert "sbatch, and see the backups or that note" in text.inner_text()
+
+
+def test_heading_and_tags_of_a_passage_are_shown_without_signs(open_page: Open) -> None:
+    page = open_page("?q=wombat")
+    found = page.locator("#results li", has_text="wombat --dig")
+    found.wait_for()
+    assert found.locator("h2").inner_text() == "Use wombat --dig"
+    assert found.locator(".text").inner_text() == "The wombat digs."
+
+
+@pytest.mark.parametrize(("question", "word"), [("الخادم", "الخادم"), ("東京", "東京")])
+def test_other_scripts_are_found_and_marked_in_their_direction(
+    open_page: Open, question: str, word: str
+) -> None:
+    page = open_page(f"?q={question}")
+    first = page.locator("#results .text").first
+    first.wait_for()
+    assert word in first.locator("mark").first.inner_text()
+    assert first.evaluate("(element) => getComputedStyle(element).direction") == (
+        "rtl" if word > "\u0600" and word < "\u0700" else "ltr"
+    )
+
+
+def test_late_answer_to_an_earlier_question_is_not_shown(open_page: Open) -> None:
+    page = open_page("?q=boiler")
+    page.wait_for_selector("#results li")
+    held: list[Any] = []
+    page.route(
+        "**/api/search?q=window*", lambda route: held.append(route)
+    )  # it stays without an answer until the next one has its own
+    page.fill("#q", "window")
+    page.wait_for_url("**?q=window")
+    page.fill("#q", "restore a lost file")
+    page.wait_for_selector("text=Restore a file")
+    for route in held:
+        route.continue_()
+    page.wait_for_timeout(100)
+    assert titles(page)[0] == "Backups › Restore a file"
+
+
+def test_old_results_stay_until_the_new_ones_are_there(open_page: Open) -> None:
+    page = open_page("?q=boiler")
+    page.wait_for_selector("#results li")
+    page.evaluate("""() => {
+        window.fewest = Infinity;
+        const look = () => { window.fewest = Math.min(window.fewest, document.querySelectorAll("#results li").length); };
+        new MutationObserver(look).observe(document.querySelector("#results"), { childList: true, subtree: true });
+    }""")
+    top = page.locator("#results").bounding_box()["y"]
+    page.locator("#q").press_sequentially(" window roof", delay=15)
+    page.wait_for_url("**q=boiler+window+roof")
+    page.wait_for_selector("#results mark:text-is('roof')")
+    assert page.evaluate("window.fewest") > 0
+    assert page.locator("#results").bounding_box()["y"] == top
+
+
+def test_confidence_is_a_bar_and_a_word(open_page: Open) -> None:
+    page = open_page("?q=which+port+does+SSH+listen+on")
+    first = page.locator("#results li").first.locator(".confidence")
+    first.wait_for()
+    assert first.inner_text().split()[0] == "sure"
+    assert "weak" in page.locator("#results .confidence").last.inner_text()
+    widths = page.locator("#results .confidence .part").evaluate_all(
+        "(all) => all.map((one) => Number(one.getAttribute('width')))"
+    )
+    assert 40 >= widths[0] > widths[-1]
+
+
+def test_why_shows_the_parts_of_the_score(open_page: Open) -> None:
+    page = open_page("?q=SSH+port")
+    why = page.locator("#results li").first.locator(".why")
+    why.locator("summary").click()
+    parts = dict(
+        zip(
+            why.locator("dt").all_inner_texts(),
+            map(float, why.locator("dd").all_inner_texts()),
+            strict=True,
+        )
+    )
+    assert parts.pop("score") == pytest.approx(sum(parts.values()), abs=0.003)
+    assert set(parts) == {"words", "meaning", "neighbours", "document"}
+    widths = why.locator(".stack rect").evaluate_all(
+        "(all) => all.map((one) => Number(one.getAttribute('width')))"
+    )
+    assert sum(widths) / 100 == pytest.approx(sum(parts.values()), abs=0.003)
+    assert "SSH, port" in why.inner_text()
+
+
+def test_filters_are_put_on_and_taken_away_by_a_click(open_page: Open) -> None:
+    page = open_page("?q=repaired")
+    page.wait_for_selector("#results li")
+    page.click("#results a:text-is('#ops') >> nth=0")
+    page.wait_for_selector(".chip")
+    assert page.locator(".chip").inner_text().split() == ["tagged", "ops", "×"]
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#results li')].every((li) => li.textContent.includes('#ops'))"
+    )
+    page.click("#results time >> nth=0")
+    page.wait_for_selector(".chip >> nth=1")
+    assert page.locator(".chip b").all_inner_texts()[1].startswith("2026-0")
+    page.locator(".chip").first.click()
+    page.wait_for_function("() => document.querySelectorAll('.chip').length === 1")
+    assert "tag=" not in page.url and "since=" in page.url and "q=repaired" in page.url
+
+
+def test_folder_and_document_are_filters(open_page: Open) -> None:
+    page = open_page("?q=repaired")
+    page.click("#results .place a:text-is('journal') >> nth=0")
+    page.wait_for_selector(".chip")
+    assert page.locator(".chip b").inner_text() == "notes/journal"
+    places = "[...document.querySelectorAll('#results .place')].map((place) => place.innerText)"  # the old ones stay for a moment
+    page.wait_for_function(
+        f"() => {places}.length > 0 && {places}.every((place) => place.startsWith('notes/journal/'))"
+    )
+    assert all(
+        place.startswith("notes/journal/")
+        for place in page.locator("#results .place").all_inner_texts()
+    )
+
+
+def test_headings_above_a_passage_are_filters(open_page: Open) -> None:
+    page = open_page("?q=ssh+port")
+    page.click("#results .crumb:text-is('Atlas')")
+    page.wait_for_selector(".chip")
+    assert page.locator(".chip").inner_text().split()[:2] == ["below", "Atlas"]
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#results h2')].every((h2) => h2.innerText.startsWith('Atlas'))"
+    )
+    assert len(titles(page)) > 1
+    page.click(".chip")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#results h2')].some((h2) => !h2.innerText.startsWith('Atlas'))"
+    )
+
+
+def test_filter_without_a_question_lists_its_documents(open_page: Open) -> None:
+    page = open_page("?tag=home")
+    page.wait_for_selector("#results li")
+    assert titles(page) == ["2026-04-01", "2026-01-09"]
+    assert page.locator("#count").inner_text() == "2 documents"
+
+
+def test_back_leads_through_what_was_asked_and_opened(open_page: Open) -> None:
+    page = open_page()
+    page.wait_for_selector("#overview .figures")
+    page.locator("#q").press_sequentially("ssh port", delay=5)
+    page.wait_for_selector("#results li")
+    page.click("#results .open >> nth=0")
+    page.wait_for_selector("#reader h1")
+    page.go_back()
+    page.wait_for_selector("#reader", state="hidden")
+    assert page.input_value("#q") == "ssh port" and titles(page)[0].endswith("Log in")
+    page.go_back()
+    page.wait_for_selector("#overview .figures")
+    assert page.input_value("#q") == ""
+    page.go_forward()
+    page.wait_for_selector("#results li")
+    assert page.input_value("#q") == "ssh port"
+
+
+def test_address_opens_the_same_in_another_window(open_page: Open) -> None:
+    page = open_page("?q=repaired&tag=ops&since=2026-01-05&until=2026-01-05")
+    page.click("#results .open >> nth=0")
+    page.wait_for_selector("#reader .passage")
+    other = open_page(page.url.split("/", 3)[3])
+    other.wait_for_selector("#reader .passage")
+    assert (
+        other.locator("#reader .sheet").inner_text() == page.locator("#reader .sheet").inner_text()
+    )
+    assert (
+        titles(other) == titles(page)
+        and other.locator(".chip b").all_inner_texts() == page.locator(".chip b").all_inner_texts()
+    )
+
+
+def test_more_results_are_a_button_away(open_page: Open) -> None:
+    page = open_page("?q=machine+started")
+    page.wait_for_selector("#results li >> nth=19")
+    first = titles(page)
+    page.click("text=More results")
+    page.wait_for_selector("#results li >> nth=39")
+    assert titles(page)[:20] == first
+
+
+def test_nothing_found_offers_a_way_out(open_page: Open) -> None:
+    page = open_page("?q=boiler&tag=nothing")
+    page.click("text=Look everywhere")
+    page.wait_for_selector("#results li")
+    assert page.url.endswith("?q=boiler")

@@ -1,0 +1,106 @@
+"""Postings in blocks: written, merged and taken out of without a change of what they say."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore
+from hybrid_memory.documents.document import Document
+from hybrid_memory.extras.postgres import postings as blocks
+from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SMALL
+from hybrid_memory.views.doctor import examine
+
+pytestmark = pytest.mark.large
+
+OF_KETTLE = "postings where term = (select id from terms where term = 'kettl')"
+POSTINGS = f"select chunk, weight, length from ({blocks.decoded(OF_KETTLE)}) p order by chunk"
+SIZES = f"select cardinality(entries) from {OF_KETTLE} order by first"
+
+
+@pytest.fixture
+def engine() -> str:
+    return "postgres"
+
+
+@pytest.fixture
+def store(db_path: str) -> Iterator[HybridStore]:
+    with HybridStore(db_path, {"provider": "none"}) as opened:
+        yield opened
+
+
+def rows(store: HybridStore, statement: str) -> list[tuple[float, ...]]:
+    return store.storage.connection.all(statement)  # type: ignore[attr-defined,no-any-return]
+
+
+entries = st.dictionaries(
+    st.integers(1, 2**31 - 2), st.integers(0, PAYLOAD), min_size=1, max_size=3 * SIZE
+)
+
+
+@given(entries)
+def test_blocks_hold_all_entries_in_order(wanted: dict[int, int]) -> None:
+    made = list(
+        blocks.blocks(7, [chunk << PLACE | payload for chunk, payload in sorted(wanted.items())])
+    )
+    found = []
+    for block in made:
+        numbers = list(map(int, re.findall(r"\d+", block.entries)))
+        of_block = [(block.first + (entry >> PLACE), entry & PAYLOAD) for entry in numbers]
+        assert (block.term, block.first, block.last) == (7, of_block[0][0], of_block[-1][0])
+        assert len(of_block) <= SIZE
+        found += of_block
+    assert found == sorted(wanted.items())
+
+
+def test_an_entry_has_the_weight_of_a_word_and_the_length_of_its_chunk(store: HybridStore) -> None:
+    store.store("a", "The kettle is beside a kettle.")
+    [(chunk, weight, length)] = rows(store, POSTINGS)
+    assert weight == 2
+    assert rows(store, "select chunk, cardinality(array_remove(sequence, 0)) from words") == [
+        (chunk, length)
+    ]
+
+
+def test_small_blocks_of_a_term_are_merged(store: HybridStore) -> None:
+    for number in range(3 * LOOSE):
+        store.store(f"n{number}", f"kettle {number}")
+        assert len(rows(store, SIZES)) <= LOOSE
+    found = rows(store, POSTINGS)
+    assert len(found) == 3 * LOOSE
+    store.reindex()
+    assert rows(store, POSTINGS) == found
+    assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_full_blocks_are_left_as_they_are(store: HybridStore) -> None:
+    def put(start: int, count: int) -> None:
+        with store.storage.transaction():
+            prepared = [
+                store.prepare(Document(f"n{n}", f"kettle {n}", {}))
+                for n in range(start, start + count)
+            ]
+            store.storage.documents.put_all(prepared)
+
+    put(0, SIZE + SMALL)
+    for number in range(LOOSE):
+        put(1000 + number, 1)
+    sizes = [size for (size,) in rows(store, SIZES)]
+    assert sizes[:2] == [SIZE, SMALL]
+    assert sum(sizes) == SIZE + SMALL + LOOSE
+
+
+def test_a_chunk_that_leaves_takes_its_entries_out_of_shared_blocks(store: HybridStore) -> None:
+    with store.storage.transaction():
+        store.storage.documents.put_all(
+            store.prepare(Document(f"n{n}", f"kettle {n}", {})) for n in range(2 * SIZE)
+        )
+    before = [chunk for chunk, *_ in rows(store, POSTINGS)]
+    with store.storage.transaction():
+        store.storage.documents.remove("n0", f"n{SIZE}", f"n{2 * SIZE - 1}")
+    left = [chunk for chunk, *_ in rows(store, POSTINGS)]
+    assert left == [chunk for n, chunk in enumerate(before) if n not in (0, SIZE, 2 * SIZE - 1)]
+    assert store.search(f"{SIZE} kettle", mode="keyword")[0]["doc_id"] != f"n{SIZE}"
+    assert all(finding.ok for finding in examine(store, thorough=True))

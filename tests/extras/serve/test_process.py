@@ -1,0 +1,139 @@
+"""The command `serve` as a process: its one line, its end, and what keeps it from starting."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+import pytest
+import requests
+
+from tests.command import Run, in_process
+from tests.extras.serve.test_security import INITIALIZE
+from tests.extras.serving import Client
+
+COMMAND = [sys.executable, "-m", "hybrid_memory", "serve", "--port", "0"]
+Start = Callable[..., "tuple[subprocess.Popen[str], Client]"]
+
+
+@pytest.fixture
+def start(folder: Path, environ: dict[str, str]) -> Iterator[Start]:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*args: str) -> tuple[subprocess.Popen[str], Client]:
+        process = subprocess.Popen(
+            [*COMMAND, *args],
+            env=environ,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        started.append(process)
+        assert process.stdout
+        return process, Client(process.stdout.readline().strip().removesuffix("/"))
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_prints_a_url_and_ends_although_streams_are_open(
+    start: Start, number: signal.Signals, folder: Path
+) -> None:
+    process, client = start("--watch")
+    (folder / "more.md").write_text("# More\n\nMore.\n")
+    accepted = {"Accept": "application/json, text/event-stream"}
+    opened = client.post("/mcp", json=INITIALIZE, headers=accepted)
+    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Accept": "text/event-stream"}
+    streams: list[requests.Response] = [
+        client.get("/mcp", headers=session, stream=True),
+        client.post("/api/update", stream=True),
+    ]
+    idle = socket.create_connection(("127.0.0.1", int(client.base.rpartition(":")[2])))
+    assert [stream.status_code for stream in streams] == [200, 200]
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "")
+    assert "Traceback" not in err
+    idle.close()
+    client.close()
+
+
+def test_requests_that_wait_while_it_ends_are_told_so(
+    start: Start, environ: dict[str, str]
+) -> None:
+    process, client = start()
+    statuses: list[int] = []
+
+    def ask() -> None:
+        with suppress(requests.ConnectionError):
+            statuses.append(
+                requests.get(f"{client.base}/api/search?q=server", timeout=60).status_code
+            )
+
+    threads = [Thread(target=ask) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    for thread in threads:
+        thread.join()
+    assert {*statuses} <= {200, 503}
+    assert err == ""
+
+
+def test_a_file_that_changes_is_found_while_it_watches(start: Start, folder: Path) -> None:
+    process, client = start("--watch")
+    assert client.json("/api/overview")["server"]["watching"] is True
+    (folder / "zebra.md").write_text("# Zebra\n\nThe zebra crossing is closed.\n")
+    assert process.stderr
+    assert any("1 files, 1 chunks" in line for line in process.stderr)
+    assert (
+        client.json("/api/search", q="zebra crossing")["results"][0]["doc_id"] == "memory/zebra.md"
+    )
+    client.close()
+
+
+def test_a_port_that_is_taken_is_named(folder: Path, environ: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = in_process(("serve", "--port", port), environ, folder)
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == f"hybrid-memory: port {port} of 127.0.0.1 is taken; name another one with --port, or 0 for any free one\n"
+    )
+
+
+def test_without_a_database_it_does_not_start(run: Run, environ: dict[str, str]) -> None:
+    done = run("serve", "--port", "0")
+    assert done.returncode == 1
+    assert "no database at" in done.stderr
+    assert not os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http"])
+def test_a_port_that_is_none_is_wrong_usage(run: Run, port: str) -> None:
+    assert run("serve", "--port", port).returncode == 2
+
+
+def test_a_host_that_is_none_is_told(folder: Path, environ: dict[str, str]) -> None:
+    done = in_process(("serve", "--host", "no.such.host.invalid", "--port", "0"), environ, folder)
+    assert done.returncode == 1
+    assert "cannot listen on no.such.host.invalid" in done.stderr
+
+
+def test_without_its_packages_it_says_what_to_install(environ: dict[str, str]) -> None:
+    code = "import sys; sys.modules['uvicorn'] = None; from hybrid_memory.cli import main; sys.exit(main(['serve']))"
+    done = subprocess.run([sys.executable, "-c", code], env=environ, text=True, capture_output=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "hybrid-memory: `hybrid-memory serve` needs the Python package mcp"
+    )

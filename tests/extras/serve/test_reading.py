@@ -1,0 +1,322 @@
+"""Searches, documents and the state of the memory over HTTP: the command line's answers, and when they need not be sent."""
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from hybrid_memory import HybridStore
+from tests.command import Run, answer
+from tests.extras.serving import Client
+
+
+def test_a_search_gives_what_the_store_gives(client: Client, environ: dict[str, str]) -> None:
+    with HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"}) as store:
+        expected = store.search("GPU server password", limit=3)
+    found = client.json("/api/search", q="GPU server password", limit=3)
+    assert found["results"] == expected
+    assert found["warnings"] == []
+    assert found["hint"] is found["nearest_miss"] is None
+    assert found["timings"]["total"] > 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "options"),
+    [
+        ({"mode": "keyword"}, ["--mode", "keyword"]),
+        ({"limit": 1}, ["--limit", "1"]),
+        ({"tag": ["ops", "gpu"]}, ["--tag", "ops", "--tag", "gpu"]),
+        ({"where": "project=atlas"}, ["--where", "project=atlas"]),
+        ({"in": "memory/2026-*"}, ["--in", "memory/2026-*"]),
+        ({"collection": "nix"}, ["--collection", "nix"]),
+        (
+            {"since": "2026-01", "until": "2026-02-01"},
+            ["--since", "2026-01", "--until", "2026-02-01"],
+        ),
+        ({"heading": "meeting > costs"}, ["--heading", "meeting > costs"]),
+        ({"min_score": 0.9}, ["--min-score", "0.9"]),
+        ({"min_confidence": 0.5}, ["--min-confidence", "0.5"]),
+        ({"per_doc": 1}, ["--per-doc", "1"]),
+        ({"context": 1}, ["--context", "1"]),
+        ({"half_life": 30}, ["--half-life", "30"]),
+        ({"exact": "true"}, ["--exact"]),
+        ({"explain": "true"}, ["--explain"]),
+    ],
+)
+def test_every_option_of_the_command_means_the_same_here(
+    client: Client, run: Run, parameters: dict[str, object], options: list[str]
+) -> None:
+    by_command = answer(run("search", "server costs", *options, "--json"))
+    by_http = client.json("/api/search", q="server costs", **parameters)["results"]
+    assert [result["citation"] for result in by_http] == [
+        result["citation"] for result in by_command
+    ]
+    assert [result["text"] for result in by_http] == [result["text"] for result in by_command]
+    assert all(
+        result["score"] == pytest.approx(other["score"], abs=1e-3)
+        for result, other in zip(by_http, by_command, strict=True)
+    )
+    assert all(("explain" in result) == ("explain" in parameters) for result in by_http)
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "words"),
+    [
+        (
+            "password servers",
+            "# Access\n\nThe servers' Passwords; one server_a, no passwörter.",
+            ["servers", "Passwords", "server"],
+        ),
+        ("東京", "# 東京\n\n東京都の天気です。", ["東京"]),
+        ("résumé", "My resume, and a Résumé.", ["resume", "Résumé"]),
+    ],
+)
+def test_marks_are_the_words_that_match_as_they_are_written(
+    client: Client, query: str, first: str, words: list[str]
+) -> None:
+    client.put("/api/documents/marked", json={"text": first})
+    try:
+        parameters = {"q": query, "in": "marked", "mode": "keyword"}
+        assert (
+            client.json("/api/search", marks="true", **parameters)["results"][0]["marks"] == words
+        )
+        assert "marks" not in client.json("/api/search", **parameters)["results"][0]
+    finally:
+        client.delete("/api/documents/marked")
+
+
+def test_fts_syntax_is_understood_and_its_errors_are_told(client: Client) -> None:
+    assert (
+        client.json("/api/search", q="pass*", fts_syntax="true")["results"][0]["doc_id"]
+        == "memory/2026-01-05.md"
+    )
+    told = client.get("/api/search", params={"q": "AND (", "fts_syntax": "true"})
+    assert told.status_code == 422
+    assert "AND (" in told.json()["detail"] or "syntax" in told.json()["detail"]
+
+
+def test_a_search_that_finds_nothing_says_what_to_try(client: Client) -> None:
+    assert "filters" in client.json("/api/search", q="server", collection="nix")["hint"]
+
+
+def test_a_search_with_refresh_reads_what_was_written_lately(client: Client, folder: Path) -> None:
+    (folder / "new.md").write_text("# Zebra\n\nThe zebra crossing is closed.\n")
+    assert "memory/new.md" not in str(client.json("/api/search", q="zebra crossing")["results"])
+    assert (
+        client.json("/api/search", q="zebra crossing", refresh="true")["results"][0]["doc_id"]
+        == "memory/new.md"
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/search?q=server",
+        "/api/documents",
+        "/api/overview",
+        "/api/documents/memory%2Fpi.md/similar",
+        "/api/documents/memory%2Fpi.md/links",
+    ],
+)
+def test_what_the_client_has_is_not_sent_again_until_the_store_changes(
+    client: Client, path: str
+) -> None:
+    first = client.get(path)
+    again = client.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.put_text("new", "# Server\n\nA server.").status_code == 201
+    changed = client.get(path, headers={"If-None-Match": first.headers["etag"]})
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != first.headers["etag"]
+
+
+def test_a_document_is_not_sent_again_until_its_file_changes(client: Client, folder: Path) -> None:
+    first = client.get("/api/documents/memory/pi.md")
+    assert (
+        client.get(
+            "/api/documents/memory/pi.md", headers={"If-None-Match": first.headers["etag"]}
+        ).status_code
+        == 304
+    )
+    (folder / "pi.md").write_text("# Raspberry Pi\n\nGone.\n")
+    changed = client.get(
+        "/api/documents/memory/pi.md", headers={"If-None-Match": first.headers["etag"]}
+    )
+    assert changed.status_code == 200
+    assert changed.json()["changed"] is True
+    assert "Gone." in changed.json()["text"]
+
+
+def test_the_list_is_that_of_the_command(client: Client, run: Run) -> None:
+    assert client.json("/api/documents", tag="gpu") == answer(run("list", "--tag", "gpu", "--json"))
+    assert client.json("/api/documents", limit=1)["total"] == 3
+
+
+def test_a_document_has_the_lines_asked_for_and_its_passages(client: Client) -> None:
+    found = client.json("/api/documents/memory/meeting.md", lines="5-7")
+    assert found["text"] == "# Meeting\n\nThe server needs a new power supply."
+    assert (found["citation"], found["next"], found["next_lines"]) == (
+        "memory/meeting.md#L5-L7",
+        None,
+        None,
+    )
+    assert found["metadata"] == {"tags": ["ops", "gpu"], "project": "atlas"}
+    assert found["is_file"] is True
+    assert [
+        (each["heading_path"], each["start_line"], each["end_line"]) for each in found["passages"]
+    ] == [
+        ("Meeting", 5, 7),
+        ("Meeting > Costs", 9, 11),
+    ]
+
+
+def test_a_pdf_is_the_text_that_was_extracted_from_it(
+    client: Client, run: Run, tmp_path: Path
+) -> None:
+    pdf = Path(__file__).parents[1] / "files/report.pdf"
+    run("ingest", "--path", str(pdf))
+    found = client.json("/api/documents/report.pdf", lines="10-13")
+    assert found["text"].startswith("## Repairs\n\nThe valve")
+    assert (found["citation"], found["page"], found["passages"][0]["heading_path"]) == (
+        "report.pdf#L10-L13 (p. 2)", 2, "Report on the boiler",
+    )  # fmt: skip
+    assert client.json("/api/search", q="circuit seven", limit=1)["results"][0]["page"] == 2
+
+
+@pytest.mark.parametrize("bound", [{"max_lines": 2}, {"max_chars": 7}])
+def test_a_document_is_read_on_where_the_last_answer_ended(
+    client: Client, folder: Path, bound: dict[str, int]
+) -> None:
+    lines, text = "5-11", ""
+    while lines:
+        found = client.json("/api/documents/memory/meeting.md", lines=lines, **bound)
+        text += found["text"] + ("" if "C" in (found["next_lines"] or "") else "\n")
+        lines = found["next_lines"]
+    assert text == "\n".join((folder / "meeting.md").read_text().splitlines()[4:11]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "doc_id", ["a b/ü?#%.md", "x/similar", "a//b", "/absolute", "..", "ends/", "a#L1-L2", "雪"]
+)
+def test_every_id_can_be_an_address(client: Client, doc_id: str) -> None:
+    address = quote(doc_id, safe="") if doc_id != ".." else "%2E%2E"
+    # `requests` resolves dot segments itself, encoded or not, so this id goes by another client.
+    if doc_id == "..":
+        import http.client
+
+        connection = http.client.HTTPConnection(client.base.removeprefix("http://"), timeout=60)
+        body = b'{"text": "dots"}'
+        connection.request(
+            "PUT", f"/api/documents/{address}", body, {"content-type": "application/json"}
+        )
+        assert connection.getresponse().status == 201
+        connection.close()
+        assert client.json("/api/documents", **{"in": ".."})["documents"][0]["doc_id"] == ".."
+        return
+    assert client.put_text(address, f"This is {doc_id}").status_code == 201
+    assert client.json(f"/api/documents/{address}")["text"] == f"This is {doc_id}"
+    assert client.delete(f"/api/documents/{address}").json()["doc_id"] == doc_id
+
+
+def test_similar_passages_are_near_by_meaning_and_of_other_documents(client: Client) -> None:
+    client.put_text("dogs", "# Dogs\n\nThe puppy and the dog.")
+    client.put_text("pets", "# Pets\n\nThe dog and the cat.")
+    found = client.json("/api/documents/dogs/similar", limit=1)
+    assert found["by"] == "vector"
+    assert [result["doc_id"] for result in found["results"]] == ["pets"]
+    assert 0 < found["results"][0]["score"] <= 1
+
+
+def test_similar_passages_are_found_by_words_where_there_are_no_embeddings(client: Client) -> None:
+    client.put_text("a", "狗和猫在花园里")  # the built-in model knows no Chinese
+    client.put_text("b", "猫在花园里睡觉")
+    found = client.json("/api/documents/a/similar")
+    assert found["by"] == "keyword"
+    assert [result["doc_id"] for result in found["results"]] == ["b"]
+
+
+def test_similar_passages_of_lines_are_those_of_that_passage(client: Client) -> None:
+    client.put_text("price", "# Price\n\nIt costs 300 euros.")
+    found = client.json("/api/documents/memory/meeting.md/similar", lines="11", limit=1)
+    assert found["results"][0]["doc_id"] == "price"
+    told = client.get("/api/documents/memory/meeting.md/similar", params={"lines": "1-2"})
+    assert (told.status_code, told.json()["detail"]) == (
+        422,
+        "memory/meeting.md has no passage in the lines 1-2",
+    )
+
+
+def test_links_lead_both_ways(client: Client, run: Run) -> None:
+    client.put_text("v%2Fplan", "# Plan\n\nSee [[Pets]], [[Nobody]] and ![[a.png]].")
+    client.put_text("v%2Fpets", "---\nalias: Animals\n---\n# Pets")
+    found = client.json("/api/documents/v%2Fplan/links")
+    assert [(link["target"], link["doc_id"], link["broken"]) for link in found["links"]] == [
+        ("Pets", "v/pets", False), ("Nobody", None, True), ("a.png", None, False),
+    ]  # fmt: skip
+    assert client.json("/api/documents/v%2Fpets/links") == answer(run("links", "animals"))
+    assert client.get("/api/documents/nothing/links").status_code == 404
+
+
+def test_documents_that_link_to_another_can_be_asked_for(client: Client) -> None:
+    client.put_text("plan", "# Plan\n\nServer, see [[pi]].")
+    for path, parameters in (("/api/search", {"q": "server"}), ("/api/documents", {})):
+        found = client.json(path, linked_to="PI", **parameters)
+        assert [each["doc_id"] for each in found.get("results") or found["documents"]] == ["plan"]
+        assert client.get(path, params={"linked_to": "nobody", **parameters}).status_code == 404
+
+
+def test_the_status_is_that_of_the_command(client: Client, run: Run) -> None:
+    by_command = answer(run("stats"))
+    status = client.json("/api/status")
+    assert status == {key: by_command[key] for key in status}
+
+
+def test_the_overview_counts_collections_months_and_tags(client: Client) -> None:
+    client.put_text("note", "---\ntags: ops\n---\nA note.")
+    found = client.json("/api/overview")
+    assert found["status"]["doc_count"] == 4
+    assert {each["name"]: each["documents"] for each in found["collections"]} == {
+        "memory": 3,
+        None: 1,
+    }
+    assert found["months"] == [{"month": "2026-01", "documents": 1}]
+    assert found["undated"] == 3
+    assert found["tags"] == [{"tag": "ops", "documents": 2}, {"tag": "gpu", "documents": 1}]
+    assert {document["doc_id"] for document in found["newest"]} >= {"note", "memory/pi.md"}
+    assert (
+        found["server"]["watching"]
+        is found["server"]["updating"]
+        is found["server"]["token"]
+        is False
+    )
+
+
+def test_the_doctor_finds_what_the_command_finds(client: Client, run: Run) -> None:
+    assert client.json("/api/doctor", thorough="true") == answer(
+        run("doctor", "--thorough", "--json")
+    )
+
+
+def test_a_database_that_is_replaced_is_read_anew(client: Client, environ: dict[str, str]) -> None:
+    db = environ["HYBRID_MEMORY_DB_PATH"]
+    assert client.json("/api/search", q="raspberry")["results"]
+    with HybridStore(f"{db}.other", {"provider": "builtin"}) as other:
+        other.store("zoo", "A raspberry in the zoo.")
+    for end in ("-wal", "-shm"):
+        Path(db + end).unlink(missing_ok=True)
+    os.replace(f"{db}.other", db)
+    assert [
+        result["doc_id"] for result in client.json("/api/search", q="raspberry")["results"]
+    ] == ["zoo"]
+
+
+def test_a_database_that_is_gone_is_told_and_not_made_anew(
+    client: Client, environ: dict[str, str]
+) -> None:
+    assert client.json("/api/search", q="raspberry")["results"]
+    os.remove(environ["HYBRID_MEMORY_DB_PATH"])
+    told = client.get("/api/search", params={"q": "raspberry"})
+    assert (told.status_code, told.headers["retry-after"]) == (503, "2")
+    assert "no database" in told.json()["detail"]
+    assert not os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])

@@ -1,0 +1,353 @@
+"""What an attacker may try: another site's page, another name for this address, guesses, and what is too long or too slow."""
+
+import http.client
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hybrid_memory.errors import ConfigError, UsageError
+from hybrid_memory.extras.serve import security, server
+from hybrid_memory.extras.serve import security as tokens
+from hybrid_memory.extras.serve.security import Hosts
+from tests.command import Run
+from tests.extras.serving import Client, served
+
+TOKEN = "correct-horse-battery-staple"
+EVERY = [
+    "/",
+    "/index.html",
+    "/api/status",
+    "/api/search?q=a",
+    "/api/documents/memory/pi.md",
+    "/api/openapi.json",
+    "/mcp",
+]
+INITIALIZE = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+}  # fmt: skip
+
+
+@pytest.fixture
+def guarded(folder: Path, environ: dict[str, str]) -> Iterator[Client]:
+    with served(environ, "--token", TOKEN) as client:
+        yield client
+
+
+def status(client: Client, method: str, path: str, **headers: str) -> int:
+    """The status of a request whose headers are exactly these."""
+    connection = http.client.HTTPConnection(client.base.removeprefix("http://"), timeout=60)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in headers.items():
+        connection.putheader(name.replace("_", "-"), value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "evil.example:8377", "localhost.evil.example", "127.0.0.1.evil.example", "localhost@evil.example",
+        "10.0.0.1", "[::2]", "", "localhost:port", "localhost/x", "127.0.0.1, evil.example", "0177.0.0.1",
+    ],
+)  # fmt: skip
+def test_a_name_that_was_made_to_lead_here_gets_no_answer(client: Client, host: str) -> None:
+    assert {
+        path for path in EVERY if status(client, "GET", path, Host=host) not in (400, 421)
+    } == set()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1234", "[::1]:99", "LOCALHOST"])
+def test_every_name_of_loopback_gets_an_answer(client: Client, host: str) -> None:
+    assert status(client, "GET", "/api/status", Host=host) == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "http://localhost:3000", "https://127.0.0.1", "file://", ""],
+)
+def test_a_page_of_another_site_can_neither_read_nor_write(client: Client, origin: str) -> None:
+    for path in ("/api/documents/memory/pi.md", "/api/update", "/mcp", "/api/search?q=a"):
+        for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
+            refused = status(
+                client, method, path, Host="127.0.0.1:8377", Origin=origin, Content_Length="0"
+            )
+            assert (method, path, refused) == (method, path, 403)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_a_browser_fetches_for_another_site_is_refused(client: Client, site: str) -> None:
+    assert (
+        status(client, "GET", "/api/search?q=a&refresh=true", Host="localhost", Sec_Fetch_Site=site)
+        == 403
+    )
+    assert (
+        status(client, "GET", "/api/search?q=a", Host="localhost", Sec_Fetch_Site="same-origin")
+        == 200
+    )
+
+
+def test_no_answer_may_be_read_or_framed_by_another_site(client: Client) -> None:
+    for answer in (
+        client.get("/api/status"),
+        client.get("/nix"),
+        client.get("/api/documents/nix"),
+        client.post("/api/status"),
+    ):
+        assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "unsafe" not in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/status", "/api/search?q=a", "/api/openapi.json", "/mcp", "/%61pi/status", "/api/nix"],
+)
+def test_without_the_token_nothing_of_the_memory_is_told(guarded: Client, path: str) -> None:
+    for headers in (
+        {},
+        {"Authorization": f"Bearer {TOKEN}x"},
+        {"Authorization": "Bearer "},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": b"Bearer \xff\xfe"},
+        {"Cookie": f"hybrid-memory={TOKEN}"},
+        {"Cookie": "hybrid-memory="},
+    ):
+        answer = guarded.get(path, headers=headers)  # type: ignore[arg-type]
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert (
+            guarded.get(
+                f"{path}&token={TOKEN}" if "?" in path else f"{path}?token={TOKEN}"
+            ).status_code
+            == 401
+        )
+
+
+def test_the_token_opens_the_api_and_the_tools(guarded: Client) -> None:
+    shown = {"Authorization": f"Bearer {TOKEN}"}
+    assert guarded.get("/api/status", headers=shown).status_code == 200
+    assert guarded.get("/api/overview", headers=shown).json()["server"]["token"] is True
+    accepted = shown | {"Accept": "application/json, text/event-stream"}
+    assert guarded.post("/mcp", json=INITIALIZE, headers=accepted).status_code == 200
+
+
+def test_the_page_exchanges_the_token_for_a_cookie_that_scripts_cannot_read(
+    guarded: Client,
+) -> None:
+    assert guarded.post("/api/session", json={"token": "wrong"}).status_code == 401
+    assert guarded.post("/api/session", json={"token": None}).status_code == 401
+    assert guarded.post("/api/session", data={"token": TOKEN}).status_code == 415
+    given = guarded.post("/api/session", json={"token": TOKEN})
+    cookie = given.headers["set-cookie"]
+    assert given.status_code == 204
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert TOKEN not in cookie
+    assert guarded.get("/api/status").status_code == 200
+    refused = guarded.put(
+        "/api/documents/a", json={"text": "a"}, headers={"Origin": "http://evil.example"}
+    )
+    assert refused.status_code == 403
+
+
+def test_a_server_without_a_token_takes_any_and_gives_no_cookie(client: Client) -> None:
+    given = client.post("/api/session", json={"token": "x"})
+    assert given.status_code == 204
+    assert "set-cookie" not in given.headers
+
+
+def test_a_token_is_made_once_and_kept_for_its_owner_only(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db.token")
+    token = tokens.kept(path)
+    assert len(token.secret) >= 32
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert tokens.kept(path).secret == token.secret
+
+
+def test_a_token_that_others_may_know_is_not_used(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(TOKEN)
+    path.chmod(0o640)
+    with pytest.raises(ConfigError, match="others may know the token"):
+        tokens.kept(str(path))
+    (tmp_path / "link").symlink_to(path)
+    path.chmod(0o600)
+    with pytest.raises(ConfigError, match="cannot keep a token"):
+        tokens.kept(str(tmp_path / "link"))
+    path.write_text("short")
+    with pytest.raises(ConfigError, match="at least 16"):
+        tokens.kept(str(path))
+
+
+@pytest.mark.parametrize(
+    "secret", ["short", "with spaces in it all over", "naïve-naïve-naïve-naïve"]
+)
+def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(secret: str) -> None:
+    with pytest.raises(UsageError):
+        tokens.Token(secret)
+
+
+def test_a_server_for_other_machines_makes_a_token_and_knows_its_addresses(
+    folder: Path, environ: dict[str, str]
+) -> None:
+    with served(environ, "--host", "0.0.0.0") as client:
+        path = environ["HYBRID_MEMORY_DB_PATH"] + ".token"
+        shown = {"Authorization": f"Bearer {Path(path).read_text().strip()}"}
+        assert client.get("/api/status").status_code == 401
+        assert client.get("/api/status", headers=shown).status_code == 200
+        assert (
+            client.get("/api/status", headers=shown | {"Host": "192.168.7.7:8377"}).status_code
+            == 200
+        )
+        assert (
+            client.get("/api/status", headers=shown | {"Host": "evil.example"}).status_code == 421
+        )
+    hosts = Hosts("box.lan", is_loopback=False)
+    assert "box.lan:80" in hosts
+    assert socket.gethostname() in hosts
+    assert "other.lan" not in hosts
+
+
+def test_an_address_that_is_too_long_is_refused(client: Client) -> None:
+    assert client.get("/api/search", params={"q": "a" * security.MOST_ADDRESS}).status_code == 414
+    assert client.get("/" + "a/" * security.MOST_ADDRESS).status_code == 414
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(client: Client) -> None:
+    declared = {
+        "Host": "localhost",
+        "Content_Type": "application/json",
+        "Content_Length": str(10**12),
+    }
+    assert status(client, "PUT", "/api/documents/a", **declared) == 413
+    assert status(client, "POST", "/mcp", **declared) == 413
+
+
+def test_a_body_of_unknown_length_is_refused_where_it_becomes_too_large(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(security, "MOST_BODY", 100_000)
+    told = client.put(
+        "/api/documents/a",
+        data=iter([b"a" * 60_000] * 2),
+        headers={"Content-Type": "application/json"},
+    )
+    assert told.status_code == 413
+
+
+def test_a_body_that_does_not_come_holds_nothing_up(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(security, "BODY_SECONDS", 0.3)
+    declared = {"Host": "localhost", "Content_Type": "application/json", "Content_Length": "10"}
+    assert status(client, "PUT", "/api/documents/a", **declared) == 408
+
+
+def test_headers_that_do_not_come_hold_nothing_up(
+    folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.3)
+    with served(environ) as client:
+        host, port = client.base.removeprefix("http://").split(":")
+        for sent in (
+            b"",
+            b"GET /api/status HTTP/1.1\r\nHost: local",
+            b"GET /nix HTTP/1.1\r\nHost: localhost\r\n\r\nGET /n",
+        ):
+            with socket.create_connection((host, int(port)), timeout=60) as connection:
+                connection.sendall(sent)
+                while connection.recv(65536):
+                    pass  # until the server closes it
+
+
+def test_slow_clients_do_not_hold_up_others(client: Client) -> None:
+    host, port = client.base.removeprefix("http://").split(":")
+    slow = [socket.create_connection((host, int(port)), timeout=60) for _ in range(40)]
+    for connection in slow:
+        head = "PUT /api/documents/a HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
+        connection.sendall(head.encode())
+    assert client.put_text("b", "text").status_code == 201
+    for connection in slow:
+        connection.close()
+
+
+def test_only_what_is_indexed_can_be_read(client: Client, folder: Path) -> None:
+    secret = folder.parent / "secret.txt"
+    secret.write_text("hunter3")
+    (folder / "new.md").symlink_to(secret)
+    for path in (
+        "/api/documents/memory/../secret.txt", "/api/documents/%2E%2E%2Fsecret.txt", f"/api/documents{secret}",
+        f"/api/documents/{str(secret).replace('/', '%2F')}", "/../secret.txt", "/%2E%2E/%2E%2E/serve.py", "/..%2f..%2fserve.py",
+        "/api/documents/memory/new.md", "//etc/passwd", "/api/documents/memory%00", "/api/documents/%FF", "/%00",
+    ):  # fmt: skip
+        connection = http.client.HTTPConnection(client.base.removeprefix("http://"), timeout=60)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        assert answer.status in (400, 404), path
+        assert b"hunter3" not in answer.read()
+        connection.close()
+
+
+def test_a_file_that_became_a_link_is_not_followed(client: Client, folder: Path) -> None:
+    (folder.parent / "secret.txt").write_text("hunter3")
+    (folder / "pi.md").unlink()
+    (folder / "pi.md").symlink_to(folder.parent / "secret.txt")
+    told = client.get("/api/documents/memory/pi.md")
+    assert told.status_code == 409
+    assert "hunter3" not in told.text
+
+
+def test_secrets_of_transcripts_stay_masked(client: Client, run: Run, tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "Ab1" * 30
+    (tmp_path / "talk").mkdir()
+    line = '{"type":"user","message":{"role":"user","content":"the deploy key is %s"}}\n'
+    (tmp_path / "talk" / "a.jsonl").write_text(line % key * 4)
+    assert (
+        run("ingest", "--path", str(tmp_path / "talk"), "--pattern", "*.jsonl", "--all").returncode
+        == 0
+    )
+    [entry] = (
+        client.json("/api/documents", collection="sessions")["documents"]
+        or client.json("/api/documents", **{"in": "talk"})["documents"]
+    )
+    shown = (
+        client.get(f"/api/documents/{entry['doc_id']}").text
+        + client.get("/api/search", params={"q": "deploy key"}).text
+    )
+    assert "deploy key" in shown
+    assert key not in shown
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [b"GET /api/status HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\xa5", b"GET /api/status HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n",
+     b"GET http://evil.example/api/status HTTP/1.1\r\nHost: localhost\r\n\r\n", b"CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+     b"TRACE /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+     b"POST /api/update HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+     b"GET /api/status HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000],
+)  # fmt: skip
+def test_what_is_not_a_request_is_refused_and_others_are_answered(
+    client: Client, request_line: bytes
+) -> None:
+    host, port = client.base.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(request_line)
+        try:
+            status = connection.recv(65536).split(b" ")[1:2]
+        except ConnectionResetError:
+            status = []
+        assert status in ([], [b"400"], [b"404"], [b"405"], [b"421"], [b"431"])
+    assert client.get("/api/status").status_code == 200

@@ -1,0 +1,71 @@
+"""The server, answering on a real socket from a thread of this process."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import requests
+
+from hybrid_memory.extras.serve.running import prepared
+from hybrid_memory.surface.arguments import build_parser
+
+
+class Client(requests.Session):
+    """Asks the server at `base`."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__()
+        self.base = base
+        self.trust_env = False
+
+    def request(self, method: str, url: str, **options: Any) -> requests.Response:  # type: ignore[override]
+        return super().request(method, self.base + url, timeout=60, **options)
+
+    def json(self, url: str, **parameters: Any) -> Any:
+        """The JSON of an answer that is not an error."""
+        answer = self.get(url, params=parameters)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def put_text(self, doc_id: str, text: str, **body: Any) -> requests.Response:
+        return self.put(f"/api/documents/{doc_id}", json={"text": text, **body})
+
+
+@contextmanager
+def served(environ: Mapping[str, str], *args: str) -> Iterator[Client]:
+    """A client of a server with these arguments."""
+    with (
+        patch.dict(os.environ, environ, clear=True),
+        patch("hybrid_memory.extras.serve.running.output") as output,
+    ):
+        lines: list[str] = []
+        started = threading.Event()
+        output.return_value.__enter__.return_value.write = lambda text: (
+            lines.append(text),
+            started.set(),
+        )
+        server, listener = prepared(build_parser().parse_args(["serve", "--port", "0", *args]))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            assert started.wait(60)
+            with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
+            listener.close()
+
+
+def events(answer: requests.Response) -> list[tuple[str, Any]]:
+    """The server-sent events of an answer."""
+    found = []
+    for block in answer.text.split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if lines:
+            found.append((lines["event"], json.loads(lines["data"])))
+    return found

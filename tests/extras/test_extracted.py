@@ -1,0 +1,389 @@
+"""PDF and DOCX files. Those in files/ were made with public tools:
+
+report.html, a heading, two sections and a page break, by `chromium --headless --no-pdf-header-footer --print-to-pdf`, once with
+`--generate-pdf-document-outline`; scan.pdf by Pillow from a picture; encrypted.pdf of that by pypdf; report.docx by pandoc.
+"""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.documents.document import ExtractError
+from hybrid_memory.documents.files import BadFileError
+from hybrid_memory.documents.formats import format_of, refusal
+from hybrid_memory.extras.formats import docx, pdf
+from hybrid_memory.extras.formats import extracted as sandbox
+from hybrid_memory.search.hit import Budget, Request
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.sync.report import Report
+from hybrid_memory.views.get import outlined, read
+from hybrid_memory.views.why import explain
+from tests.command import Run, answer
+
+FILES = Path(__file__).parent / "files"
+PATTERNS = ("*.pdf", "*.docx")
+
+REPORT = """\
+# Report on the boiler
+
+The boiler in the cellar was inspected on
+Monday.
+
+## Pressure
+
+The gauge shows 1.4 bar, as it should.
+
+## Repairs
+
+The valve of circuit seven leaks and has to be
+replaced.
+Part Price
+Valve 34
+    # not a heading
+"""
+
+LETTER = """\
+# Report on the boiler
+
+Ann
+
+2026-01-05
+
+# Pressure
+
+The gauge shows 1.4 bar, see [the manual](https://example.com/manual).[^1]
+
+- tighten the valve
+- bleed radiators
+  1. upstairs
+
+## Repairs
+
+| Part | Price |
+|---|---|
+| Valve | 34 |
+| a\\|b | 5 |
+
+```
+$ make hot
+
+# a comment
+```
+
+    # not a heading
+
+[^1]: Measured on Monday.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    return folder
+
+
+def put(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).write_bytes((FILES / name).read_bytes())
+
+
+def ingest(store: HybridStore, folder: Path, **options: Any) -> Report:
+    return Ingest(store, patterns=PATTERNS, **options).run([str(folder)])
+
+
+def test_a_pdf_is_its_lines_with_headings_of_its_outline_and_its_pages() -> None:
+    found = pdf.extract((FILES / "report.pdf").read_bytes())
+    assert (found.text, found.pages, found.warning) == (REPORT, [1, 9], None)
+    assert found.metadata == {"title": "Report on the boiler", "created": "2026-11-22"}
+
+
+def test_headings_of_a_pdf_without_outline_are_the_lines_in_larger_type() -> None:
+    found = pdf.extract((FILES / "no-outline.pdf").read_bytes())
+    assert (found.text, found.pages) == (REPORT, [1, 9])
+
+
+def line(text: str, size: float = 10.0, at: float = 0.0) -> pdf.Line:
+    return pdf.Line(text, size, at)
+
+
+def test_running_heads_and_page_numbers_are_left_out() -> None:
+    pages = [
+        [
+            line("The Manual, page 7"),
+            line(f"text {word}"),
+            line("more"),
+            line("even more"),
+            line("xi"),
+        ]
+        for word in "abcd"
+    ]
+    kept = pdf._without_running_heads(
+        [[*page[:1], line(f"first {at}{'x' * at}"), *page[1:]] for at, page in enumerate(pages)]
+    )
+    assert [[each.text for each in page] for page in kept] == [
+        [f"first {at}{'x' * at}", f"text {word}", "more"] for at, word in enumerate("abcd")
+    ]  # fmt: skip
+
+
+def test_an_entry_of_the_outline_is_found_behind_its_number_and_over_two_lines() -> None:
+    pages = [
+        [
+            line("Getting started"),
+            line("Chapter 2: Getting"),
+            line("Started"),
+            line("Getting started is easy."),
+        ]
+    ]
+    assert pdf._of_outline(pages, {0: [("Getting Started", 1)], 7: [("No such page", 1)]}) == {
+        (0, 0): (1, 1)
+    }
+    assert pdf._of_outline([pages[0][1:]], {0: [("Getting Started", 1)]}) == {(0, 0): (1, 2)}
+
+
+def test_a_docx_is_its_headings_lists_tables_code_and_notes() -> None:
+    found = docx.extract((FILES / "report.docx").read_bytes())
+    assert (found.text, found.pages) == (LETTER, [])
+    assert found.metadata == {
+        "title": "Report on the boiler", "author": "Ann", "tags": ["house", "heating"],
+        "created": "2026-11-22", "modified": "2026-11-22",
+    }  # fmt: skip
+
+
+def made_docx(body: str, **parts: str) -> bytes:
+    """A DOCX with this body, and other parts by name."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {"document": f"<w:body>{body}</w:body>", **parts}.items():
+            archive.writestr(
+                f"word/{name}.xml", f'<w:{name} xmlns:w="{docx.W[1:-1]}">{content}</w:{name}>'
+            )
+    return stream.getvalue()
+
+
+def paragraph(text: str, properties: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<w:p><w:del><w:r><w:delText>old</w:delText></w:r></w:del><w:ins><w:r><w:t>new</w:t></w:r></w:ins></w:p>", "new"),
+        (paragraph("deep", '<w:outlineLvl w:val="2"/>'), "### deep"),
+        (paragraph("own", '<w:pStyle w:val="Mine"/>'), "## own"),
+        (f"<w:sdt><w:sdtContent>{paragraph('inside')}</w:sdtContent></w:sdt>", "inside"),
+        (
+            f"<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val='2'/></w:tcPr>{paragraph('wide')}</w:tc></w:tr><w:tr><w:tc>{paragraph('a')}"
+            f"</w:tc><w:tc>{paragraph('b')}{paragraph('c')}</w:tc></w:tr><w:tr/></w:tbl>",
+            "| wide |  |\n|---|---|\n| a | b c |",
+        ),
+        ("<w:p><w:r><w:t>a</w:t><w:br/><w:t># b</w:t></w:r></w:p>", "a\n    # b"),
+    ],
+)  # fmt: skip
+def test_forms_of_a_docx(body: str, text: str) -> None:
+    styles = '<w:style w:styleId="Mine"><w:name w:val="My own"/><w:basedOn w:val="H2"/></w:style>'
+    styles += '<w:style w:styleId="H2"><w:name w:val="heading 2"/></w:style>'
+    assert docx.extract(made_docx(body, styles=styles)).text == f"{text}\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"no archive", "damaged"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"),
+        (made_docx("</w:body>"), "damaged"),
+        (made_docx("<w:p>" * 5_000 + "</w:p>" * 5_000), "damaged"),
+        (made_docx(" " * (docx.MAX_XML + 1)), "size"),
+        ((FILES / "report.docx").read_bytes()[:-2_000], "damaged"),
+        (
+            re.sub(
+                rb"(?s)(?<=word/document.xml)....",
+                b"\xff" * 4,
+                made_docx(paragraph("text")),
+                count=1,
+            ),
+            "damaged",
+        ),
+    ],
+    ids=["no archive", "encrypted", "no XML", "nested", "bomb", "cut off", "not deflated"],
+)
+def test_a_bad_docx_is_an_error_that_says_why(data: bytes, kind: str) -> None:
+    with pytest.raises(ExtractError) as error:
+        docx.extract(data)
+    assert error.value.kind == kind
+
+
+def test_entities_of_a_docx_are_not_expanded() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("word/document.xml", '<!DOCTYPE a [<!ENTITY b "bbb">]><a>&b;</a>')
+    with pytest.raises(ExtractError, match="declares a document type"):
+        docx.extract(stream.getvalue())
+
+
+def test_a_document_that_takes_too_much_memory_is_an_error_of_that_file() -> None:
+    bomb = made_docx("<w:p a='' b=''/>" * 2_500_000)
+    assert len(bomb) < 300_000
+    with pytest.raises(
+        BadFileError, match="more than 512 MB of memory|breaks the program that reads it"
+    ):
+        sandbox.extracted(bomb, "docx", None)
+
+
+def test_a_document_that_breaks_its_reader_is_an_error_of_that_file() -> None:
+    with pytest.raises(BadFileError, match="breaks the program that reads it"):
+        sandbox.extracted(b"", "no such reader", None)
+
+
+def test_what_cannot_be_read_is_told_and_the_others_are_in(
+    store: HybridStore, folder: Path
+) -> None:
+    put(folder, "report.pdf", "report.docx", "encrypted.pdf", "scan.pdf")
+    (folder / "broken.pdf").write_bytes((FILES / "report.pdf").read_bytes()[:3000])
+    report = ingest(store, folder)
+    assert report.files == 3
+    assert {(Path(error["path"]).name, error["kind"]) for error in report.errors} == {
+        ("broken.pdf", "damaged"), ("encrypted.pdf", "encrypted"),
+    }  # fmt: skip
+    assert [(Path(warning["path"]).name, warning["kind"]) for warning in report.warnings] == [
+        ("scan.pdf", "no text")
+    ]
+    assert "ocrmypdf" in report.warnings[0]["reason"]
+    assert explain(store, str(folder / "encrypted.pdf"))["rule"] == "encrypted"
+    assert explain(store, str(folder / "scan.pdf"))["rule"] == "empty"
+
+
+def test_results_and_get_cite_lines_of_the_extracted_text_and_pages(
+    store: HybridStore, folder: Path
+) -> None:
+    put(folder, "report.pdf")
+    ingest(store, folder)
+    [found] = store.search("valve of circuit seven", limit=1, mode="keyword")
+    assert found["citation"] == "papers/report.pdf#L10-L16 (p. 2)"
+    assert (found["page"], found["heading_path"]) == (2, "Report on the boiler > Repairs")
+    got = read(store, found["citation"])
+    assert got["text"].startswith("## Repairs\n\nThe valve")
+    assert (got["citation"], got["page"], got["changed"]) == (found["citation"], 2, False)
+    whole = read(store, "report.pdf", max_lines=12)
+    assert (whole["citation"], whole["next"]) == (
+        "papers/report.pdf#L1-L12 (pp. 1-2)",
+        "papers/report.pdf#L13-L16",
+    )
+    together = store.answer("boiler valve", Request(5, budget=Budget(2000))).results[0]
+    assert (together["citation"], together["page"]) == ("papers/report.pdf#L1-L16 (pp. 1-2)", 1)
+    short = store.answer("valve circuit", Request(5, mode="keyword", budget=Budget(60))).results[0]
+    assert short["citation"].endswith(" (p. 2)")
+
+
+def test_a_document_without_pages_has_no_key_for_them(store: HybridStore, folder: Path) -> None:
+    put(folder, "report.docx")
+    ingest(store, folder)
+    [found] = store.search("tighten", limit=1, mode="keyword")
+    assert found["citation"] == "papers/report.docx#L7-L13"
+    assert "page" not in found
+    assert "page" not in read(store, found["citation"])
+    assert read(store, found["citation"])["text"].splitlines()[4] == "- tighten the valve"
+
+
+def test_get_reads_what_was_indexed_until_a_changed_file_is_ingested_again(
+    store: HybridStore, folder: Path
+) -> None:
+    put(folder, "report.docx")
+    ingest(store, folder)
+    (folder / "report.docx").write_bytes(made_docx(paragraph("Quite another text")))
+    assert read(store, "report.docx") | {"text": read(store, "report.docx")["text"] + "\n"} == read(store, "report.docx") | {
+        "text": LETTER, "changed": True,
+    }  # fmt: skip
+    ingest(store, folder, incremental=True)
+    assert read(store, "report.docx")["text"] == "Quite another text"
+    (folder / "report.docx").unlink()
+    put(folder, "report.pdf")
+    ingest(store, folder)
+    assert store.storage.connection.execute("select doc_id from extracts").fetchall() == [
+        ("papers/report.pdf",)
+    ]
+
+
+def test_nothing_is_extracted_again_that_did_not_change(
+    store: HybridStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(folder, "report.pdf", "report.docx")
+    ingest(store, folder)
+    monkeypatch.setattr(sandbox, "extracted", lambda *args: pytest.fail("extracted again"))
+    assert ingest(store, folder, incremental=True).skipped == 2
+    os.utime(folder / "report.pdf")
+    assert ingest(store, folder, incremental=True).skipped == 2
+    assert outlined(store, "papers/report.pdf", None)["text"] + "\n" == REPORT
+
+
+def test_without_the_extra_a_pdf_names_the_command_and_a_docx_is_read(
+    folder: Path, environ: dict[str, str]
+) -> None:
+    put(folder, "report.pdf", "report.docx")
+    args = [
+        "ingest",
+        "--path",
+        str(folder),
+        "--pattern",
+        "*.pdf",
+        "--pattern",
+        "*.docx",
+        "--provider",
+        "none",
+    ]
+    code = f"import sys; sys.modules['pypdfium2'] = None; from hybrid_memory.cli import main; sys.exit(main({args}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=os.getcwd(),
+    )
+    assert done.returncode == 1
+    report = json.loads(done.stdout)
+    assert (report["files"], report["errors_by"]) == (1, {"package": 1})
+    assert "report.pdf: a .pdf file needs the Python package pypdfium2" in done.stderr
+    assert "add it with `" in done.stderr
+
+
+def test_a_file_in_place_of_a_module_is_not_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "json.py").write_text("raise SystemExit('run')")
+    monkeypatch.chdir(folder)
+    assert refusal(str(FILES / "report.docx"), 10**6, True) is None
+
+
+def test_a_command_shows_the_page(run: Run, folder: Path) -> None:
+    put(folder, "report.pdf")
+    run("ingest", "--path", str(folder), "--pattern", "*.pdf", "--provider", "none")
+    assert (
+        answer(run("search", "circuit seven", "--json"))[0]["citation"]
+        == "papers/report.pdf#L10-L16 (p. 2)"
+    )
+    assert "The valve" in run("get", "papers/report.pdf#L10-L16 (p. 2)").stdout
+
+
+def test_an_editor_is_not_asked_to_open_what_is_no_text(run: Run, folder: Path) -> None:
+    put(folder, "report.pdf")
+    run("ingest", "--path", str(folder), "--pattern", "*.pdf", "--provider", "none")
+    done = run("search", "circuit seven", "--open", "1")
+    assert done.returncode == 1
+    assert (
+        "is no text for an editor; `hybrid-memory get 'papers/report.pdf#L10-L16 (p. 2)'` reads it"
+        in done.stderr
+    )
+
+
+def test_formats_by_ending() -> None:
+    assert format_of("A.PDF") is format_of("b.pdf") is not format_of("b.docx")

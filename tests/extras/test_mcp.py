@@ -1,0 +1,572 @@
+"""The server, spoken to by the SDK's own client: in this process, or as agents start it where that is the point."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from threading import Timer
+from typing import Any
+from unittest.mock import patch
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+from hybrid_memory import __version__
+from hybrid_memory.extras.mcp.replies import for_agent
+from hybrid_memory.extras.mcp.server import build
+from hybrid_memory.storage.sqlite import connection
+from hybrid_memory.surface import opening as from_arguments
+from hybrid_memory.surface.arguments import build_parser
+from hybrid_memory.surface.opening import open_store, place
+from tests.command import answer, in_process
+from tests.extras.run_async import run_async
+from tests.fake_ollama import FakeOllama
+
+COMMAND = [sys.executable, "-m", "hybrid_memory"]
+
+
+@pytest.fixture
+def environ(environ: dict[str, str], db_path: str) -> dict[str, str]:
+    kept = {
+        key: value
+        for key, value in environ.items()
+        if key not in ("HYBRID_MEMORY_OLLAMA_URL", "PYTHONWARNINGS")
+    }
+    return kept | {"HYBRID_MEMORY_PROVIDER": "builtin", "HYBRID_MEMORY_DB_PATH": db_path}
+
+
+@pytest.fixture
+def folder(folder: Path, environ: dict[str, str]) -> Path:
+    command_line(environ, "ingest", "--path", str(folder))
+    return folder
+
+
+def command_line(environ: dict[str, str], *args: str) -> Any:
+    return answer(in_process(args, environ, Path.cwd()))
+
+
+def with_client(environ: dict[str, str], play: Callable[[Client], Awaitable[None]]) -> None:
+    """Run `play` with a client of a server in this process."""
+    args = build_parser().parse_args(["mcp"])
+
+    async def connect() -> None:
+        server = build(
+            lambda: open_store(args),
+            lambda: open_store(args, create=True),
+            from_arguments.settings(args),
+            partial(place, args),
+        )
+        with anyio.fail_after(60):
+            async with Client(server) as client:
+                await play(client)
+
+    with patch.dict(os.environ, environ, clear=True):
+        run_async(connect)
+
+
+def with_server_processes(
+    environ: dict[str, str], play: Callable[..., Awaitable[None]], clients: int = 1
+) -> None:
+    """Run `play` with clients that have a server process each, as agents start it."""
+
+    async def connect(open_clients: list[Client]) -> None:
+        if len(open_clients) == clients:
+            with anyio.fail_after(60):
+                await play(*open_clients)
+        else:
+            server = StdioServerParameters(
+                command=COMMAND[0], args=[*COMMAND[1:], "mcp"], env=environ
+            )
+            async with Client(server) as client:
+                await connect([*open_clients, client])
+
+    run_async(lambda: connect([]))
+
+
+async def ask(client: Client, tool: str, **arguments: Any) -> str:
+    """The text of the answer, which is all there is."""
+    told = await client.call_tool(tool, arguments)
+    assert not told.is_error, told.content
+    assert told.structured_content is None
+    [content] = told.content
+    return str(content.text)
+
+
+def citations(text: str) -> list[str]:
+    return re.findall(r"^\*\*(.*?)\*\*", text, re.MULTILINE)
+
+
+def test_a_call_that_waits_for_a_writer_says_so_on_standard_error(
+    environ: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = environ["HYBRID_MEMORY_DB_PATH"]
+    command_line(environ, "store", "--doc-id", "first", "--text", "gpu")
+    monkeypatch.setattr(connection, "SILENCE", 0.05)
+
+    async def play(client: Client) -> None:
+        with closing(sqlite3.connect(db, isolation_level=None, check_same_thread=False)) as other:
+            other.execute("begin immediate")
+            Timer(0.5, lambda: other.execute("rollback")).start()
+            assert "1 passage" in await ask(client, "memory_store", doc_id="a", text="dog")
+
+    with_client(environ, play)
+    assert (
+        capsys.readouterr().err
+        == f"hybrid-memory: waiting for another process that writes to {db}\n"
+    )
+
+
+async def refusal(client: Client, tool: str, **arguments: Any) -> str:
+    told = await client.call_tool(tool, arguments)
+    assert told.is_error
+    return str(told.content[0].text)
+
+
+def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
+        assert client.server_info.version == __version__
+        assert "memory_search" in str(client.instructions)
+        listed = (await client.list_tools()).tools
+        sent = json.dumps(
+            [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed],
+            ensure_ascii=False,
+        )
+        assert len(sent) <= 4500
+        tools = {tool.name: tool for tool in listed}
+        names = {"search", "get", "store", "delete", "list", "update", "status"}
+        assert set(tools) == {f"memory_{name}" for name in names}
+        for tool in listed:
+            assert len(tool.description) > 50
+            assert "  " not in tool.description
+            assert tool.output_schema is None
+            assert tool.annotations.open_world_hint is False
+        writing = {name for name, tool in tools.items() if not tool.annotations.read_only_hint}
+        assert writing == {"memory_store", "memory_delete", "memory_update"}
+        schema = tools["memory_search"].input_schema
+        assert schema["required"] == ["query"]
+        assert all(
+            "description" in field or "enum" in field for field in schema["properties"].values()
+        )
+        assert schema["properties"]["tags"]["type"] == "array"
+        assert schema["properties"]["per_document"]["type"] == "integer"
+        assert schema["properties"]["budget"]["default"] == 6000
+
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_a_search_answers_with_passages_under_their_citations(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async def play(client: Client) -> None:
+        found = await ask(client, "memory_search", query="GPU password")
+        hits = command_line(environ, "search", "GPU password")
+        assert citations(found) == [hit["citation"] for hit in hits]
+        first = hits[0]
+        quoted = "\n".join(f"> {line}".rstrip() for line in first["text"].split("\n"))
+        assert found.startswith(
+            f"**{first['citation']}**, confidence {first['confidence']:.2f}\n{quoted}\n\n**"
+        )
+        read = await ask(client, "memory_get", target=first["citation"])
+        assert read == f"**{first['citation']}** of 5 lines\n{first['text']}"
+        assert (await ask(client, "memory_get", target="pi.md", max_lines=1)).endswith(
+            "\n[to read on: memory/pi.md#L2-L3]"
+        )
+        assert (
+            await ask(client, "memory_list")
+            == "2026-01-05 memory/2026-01-05.md\nmemory/pi.md\n[2 of 2 documents]"
+        )
+        assert (await ask(client, "memory_list", limit=1)).endswith("[1 of 2 documents]")
+        assert "chunk_count: 2\n" in await ask(client, "memory_status")
+
+    with_server_processes(environ, play)
+
+
+def test_most_of_a_reply_is_passages(environ: dict[str, str], tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for number in range(40):
+        (notes / f"{number}.md").write_text(
+            f"# Host {number}\n\n" + f"The server {number} of the gpu cluster has a password. " * 5
+        )
+    command_line(environ, "ingest", "--path", str(notes))
+
+    async def play(client: Client) -> None:
+        for arguments, most in (({}, 6000), ({"budget": 1000}, 1000)):
+            told = await client.call_tool("memory_search", {"query": "gpu password"} | arguments)
+            text = told.content[0].text
+            passages = [
+                line.removeprefix(">").removeprefix(" ")
+                for line in text.split("\n")
+                if line.startswith(">")
+            ]
+            sent = json.dumps(told.model_dump(mode="json", by_alias=True, exclude_none=True))
+            assert sum(len(line) + 1 for line in passages) > 0.65 * len(sent)
+            assert 0.7 * most < len(text) <= most
+        assert (
+            len(citations(await ask(client, "memory_search", query="gpu password", limit=2))) == 2
+        )
+
+    with_server_processes(environ, play)
+
+
+def test_a_document_has_as_many_passages_as_asked_for(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    text = "\n\n".join(
+        f"# Part {i}\n\n{'gpu' if i % 2 == 0 else 'other words'} {i} {'x ' * 200}" for i in range(9)
+    )
+    command_line(environ, "store", "--doc-id", "it", "--text", text)
+
+    async def play(client: Client) -> None:
+        many = await ask(client, "memory_search", query="gpu", mode="keyword", budget=20_000)
+        assert len(citations(many)) > 2
+        assert (
+            len(
+                citations(
+                    await ask(client, "memory_search", query="gpu", mode="keyword", per_document=2)
+                )
+            )
+            <= 2
+        )
+
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: Path) -> None:
+    (folder / "tagged.md").write_text(
+        "---\ntags: [a, b]\nproject: x\n---\nThe server of the project.\n"
+    )
+    (folder / "linking.md").write_text("The server of [[tagged]].\n")
+    command_line(environ, "ingest", "--path", str(folder))
+
+    async def play(client: Client) -> None:
+        for arguments, options in (
+            ({"collection": "memory"}, ("--collection", "memory")),
+            ({"inside": "memory/p*"}, ("--in", "memory/p*")),
+            ({"tags": ["a", "b"]}, ("--tag", "a", "--tag", "b")),
+            ({"tags": "a"}, ("--tag", "a")),
+            ({"where": {"project": "x"}}, ("--where", "project=x")),
+            ({"heading": "gpu server"}, ("--heading", "gpu server")),
+            ({"linked_to": "tagged"}, ("--linked-to", "tagged")),
+            (
+                {"since": "2026-01", "until": "2026-01-31"},
+                ("--since", "2026-01", "--until", "2026-01-31"),
+            ),
+        ):
+            found = await ask(client, "memory_search", query="server", **arguments)
+            hits = command_line(environ, "search", "server", *options)
+            assert citations(found) == [hit["citation"] for hit in hits] != [], options
+            listed = (await ask(client, "memory_list", **arguments)).split("\n")[:-1]
+            documents = command_line(environ, "list", *options)["documents"]
+            assert [line.split()[-1] for line in listed] == [
+                document["doc_id"] for document in documents
+            ], options
+        nothing = await ask(client, "memory_search", query="zebra", min_confidence=0.9)
+        assert nothing.startswith("Nothing found. ")
+        assert "[warning: nothing reaches confidence 0.9; the nearest is memory/" in nothing
+        assert "'yesterday' is not a date" in await refusal(
+            client, "memory_search", query="x", since="yesterday"
+        )
+
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_search_takes_in_what_changed_before_it(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        (folder / "new.md").write_text("# Parrot\n\nIt is called Polly.\n")
+        found = await ask(client, "memory_search", query="Polly", limit=1)
+        assert citations(found) == ["memory/new.md#L1-L3"]
+        shutil.rmtree(folder)
+        again = await ask(client, "memory_search", query="Polly", limit=1)
+        assert again.startswith(found)
+        assert f"[warning: {folder}" in again
+        assert "hybrid-memory" not in again
+
+    with_client(environ, play)
+
+
+@pytest.mark.parametrize(
+    ("configured", "asked", "count"),
+    [({}, {}, 3), ({"limit": 2}, {}, 2), ({"limit": 2}, {"limit": 3}, 3), ({"per_doc": 1}, {}, 1)],
+)
+def test_search_takes_from_the_config_what_a_call_does_not_give(
+    environ: dict[str, str],
+    tmp_path: Path,
+    configured: dict[str, int],
+    asked: dict[str, int],
+    count: int,
+) -> None:
+    words = ["cedar", "zebra", "stapler"] * 3  # passages that stand side by side would become one
+
+    async def play(client: Client) -> None:
+        await ask(
+            client,
+            "memory_store",
+            doc_id="one",
+            text="\n".join(f"# Part {n}\n\n{word}\n" for n, word in enumerate(words)),
+        )
+        assert (await ask(client, "memory_search", query="cedar", mode="keyword", **asked)).count(
+            "one#L"
+        ) == count
+
+    (tmp_path / "config.json").write_text(json.dumps(configured))
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        assert await ask(client, "memory_update") == "nothing has changed"
+        (folder / "new.md").write_text("# Parrot\n\nIt is called Polly.\n")
+        (folder / "pi.md").unlink()
+        assert await ask(client, "memory_update") == "1 files, 1 chunks, 1 removed, 1 embedded"
+        assert "memory/new.md\n[2 of 2 documents]" in await ask(client, "memory_list")
+
+    with_client(environ, play)
+
+
+def test_before_there_is_a_database_the_way_to_one_is_told(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
+        assert "no database at" in await refusal(client, "memory_search", query="dog")
+
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_stored_text_is_found_and_forgotten(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
+        stored = await ask(
+            client,
+            "memory_store",
+            doc_id="pets",
+            text="The dog is called Rex.",
+            metadata={"owner": "ann"},
+        )
+        assert stored == "stored pets: 1 passage can be found"
+        found = await ask(client, "memory_search", query="dog", where={"owner": "ann"})
+        assert re.fullmatch(
+            r"\*\*pets#L1-L1\*\*, confidence 0\.\d\d\n> The dog is called Rex\.", found
+        )
+        assert await ask(client, "memory_delete", doc_id="pets") == "deleted pets: 1 passage"
+        assert "Nothing found" in await ask(client, "memory_search", query="dog")
+        assert "there is no document 'pets'; memory_list names" in await refusal(
+            client, "memory_delete", doc_id="pets"
+        )
+
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_a_files_document_is_not_deleted(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        message = await refusal(client, "memory_delete", doc_id="memory/pi.md")
+        assert (
+            f"is the document of {folder}/pi.md, not a stored text; it goes when its file is deleted"
+            in message
+        )
+        assert "192.168.1.5" in await ask(client, "memory_get", target="memory/pi.md")
+
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_failures_are_tool_errors_for_an_agent(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        message = await refusal(client, "memory_get", target="memory/pie.md")
+        assert message.endswith(
+            "no document 'memory/pie.md' in this memory; did you mean memory/pi.md?"
+        )
+        message = await refusal(client, "memory_get", target="nothing like it")
+        assert message.endswith("in this memory; memory_list names the documents")
+        (folder / "pi.md").unlink()
+        message = await refusal(client, "memory_get", target="memory/pi.md")
+        assert message.endswith("is gone; memory_update takes note of that")
+        assert "limit" in await refusal(client, "memory_search", query="x", limit=0)
+        assert "doc_id" in await refusal(client, "memory_store", doc_id="", text="x")
+        assert "mode" in await refusal(client, "memory_search", query="x", mode="fuzzy")
+        assert "hunter2" in await ask(client, "memory_search", query="hunter2")  # and it goes on
+
+    with_client(environ, play)
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (
+            "no database at /x; `hybrid-memory ingest --path DIR` makes one",
+            "no database at /x; ask the user to ingest a folder of notes, or keep a first text with memory_store",
+        ),
+        (
+            "no embedding yet; `hybrid-memory ingest` makes them",
+            "no embedding yet; the user's next ingest makes them",
+        ),
+        (
+            "damaged; `hybrid-memory reindex --embeddings` repairs it",
+            "damaged; for the user: the command reindex repairs it",
+        ),
+        ("two\n lines", "two lines"),
+    ],
+)
+def test_messages_name_no_command_that_an_agent_cannot_run(told: str, expected: str) -> None:
+    assert for_agent(told) == expected
+
+
+def test_names_that_are_not_unicode_are_told_as_text(environ: dict[str, str], folder: Path) -> None:
+    (folder / os.fsdecode(b"caf\xe9.md")).write_text("espresso")
+    command_line(environ, "ingest", "--path", str(folder))
+
+    async def play(client: Client) -> None:
+        [place] = citations(await ask(client, "memory_search", query="espresso", limit=1))
+        assert place == "memory/caf\\udce9.md#L1-L1"
+        assert (await ask(client, "memory_get", target=place)).endswith("\nespresso")
+
+    with_client(environ, play)
+
+
+@pytest.mark.both_engines
+def test_two_clients_write_and_search_at_once(environ: dict[str, str], folder: Path) -> None:
+    async def work(client: Client, name: str) -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(store_and_find, client, f"{name}-{number}")
+
+    async def store_and_find(client: Client, doc_id: str) -> None:
+        await ask(client, "memory_store", doc_id=doc_id, text=f"The word of this note is {doc_id}.")
+        assert citations(await ask(client, "memory_search", query=doc_id, limit=1)) == [
+            f"{doc_id}#L1-L1"
+        ]
+
+    async def play(one: Client, two: Client) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(work, one, "alpha")
+            tasks.start_soon(work, two, "beta")
+        assert "doc_count: 12\n" in await ask(one, "memory_status")
+        assert await ask(one, "memory_list") == await ask(two, "memory_list")
+
+    with_server_processes(environ, play, clients=2)
+
+
+def test_a_search_that_waits_for_its_embedding_holds_up_no_other_call(
+    environ: dict[str, str],
+) -> None:
+    with FakeOllama() as ollama:
+        environ |= {"HYBRID_MEMORY_PROVIDER": "ollama", "HYBRID_MEMORY_OLLAMA_URL": ollama.url}
+        command_line(environ, "store", "--doc-id", "x", "--text", "gpu")
+        ollama.cold = 3.0
+        order = []
+
+        async def play(client: Client) -> None:
+            async def search() -> None:
+                await ask(client, "memory_search", query="gpu")
+                order.append("search")
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(search)
+                while not ollama.loads:
+                    await anyio.sleep(0.01)
+                await ask(client, "memory_status")
+                order.append("status")
+
+        with_client(environ, play)
+        assert order == ["status", "search"]
+
+
+def test_a_server_that_is_down_is_told_as_a_warning(environ: dict[str, str], folder: Path) -> None:
+    environ |= {
+        "HYBRID_MEMORY_PROVIDER": "ollama",
+        "HYBRID_MEMORY_OLLAMA_URL": "http://127.0.0.1:9",
+    }
+    environ["HYBRID_MEMORY_DB_PATH"] += (
+        ".new"  # without embeddings of another model, which would answer
+    )
+
+    async def play(client: Client) -> None:
+        stored = await ask(client, "memory_store", doc_id="x", text="gpu")
+        assert stored.count("\n[warning: ") == 1
+
+    with_client(environ, play)
+
+
+def test_standard_output_has_the_protocol_and_nothing_else(
+    environ: dict[str, str], folder: Path
+) -> None:
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "gpu"}},
+        },
+        {
+            "id": 3,
+            "method": "tools/call",
+            "params": {"name": "memory_get", "arguments": {"target": "none"}},
+        },
+    ]
+    with subprocess.Popen(
+        [*COMMAND, "mcp"],
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        answers = []
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message) + "\n")
+            process.stdin.flush()
+            if "id" in message:
+                answers.append(json.loads(process.stdout.readline()))
+        rest, errors = process.communicate(timeout=60)
+    assert [answer["id"] for answer in answers] == [1, 2, 3]
+    assert (rest, errors, process.returncode) == ("", "", 0)
+
+
+def test_interrupt_ends_the_server_at_once(environ: dict[str, str], folder: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "mcp"], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        process.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == -signal.SIGINT
+
+
+def test_bad_settings_end_the_server_before_it_serves(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text('{"chunksize": 1}')
+    done = subprocess.run(
+        [*COMMAND, "mcp"], env=environ, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "unknown key 'chunksize'" in done.stderr
+
+
+def test_without_the_package_the_way_to_get_it_is_told(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    code = "import sys; sys.modules['mcp'] = None; from hybrid_memory.cli import entry_point; sys.argv[1:] = ['mcp']; entry_point()"
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.search(r"add it with `.* (?:'mcp>=2'|--extra mcp .*)`", done.stderr)
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,287 @@
+"""The picker: driven on a real pseudo-terminal of 80 x 24, whose screen pyte keeps; and its thread by itself."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pyte
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.extras.picker.worker import Found, Worker
+from tests.command import Run
+
+# The child only executes another program, so no lock of another thread can stop it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarning")
+
+SECONDS = 60  # after which a screen that does not come is a failure
+CURSOR = b"\x1b[6n"  # the question where the cursor is
+DOWN, CTRL_Y, ENTER, ESC = "\x1b[B", "\x19", "\r", "\x1b"
+
+
+class Screen:
+    """The command on a terminal. `raw` has every byte that it wrote."""
+
+    def __init__(
+        self, args: tuple[str, ...], environ: dict[str, str], rows: int, columns: int
+    ) -> None:
+        self._screen = pyte.Screen(columns, rows)
+        self._stream = pyte.ByteStream(self._screen)
+        self.raw = b""
+        self._pid, self._master = pty.fork()
+        if self._pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            code = "from hybrid_memory.cli import entry_point; entry_point()"
+            os.execve(
+                sys.executable,
+                [sys.executable, "-c", code, *args],
+                environ | {"TERM": "xterm-256color"},
+            )
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for line in self._screen.display]
+
+    def chosen(self) -> list[str]:
+        """The text in reverse video, by line."""
+        rows = (
+            "".join(cell.data for _, cell in sorted(row.items()) if cell.reverse)
+            for row in self._screen.buffer.values()
+        )
+        return [row.strip() for row in rows if row.strip()]
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def until(self, condition: Callable[[], Any]) -> None:
+        while not condition():
+            assert select.select([self._master], [], [], SECONDS)[0], "\n".join(self.lines)
+            self._read()
+
+    def _read(self) -> None:
+        block = os.read(self._master, 65536)
+        if CURSOR in block:
+            self.type("\x1b[1;1R")
+        self.raw += block
+        self._stream.feed(block)
+
+    def end(self) -> int:
+        """Read all that is still written, and give the exit status."""
+        try:
+            while True:
+                self._read()
+        except OSError:  # the other side is closed
+            os.close(self._master)
+            return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+
+@pytest.fixture
+def started(environ: dict[str, str], run: Run, tmp_path: Path) -> Callable[..., Screen]:
+    """Start the picker on a memory of twelve notes."""
+    for number in range(12):
+        text = (
+            f"# Server {number}\n\nThe kettle of server {number} is green.\n"
+            + "Atlas is the gpu server.\n" * (number == 7)
+        )
+        path = tmp_path / f"memory/note-{number:02}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert run("ingest", "--path", str(tmp_path / "memory"), "--provider", "none").returncode == 0
+    unset = {
+        "EDITOR": "",
+        "VISUAL": "",
+        "PAGER": "cat",
+        "NO_COLOR": "",
+        "HYBRID_MEMORY_PROVIDER": "none",
+    }
+
+    def start(*args: str, rows: int = 24, columns: int = 80, **env: str) -> Screen:
+        screen = Screen(("search", *args), environ | unset | env, rows, columns)
+        screen.until(lambda: screen.lines[0] == ">" and screen.lines[-1].startswith("Enter"))
+        return screen
+
+    return start
+
+
+def test_results_and_the_passage_of_the_first_follow_what_is_typed(
+    started: Callable[..., Screen],
+) -> None:
+    screen = started()
+    assert screen.lines[0] == ">"
+    screen.type("kettle atlas")
+    screen.until(lambda: screen.chosen() and "note-07" in screen.chosen()[0])
+    assert screen.lines[0] == "> kettle atlas"
+    assert re.fullmatch(r" 1\.00  memory/note-07\.md#L1-L4  Server 7", screen.lines[1])
+    assert screen.lines[11] == "─" * 80
+    assert "Atlas is the gpu server." in "\n".join(screen.lines[12:])
+    screen.type("\x15note-03")  # Ctrl-U empties the line
+    screen.until(lambda: screen.chosen() and "note-03" in screen.chosen()[0])
+    screen.type("\x15xyzzy")
+    screen.until(lambda: screen.lines[-1] == "nothing found")
+    screen.type(ESC)
+    assert screen.end() == 0
+    assert b"\x1b[?1049l" in screen.raw  # the screen that was there before is back
+
+
+def test_another_result_is_chosen_and_its_citation_copied(started: Callable[..., Screen]) -> None:
+    screen = started()
+    screen.type("kettle")
+    screen.until(lambda: len(screen.chosen()) == 1 and screen.lines[10])
+    first = screen.chosen()
+    screen.type(DOWN)
+    screen.until(lambda: screen.chosen() not in ([], first))
+    [row] = screen.chosen()
+    screen.type(CTRL_Y)
+    screen.until(lambda: screen.lines[-1].startswith("copied "))
+    [copied] = re.findall(rb"\x1b\]52;c;(.*?)\x07", screen.raw)
+    citation = b64decode(copied).decode()
+    assert citation in row
+    assert screen.lines[-1] == f"copied {citation}"
+    screen.type("\x03")
+    assert screen.end() == 0
+
+
+def test_enter_opens_the_file_at_the_line_in_the_editor(
+    started: Callable[..., Screen], tmp_path: Path
+) -> None:
+    editor = tmp_path / "vim"
+    editor.write_text(f'#!/bin/sh\necho "$@" >"{tmp_path}/opened"\n')
+    editor.chmod(0o700)
+    screen = started(EDITOR=str(editor))
+    screen.type("atlas")
+    screen.until(lambda: screen.chosen())
+    screen.type(ENTER)
+    assert screen.end() == 0
+    assert (tmp_path / "opened").read_text() == f"+1 {tmp_path}/memory/note-07.md\n"
+
+
+def test_enter_shows_the_text_where_there_is_no_editor(started: Callable[..., Screen]) -> None:
+    screen = started()
+    screen.type(ENTER)  # which opens nothing yet
+    screen.type("atlas")
+    screen.until(lambda: screen.chosen())
+    screen.type(ENTER)
+    assert screen.end() == 0
+    assert b"Atlas is the gpu server." in screen.raw.rpartition(b"\x1b[?1049l")[2]
+
+
+def test_filters_hold_and_a_small_terminal_is_enough(started: Callable[..., Screen]) -> None:
+    screen = started("--in", "*/note-1*", rows=8, columns=30)
+    screen.type("kettle")
+    screen.until(lambda: screen.chosen() and screen.lines[2])
+    assert all("note-1" in line for line in screen.lines[1:3])
+    screen.type(DOWN + DOWN + DOWN + ESC)
+    assert screen.end() == 0
+
+
+def test_nothing_in_a_note_is_obeyed_by_the_terminal(
+    started: Callable[..., Screen], run: Run
+) -> None:
+    run(
+        "store",
+        "--doc-id",
+        "bad\033[31m",
+        "--text",
+        "# T\033]0;x\007\n\nzebra \033[5m\u202e blinks",
+        "--provider",
+        "none",
+    )
+    screen = started()
+    screen.type("zebra")
+    screen.until(lambda: screen.chosen())
+    assert [
+        mark for mark in (b"\x1b]0;x", b"\x1b[5m", "\u202e".encode()) if mark in screen.raw
+    ] == []
+    screen.type(ESC)
+    assert screen.end() == 0
+
+
+def test_without_a_terminal_or_with_a_format_a_query_is_wanted(run: Run) -> None:
+    assert run("search").returncode == run("search", "--json").returncode == 2
+
+
+def test_without_the_package_it_says_how_to_add_it(environ: dict[str, str], run: Run) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu")
+    code = (
+        "import sys, pty; sys.modules['prompt_toolkit'] = None\n"
+        "from hybrid_memory.cli import entry_point; sys.argv[1:] = ['search']; entry_point()"
+    )
+    driver = f"import pty, sys; sys.exit(pty.spawn([sys.executable, '-c', {code!r}]) >> 8)"
+    done = subprocess.run(
+        [sys.executable, "-c", driver], env=environ, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert (
+        "`hybrid-memory search` without a query needs the Python package prompt_toolkit"
+        in done.stdout
+    )
+    assert "add it with `" in done.stdout
+
+
+class Searches:
+    """Searches that end when they are told to, and what was found."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, str | None]] = []
+        self.found: list[Found] = []
+        self.going_on, self.has_begun, self.has_found = Event(), Event(), Event()
+        self.going_on.set()
+
+    def search(self, store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
+        self.begun.append((query, mode))
+        self.has_begun.set()
+        assert self.going_on.wait(SECONDS)
+        return []
+
+    def on_found(self, found: Found) -> None:
+        self.found.append(found)
+        self.has_found.set()
+
+
+@pytest.fixture
+def searches() -> Iterator[tuple[Searches, Worker]]:
+    searches = Searches()
+    before = sys.getswitchinterval()
+    with Worker(lambda: HybridStore(":memory:"), searches.search, searches.on_found, 80) as worker:
+        assert searches.has_begun.wait(SECONDS)  # the one that warms up
+        searches.has_begun.clear()
+        yield searches, worker
+        searches.going_on.set()
+    sys.setswitchinterval(before)
+
+
+def test_what_is_typed_while_a_search_runs_waits_for_nothing_and_makes_its_answer_stale(
+    searches: tuple[Searches, Worker],
+) -> None:
+    made, worker = searches
+    made.going_on.clear()
+    worker.ask("k")
+    assert made.has_begun.wait(SECONDS)
+    worker.ask("ke")  # the search for k is still going on
+    worker.ask("ket")
+    made.going_on.set()
+    assert made.has_found.wait(SECONDS)
+    assert {found.query for found in made.found} == {"ket"}
+    assert [query for query, _ in made.begun[1:3]] == ["k", "ket"]
+
+
+def test_keywords_answer_first_and_the_meaning_follows_in_a_pause(
+    searches: tuple[Searches, Worker],
+) -> None:
+    made, worker = searches
+    for _ in range(2):
+        worker.ask("kettle")
+        assert made.has_found.wait(SECONDS)
+        made.has_found.clear()
+    assert made.begun[1:] == [("kettle", "keyword"), ("kettle", None)]

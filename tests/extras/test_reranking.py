@@ -1,0 +1,888 @@
+"""Reranking, by servers in a thread that answer as the real ones do, and by `local` with a stand-in for fastembed."""
+
+import importlib.util
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_memory import HybridStore
+from hybrid_memory.extras.evaluation.judgements import read_qrels
+from hybrid_memory.extras.rerankers import base
+from hybrid_memory.extras.rerankers.base import comparable
+from hybrid_memory.extras.rerankers.fastembed import LocalReranker, _loaded
+from hybrid_memory.extras.rerankers.servers import FORMS, ServerReranker, endpoint
+from hybrid_memory.extras.serve.similar import passages
+from hybrid_memory.search.hit import Budget
+from hybrid_memory.storage.filters import Filters
+from hybrid_memory.text.query import Query
+from hybrid_memory.views.doctor import examine
+from tests.command import Run, answer
+from tests.conftest import TopicEmbedder
+from tests.extras.fake_rerankers import FAKES, KEY, KEYS, FakeLlamaCpp, FakeReranker, FakeTEI
+from tests.extras.serving import served
+from tests.extras.test_mcp import with_client
+from tests.quality.recorded import FOLDER, ingest_notes
+
+QUERY = "gpu server password"
+NOTES = {  # by their words alone: a, b, c, d; and d so far behind that a reranker needs a good part of the weight
+    "a": "The gpu server has a password.",
+    "b": "The gpu server stands in the rack beside the door.",
+    "c": "The server hums.",
+    "d": "A password manager is what we use for hunter2, the login of Atlas.",
+}
+WANTED = "hunter2"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for form in FORMS.values():
+        monkeypatch.delenv(form.key_variable, raising=False)
+    for variable in KEYS.values():
+        monkeypatch.setenv(variable, KEY)
+
+
+@pytest.fixture
+def server() -> Iterator[FakeTEI]:
+    with FakeTEI() as tei:
+        tei.judged = {WANTED: 9.0}
+        yield tei
+
+
+Opened = Callable[..., HybridStore]
+
+
+@pytest.fixture
+def opened(db_path: str) -> Iterator[Opened]:
+    """A store with the notes; all stores that a test opens are of one database."""
+    stores: list[HybridStore] = []
+
+    def open_store(server: FakeReranker | None, name: str = "tei", **config: Any) -> HybridStore:
+        rerank = {"rerank": name, "rerank_url": server.url} if server else {}
+        stores.append(
+            HybridStore(
+                db_path,
+                {"half_life_days": 0.0, "rerank_weight": 0.7, **rerank, **config},
+                embedder=TopicEmbedder(),
+            )
+        )
+        if len(stores) == 1:
+            for doc_id, text in NOTES.items():
+                stores[0].store(doc_id, text)
+        return stores[-1]
+
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+def ids(results: list[dict[str, Any]]) -> list[str]:
+    return [result["doc_id"] for result in results]
+
+
+# The servers
+
+
+@pytest.mark.parametrize("name", FAKES)
+@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+def test_every_server_reorders_every_mode(name: str, mode: str, opened: Opened) -> None:
+    with FAKES[name]() as server:
+        server.judged = {WANTED: 9.0}
+        store = opened(server, name, query_cache_size=0)
+        found = store.search(QUERY, mode=mode)
+        assert store.warnings == []
+        assert found[0]["doc_id"] == "d"
+        assert {*ids(found)} == {*ids(store.search(QUERY, mode=mode, rerank=False))}
+        assert len(server.requests) == 1
+        assert {*server.scored} == {NOTES[doc_id] for doc_id in ids(found)}
+
+
+def test_equal_models_give_equal_scores_whatever_the_server_makes_of_the_logit(
+    opened: Opened,
+) -> None:
+    found = []
+    for name, fake in FAKES.items():
+        with fake() as server:
+            server.judged = {WANTED: 9.0}
+            found.append(
+                [
+                    (hit["doc_id"], pytest.approx(hit["score"], abs=1e-5))
+                    for hit in opened(server, name).search(QUERY)
+                ]
+            )
+    assert all(each == found[0] for each in found[1:])
+
+
+def test_the_heading_path_is_sent_with_the_text(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server)
+    store.store("e", "# Atlas\n\n## The gpu server\n\nIts password is on paper.")
+    store.search(QUERY)
+    assert any(
+        text.startswith("Atlas > The gpu server\n\n") and "on paper" in text
+        for text in server.scored
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("http://box:8080", "http://box:8080/v1/rerank"),
+        ("http://box:8080/", "http://box:8080/v1/rerank"),
+        ("http://box/v1", "http://box/v1/rerank"),
+        ("https://gateway/api/v2/rerank", "https://gateway/api/v2/rerank"),
+        ("http://user:secret@[::1]:80", "http://user:secret@[::1]:80/v1/rerank"),
+    ],
+)
+def test_a_url_may_have_the_path_or_not(url: str, asked: str) -> None:
+    assert endpoint(url, "/v1/rerank") == asked
+
+
+def test_a_named_model_is_asked_for(server: FakeTEI, opened: Opened) -> None:
+    server.model = "bge-reranker-v2-m3"
+    store = opened(server, rerank_model="bge-reranker-v2-m3")
+    assert ids(store.search(QUERY))[0] == "d"
+
+
+@pytest.mark.parametrize("name", ["jina", "cohere", "voyage"])
+def test_a_remote_server_needs_its_key_and_names_the_variable(
+    name: str, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEYS[name])
+    store = opened(None, name, rerank=name)  # no URL: the real one, which is not reached
+    plain = ids(store.search(QUERY, rerank=False))
+    assert ids(store.search(QUERY)) == plain
+    assert store.warnings == [
+        f"not reranked: {KEYS[name]} is not set; export it, or choose another provider"
+    ]
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_refused_key_is_told_and_not_shown(
+    name: str, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEYS[name], "another-key")
+    with FAKES[name]() as server:
+        store = opened(server, name)
+        store.search(QUERY)
+        [warning] = store.warnings
+        assert f"refused the key; is {KEYS[name]} right?" in warning
+        assert "another-key" not in warning
+
+
+def test_a_password_in_the_url_is_sent_and_never_shown(server: FakeTEI, opened: Opened) -> None:
+    url = server.url.replace("://", "://me:s3cret@")
+    store = opened(server, rerank_url=url)
+    assert ids(store.search(QUERY))[0] == "d"
+    assert server.requests[0].headers["authorization"] == "Basic bWU6czNjcmV0"
+    server.error = (424, "model is not a re-ranker model")
+    store.search("gpu password")
+    assert "s3cret" not in str(store.warnings) + str(store.stats())
+
+
+# What goes wrong
+
+
+def sends(change: Callable[[list[dict[str, Any]]], Any]) -> Callable[[FakeTEI], None]:
+    return lambda server: setattr(server, "spoil", change)
+
+
+def answers(status: int, text: str) -> Callable[[FakeTEI], None]:
+    return lambda server: setattr(server, "error", (status, text))
+
+
+BROKEN: dict[str, tuple[Callable[[FakeTEI], None], str]] = {
+    "too few": (sends(lambda items: items[1:]), "did not give a score for each passage"),
+    "too many": (
+        sends(lambda items: [*items, {"index": 4, "score": 1.0}]),
+        "did not give a score for each passage",
+    ),
+    "index out of range": (
+        sends(lambda items: [{**items[0], "index": 99}, *items[1:]]),
+        "did not give a score for each passage",
+    ),
+    "negative index": (
+        sends(lambda items: [{**items[0], "index": -1}, *items[1:]]),
+        "did not give a score for each passage",
+    ),
+    "index twice": (
+        sends(lambda items: [items[0], *items[:-1]]),
+        "did not give a score for each passage",
+    ),
+    "index is a list": (
+        sends(lambda items: [{**items[0], "index": []}, *items[1:]]),
+        "answers, but not as TEI does",
+    ),
+    "NaN": (
+        sends(lambda items: [{**items[0], "score": math.nan}, *items[1:]]),
+        "gave a score that is not a number",
+    ),
+    "infinite": (
+        sends(lambda items: [{**items[0], "score": math.inf}, *items[1:]]),
+        "gave a score that is not a number",
+    ),
+    "too large": (
+        sends(lambda items: [{**items[0], "score": 10**400}, *items[1:]]),
+        "gave a score that is not a number",
+    ),
+    "text": (
+        sends(lambda items: [{**items[0], "score": "5"}, *items[1:]]),
+        "gave a score that is not a number",
+    ),
+    "true": (
+        sends(lambda items: [{**items[0], "score": True}, *items[1:]]),
+        "gave a score that is not a number",
+    ),
+    "null": (sends(lambda items: None), "answers, but not as TEI does"),
+    "no scores": (sends(lambda items: [{"index": 0}] * 4), "answers, but not as TEI does"),
+    "numbers": (sends(lambda items: [1, 2, 3, 4]), "answers, but not as TEI does"),
+    "of another form": (sends(lambda items: {"results": items}), "answers, but not as TEI does"),
+    "half of the JSON": (
+        lambda server: setattr(server, "page", (200, '[{"index": 0, "sco')),
+        "answers, but not as TEI does",
+    ),
+    "a page": (
+        lambda server: setattr(server, "page", (404, "<html>")),
+        "answered 404: a page of HTML",
+    ),
+    "a redirect": (
+        lambda server: setattr(server, "redirect", "http://elsewhere/x"),
+        "redirects to http://elsewhere/x",
+    ),
+    "another model": (
+        answers(424, "model is not a re-ranker model"),
+        "answered 424: model is not a re-ranker model",
+    ),
+    "tokenizer": (answers(422, "Tokenization error"), "answered 422: Tokenization error"),
+    "no words": (answers(401, ""), "refused the key; is TEI_API_KEY right?"),
+    "llama.cpp without the option": (
+        answers(501, "This server does not support reranking. Start it with `--reranking`"),
+        "Start it with `--reranking`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_bad_reply_leaves_the_merged_order_and_is_told_once(
+    name: str, server: FakeTEI, opened: Opened
+) -> None:
+    spoil, told = BROKEN[name]
+    spoil(server)
+    store = opened(server)
+    plain = store.search(QUERY, rerank=False, explain=True)
+    assert store.search(QUERY, explain=True) == plain
+    [warning] = store.warnings
+    assert warning.startswith("not reranked: ") and told in warning
+    assert len(server.requests) == 1
+    server.spoil = server.error = server.page = server.redirect = None
+    assert ids(store.search(QUERY))[0] == "d", "what failed is not kept"
+
+
+def test_a_server_that_is_away_is_told_and_asked_again(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server)
+    server.stop()
+    assert ids(store.search(QUERY))[0] == "a"
+    assert store.warnings == [
+        f"not reranked: cannot connect to TEI at {server.url}/rerank (connection refused); is it running?"
+    ]
+    server.start()
+    assert ids(store.search(QUERY))[0] == "d"
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "retry_after"),
+    [
+        (429, "Model is overloaded", "0.01"),
+        (503, "Loading model", None),
+        (500, "broken pipe", None),
+    ],
+)
+def test_a_busy_server_is_asked_again_within_the_budget(
+    status: int,
+    text: str,
+    retry_after: str | None,
+    server: FakeTEI,
+    opened: Opened,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(base, "backoff", lambda attempt: 0.01)
+    server.busy, server.busy_error, server.retry_after = 2, (status, text), retry_after
+    store = opened(server)
+    assert ids(store.search(QUERY))[0] == "d"
+    assert (len(server.requests), store.warnings) == (3, [])
+
+
+def test_a_dropped_connection_is_tried_again(
+    server: FakeTEI, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "backoff", lambda attempt: 0.01)
+    server.drop = 2
+    assert ids(opened(server).search(QUERY))[0] == "d"
+
+
+def test_a_server_that_asks_for_more_time_than_there_is_gets_none_and_rests(
+    server: FakeTEI, opened: Opened
+) -> None:
+    server.busy, server.retry_after = 9, "60"
+    store = opened(server)
+    for query in (QUERY, "gpu password"):
+        assert ids(store.search(query))[0] == "a"
+    assert len(server.requests) == 1
+    assert "answered 429: Too many requests" in store.warnings[0]
+
+
+def test_a_slow_server_costs_the_budget_and_then_rests(server: FakeTEI, opened: Opened) -> None:
+    server.drip = 0.2  # seconds a byte
+    store = opened(server, rerank_timeout=0.3)
+    for query in (QUERY, "gpu password"):
+        assert ids(store.search(query))[0] == "a"
+    assert store.warnings == [
+        f"not reranked: TEI at {server.url}/rerank did not answer within 0.3 s (rerank_timeout)"
+    ]
+    assert len(server.requests) == 1
+
+
+def test_a_budget_of_zero_asks_nobody_for_long(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server, rerank_timeout=0.0)
+    assert ids(store.search(QUERY))[0] == "a"
+    assert "did not answer within 0 s" in store.warnings[0]
+
+
+# Texts and batches
+
+
+def test_more_passages_than_a_request_may_have_are_asked_for_in_several(
+    server: FakeTEI, opened: Opened
+) -> None:
+    store = opened(server, rerank_limit=80)
+    for number in range(70):
+        store.store(f"many-{number}", f"The gpu server number {number} has no password.")
+    server.judged["number 69 "] = 9.0
+    found = store.search(QUERY, limit=100)
+    assert found[0]["doc_id"] == "many-69"
+    assert [len(body["texts"]) for body in server.bodies] == [32, 32, 10]
+
+
+def test_a_server_with_smaller_batches_is_asked_in_halves(server: FakeTEI, opened: Opened) -> None:
+    server.most_texts = 2
+    store = opened(server)
+    assert ids(store.search(QUERY))[0] == "d"
+    assert [len(body["texts"]) for body in server.bodies] == [4, 2, 2]
+
+
+def test_a_passage_that_is_too_long_is_scored_by_its_beginning() -> None:
+    with FakeLlamaCpp() as server:
+        server.context = 40
+        reranker = ServerReranker("llamacpp", server.url, None, 5.0)
+        texts = ["short gpu", "gpu password " * 40, "password"]
+        assert reranker.scores("gpu password", texts) == [-3.0, -2.0, -3.0]
+        [cut] = [text for text in server.scored if len(text) > 20]
+        assert texts[1].startswith(cut)
+        reranker.close()
+
+
+def test_a_query_that_is_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeLlamaCpp() as server:
+        server.context = 10
+        reranker = ServerReranker("llamacpp", server.url, None, 5.0)
+        assert reranker.scores("word " * 20, ["a text of some length"] * 8) == []
+        assert "is too large to process" in (reranker.problem or "")
+        assert len(server.requests) < 8
+        reranker.close()
+
+
+# The order and the score
+
+
+def test_only_the_first_are_sent_and_the_others_stay_below(server: FakeTEI, opened: Opened) -> None:
+    plain = ids(opened(server).search(QUERY, rerank=False))
+    server.judged = {NOTES[plain[0]]: -9.0, NOTES[plain[1]]: -8.0}
+    store = opened(server, rerank_limit=2)
+    found = store.search(QUERY)
+    assert ids(found) == [plain[1], plain[0], *plain[2:]]
+    assert len(server.scored) == 2
+    assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("half_life", [0.0, 30.0])
+@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+def test_parts_add_up_to_the_score(
+    weight: float, half_life: float, mode: str, server: FakeTEI, opened: Opened
+) -> None:
+    store = opened(server, rerank_weight=weight, half_life_days=half_life, rerank_limit=4)
+    for day in range(1, 6):
+        store.store(
+            f"2026-01-{day:02}",
+            f"On day {day} the gpu server had a new password.\n\n# Rack\n\nThe server hums.",
+        )
+    for hit in store.search(QUERY, mode=mode, explain=True, today=date(2026, 3, 1)):
+        why = hit["explain"]
+        rerank = why.get("rerank", {"part": 0.0, "weight": weight, "normalised": 0.0})
+        assert rerank["part"] == pytest.approx(rerank["weight"] * rerank["normalised"], abs=5e-6)
+        parts = (
+            why["keyword"]["part"]
+            + why["vector"]["part"]
+            + why["neighbours"]
+            + why["document"]
+            + rerank["part"]
+        )
+        assert parts == pytest.approx(why["score_before_decay"], abs=5e-6)
+        assert hit["score"] == pytest.approx(why["score_before_decay"] * why["decay"], abs=5e-6)
+        assert 0 <= hit["score"] <= 1
+
+
+def test_without_weight_the_merged_order_stays(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server, rerank_weight=0.0)
+    assert [(hit["doc_id"], hit["score"]) for hit in store.search(QUERY)] == [
+        (hit["doc_id"], hit["score"]) for hit in store.search(QUERY, rerank=False)
+    ]
+
+
+def test_least_score_is_that_of_the_mix_and_least_confidence_spares_questions(
+    server: FakeTEI, opened: Opened
+) -> None:
+    store = opened(server)
+    assert ids(store.search(QUERY, min_score=0.6)) == ["d"]
+    server.scored.clear()
+    sure = store.search("gpu server rack", min_confidence=0.5)
+    assert {*server.scored} == {hit["text"] for hit in sure} < {*NOTES.values()}
+
+
+def test_a_single_passage_is_not_sent(server: FakeTEI, opened: Opened) -> None:
+    assert ids(opened(server).search("hunter2", mode="keyword")) == ["d"]
+    assert server.requests == []
+
+
+def test_an_identifier_an_expression_and_a_blank_query_are_not_sent(
+    server: FakeTEI, opened: Opened
+) -> None:
+    store = opened(server)
+    assert len(store.search("gpu OR password", fts_syntax=True)) == 3
+    assert store.search("   ") == []
+    assert len(store.search("gpu_server")) > 1
+    assert passages(store, "a", None)["results"]
+    assert server.requests == []
+
+
+def test_equal_texts_are_sent_once(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server)
+    store.store("copy", NOTES["a"])
+    found = store.search(QUERY)
+    assert len(server.scored) == len(set(server.scored)) == 4
+    assert [hit["also"] for hit in found if hit["doc_id"] == "a"] == [["copy#L1-L1"]]
+
+
+def test_filters_places_for_each_document_and_budgets_hold(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server)
+    store.store(
+        "long",
+        "\n\n".join(f"# Part {n}\n\nThe gpu server password, part {n}." for n in range(9)),
+        {"tags": ["x"]},
+    )
+    assert ids(store.search(QUERY, filters=Filters(tags=["x"]), per_doc=2)) == ["long"] * 2
+    found = store.search(QUERY, limit=100, budget=Budget(150))
+    assert found[0]["doc_id"] == "d"
+    assert sum(len(hit["text"]) for hit in found) <= 150
+    [joined] = store.search("part 4", limit=3, filters=Filters(tags=["x"]), context=9)
+    assert joined["text"].count("# Part") == 9
+
+
+@given(st.lists(st.floats(-30, 30), min_size=2, max_size=40))
+def test_comparable_scores_keep_their_order_between_0_and_1(logits: list[float]) -> None:
+    shares = comparable(logits)
+    assert max(shares) == 1
+    assert min(shares) >= 0
+    pairs = list(zip(logits, shares, strict=True))
+    assert all(low[1] <= high[1] for low in pairs for high in pairs if low[0] <= high[0])
+
+
+@given(st.lists(st.floats(-12, 12), min_size=2, max_size=40))
+def test_a_logit_and_its_probability_mean_the_same(logits: list[float]) -> None:
+    if all(0 <= logit <= 1 for logit in logits):
+        return
+    assert comparable([1 / (1 + math.exp(-logit)) for logit in logits]) == pytest.approx(
+        comparable(logits), abs=1e-3
+    )
+
+
+def test_scores_that_hardly_differ_hardly_reorder() -> None:
+    assert comparable([-10.0, -10.2]) == pytest.approx([1.0, 0.9])
+    assert comparable([0.5, 0.982, 0.018]) == pytest.approx([0.5, 1.0, 0.0], abs=1e-2)
+    assert comparable([3.0, 3.0]) == [1.0, 1.0]
+
+
+def test_an_oracle_brings_up_every_wanted_note_that_the_first_passages_have() -> None:
+    """What the stage can gain at most: the first result is right wherever one of the first 30 is. It is no figure of a real model."""
+    queries = [
+        json.loads(line) for line in (FOLDER / "queries.jsonl").read_text("utf-8").splitlines()
+    ]
+    qrels = read_qrels(str(FOLDER / "qrels.tsv"))
+    right = {True: 0, False: 0}
+    with FakeTEI() as server:
+        config = {"provider": "builtin", "rerank": "tei", "rerank_url": server.url}
+        with HybridStore(":memory:", config) as store:
+            ingest_notes(store)
+            for query in queries:
+                wanted = {f"notes/{name}" for name in qrels[query["id"]]}
+                merged = store.search(query["text"], 30, rerank=False)
+                server.judged = {hit["text"]: 4.0 for hit in merged if hit["doc_id"] in wanted}
+                first = store.search(query["text"], 1)[0]
+                if not Query(query["text"]).is_identifier:
+                    assert (first["doc_id"] in wanted) == bool(server.judged)
+                right[True] += first["doc_id"] in wanted
+                right[False] += merged[0]["doc_id"] in wanted
+    assert right[True] > right[False] + 5
+
+
+# The cache
+
+
+def test_a_repeated_search_asks_nothing(server: FakeTEI, opened: Opened) -> None:
+    first = opened(server).search(QUERY, explain=True)
+    assert len(server.requests) == 1
+    assert opened(server).search(QUERY, explain=True) == first
+    server.stop()
+    assert opened(server).search(QUERY, explain=True) == first
+    server.start()
+    assert len(server.requests) == 1
+
+
+def test_only_new_passages_are_asked_for(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server)
+    store.search(QUERY)
+    store.store("e", "Another gpu password.")
+    store.store("b", "The gpu server has moved.")
+    store.search(QUERY)
+    assert {*server.bodies[1]["texts"]} == {"The gpu server has moved.", "Another gpu password."}
+
+
+def test_another_query_model_or_server_is_asked_for_itself(server: FakeTEI, opened: Opened) -> None:
+    opened(server).search(QUERY)
+    opened(server).search("gpu password")
+    server.model = "other"
+    opened(server, rerank_model="other").search(QUERY)
+    with FakeTEI() as second:
+        opened(second).search(QUERY)
+        assert len(second.requests) == 1
+    assert len(server.requests) == 3
+
+
+def test_no_text_can_be_read_in_the_cache(server: FakeTEI, opened: Opened, db_path: str) -> None:
+    store = opened(server)
+    store.search("where is the secret diary?")
+    store.delete("d")
+    rows = store.storage.connection.execute(
+        "select key, embedding from query_embeddings"
+    ).fetchall()
+    assert {len(key) for key, _ in rows} == {16}
+    assert not any(word in value for _, value in rows for word in (b"diary", b"hunter2", b"Atlas"))
+
+
+def test_without_a_cache_every_search_asks(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server, query_cache_size=0)
+    for _ in range(2):
+        assert ids(store.search(QUERY))[0] == "d"
+    assert len(server.requests) == 2
+
+
+# The provider local
+
+STAND_IN = """
+class TextCrossEncoder:
+    known = [{"model": "Xenova/ms-marco-MiniLM-L-6-v2"}]
+    made = []
+    @classmethod
+    def list_supported_models(cls):
+        return cls.known
+    @classmethod
+    def add_custom_model(cls, model, sources, model_file):
+        cls.known.append({"model": model, "file": model_file})
+    def __init__(self, name, cache_dir, specific_model_path):
+        if name not in [model["model"] for model in self.known]:
+            raise ValueError(f"Model {name} is not supported in TextCrossEncoder.")
+        self.made.append((name, cache_dir, specific_model_path))
+    def rerank(self, query, documents):
+        for text in documents:
+            if "explode" in text:
+                raise RuntimeError("out of\\nmemory")
+            yield 5.0 if "hunter2" in text else -5.0
+"""
+
+
+@pytest.fixture
+def fastembed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A package with the name fastembed, whose cross-encoder likes one word."""
+    package = tmp_path / "site" / "fastembed"
+    for folder in (package, package / "rerank", package / "common"):
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("")
+    (package / "rerank" / "cross_encoder.py").write_text(STAND_IN)
+    (package / "common" / "model_description.py").write_text("ModelSource = lambda hf: hf\n")
+    (package.parent / "loguru.py").write_text(
+        "from types import SimpleNamespace\nlogger = SimpleNamespace(disable=lambda name: None)\n"
+    )
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("FASTEMBED_CACHE_PATH", raising=False)
+    kept = {
+        name: sys.modules.pop(name)
+        for name in [*sys.modules]
+        if name.partition(".")[0] in ("fastembed", "loguru")
+    }
+    from fastembed.rerank.cross_encoder import TextCrossEncoder
+
+    _loaded.cache_clear()
+    yield TextCrossEncoder
+    _loaded.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("fastembed", "loguru")]:
+        del sys.modules[name]
+    sys.modules.update(kept)
+
+
+def test_local_model_is_loaded_once_for_all_stores_of_a_process(
+    fastembed: Any, opened: Opened, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        store = opened(None, rerank="local", query_cache_size=0)
+        assert ids(store.search(QUERY))[0] == "d"
+        assert store.warnings == []
+    assert fastembed.made == [
+        ("Xenova/ms-marco-MiniLM-L-6-v2", str(tmp_path / "cache" / "hybrid-memory"), None)
+    ]
+
+
+@pytest.mark.parametrize("file", ["model.onnx", "onnx/model.onnx"])
+def test_local_model_from_a_folder(file: str, fastembed: Any, tmp_path: Path) -> None:
+    (tmp_path / "my-model" / "onnx").mkdir(parents=True)
+    (tmp_path / "my-model" / file).touch()
+    folder = str(tmp_path / "my-model")
+    for _ in range(2):
+        assert LocalReranker(folder, 5.0).scores("q", ["hunter2", "b"]) == [5.0, -5.0]
+        _loaded.cache_clear()
+    assert fastembed.known[1:] == [{"model": folder, "file": file}]
+    assert fastembed.made[0][2] == folder
+
+
+def test_local_model_that_is_not_known_or_fails_is_told(fastembed: Any) -> None:
+    for reranker, text, told in (
+        (
+            LocalReranker("no/such", 5.0),
+            "a",
+            "the model no/such cannot be used: Model no/such is not supported",
+        ),
+        (LocalReranker(None, 5.0), "explode", "cannot be used: out of memory"),
+    ):
+        assert reranker.scores("q", [text]) == []
+        assert told in (reranker.problem or "")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("fastembed") is not None, reason="fastembed is installed"
+)
+def test_local_without_its_library_names_the_command_that_adds_it(opened: Opened) -> None:
+    store = opened(None, rerank="local")
+    assert ids(store.search(QUERY))[0] == "a"
+    assert re.search(
+        r"the reranker local needs .* (?:'fastembed>=0\.4'|--extra local .*)`", store.warnings[0]
+    )
+
+
+# Commands and servers
+
+
+@pytest.fixture
+def ingested(run: Run, notes: Callable[..., Path], environ: dict[str, str]) -> Path:
+    folder = notes({f"{name}.md": text for name, text in NOTES.items()})
+    run("ingest", "--path", str(folder), "--provider", "none")
+    return folder
+
+
+def test_search_reranks_with_the_option_and_only_then(
+    server: FakeTEI, run: Run, ingested: Path
+) -> None:
+    env = {"HYBRID_MEMORY_RERANK_URL": server.url, "HYBRID_MEMORY_PROVIDER": "none"}
+    assert answer(run("search", QUERY, env=env))[0]["doc_id"] == "memory/a.md"
+    assert server.requests == []
+    done = run("search", QUERY, "--rerank", "tei", "--explain", env=env)
+    [first, *_] = answer(done)
+    assert (first["doc_id"], first["explain"]["rerank"]["score"]) == ("memory/d.md", 9.0)
+    assert re.search(r"rerank \d+\.\d ms", done.stderr)
+    assert "+ rerank 0.500 (0.50 x 1.000, rank 4)" in " ".join(
+        run(
+            "search", QUERY, "--rerank", "tei", "--explain", "--format", "text", env=env
+        ).stdout.split()
+    )
+    env["HYBRID_MEMORY_RERANK"] = "tei"
+    assert answer(run("search", QUERY, env=env))[0]["doc_id"] == "memory/d.md"
+    assert answer(run("search", QUERY, "--rerank", "none", env=env))[0]["doc_id"] == "memory/a.md"
+
+
+def test_search_refreshes_before_it_reranks_and_says_what_failed(
+    server: FakeTEI, run: Run, ingested: Path
+) -> None:
+    env = {"HYBRID_MEMORY_RERANK_URL": server.url, "HYBRID_MEMORY_PROVIDER": "none"}
+    (ingested / "new.md").write_text("The new gpu password is hunter2.")
+    server.judged = {"The new": 20.0}
+    done = run(
+        "search",
+        QUERY,
+        "--rerank",
+        "tei",
+        "--refresh",
+        "--budget",
+        "300",
+        "--format",
+        "md",
+        env=env,
+    )
+    assert done.stdout.startswith("**memory/new.md#L1-L1**")
+    server.error = (424, "model is not a re-ranker model")
+    done = run("search", "gpu password", "--rerank", "tei", env=env)
+    assert len(answer(done)) == 4
+    assert done.stderr == (
+        f"hybrid-memory: not reranked: TEI at {server.url}/rerank answered 424: model is not a re-ranker model\n"
+    )
+
+
+def test_eval_measures_the_configured_reranker(
+    server: FakeTEI, run: Run, ingested: Path, tmp_path: Path
+) -> None:
+    env = {"HYBRID_MEMORY_RERANK_URL": server.url, "HYBRID_MEMORY_PROVIDER": "none"}
+    (tmp_path / "queries.jsonl").write_text(json.dumps({"id": "1", "text": QUERY}))
+    (tmp_path / "qrels.tsv").write_text("1\td\t1\n")
+    files = ["--queries", str(tmp_path / "queries.jsonl"), "--qrels", str(tmp_path / "qrels.tsv")]
+    plain = answer(run("eval", *files, "--modes", "keyword", env=env))["modes"]["keyword"][
+        "ndcg@10"
+    ]
+    env["HYBRID_MEMORY_RERANK"] = "tei"
+    assert (
+        plain
+        < answer(run("eval", *files, "--modes", "keyword", env=env))["modes"]["keyword"]["ndcg@10"]
+        == 1
+    )
+    server.error = (424, "model is not a re-ranker model")
+    (tmp_path / "queries.jsonl").write_text(json.dumps({"id": "1", "text": "gpu password"}))
+    assert "not reranked" in run("eval", *files, "--modes", "keyword", env=env).stderr
+
+
+def test_doctor_and_stats_tell_of_the_reranker(server: FakeTEI, opened: Opened) -> None:
+    store = opened(server)
+    told = {finding.check: (finding.ok, finding.text) for finding in examine(store)}
+    assert told["reranker"] == (True, f"TEI at {server.url}/rerank answers")
+    assert server.scored == ["available"]
+    assert store.stats()["reranker"] == f"TEI at {server.url}/rerank"
+    server.error = (424, "model is not a re-ranker model")
+    told = {finding.check: (finding.ok, finding.text) for finding in examine(store)}
+    assert told["reranker"][0] is False
+    assert told["reranker"][1].endswith(
+        "answered 424: model is not a re-ranker model; searches are not reranked"
+    )
+    plain = opened(None)
+    assert plain.stats()["reranker"] is None
+    assert "reranker" not in {finding.check for finding in examine(plain)}
+
+
+def test_http_api_reranks_unless_told_not_to(
+    server: FakeTEI, ingested: Path, environ: dict[str, str]
+) -> None:
+    env = {
+        "HYBRID_MEMORY_RERANK": "tei",
+        "HYBRID_MEMORY_RERANK_URL": server.url,
+        "HYBRID_MEMORY_PROVIDER": "none",
+    }
+    with served(environ | env) as client:
+        found = client.json("/api/search", q=QUERY, explain="true")
+        assert found["results"][0]["doc_id"] == "memory/d.md"
+        assert found["results"][0]["explain"]["rerank"]["rank"] == 4
+        assert found["timings"]["rerank"] > 0
+        assert (
+            client.json("/api/search", q=QUERY, rerank="false")["results"][0]["doc_id"]
+            == "memory/a.md"
+        )
+        assert client.get("/api/search", params={"q": QUERY, "rerank": "jina"}).status_code == 422
+        assert client.json("/api/status")["reranker"] == f"TEI at {server.url}/rerank"
+
+
+def test_mcp_searches_with_the_configured_reranker(
+    server: FakeTEI, ingested: Path, environ: dict[str, str]
+) -> None:
+    env = {
+        "HYBRID_MEMORY_RERANK": "tei",
+        "HYBRID_MEMORY_RERANK_URL": server.url,
+        "HYBRID_MEMORY_PROVIDER": "none",
+    }
+
+    async def play(client: Any) -> None:
+        found = (await client.call_tool("memory_search", {"query": QUERY})).content[0].text
+        assert found.startswith("**memory/d.md")
+        server.error = (424, "model is not a re-ranker model")
+        found = (await client.call_tool("memory_search", {"query": "gpu password"})).content[0].text
+        assert found.endswith("answered 424: model is not a re-ranker model]")
+        assert (
+            f"reranker: TEI at {server.url}/rerank"
+            in (await client.call_tool("memory_status", {})).content[0].text
+        )
+
+    with_client(environ | env, play)
+
+
+def test_url_and_model_of_a_reranker_do_not_pass_to_another(
+    run: Run, ingested: Path, tmp_path: Path
+) -> None:
+    with FakeTEI() as server:
+        (tmp_path / "config.json").write_text(
+            json.dumps({"rerank": "tei", "rerank_url": server.url, "rerank_model": "x"})
+        )
+        env = {"HYBRID_MEMORY_PROVIDER": "none", "JINA_API_KEY": ""}
+        assert "JINA_API_KEY is not set" in run("search", QUERY, "--rerank", "jina", env=env).stderr
+        assert server.requests == []
+        run("search", QUERY, "--rerank", "tei", env=env)
+        assert server.bodies[0]["model"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("rerank", "google", "rerank in .* is 'google', not one of none, local, tei"),
+        ("rerank_weight", 1.5, "rerank_weight in .* must be at least 0 and at most 1"),
+        ("rerank_limit", 0, "rerank_limit in .* must be at least 1"),
+        ("rerank_url", 5, "rerank_url in .* is 5, not a string"),
+    ],
+)
+def test_a_wrong_setting_is_named(
+    key: str, value: Any, told: str, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({key: value}))
+    done = run("search", "x")
+    assert done.returncode == 1
+    assert re.search(told, done.stderr)
+
+
+def loaded_by(environ: dict[str, str], tmp_path: Path, *arguments: str) -> set[str]:
+    """The modules of a fresh process that has answered this search."""
+    code = f"import sys; from hybrid_memory.cli import main; main(['search', *{arguments!r}]); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
+                          env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_modules_of_reranking_are_loaded_by_reranking_alone(
+    server: FakeTEI, ingested: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
+    environ |= {"HYBRID_MEMORY_RERANK_URL": server.url, "HYBRID_MEMORY_PROVIDER": "none"}
+    plain = loaded_by(environ, tmp_path, QUERY)
+    assert {
+        name for name in plain if "rerank" in name or name.startswith("hybrid_memory.embedding.t")
+    } == set()
+    reranking = loaded_by(environ, tmp_path, QUERY, "--rerank", "tei")
+    assert "hybrid_memory.extras.rerankers.base" in reranking
+    assert reranking & {"requests", "urllib3", "fastembed", "hybrid_memory.embedding.base"} == set()
