@@ -184,11 +184,10 @@ KEPT = """
 select count(*), max(c.id) from chunks c join documents d on d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s
 """
+# The first chunk, which the keyword index also finds by the metadata, if these change while it stays.
 TELLING_FIRST = """
 select min(c.id) from chunks c join documents d on d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s and d.metadata <> %(metadata)s
-# The first chunk, which the keyword index also finds by the metadata, if these change while it
-# stays
 """
 BATCH = 500  # chunks of a growing document in memory
 

@@ -148,12 +148,11 @@ COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash")
 KEPT = "select count(*), max(id) from chunks where doc_id = ? and id <= ?"
 LAST_OF = "select coalesce(max(id), 0) from chunks where doc_id = ?"
 AFTER = "select id from chunks where doc_id = ? and id > ? order by id"
+# The first chunk, which the keyword index also finds by the metadata, if these change while it stays.
 TELLING_FIRST = """
 select min(c.id)
 from   chunks c join documents d using (doc_id)
 where  c.doc_id = :doc_id and c.id <= :last and d.metadata <> :metadata
-# The first chunk, which the keyword index also finds by the metadata, if these change while it
-# stays
 """
 CREATE_SPOOL = """
 create temp table spool (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
