@@ -2,25 +2,17 @@
 
 These are plain classes, because defining a NamedTuple takes twenty times as long, and every search
 is a fresh process.
-
-MERGED What every stage of a search may know.
-
-MERGED Hits as the dicts that users get.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..text.lines import citation, page
-
 if TYPE_CHECKING:
     from datetime import date
 
     from ..storage.filters import Filters
-    from ..storage.protocol import KeywordIndex, Storage
     from ..storage.rows import ChunkRow
     from ..storage.source import Neighbour
-    from ..text.query import Query
     from .legs import Legs
 
 MODES = ("hybrid", "keyword", "vector")
@@ -42,8 +34,8 @@ class Request:
     """
 
     __slots__ = (
-        "budget", "context", "exact", "explain", "filters", "fts_syntax", "half_life_days", "limit", "min_confidence", "min_score",
-        "mode", "per_doc", "rerank", "today",
+        "budget", "context", "exact", "explain", "filters", "fts_syntax", "half_life_days", "limit",
+        "min_confidence", "min_score", "mode", "per_doc", "rerank", "today",
     )  # fmt: skip
     budget: "Budget | None"
     context: int
@@ -121,14 +113,16 @@ class Request:
 
 
 def configured(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a request that a config has."""
-    return {key: config[key] for key in ("limit", "min_score", "min_confidence")} | {
-        "per_doc": config["per_doc"] or None
+    """Return the fields of a request that a config has."""
+    return {
+        "limit": config["limit"],
+        "min_score": config["min_score"],
+        "min_confidence": config["min_confidence"],
+        "per_doc": config["per_doc"] or None,
     }
 
 
-# Results that are tried, or more if so many may fit: as many candidates as each leg has in every
-# search
+# Results that are tried, or more if so many may fit: as many as each leg has candidates.
 POOL = 60
 SMALLEST = 200  # characters of a result
 
@@ -148,7 +142,9 @@ class Budget:
         cost: Callable[[Result], int] = lambda result: len(result["text"]),
         fixed: int = 0,
     ) -> None:
-        self.characters, self.cost, self.fixed = characters, cost, fixed
+        self.characters = characters
+        self.cost = cost
+        self.fixed = fixed
 
     @property
     def pool(self) -> int:
@@ -157,56 +153,60 @@ class Budget:
 
 
 class Hit:
-    """A chunk on its way from the legs to the answer. Each stage fills in or changes the fields
-    that are its subject.
+    """A chunk on its way from the legs to the answer. Each stage changes the fields that are its
+    subject.
     """
 
     __slots__ = (
-        "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id", "document", "id",
-        "nearness", "neighbours", "of_date", "others", "rerank", "row", "scale", "score", "source", "terms", "text",
+        "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
+        "document", "has_phrases", "id", "legs", "nearness", "neighbours", "of_date", "others",
+        "rerank", "row", "scale", "score", "source", "terms", "text",
     )  # fmt: skip
 
-    def __init__(self, id: int, doc_id: str, chunk_id: str, text: str) -> None:
-        self.id, self.doc_id, self.chunk_id, self.text = id, doc_id, chunk_id, text
+    def __init__(self, id: int, doc_id: str, chunk_id: str, text: str, legs: "Legs") -> None:
+        self.legs = legs  # which found it
+        self.id = id
+        self.doc_id = doc_id
+        self.chunk_id = chunk_id
+        self.text = text
         # Merging
         self.score = 0.0  # 0 to 1, changed by later stages, too
         self.source = ""  # "keyword", "vector" or "hybrid": which legs retrieved it
-        # Evidence from around the chunk
-        self.neighbours = self.document = (
-            0.0  # the parts of the score that come from the chunks beside it, and its document
-        )
+        # Phrases in quotes
+        self.has_phrases = False
+        # Evidence: the parts of the score from the chunks beside it, and from its document
+        self.neighbours = 0.0
+        self.document = 0.0
         self.scale = 1.0  # by which the score before was multiplied
         # Dates
         self.of_date = 0.0  # the part of the score for a document of the days that the query means
-        self.before_decay: float | None = (
-            None  # the score without the effect of age, if that was asked for
-        )
+        self.before_decay: float | None = None  # the score without the effect of age, if it has one
         self.decay = 1.0
         # The same text once
         self.others: list[int] = []  # chunks with the same text
         # Confidence
-        self.confidence = self.coverage = 0.0
+        self.confidence = 0.0
+        self.coverage = 0.0
         self.nearness: float | None = None
         self.terms: Sequence[str] = ()  # words of the query that the chunk has
-        # Reranking
-        self.rerank: dict[str, Any] | None = (
-            None  # what the reranker's part of the score is made of
-        )
+        # Reranking: what its part of the score is made of
+        self.rerank: dict[str, Any] | None = None
         # Results
         self.row: ChunkRow | None = None
-        self.chunks: Sequence[
-            Neighbour
-        ] = ()  # itself and those around it, read if there is a context or a budget
+        self.chunks: Sequence[Neighbour] = ()  # itself and those around it, if the text needs them
         self.also: list[str] = []  # citations of the same text elsewhere
+
+    @property
+    def ageless_score(self) -> float:
+        """The score without the effect of age."""
+        return self.score if self.before_decay is None else self.before_decay
 
     def scale_by(self, share: float) -> None:
         """Let only a share of the score count, and of each of its parts."""
         self.score *= share
-        self.neighbours, self.document, self.scale = (
-            share * self.neighbours,
-            share * self.document,
-            share * self.scale,
-        )
+        self.neighbours *= share
+        self.document *= share
+        self.scale *= share
         self.of_date *= share
         if self.before_decay is not None:
             self.before_decay *= share
@@ -225,39 +225,10 @@ class Answer:
         self.results = results  # best first
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings: dict[str, float] = {}  # seconds, by part of the search
-        self.nearest_miss: Result | None = (
-            None  # the surest if `min_confidence` kept back all; the best if none fits a `budget`
-        )
-        self.unanswered: str | None = (
-            None  # why the mode "vector" had no vector to search with; a warning, too
-        )
-
-
-class Context:
-    """A search that is going on: what every stage may know, and what it notes."""
-
-    legs: "Legs"  # set when both legs have run
-
-    def __init__(
-        self,
-        query: "Query",
-        request: Request,
-        half_life_days: float,
-        storage: "Storage",
-        keyword_index: "KeywordIndex",
-    ) -> None:
-        self.query = query
-        self.request = request
-        self.half_life_days = half_life_days
-        self.storage = storage
-        self.keyword_index = keyword_index
-        self.reranking: list[
-            Any
-            # Stages that run when the snapshot is closed, because a slow server must not hold it
-        ] = []
-        self.refused: list[Hit] = []  # what `min_confidence` keeps back
-        self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
-        self.warnings: list[str] = []  # what a stage could not do
+        # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
+        self.nearest_miss: Result | None = None
+        # Why the mode "vector" had no vector to search with; a warning, too.
+        self.unanswered: str | None = None
 
 
 class Reranker(Protocol):
@@ -281,67 +252,13 @@ class Reranker(Protocol):
 LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
 
 
-def load_rows(storage: "Storage", hits: "Sequence[Hit]", context: int | None = None) -> None:
-    """Read what the results will say of each hit, and unless it is None the chunks of its text,
-    `context` on either side.
+def lean(result: Mapping[str, Any]) -> Result:
+    """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`
+    and `explain` where there are any.
     """
-    rows = storage.chunks.rows([hit.id for hit in hits])
-    places = storage.chunks.places([id for hit in hits for id in hit.others])
-    for hit in hits:
-        hit.row = rows[hit.id]
-        hit.also = [citation(*places[id]) for id in hit.others]
-        if context is not None:
-            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, context)
-
-
-def result(hit: "Hit", legs: "Legs", *, explain: bool) -> dict[str, Any]:
-    """The result for a hit that was loaded."""
-    row = hit.row
-    assert row is not None
-    found = {
-        "doc_id": row.doc_id,
-        "chunk_id": row.chunk_id,
-        "heading": row.heading,
-        "heading_path": row.heading_path,
-        "text": row.text,
-        "score": round(hit.score, 6),
-        "confidence": hit.confidence,
-        "source": hit.source,
-        "path": row.path,
-        "start_line": row.start_line,
-        "end_line": row.end_line,
-        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
-        "also": hit.also,
-        "collection": row.collection,
-        "date": row.date,
-        "metadata": row.metadata,
-        "scores": {
-            "keyword": _significant(legs.bm25, hit.id),
-            "vector": _significant(legs.cosine, hit.id),
-        },
-    }
-    if row.pages:
-        found["page"] = page(row.pages, row.start_line)
-    return found | ({"explain": _rounded(legs.explanation(hit))} if explain else {})
-
-
-def lean(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What an agent needs of a result, since it pays for each character: LEAN, and `date` and
-    `explain` where there are any.
-    """
-    found = {key: result[key] for key in LEAN}
-    found["score"] = round(found["score"], 3)
-    return found | {key: result[key] for key in ("date", "explain") if result.get(key)}
-
-
-def _significant(scores: Mapping[int, float], id: int) -> float | None:
-    """Six significant digits: BM25 in a store of a few chunks has no digits among the first six
-    decimals.
-    """
-    return float(f"{scores[id]:.6g}") if id in scores else None
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    return round(value, 6) if isinstance(value, float) else value
+    fields = {key: result[key] for key in LEAN}
+    fields["score"] = round(fields["score"], 3)
+    for key in ("date", "explain"):
+        if result.get(key):
+            fields[key] = result[key]
+    return fields

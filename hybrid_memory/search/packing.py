@@ -2,14 +2,9 @@
 allows are kept, best first.
 
 A budget counts what is printed, not passages alone, so whoever prints says what a result costs.
-
-MERGED A chunk with those before and after it, as one text with its lines.
-
-MERGED The sentences of a passage that matter most to a query, for a budget that no whole passage
-fits.
-
 Where passages fit, sentences are not left out: to shorten all passages to the sentences with words
-of the query and their neighbours put 4 to 8 % less of the wanted text into 4,000 characters.
+of the query and their neighbours put 4 to 8 % less of the wanted text into 4,000 characters. Only
+where not even the first passage fits, its best sentences stand for it.
 """
 
 import re
@@ -34,33 +29,36 @@ class Group:
 
     def __init__(self, hits: "Sequence[Hit]", make: "Callable[[Hit], Result]") -> None:
         """`hits`, the best one first, know their chunks. `make` gives the result of one of them."""
+        best = hits[0]
         chunks = {chunk.id: chunk for hit in hits for chunk in hit.chunks}
-        self.hits, self.doc_id = hits, hits[0].doc_id
-        self.first, self.last = min(chunks), max(chunks)
-        text, start, end = joined(self.doc_id, [chunks[id] for id in sorted(chunks)])
-        pages = hits[0].row.pages if hits[0].row else ()
-        self.result = make(hits[0])
-        self.result |= {
-            "text": text,
-            "start_line": start,
-            "end_line": end,
-            "citation": citation(self.doc_id, start, end, pages),
-        }
+        self.hits = hits
+        self.doc_id = best.doc_id
+        self.first = min(chunks)
+        self.last = max(chunks)
+        passage = joined(self.doc_id, [chunks[id] for id in sorted(chunks)])
+        start, end = passage.start_line, passage.end_line
+        pages = best.row.pages if best.row else ()
+        self.result = make(best)
+        self.result["text"] = passage.text
+        self.result["start_line"] = start
+        self.result["end_line"] = end
+        self.result["citation"] = citation(self.doc_id, start, end, pages)
         if pages:
             self.result["page"] = page(pages, start)
         self.result["also"] = list(dict.fromkeys(place for hit in hits for place in hit.also))
 
     def is_beside(self, hit: "Hit") -> bool:
-        """Whether the hit's chunks overlap with the group's or follow them without a gap."""
-        first, last = hit.chunks[0].id, hit.chunks[-1].id
-        return hit.doc_id == self.doc_id and first <= self.last + 1 and last >= self.first - 1
+        """Return whether the hit's chunks overlap with the group's or follow them without a gap."""
+        if hit.doc_id != self.doc_id:
+            return False
+        return hit.chunks[0].id <= self.last + 1 and hit.chunks[-1].id >= self.first - 1
 
 
 def packed(
     hits: "Sequence[Hit]", request: "Request", query: "Query", make: "Callable[[Hit], Result]"
 ) -> list[Result]:
-    """The results, in the order of the best hit of each. Hits come best first, and know their
-    chunks.
+    """Return the results, in the order of the best hit of each. Hits come best first, and know
+    their chunks.
 
     A hit that no longer fits is left out, and smaller ones after it may still get in. If nothing
     fits, the best sentences of the first one do; if not even one of these fits, there is no result.
@@ -71,7 +69,8 @@ def packed(
     costs: dict[Group, int] = {}
     for hit in hits:
         beside = [group for group in groups if group.is_beside(hit)]
-        group = Group([*(one for other in beside for one in other.hits), hit], make)
+        hits_beside = [neighbour for other in beside for neighbour in other.hits]
+        group = Group([*hits_beside, hit], make)
         cost = budget.cost(group.result)
         more = cost - sum(costs[other] for other in beside)
         if more > left:
@@ -85,10 +84,8 @@ def packed(
             groups.append(group)
     if groups or not hits:
         return [group.result for group in groups]
-
-    shorter = excerpt(
-        Group(hits[:1], make).result, query, lambda result: budget.cost(result) <= left
-    )
+    first = Group(hits[:1], make).result
+    shorter = excerpt(first, query, lambda result: budget.cost(result) <= left)
     return [shorter] if shorter else []
 
 
@@ -104,23 +101,23 @@ class Passage(NamedTuple):
 
 
 def around(storage: Storage, doc_id: str, id: int, count: int) -> Passage:
-    """The chunk of this chunks.id and up to `count` chunks on either side, as `joined` gives them."""
+    """Return the chunk of this chunks.id and up to `count` chunks on either side, as `joined` gives them."""
     return joined(doc_id, storage.chunks.around(doc_id, id, count))
 
 
 def joined(doc_id: str, chunks: Sequence[Neighbour]) -> Passage:
-    """Chunks of a document that follow each other, without what they repeat of each other.
+    """Join chunks of a document that follow each other, without what they repeat of each other.
 
     Blank lines between chunks are restored, so that the text has as many lines as it says. Records
     of a log, as the messages of a transcript are, stand a blank line apart instead, because most
     lines between them say nothing.
     """
     if format_of(doc_id).grows:
-        return Passage(
-            "\n\n".join(chunk.text for chunk in chunks), chunks[0].start_line, chunks[-1].end_line
-        )
+        text = "\n\n".join(chunk.text for chunk in chunks)
+        return Passage(text, chunks[0].start_line, chunks[-1].end_line)
     size, overlap = map(int, chunks[0].chunking.split(":")[1:3])
-    text, end = chunks[0].text, chunks[0].end_line
+    text = chunks[0].text
+    end = chunks[0].end_line
     for before, chunk in pairwise(chunks):
         text += _rest(before, chunk, size, overlap)
         end = max(end, chunk.end_line)
@@ -128,39 +125,36 @@ def joined(doc_id: str, chunks: Sequence[Neighbour]) -> Passage:
 
 
 def _rest(before: Neighbour, chunk: Neighbour, size: int, overlap: int) -> str:
-    """What a chunk adds to the one before it. A header that it repeats has no lines of its own."""
+    """Return what a chunk adds to the one before it. A header that it repeats has no lines of its own."""
     header = chunk.text.count("\n") - (chunk.end_line - chunk.start_line)
     text = chunk.text.split("\n", header)[-1]
     breaks = chunk.start_line - before.end_line
     if breaks > 0:
         return "\n" * breaks + text
-    if repeated := _repeated(before.text, text, -breaks, overlap):
+    repeated = _repeated(before.text, text, -breaks, overlap)
+    if repeated:
         return text[repeated:]
     is_cut_inside_a_word = _UNSPACED.match(text) or len(before.text.split()[-1]) >= size
     return text if is_cut_inside_a_word else f" {text}"
 
 
 def _repeated(before: str, text: str, breaks: int, overlap: int) -> int:
-    """How many characters at the start of `text` repeat the last sentences of `before`, over
+    """Count the characters at the start of `text` that repeat the last sentences of `before`, over
     `breaks` line breaks.
 
     The largest such number: where words repeat themselves, smaller ones would fit as well.
     """
     least = len(text) - len(text.split("\n", breaks)[-1]) + 1
     head = text[:16]
-    words = WORD_START.finditer(
-        before, max(len(before) - min(overlap, len(text)), 0), len(before) - least + 1
-    )
-    for word in words:
-        repeated = len(before) - word.start()
-        if not _begins_sentence(before, word.start()):
+    earliest = max(len(before) - min(overlap, len(text)), 0)
+    for word in WORD_START.finditer(before, earliest, len(before) - least + 1):
+        start = word.start()
+        repeated = len(before) - start
+        if not _begins_sentence(before, start):
             continue
-        looks_so = before.startswith(head[:repeated], word.start())  # spares a copy
-        if (
-            looks_so
-            and text.startswith(before[word.start() :])
-            and text.count("\n", 0, repeated) == breaks
-        ):
+        if not before.startswith(head[:repeated], start):  # spares a copy
+            continue
+        if text.startswith(before[start:]) and text.count("\n", 0, repeated) == breaks:
             return repeated
     return 0
 
@@ -178,11 +172,10 @@ _SENTENCE = re.compile(r"[^\n]+?(?:[.!?]+[\"')\]*_`]*(?=\s)|[。！？]+|(?=\n)|
 
 
 def excerpt(result: Result, query: Query, fits: Callable[[Result], bool]) -> Result | None:
-    """The result with as many of its best sentences as fit, an ellipsis for what is left out, and
-    the lines of what is left.
+    """Return the result with as many of its best sentences as fit, an ellipsis for what is left
+    out, and the lines of what is left; None if not even one fits.
 
-    The best have the most different words of the query; of equal ones the first. None if not even
-    one fits.
+    The best have the most different words of the query; of equal ones the first.
     """
     text = result["text"]
     highlighter = Highlighter(query, [text], stems)
@@ -193,32 +186,34 @@ def excerpt(result: Result, query: Query, fits: Callable[[Result], bool]) -> Res
         start, end = sentences[number]
         return -len({term for at, term in terms if start <= at < end}), number
 
-    kept: list[int] = []
-    found: Result | None = None
+    chosen: list[int] = []
+    shortened: Result | None = None
     for number in sorted(range(len(sentences)), key=worth):
-        tried = _of(result, [sentences[each] for each in sorted([*kept, number])])
-        if fits(tried):
-            kept.append(number)
-            found = tried
-    return found
+        candidates = sorted([*chosen, number])
+        longer = _with_sentences(result, [sentences[candidate] for candidate in candidates])
+        if fits(longer):
+            chosen.append(number)
+            shortened = longer
+    return shortened
 
 
-def _of(result: Result, spans: list[tuple[int, int]]) -> Result:
+def _with_sentences(result: Result, spans: list[tuple[int, int]]) -> Result:
+    """Return the result with these sentences of its text alone."""
     text: str = result["text"]
-    parts, at = [], 0
+    parts = []
+    at = 0
     for start, end in spans:
         gap = text[at:start]
-        parts += [f" {ELLIPSIS} " if gap.strip() else gap, text[start:end]]
+        parts.append(f" {ELLIPSIS} " if gap.strip() else gap)
+        parts.append(text[start:end])
         at = end
-    parts += [f" {ELLIPSIS}"] if text[at:].strip() else []
+    if text[at:].strip():
+        parts.append(f" {ELLIPSIS}")
     first, last = result["start_line"], result["end_line"]
-    if (
-        text.count("\n") == last - first
-    ):  # else the text does not have the lines of its source, as that of a transcript
-        first, last = (
-            first + text.count("\n", 0, spans[0][0]),
-            first + text.count("\n", 0, spans[-1][1]),
-        )
+    has_lines_of_source = text.count("\n") == last - first  # unlike that of a transcript
+    if has_lines_of_source:
+        last = first + text.count("\n", 0, spans[-1][1])
+        first += text.count("\n", 0, spans[0][0])
     place = within(result["citation"], citation(result["doc_id"], first, last))
     return result | {
         "text": "".join(parts).strip(),

@@ -7,25 +7,30 @@ place in STAGES; one that goes by the final score or order also goes into FINAL.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..embedding.protocol import MISFIT, NOT_MIXED, conflict, name_of
 from ..seams import PROVIDERS, RERANKED, load
-from .hit import Answer, Context, Hit, Request, load_rows, result
-from .legs import LEADS, Legs, made, order
+from ..text.lines import citation, page
+from .hit import Answer, Hit, Request, Result
+from .legs import LEADS, Legs, made
 from .stages import (
+    Context,
     aged,
     confident_enough,
     dated,
     limited,
+    merged,
+    phrases_first,
     same_text_once,
     scoring_enough,
     spread,
     with_confidence,
     with_evidence,
+    with_phrases,
 )
 
 if TYPE_CHECKING:
@@ -49,29 +54,21 @@ LOOKUP_WEIGHTS = (
 WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
 
-def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """Return the candidates with the weighted sum of both legs' scores, best first."""
-    legs = context.legs
-    by_keyword = {id for id, _ in legs.by_keyword or []}
-    by_vector = {id for id, _ in legs.by_vector or []}
-    candidates = list(hits)
-    for hit in candidates:
-        hit.score = legs.score(hit.id)
-        if hit.id not in by_keyword:
-            hit.source = "vector"
-        elif hit.id in by_vector:
-            hit.source = "hybrid"
-        else:
-            hit.source = "keyword"
-    return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
-
-
-ORDERING: list[Stage] = [merged, with_evidence, dated, scoring_enough, aged, same_text_once, spread]
+ORDERING: list[Stage] = [
+    merged,
+    with_phrases,
+    with_evidence,
+    dated,
+    scoring_enough,
+    aged,
+    phrases_first,
+    same_text_once,
+    spread,
+]
 CHOOSING: list[Stage] = [with_confidence, confident_enough, limited]
 STAGES = [*ORDERING, *CHOOSING]
-FINAL: frozenset[Stage] = frozenset(
-    {scoring_enough, spread, limited}
-)  # these follow a reranker, and read nothing of the store
+# These follow a reranker, and read nothing of the store.
+FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, spread, limited})
 
 
 class Search:
@@ -127,9 +124,9 @@ class Search:
                 if vector.values and self._storage.embeddings.identity() != vector.identity:
                     continue  # meanwhile, the store has changed over to another model
                 context = self._context(query, request, selection)
-                context.legs = self._legs(context, vector, selection, CANDIDATES, timings)
+                legs = self._legs(context, vector, selection, CANDIDATES, timings)
                 with _timed("merge", timings):
-                    hits = self._ranked(context, vector, selection)
+                    hits = self._ranked(legs, context, vector, selection)
                     self._load(hits, context)
                 return vector, context, hits
 
@@ -146,19 +143,27 @@ class Search:
             context.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
         return context
 
-    def _ranked(self, context: Context, vector: "QueryVector", selection: Any) -> list[Hit]:
-        """Return the hits in their order. Those beyond the candidates of every search come after
-        them, whatever their score.
+    def _ranked(
+        self, legs: Legs, context: Context, vector: "QueryVector", selection: Any
+    ) -> list[Hit]:
+        """Return the hits in their order.
+
+        Where they are fewer than the limit, both legs look twice as deep, again and again. What
+        that adds comes after all before it, whatever its score, so that a result has the same place
+        with every limit.
         """
         passed_over = FINAL if context.reranking else frozenset()
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
-        candidates = self._candidates(context.legs)
+        candidates = self._candidates(legs)
         hits = _through(ordering, candidates, context)
-        if len(hits) < context.request.limit and len(candidates) >= CANDIDATES:
-            context.legs = self._legs(context, vector, selection, context.request.limit, {})
-            known = {hit.id for hit in candidates}
-            further = [hit for hit in self._candidates(context.legs) if hit.id not in known]
+        known = {hit.id for hit in candidates}
+        depth = CANDIDATES
+        while len(hits) < context.request.limit and len(known) >= depth:
+            depth *= 2
+            deeper = self._legs(context, vector, selection, depth, {})
+            further = [hit for hit in self._candidates(deeper) if hit.id not in known]
+            known.update(hit.id for hit in further)
             hits = _one_after_the_other(hits, _through(ordering, further, context))
         return _through(choosing, hits, context)
 
@@ -174,8 +179,8 @@ class Search:
 
     def _packed(self, hits: list[Hit], context: Context) -> Answer:
         """Return the results, as many as the budget holds, and what they leave out."""
-        request, legs = context.request, context.legs
-        make = partial(result, legs=legs, explain=request.explain)
+        request = context.request
+        make = partial(result_of, explain=request.explain)
         if request.is_packed:
             from .packing import packed
 
@@ -184,11 +189,11 @@ class Search:
             results = [make(hit) for hit in hits]
         answer = Answer(results, context.warnings)
         if hits and not results:
-            answer.nearest_miss = result(hits[0], legs, explain=False)
+            answer.nearest_miss = result_of(hits[0], explain=False)
             citation = answer.nearest_miss["citation"]
             answer.warnings.append(f"the budget is too small for the best result, {citation}")
         elif context.nearest_miss:
-            answer.nearest_miss = result(context.nearest_miss, legs, explain=False)
+            answer.nearest_miss = result_of(context.nearest_miss, explain=False)
             citation, confidence = (
                 answer.nearest_miss["citation"],
                 answer.nearest_miss["confidence"],
@@ -262,7 +267,7 @@ class Search:
     def _candidates(self, legs: Legs) -> list[Hit]:
         """A hit for every chunk that either leg found and that still exists."""
         ids = dict.fromkeys(id for leg in (legs.by_keyword, legs.by_vector) for id, _ in leg or [])
-        return [Hit(*row) for row in self._storage.chunks.candidates(ids)]
+        return [Hit(*row, legs) for row in self._storage.chunks.candidates(ids)]
 
 
 def _through(stages: list[Stage], hits: Iterable[Hit], context: Context) -> list[Hit]:
@@ -272,20 +277,98 @@ def _through(stages: list[Stage], hits: Iterable[Hit], context: Context) -> list
 
 
 def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
-    """Return both lists as one, in which no score is above that of the hit before it and each text
-    stands once.
+    """Return both lists as one, in which no score is above that of the hit before it, and no text
+    of the first list stands again.
     """
-    by_text = {hit.text: hit for hit in first}
+    texts = {hit.text for hit in first}
+    new = [hit for hit in further if hit.text not in texts]
     least = min((hit.score for hit in first), default=0.0)
-    new = []
-    for hit in further:
-        if hit.text in by_text:
-            by_text[hit.text].others += [hit.id, *hit.others]
-            continue
+    for hit in new:
         if hit.score > least:
             hit.scale_by(least / hit.score)
-        new.append(hit)
     return first + new
+
+
+def load_rows(storage: "Storage", hits: Sequence[Hit], context: int | None = None) -> None:
+    """Read what the results will say of each hit, and unless it is None the chunks of its text,
+    `context` on either side.
+    """
+    rows = storage.chunks.rows([hit.id for hit in hits])
+    places = storage.chunks.places([id for hit in hits for id in hit.others])
+    for hit in hits:
+        hit.row = rows[hit.id]
+        hit.also = [citation(*places[id]) for id in hit.others]
+        if context is not None:
+            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, context)
+
+
+def result_of(hit: Hit, *, explain: bool) -> Result:
+    """Return the result for a hit that was loaded."""
+    row = hit.row
+    assert row is not None
+    result: Result = {
+        "doc_id": row.doc_id,
+        "chunk_id": row.chunk_id,
+        "heading": row.heading,
+        "heading_path": row.heading_path,
+        "text": row.text,
+        "score": round(hit.score, 6),
+        "confidence": hit.confidence,
+        "source": hit.source,
+        "path": row.path,
+        "start_line": row.start_line,
+        "end_line": row.end_line,
+        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
+        "also": hit.also,
+        "collection": row.collection,
+        "date": row.date,
+        "metadata": row.metadata,
+        "scores": {
+            "keyword": _significant(hit.legs.bm25, hit.id),
+            "vector": _significant(hit.legs.cosine, hit.id),
+        },
+    }
+    if row.pages:
+        result["page"] = page(row.pages, row.start_line)
+    if explain:
+        result["explain"] = _rounded(_explanation(hit))
+    return result
+
+
+def _explanation(hit: Hit) -> dict[str, Any]:
+    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`
+    and `rerank` where there are any, add up to `score_before_decay`.
+    """
+    parts = {
+        **hit.legs.parts(hit.id, hit.scale),
+        "neighbours": hit.neighbours,
+        "document": hit.document,
+        "score_before_decay": hit.ageless_score,
+        "decay": hit.decay,
+        "terms": list(hit.terms),
+        "coverage": hit.coverage,
+        "nearness": hit.nearness,
+    }
+    if hit.of_date:
+        parts["of_date"] = hit.of_date
+    if hit.rerank:
+        parts["rerank"] = hit.rerank
+    return parts
+
+
+def _significant(scores: Mapping[int, float], id: int) -> float | None:
+    """Round to six significant digits: BM25 in a store of a few chunks has no digits among the
+    first six decimals.
+    """
+    return float(f"{scores[id]:.6g}") if id in scores else None
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, float):
+        return round(value, 6)
+    return value
 
 
 @contextmanager
@@ -362,7 +445,10 @@ def _backlog(storage: "Storage") -> str | None:
     total = storage.chunks.count() if pending else 0
     if pending <= BACKLOG * total:
         return None
-    return f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone; `hybrid-memory update` makes them"
+    return (
+        f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone; "
+        "`hybrid-memory update` makes them"
+    )
 
 
 def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
@@ -398,7 +484,10 @@ def _why_none(
     model = embedder()
     if model is None:
         name = identity["provider"]
-        return f"the store's embeddings are {name}'s{_instead(mode)}; name that provider with --provider {name}"
+        return (
+            f"the store's embeddings are {name}'s{_instead(mode)}; "
+            f"name that provider with --provider {name}"
+        )
     following = storage.embeddings.spare.next_identity()
     if (
         following

@@ -1,47 +1,203 @@
-"""Which hits the user wants to see, and how many.
+"""The stages of a search, in the order in which `pipeline.STAGES` has them.
 
-MERGED What a document's date does to its score: the days that the query means count, and older ones
-less, if the user wants that.
-
-MERGED How sure a result is. Unlike a score, which is relative to the best result, confidence can be
-compared between searches.
-
-It is the mean of two signs, each 0 to 1. Coverage is the share of the query's words that a chunk
-has, each word counted by its rarity (inverse document frequency), so that a name which is nowhere
-in the store counts most. Nearness says how far the chunk's cosine stands above the query's mean
-cosine with the store, as a share of how far it could; the mean takes away what a model gives to any
-two texts. Standard deviations above the mean told less on judged collections: they grow where a
-store has many subjects.
-
-MERGED What speaks for a chunk beyond its own words: the chunks beside it, and the best chunks of
-its document.
-
-A chunk of a few lines says little; one among others that answer is likelier the right place. The
-shares and their number were found on judged collections (docs/measurements.md); larger shares find
-more right documents and fewer right passages.
+A stage is a function from hits and the context of the search to hits, best first. The shares and
+numbers were found on judged collections (docs/measurements.md).
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from math import exp, log
+from typing import TYPE_CHECKING, Any
 
-from .hit import Context, Hit
+from ..text import analyzer
+from .hit import Hit, Request
+from .legs import order
 
-FIRST, SHARE = 10, 3  # results that people look at, and how many of them one document may have
+if TYPE_CHECKING:
+    from ..storage.protocol import KeywordIndex, Storage
+    from ..text.query import Query
+
+NEIGHBOUR = 0.05  # of the score of the chunk before, and of the one after
+DOCUMENT = 0.07  # of the sum of the document's best scores
+BEST = 3  # chunks of a document that count
+OF_DATE = 0.2  # of the score, for a document of the days that the query means
+FIRST = 10  # results that people look at
+SHARE = 3  # of these, how many one document may have
+
+
+class Context:
+    """A search that is going on: what every stage may know, and what it notes."""
+
+    def __init__(
+        self,
+        query: "Query",
+        request: Request,
+        half_life_days: float,
+        storage: "Storage",
+        keyword_index: "KeywordIndex",
+    ) -> None:
+        self.query = query
+        self.request = request
+        self.half_life_days = half_life_days
+        self.storage = storage
+        self.keyword_index = keyword_index
+        # Stages that run when the snapshot is closed, because a slow server must not hold it.
+        self.reranking: list[Any] = []
+        self.refused: list[Hit] = []  # what `min_confidence` keeps back
+        self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
+        self.warnings: list[str] = []  # what a stage could not do
+
+
+def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
+    """Return the candidates with the weighted sum of both legs' scores, best first."""
+    candidates = list(hits)
+    for hit in candidates:
+        hit.score = hit.legs.score(hit.id)
+        hit.source = hit.legs.source(hit.id)
+    return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
+
+
+def with_phrases(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+    """Note which hits have all phrases that the query has in quotes, in their text or headings."""
+    phrases = context.query.quoted_phrases
+    if context.request.fts_syntax or not phrases:
+        return hits
+    from ..storage.keyword import stems
+
+    hits = list(hits)
+    rows = context.storage.chunks.rows([hit.id for hit in hits])
+    texts = {hit.id: f"{rows[hit.id].heading_path}\n{hit.text}" for hit in hits}
+    words = {id: analyzer.searchable(text).split() for id, text in texts.items()}
+    every_word = {word for of_hit in words.values() for word in of_hit}
+    stem_of = stems(every_word.union(*(phrase.tokens for phrase in phrases)))
+    for hit in hits:
+        stemmed = [stem_of.get(word, word) for word in words[hit.id]]
+        hit.has_phrases = all(
+            _stands_in([stem_of.get(word, word) for word in phrase.tokens], stemmed, phrase.prefix)
+            for phrase in phrases
+        )
+    if hits and not any(hit.has_phrases for hit in hits):
+        context.warnings.append("no passage has the words in quotes side by side, in this order")
+    return hits
+
+
+def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:
+    """Return whether the words of a phrase stand side by side; the last may be a beginning."""
+    *beginning, last = phrase
+    for at in range(len(words) - len(phrase) + 1):
+        if words[at : at + len(beginning)] != beginning:
+            continue
+        word = words[at + len(beginning)]
+        if word == last or (is_prefix and word.startswith(last)):
+            return True
+    return False
+
+
+def with_evidence(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+    """In the hybrid mode, raise scores by their surroundings; a single leg is left as it is.
+
+    A chunk of a few lines says little; one among others that answer is likelier the right place.
+    Larger shares find more right documents and fewer right passages.
+    """
+    return weighed(list(hits)) if context.request.mode == "hybrid" else hits
+
+
+def weighed(hits: list[Hit]) -> list[Hit]:
+    """Add shares of their neighbours' and documents' scores to hits, and return them best first.
+
+    All scores are scaled so that the best one stays what it was; where every document has one hit,
+    nothing changes. Chunks of a document have consecutive ids.
+    """
+    scores = {hit.id: hit.score for hit in hits}
+    documents = {hit.id: hit.doc_id for hit in hits}
+    of_document: dict[str, list[float]] = defaultdict(list)
+    for hit in hits:
+        of_document[hit.doc_id].append(hit.score)
+    sums = {}
+    for doc_id, document_scores in of_document.items():
+        best = sorted(document_scores, reverse=True)[:BEST]
+        sums[doc_id] = DOCUMENT * sum(best)
+    for hit in hits:
+        beside = [id for id in (hit.id - 1, hit.id + 1) if documents.get(id) == hit.doc_id]
+        hit.neighbours = NEIGHBOUR * sum(scores[id] for id in beside)
+        hit.document = sums[hit.doc_id]
+    highest = max((hit.score + hit.neighbours + hit.document for hit in hits), default=0.0)
+    scale = max(scores.values(), default=0.0) / highest if highest > 0 else 1.0
+    for hit in hits:
+        hit.score = scale * (hit.score + hit.neighbours + hit.document)
+        hit.neighbours *= scale
+        hit.document *= scale
+        hit.scale = scale
+    return best_first(hits)
+
+
+def best_first(hits: Iterable[Hit]) -> list[Hit]:
+    """Sort by score; equal ones stay in the order they came."""
+    return sorted(hits, key=lambda hit: -hit.score)
+
+
+def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+    """Where the query means certain days, give documents of these OF_DATE, and let all share the
+    rest of the score.
+    """
+    periods = [] if context.request.fts_syntax else context.query.periods
+    if not periods:
+        return hits
+    hits = list(hits)
+    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
+    for hit in hits:
+        day = dates.get(hit.doc_id)
+        is_meant = day is not None and any(period.has(day) for period in periods)
+        hit.of_date = OF_DATE if is_meant else 0.0
+        hit.scale_by(1 - OF_DATE)
+        hit.add(hit.of_date)
+    return best_first(hits)
 
 
 def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """Without those that score less than `min_score`, whatever their age."""
-    least = context.request.min_score
-    return [
-        hit
-        for hit in hits
-        if (hit.score if hit.before_decay is None else hit.before_decay) >= least
-    ]
+    """Leave out those that score less than `min_score`, whatever their age."""
+    return [hit for hit in hits if hit.ageless_score >= context.request.min_score]
+
+
+def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+    """Halve scores by each half-life of the document's age; an undated document does not age."""
+    if not context.half_life_days:
+        return hits
+    from datetime import date
+
+    from ..text.dates import age
+
+    hits = list(hits)
+    today = context.request.today or date.today()
+    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
+    for hit in hits:
+        hit.before_decay = hit.score
+        if hit.doc_id in dates:
+            days = age(dates[hit.doc_id], today)
+            hit.decay = exp(-log(2) * days / context.half_life_days)
+        hit.score *= hit.decay
+    return best_first(hits)
+
+
+def phrases_first(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+    """Where the query has phrases in quotes, put the hits that have all of them before the others.
+
+    The scores of the others are scaled down as far as that takes, so that scores still fall.
+    """
+    if context.request.fts_syntax or not context.query.quoted_phrases:
+        return hits
+    ranked = list(hits)
+    having = [hit for hit in ranked if hit.has_phrases]
+    others = [hit for hit in ranked if not hit.has_phrases]
+    if having and others and others[0].score > having[-1].score:
+        scale = having[-1].score / others[0].score
+        for hit in others:
+            hit.scale_by(scale)
+    return having + others
 
 
 def same_text_once(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """Of hits with the same text only the best, which knows the `others`."""
+    """Of hits with the same text keep the best, which knows the `others`."""
     first: dict[str, Hit] = {}
     for hit in hits:
         if hit.text in first:
@@ -52,8 +208,8 @@ def same_text_once(hits: Iterable[Hit], context: Context) -> list[Hit]:
 
 
 def spread(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """At most SHARE hits of one document among the FIRST; its others come after these, unless there
-    is nothing else.
+    """Let at most SHARE hits of one document be among the FIRST; its others come after these,
+    unless there is nothing else.
 
     With `per_doc` the user has said how many, and under a budget neighbours become one result: then
     scores alone decide, which brings more evidence into as many characters.
@@ -68,12 +224,64 @@ def spread(hits: Iterable[Hit], context: Context) -> list[Hit]:
         if len(first) == FIRST:
             return first + surplus + ranked[number:]
         of_document[hit.doc_id] += 1
-        (first if of_document[hit.doc_id] <= SHARE else surplus).append(hit)
+        if of_document[hit.doc_id] <= SHARE:
+            first.append(hit)
+        else:
+            surplus.append(hit)
     return first + surplus
 
 
+def with_confidence(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
+    """Say how sure each hit is. Unlike a score, which is relative to the best result, confidence
+    can be compared between searches.
+
+    It is the mean of two signs, each 0 to 1. Coverage is the share of the query's words that a
+    chunk has, each word counted by its rarity (inverse document frequency), so that a name which is
+    nowhere in the store counts most. Nearness says how far the chunk's cosine stands above the
+    query's mean cosine with the store, as a share of how far it could; the mean takes away what a
+    model gives to any two texts. Standard deviations above the mean told less on judged
+    collections: they grow where a store has many subjects.
+
+    The words of as many hits are read at a time as will be wanted: `limit` of them, and where later
+    stages want more, each time twice as many.
+    """
+    ranked = list(hits)
+    start = 0
+    size = context.request.limit
+    while start < len(ranked):
+        batch = ranked[start : start + size]
+        start += size
+        size *= 2
+        _cover(batch, context)
+        for hit in batch:
+            hit.nearness = hit.legs.near.get(hit.id)
+            hit.confidence = confidence(hit.coverage, hit.nearness)
+            yield hit
+
+
+def _cover(batch: list[Hit], context: Context) -> None:
+    """Note which words of the query each hit has."""
+    if context.request.fts_syntax:
+        for hit in batch:
+            hit.coverage = 1.0
+            hit.terms = [context.query.text]
+        return
+    coverage = context.keyword_index.coverage(context.query, [hit.id for hit in batch])
+    for hit in batch:
+        hit.coverage = coverage[hit.id].share
+        hit.terms = coverage[hit.id].terms
+
+
+def confidence(coverage: float, nearness: float | None) -> float:
+    """Return the mean of coverage and nearness, to three decimals; coverage alone for a chunk that
+    has no cosine.
+    """
+    mean = coverage if nearness is None else (coverage + nearness) / 2
+    return round(min(max(mean, 0.0), 1.0), 3)
+
+
 def confident_enough(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
-    """Without those that are less sure than `min_confidence`; these are noted as `refused`."""
+    """Leave out those that are less sure than `min_confidence`; note them as `refused`."""
     for hit in hits:
         if hit.confidence < context.request.min_confidence:
             context.refused.append(hit)
@@ -82,132 +290,20 @@ def confident_enough(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
 
 
 def limited(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
-    """The first `limit`, at most `per_doc` of a document, without those that stand in the `context`
-    of a better one.
+    """Keep the first `limit`, at most `per_doc` of a document, without those that stand in the
+    `context` of a better one.
     """
-    limit, per_doc, around = context.request.limit, context.request.per_doc, context.request.context
+    request = context.request
     shown: dict[str, list[int]] = defaultdict(list)
     count = 0
     for hit in hits:
         of_document = shown[hit.doc_id]
-        if per_doc is not None and len(of_document) >= per_doc:
+        if request.per_doc is not None and len(of_document) >= request.per_doc:
             continue
-        if any(abs(hit.id - id) <= around for id in of_document):
+        if any(abs(hit.id - id) <= request.context for id in of_document):
             continue
         of_document.append(hit.id)
         yield hit
         count += 1
-        if count == limit:
+        if count == request.limit:
             return
-
-
-OF_DATE = 0.2  # of the score, for a document of the days that the query means
-
-
-def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Where the query means certain days, documents of these get OF_DATE, and all share the rest of
-    the score.
-    """
-    periods = [] if context.request.fts_syntax else context.query.periods
-    if not periods:
-        return hits
-    hits = list(hits)
-    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
-    for hit in hits:
-        day = dates.get(hit.doc_id)
-        hit.of_date = OF_DATE if day and any(period.has(day) for period in periods) else 0.0
-        hit.scale_by(1 - OF_DATE)
-        hit.add(hit.of_date)
-    return sorted(hits, key=lambda hit: -hit.score)
-
-
-def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Scores halved by each half-life of the document's age; an undated document does not age."""
-    if not context.half_life_days:
-        return hits
-    from datetime import date
-
-    from ..text.dates import age
-
-    hits = list(hits)
-    today = context.request.today or date.today()
-    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
-    decays = {
-        doc_id: exp(-log(2) * age(day, today) / context.half_life_days)
-        for doc_id, day in dates.items()
-    }
-    for hit in hits:
-        hit.before_decay, hit.decay = hit.score, decays.get(hit.doc_id, 1.0)
-        hit.score *= hit.decay
-    return sorted(hits, key=lambda hit: -hit.score)
-
-
-def with_confidence(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
-    """Confidence, for as many hits at a time as will be wanted, because the words of each have to
-    be read.
-
-    Begins with `limit` hits; where later stages want more, the next batch is twice as large.
-    """
-    ranked, start, size = list(hits), 0, context.request.limit
-    while batch := ranked[start : start + size]:
-        start, size = start + size, 2 * size
-        if context.request.fts_syntax:
-            found = {hit.id: (1.0, [context.query.text]) for hit in batch}
-        else:
-            coverage = context.keyword_index.coverage(context.query, [hit.id for hit in batch])
-            found = {id: (each.share, each.terms) for id, each in coverage.items()}
-        for hit in batch:
-            hit.coverage, hit.terms = found[hit.id]
-            hit.nearness = context.legs.near.get(hit.id)
-            hit.confidence = confidence(hit.coverage, hit.nearness)
-            yield hit
-
-
-def confidence(share: float, near: float | None) -> float:
-    """The mean of coverage and nearness, to three decimals; coverage alone for a chunk that has no
-    cosine.
-    """
-    return round(min(max(share if near is None else (share + near) / 2, 0.0), 1.0), 3)
-
-
-NEIGHBOUR = 0.05  # of the score of the chunk before, and of the one after
-DOCUMENT = 0.07  # of the sum of the document's best scores
-BEST = 3  # chunks of a document that count
-
-
-def with_evidence(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """In the hybrid mode, scores raised by their surroundings; a single leg is left as it is."""
-    return weighed(list(hits)) if context.request.mode == "hybrid" else hits
-
-
-def weighed(hits: list[Hit]) -> list[Hit]:
-    """Hits with shares of their neighbours' and documents' scores added, best first.
-
-    All scores are scaled so that the best one stays what it was; where every document has one hit,
-    nothing changes. Chunks of a document have consecutive ids.
-    """
-    scores = {hit.id: hit.score for hit in hits}
-    documents = {hit.id: hit.doc_id for hit in hits}
-    best: dict[str, list[float]] = defaultdict(list)
-    for hit in hits:
-        best[hit.doc_id].append(hit.score)
-    sums = {
-        doc_id: DOCUMENT * sum(sorted(own, reverse=True)[:BEST]) for doc_id, own in best.items()
-    }
-    for hit in hits:
-        beside = sum(
-            scores[id] for id in (hit.id - 1, hit.id + 1) if documents.get(id) == hit.doc_id
-        )
-        hit.neighbours, hit.document = NEIGHBOUR * beside, sums[hit.doc_id]
-    highest = max((hit.score + hit.neighbours + hit.document for hit in hits), default=0.0)
-    scale = max(scores.values(), default=0.0) / highest if highest > 0 else 1.0
-    for hit in hits:
-        hit.score = scale * (hit.score + hit.neighbours + hit.document)
-        hit.neighbours, hit.document, hit.scale = (
-            scale * hit.neighbours,
-            scale * hit.document,
-            scale,
-        )
-    return sorted(
-        hits, key=lambda hit: -hit.score
-    )  # stable: equal ones stay in the order they came

@@ -80,6 +80,16 @@ class Query:
         """The terms with several tokens, and those with symbols in them."""
         return self._terms[0]
 
+    @cached_property
+    def quoted_phrases(self) -> list[Term]:
+        """What stands in double quotes, as far as it has several words."""
+        terms = [
+            phrase(text)
+            for text, is_quoted in _quoted_pieces(self._folded)
+            if is_quoted and tokens(text)
+        ]
+        return [term for term in terms if len(term.tokens) > 1]
+
     @property
     def words(self) -> list[Term]:
         """The terms that are a single word or gram."""

@@ -3,11 +3,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.search.hit import Hit
+from hybrid_memory.search.legs import made as made_legs
 from hybrid_memory.search.stages import BEST, DOCUMENT, NEIGHBOUR, weighed
 
 
 def hit(id: int, doc_id: str, score: float) -> Hit:
-    made = Hit(id, doc_id, f"{doc_id}-{id}", "")
+    made = Hit(id, doc_id, f"{doc_id}-{id}", "", made_legs(None, None, {}, {}, {}, (1.0, 0.0)))
     made.score = score
     return made
 

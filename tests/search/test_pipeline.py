@@ -93,6 +93,39 @@ queries = st.lists(
 modes = st.sampled_from(["hybrid", "keyword", "vector"])
 
 
+# Phrases in quotes
+
+
+def test_results_with_the_words_in_quotes_come_before_all_others(store: HybridStore) -> None:
+    store.store(
+        "words", "# Mode\n\nWAL mode: how to enable the mode. Enable it; a mode of WAL, mode."
+    )
+    store.store(
+        "phrase",
+        "A long note on databases, on backups and on much else. " * 5 + "Then enable WAL mode.",
+    )
+    store.store("heading", "# Enable WAL modes\n\nIt takes one pragma.")
+    for mode in ("hybrid", "keyword", "vector"):
+        hits = store.search('"enable WAL mode" databases', mode=mode)
+        assert {hit["doc_id"] for hit in hits[:2]} >= {"phrase"}
+        with_phrase = [hit["doc_id"] in ("phrase", "heading") for hit in hits]
+        assert with_phrase == sorted(with_phrase, reverse=True), (
+            mode,
+            [hit["doc_id"] for hit in hits],
+        )
+        scores = [hit["score"] for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+    assert store.warnings == []
+
+
+def test_a_phrase_that_no_passage_has_is_told_and_its_words_are_found(store: HybridStore) -> None:
+    store.store("words", "WAL mode: enable it.")
+    assert [hit["doc_id"] for hit in store.search('"enable the WAL mode"', mode="keyword")] == [
+        "words"
+    ]
+    assert store.warnings == ["no passage has the words in quotes side by side, in this order"]
+
+
 # What a score is made of
 
 
@@ -231,8 +264,8 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
 def test_a_larger_limit_adds_results_and_changes_none(
     library: HybridStore, query: str, mode: str, options: dict[str, Any]
 ) -> None:
-    many = library.search(query, 50, mode, today=TODAY, **options)
-    for limit in (1, 5):
+    many = library.search(query, 400, mode, today=TODAY, **options)
+    for limit in (1, 10, 50, 100):
         few = library.search(query, limit, mode, today=TODAY, **options)
         if options.get("context"):  # more results may be joined to the first ones
             assert [hit["chunk_id"] for hit in few] == [hit["chunk_id"] for hit in many][: len(few)]
