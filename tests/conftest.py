@@ -83,8 +83,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what is marked `both_engines` with each engine, but for what is about the tables of SQLite."""
     marks = metafunc.definition.get_closest_marker
     if "engine" in metafunc.fixturenames and marks("both_engines") and not marks("sqlite"):
-        engines = ["sqlite", pytest.param("postgres", marks=pytest.mark.large)]
+        engines = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
         metafunc.parametrize("engine", engines, indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the database server."""
+    for item in items:
+        if {"postgres", "postgres_path"} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker(pytest.mark.postgres)
 
 
 @pytest.fixture

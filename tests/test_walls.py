@@ -32,11 +32,31 @@ INSIDE = {path: text for path, text in MODULES.items() if path.name != "__init__
 CORE = {
     path: text for path, text in INSIDE.items() if "extras" not in path.relative_to(PACKAGE).parts
 }
+SKIPPED = {
+    tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER,
+}  # fmt: skip
 DOORS = {"__main__.py", "chunker.py", "embedder.py", "fts.py", "merger.py", "vector.py"}
 
 
 def lines(text: str) -> int:
     return text.count("\n")
+
+
+def code_lines(text: str) -> int:
+    """Lines with code: not blank ones, comments and docstrings."""
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    lines = {
+        line
+        for token in tokens
+        if token.type not in SKIPPED
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(
+            node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        ) and ast.get_docstring(node):
+            lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(lines)
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -63,7 +83,7 @@ def imported(path: Path, text: str) -> set[Path]:
 
 def test_the_core_is_small_enough_to_be_known() -> None:
     assert len(CORE) <= 85
-    assert sum(map(lines, CORE.values())) <= 15_000
+    assert sum(map(code_lines, CORE.values())) <= 15_000
     assert len(INSIDE) <= 140
 
 
@@ -83,21 +103,14 @@ def test_a_module_is_one_subject_that_its_first_sentence_names() -> None:
 
 
 def test_code_is_not_dense() -> None:
-    skipped = {
-        tokenize.NL,
-        tokenize.NEWLINE,
-        tokenize.INDENT,
-        tokenize.DEDENT,
-        tokenize.COMMENT,
-        tokenize.ENDMARKER,
-    }
     tokens = sum(
-        token.type not in skipped
+        token.type not in SKIPPED
         for text in INSIDE.values()
         for token in tokenize.generate_tokens(io.StringIO(text).readline)
     )
     filled = sum(bool(line.strip()) for text in INSIDE.values() for line in text.splitlines())
     assert tokens / filled <= 7.0
+    assert max(len(line) for text in INSIDE.values() for line in text.splitlines()) <= 110
 
 
 def test_no_module_is_in_a_circle_and_the_core_imports_no_extra() -> None:
