@@ -6,7 +6,7 @@ work: what they print must have the form that benchmarks/common.py describes. CI
 it takes an hour or more. With --against, every benchmark compares with that revision. --into writes
 a file of JSON for each into a folder; benchmarks/report.py makes tables and plots of these. Exit
 status 1 if one failed. What compares with PostgreSQL (engines, growth_engines, torture_postgres)
-runs in small only, and heartbeat, which takes minutes, not at all.
+and the trials run in small only.
 """
 
 import argparse
@@ -30,7 +30,8 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "fuzz queries": ["fuzz.py", "queries", "--count", "40"],
     "fuzz databases": ["fuzz.py", "databases", "--count", "2"],
     "torture": ["torture.py", "--kills", "2", "--searchers", "2", "--seconds", "1"],
-    "answers": ["answers.py", "{collection}", "--queries", "4"],
+    "answers": ["answers.py", "{collection}", "--queries", "4", "--tools"],
+    "heartbeat": ["heartbeat.py", "--small"],
     "engines": ["engines.py", "{collection}", "--questions", "4"],
     "growth_engines": [
         "growth_engines.py",

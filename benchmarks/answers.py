@@ -226,12 +226,14 @@ def tools() -> None:
     import anyio
     from mcp import Client
 
+    from hybrid_memory.config import merged
     from hybrid_memory.extras.mcp.server import build
 
     sizes: dict[str, int] = {"SKILL.md": len((ROOT / "SKILL.md").read_text("utf-8"))}
 
     async def ask(make: Callable[[], Any]) -> None:
-        async with Client(build(make, make)) as client:
+        server = build(make, make, merged(), lambda path: {})
+        async with Client(server) as client:
             listed = (await client.list_tools()).tools
             shown = [
                 tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed

@@ -19,8 +19,12 @@ import tempfile
 import threading
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from torture import MODELS, Listener, Model, Scene
+from torture import MODELS, Listener, Model, Scene  # it puts the package on the path
+
+from hybrid_memory import HybridStore  # isort: skip
+from hybrid_memory.storage.sqlite.engine import SQLiteStorage  # isort: skip
 
 DAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
 HOURS = "06:00", "12:00", "18:00", "24:00"
@@ -34,6 +38,13 @@ from   documents d left join chunks c using (doc_id)
 where  d.source_path is not null
 order  by d.doc_id, c.id
 """
+
+
+def contents(store: HybridStore) -> list[tuple[Any, ...]]:
+    """Everything that a store has from files."""
+    storage = store.storage
+    assert isinstance(storage, SQLiteStorage)
+    return storage.connection.execute(CONTENTS).fetchall()
 
 
 class Failing(Model):
@@ -51,7 +62,7 @@ class Failing(Model):
 
 class Week:
     def __init__(self, top: Path, url: str, seed: int) -> None:
-        self.scene, self.url = Scene(top, url, random.Random(seed)), url
+        self.scene, self.url = Scene(top, url, random.Random(seed), None), url
         self.before: dict[Path, str] = {}  # texts as they were before their last change
         self.stored: dict[str, str] = {}
 
@@ -84,10 +95,12 @@ class Week:
         """What a fresh ingest would have made otherwise."""
         fresh = self.scene.db + ".fresh"
         self.scene.run("ingest", "--path", str(self.scene.folder), "--db", fresh)
-        with self.scene.open() as store, self.scene.open(fresh) as other:
-            ours, theirs = (
-                each.storage.connection.execute(CONTENTS).fetchall() for each in (store, other)
-            )
+        with (
+            HybridStore(self.scene.db, {"provider": "none"}) as store,
+            HybridStore(fresh, {"provider": "none"}) as other,
+        ):
+            ours = contents(store)
+            theirs = contents(other)
             found = {id: store.storage.catalog.document(id).content for id in self.stored}
             pending = store.stats()["pending_count"]
         problems = (
@@ -108,14 +121,16 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--small", action="store_true", help="two days instead of seven")
     args = parser.parse_args()
+    days = DAYS[1:3] if args.small else DAYS
     server = Listener(("127.0.0.1", 0), Failing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     failures: list[str] = []
     with tempfile.TemporaryDirectory() as top:
         week = Week(Path(top), f"http://127.0.0.1:{server.server_address[1]}", args.seed)
         week.scene.run("ingest", "--path", str(week.scene.folder))
-        for day in DAYS:
+        for day in days:
             for hour in HOURS:
                 week.live()
                 status, lines = week.beat(day, hour)
@@ -127,7 +142,7 @@ def main() -> int:
         failures += week.differences() + week.scene.damage()
     asked = Counter(model for model, _ in Model.embedded)
     print(
-        f"{len(DAYS) * len(HOURS)} beats; embedded by {', '.join(f'{model} {asked[model]}' for model in MODELS)}"
+        f"{len(days) * len(HOURS)} beats; embedded by {', '.join(f'{model} {asked[model]}' for model in MODELS)}"
     )
     for failure in failures:
         print(f"FAILED    {failure}")

@@ -155,8 +155,9 @@ def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
 
 
 def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """Leave out those that score less than `min_score`, whatever their age."""
-    return [hit for hit in hits if hit.ageless_score >= context.request.min_score]
+    """Leave out those that score nothing, or less than `min_score`, whatever their age."""
+    least = context.request.min_score
+    return [hit for hit in hits if hit.ageless_score > 0 and hit.ageless_score >= least]
 
 
 def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
