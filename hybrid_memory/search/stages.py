@@ -6,10 +6,13 @@ numbers were found on judged collections (docs/measurements.md).
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import date
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
+from ..storage.keyword import stems
 from ..text import analyzer
+from ..text.dates import age
 from .hit import Hit, Request
 from .legs import order
 
@@ -62,8 +65,6 @@ def with_phrases(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     phrases = context.query.quoted_phrases
     if context.request.fts_syntax or not phrases:
         return hits
-    from ..storage.keyword import stems
-
     hits = list(hits)
     rows = context.storage.chunks.rows([hit.id for hit in hits])
     texts = {hit.id: f"{rows[hit.id].heading_path}\n{hit.text}" for hit in hits}
@@ -164,10 +165,6 @@ def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     """Halve scores by each half-life of the document's age; an undated document does not age."""
     if not context.half_life_days:
         return hits
-    from datetime import date
-
-    from ..text.dates import age
-
     hits = list(hits)
     today = context.request.today or date.today()
     dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
