@@ -12,7 +12,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .noise import readable, without_code
+from .code import without_code, without_hidden
+from .noise import readable
 from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, plain
 
 # What follows the text of a link in markdown, and what a reference leads to.
@@ -30,8 +31,8 @@ FILE_ENDING = re.compile(r"\.([A-Za-z][A-Za-z0-9]{0,9})\Z")
 # A name in [[brackets]] with one of these endings is a file beside the notes; [[Node.js]] is a
 # note.
 ATTACHMENTS = frozenset(
-    "png jpg jpeg gif bmp svg webp avif heic tif tiff mp3 wav m4a ogg flac 3gp webm mp4 mov mkv ogv pdf epub canvas base"
-    " excalidraw csv tsv txt json yaml zip html docx xlsx pptx odt".split()
+    "png jpg jpeg gif bmp svg webp avif heic tif tiff mp3 wav m4a ogg flac 3gp webm mp4 mov mkv ogv pdf epub"
+    " canvas base excalidraw csv tsv txt json yaml zip html docx xlsx pptx odt".split()
 )
 
 
@@ -237,7 +238,7 @@ def document_links(text: str, skipped: int, metadata: Mapping[str, Any]) -> Docu
     lines = text.split("\n", skipped)
     matter = "\n" + "\n".join(lines[:skipped])
     body = readable("\n" + lines[-1] if len(lines) > skipped else "\n")
-    bare = without_code(body)
+    bare = without_hidden(without_code(body))
     found = found_in(matter, 1) + found_in(bare, skipped + 1)
     return DocumentLinks(
         titles(metadata, body, bare), tuple(found), tuple(in_text(without_links(bare)))
