@@ -45,8 +45,32 @@ json_values = st.recursive(
 records = st.fixed_dictionaries(
     {},
     optional={
-        "type": st.sampled_from(["message", "user", "summary", "session_info", "ai-title"])
+        "type": st.sampled_from(
+            [
+                "message",
+                "user",
+                "summary",
+                "session_info",
+                "ai-title",
+                "response_item",
+                "event_msg",
+                "session_meta",
+            ]
+        )
         | json_values,
+        "role": json_values,
+        "payload": json_values
+        | st.fixed_dictionaries(
+            {"type": st.sampled_from(["message", "thread_name_updated"])},
+            optional={
+                "role": st.just("user") | json_values,
+                "content": st.lists(
+                    st.fixed_dictionaries({"type": st.just("input_text"), "text": json_values})
+                ),
+                "thread_name": json_values,
+                "source": json_values,
+            },
+        ),
         "summary": json_values,
         "name": json_values,
         "aiTitle": json_values,
@@ -188,6 +212,8 @@ PATTERNS = {
     "END_OF_BLOCK": "finditer",
     "INTERRUPTED": "finditer",
     "TIME": "match",
+    "EVENTS": "match",
+    "TIME_OF_EVENT": "search",
     "FENCE_LINE": "match",
     "HEADING_MARK": "match",
     "BREAK": "match",
@@ -260,7 +286,7 @@ UNITS = [
     *("[[a", "[[a|", "[[a]]", "[[a]], ", "[a](b", "](", "](<", "[a]: ", " #a/", "``", "\n    a\n\n"),
     *("%%", "$$", "%%a\n\n", "\\`", "> - ", ">\n", "-\n", "    a\n", "#+end_src\n"),
     *("#+begin_src\n", "#+a: ", ":a: ", ":b:", "| a\n", "\n|-", ": ", "+--", "\n+-+", "=", "= ", "\n===\n", "\n.. a::\n", "::\n", ">>> ", "[[a][b]]"),
-    *("[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
+    *("System: ", "System:\n", "System (untrusted): [2026-", "[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
 ]  # fmt: skip
 BEGINNINGS = [
     "",
