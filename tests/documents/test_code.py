@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from hybrid_memory.documents.code import without_code
-from hybrid_memory.documents.links import ELSEWHERE, document_links, in_text
+from hybrid_memory.documents.links import ELSEWHERE, document_links, tags_in
 from hybrid_memory.documents.markdown import parse
 from hybrid_memory.documents.terms import WIKILINK
 
@@ -52,7 +52,7 @@ def targets_of(markdown: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_and_tags_are_those_that_a_parser_finds_in_text(path: Path) -> None:
+def test_links_and_tags_are_those_that_a_parser_finds_tags_in(path: Path) -> None:
     parsed = parse(path.read_text(), {})
     body = "\n".join(parsed.text.split("\n")[parsed.skipped :])
     ours = document_links(body, 0, {})
@@ -62,7 +62,7 @@ def test_links_and_tags_are_those_that_a_parser_finds_in_text(path: Path) -> Non
         tag
         for is_heading, text in texts
         if not is_heading
-        for tag in in_text(WIKILINK.sub("", text))
+        for tag in tags_in(WIKILINK.sub("", text))
     }
     assert {link.target for link in ours.links if link.kind != "markdown"} == {
         name for name in names if name.partition("#")[0] and "{{" not in name and "<%" not in name
