@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .noise import FENCE, fence_end, readable
-from .passages import Block, blocks, cut, next_text, passages
+from .passages import Block, Part, blocks, cut, next_text, passages
 
 
 class Heading(NamedTuple):
@@ -25,20 +25,18 @@ class Heading(NamedTuple):
 
 
 class Syntax(NamedTuple):
-    """Functions that look at a text with a line break before each line."""
+    """The functions that know a markup; they look at a text with a line break before each line.
 
-    readable: Callable[
-        [str, int], str
-    ]  # (text, start): the text without the noise after `start`, in as many lines
-    headings: Callable[[str, int], Iterator[Heading]]  # (text, start): in their order
-    blocks: Callable[
-        [str, int, int], list[Block]
-    ]  # (text, start, stop): code and tables, in their order
+    `readable` takes the text and a place, and leaves out the noise after it but no line. `headings`
+    takes the same, `blocks` also the place where to stop; both give what they find in its order.
+    """
+
+    readable: Callable[[str, int], str]
+    headings: Callable[[str, int], Iterator[Heading]]
+    blocks: Callable[[str, int, int], list[Block]]
 
 
-# Characters: a longer line is cut like text, and a heading does not wait longer than this for its
-# text
-MAX_HEADING = 1000
+MAX_HEADING = 1000  # characters: a longer line is text, and a heading waits no longer for its text
 LONGEST_PATH = 300  # characters of a heading or a heading path, which goes with every chunk
 SEPARATOR = " > "
 
@@ -57,9 +55,7 @@ class Chunk:
     heading_path: str = ""  # "Setup > GPU server > SSH"
     start_line: int = 1  # front matter counted
     end_line: int = 1
-    header: str = (
-        ""  # of a table, in front of its later rows: the text begins with it, the lines do not
-    )
+    header: str = ""  # of a table: the text of later rows begins with it, their lines do not
 
 
 class Section(NamedTuple):
@@ -82,8 +78,8 @@ def chunks_after(
     title: str = "",
     syntax: Syntax | None = None,
 ) -> list[Chunk]:
-    """`chunk_text` of a text with plain newlines, without its first `skipped` lines. `title` begins
-    the heading paths.
+    """Cut a text with plain newlines into chunks, as `chunk_text` does, without its first `skipped`
+    lines. `title` begins the heading paths.
 
     The text is in markdown unless another `syntax` is given.
     """
@@ -94,84 +90,80 @@ def chunks_after(
         raise ValueError(
             f"overlap must be at least 0 and below chunk_size ({chunk_size}), not {overlap}"
         )
-    start = sum(len(line) + 1 for line in text.split("\n", skipped)[:skipped])
+    skipped_lines = text.split("\n", skipped)[:skipped]
+    start = sum(len(line) + 1 for line in skipped_lines)
     text = syntax.readable(f"\n{text}", start)  # the patterns look for the line break before a line
     chunks: list[Chunk] = []
     line = counted = 0
     sections = _sections(text, start, syntax.headings(text, start))
-    for first, body, tail, stop, heading, path in _with_text(text, sections, chunk_size, title):
-        for begin, end, header in passages(
-            text, first, body, tail, stop, chunk_size, overlap, syntax.blocks
-        ):
-            line += text.count("\n", counted, begin)
-            counted = begin
-            end_line = line + text.count("\n", begin, end)
+    for part in _parts(text, sections, chunk_size, title):
+        for passage in passages(text, part, chunk_size, overlap, syntax.blocks):
+            line += text.count("\n", counted, passage.start)
+            counted = passage.start
+            end_line = line + text.count("\n", passage.start, passage.end)
+            content = passage.header + text[passage.start : passage.end]
             chunks.append(
-                Chunk(header + text[begin:end], heading, len(chunks), path, line, end_line, header)
+                Chunk(content, part.heading, len(chunks), part.path, line, end_line, passage.header)
             )
     return chunks
 
 
-def _with_text(
-    text: str, sections: Iterator[Section], size: int, title: str
-) -> Iterator[tuple[int, int, int, int, str, str]]:
-    """The sections that have text: start, start and end of the text, end, heading, and heading
-    path.
+def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Iterator[Part]:
+    """Yield the sections that have text.
 
     Headings without a text of their own belong to the section that follows. Those at the end belong
     to the last section.
     """
-    path: list[Section] = []
-    waiting: int | None = None  # start of the headings that have no text yet
-    held: tuple[int, int, int, str, str] | None = None
+    above: list[Section] = []  # the headings that a section is below, its own the last
+    untaken: int | None = None  # start of the headings that have no text yet
+    last: Part | None = None  # held back, because headings at the end belong to it
     for section in sections:
         if section.level:
-            path = [above for above in path if above.level < section.level] + [section]
-            waiting = section.start if waiting is None else waiting
+            above = [heading for heading in above if heading.level < section.level] + [section]
+            untaken = section.start if untaken is None else untaken
         body = next_text(text, section.body, section.end, size)
-        if body < section.end or (
-            waiting is not None and section.end - waiting > max(size, MAX_HEADING)
-        ):
-            if held:
-                yield *held[:3], held[2], *held[3:]
-            trail = _heading_path([above.heading for above in path if above.heading], title)
-            held = body if waiting is None else waiting, body, section.end, section.heading, trail
-            waiting = None
-    if held:
-        yield *held[:3], held[2] if waiting is None else len(text), *held[3:]
-    elif waiting is not None:
-        trail = _heading_path([above.heading for above in path if above.heading], title)
-        yield waiting, len(text), len(text), len(text), section.heading, trail
+        has_text = body < section.end
+        waited = 0 if untaken is None else section.end - untaken
+        if not has_text and waited <= max(size, MAX_HEADING):
+            continue
+        if last:
+            yield last
+        start = body if untaken is None else untaken
+        path = _heading_path(above, title)
+        last = Part(start, body, section.end, section.end, section.heading, path)
+        untaken = None
+    end = len(text)
+    if last:
+        yield last if untaken is None else last._replace(end=end)
+    elif untaken is not None:
+        yield Part(untaken, end, end, end, section.heading, _heading_path(above, title))
 
 
 def _headings(text: str, start: int) -> Iterator[Heading]:
-    """The headings of markdown."""
+    """Yield the headings of markdown."""
     pos = start
-    while found := HEADING_OR_FENCE.search(text, pos):
-        pos = found.end()
-        if found["fence"]:
-            pos = fence_end(text, found)
+    while line := HEADING_OR_FENCE.search(text, pos):
+        if line["fence"]:
+            pos = fence_end(text, line)
         else:
-            yield Heading(
-                len(found["level"]), _title(found["heading"] or ""), found.start() + 1, pos
-            )
+            pos = line.end()
+            yield Heading(len(line["level"]), _title(line["heading"] or ""), line.start() + 1, pos)
 
 
 def _sections(text: str, start: int, headings: Iterable[Heading]) -> Iterator[Section]:
-    """The sections of the text after `start` that begin with these headings, and what stands before
-    the first.
-    """
-    begin = body = start + 1
-    level, title = 0, ""
+    """Yield what stands after `start` and before the first heading, and the section of each heading."""
+    section = Section(0, "", start + 1, start + 1, len(text))
     for heading in headings:
-        yield Section(level, title, begin, body, heading.start)
-        level, title, begin = heading.level, _clipped(heading.title, LONGEST_PATH), heading.start
-        body = heading.end if heading.end - begin <= MAX_HEADING else begin
-    yield Section(level, title, begin, body, len(text))
+        yield section._replace(end=heading.start)
+        is_too_long = heading.end - heading.start > MAX_HEADING
+        body = heading.start if is_too_long else heading.end
+        title = _clipped(heading.title, LONGEST_PATH)
+        section = Section(heading.level, title, heading.start, body, len(text))
+    yield section
 
 
 def _title(raw: str) -> str:
-    """The heading's text without its closing sequence: "Setup ##" -> "Setup", but "C#" stays."""
+    """Return a heading's text without its closing sequence: "Setup ##" -> "Setup", "C#" -> "C#"."""
     title = raw.strip()
     opened = title.rstrip("#")
     if not opened or opened[-1].isspace():
@@ -179,21 +171,21 @@ def _title(raw: str) -> str:
     return title
 
 
-def _heading_path(headings: list[str], title: str) -> str:
-    """The headings below the document's title, unless the first of them says the same. The nearest
-    ones are kept whole.
+def _heading_path(above: list[Section], title: str) -> str:
+    """Join the headings below the document's title, unless the first of them says the same. The
+    nearest ones are kept whole.
 
-    ["Setup", "GPU server"], "Notes" -> "Notes > Setup > GPU server"
+    "Setup", "GPU server" in "Notes" -> "Notes > Setup > GPU server"
     """
-    if title and not f"{SEPARATOR.join(headings)}{SEPARATOR}".casefold().startswith(
-        f"{title}{SEPARATOR}".casefold()
-    ):
+    headings = [section.heading for section in above if section.heading]
+    joined = SEPARATOR.join(headings) + SEPARATOR
+    if title and not joined.casefold().startswith((title + SEPARATOR).casefold()):
         headings = [title, *headings]
     path = headings[-1] if headings else ""
     for heading in reversed(headings[:-1]):
         room = LONGEST_PATH - len(path) - len(SEPARATOR)
         if room > 0:
-            path = f"{_clipped(heading, room)}{SEPARATOR}{path}"
+            path = _clipped(heading, room) + SEPARATOR + path
         if len(heading) > room:
             break
     return path

@@ -14,11 +14,9 @@ from .terms import Terms, plain, terms
 if TYPE_CHECKING:
     from .chunker import Chunk
 
-# Part of `chunking`. It must be raised when a change makes other chunks of the same text, so that
-# stores chunk their files again.
-CHUNKER = 3
-# The same for what a chunk has besides its text.
-CONTEXT = 2
+# Both are part of `chunking`: when one is raised, stores read all their files again.
+CHUNKER = 3  # raised by a change that makes other chunks of the same text
+CONTEXT = 3  # raised by a change to what a document has besides them: its terms, links and tags
 
 
 class Document(NamedTuple):

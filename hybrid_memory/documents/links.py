@@ -1,5 +1,4 @@
-"""What a markdown text says of itself and of others: titles and aliases, links to other documents,
-tags.
+"""Find what a markdown text says of itself and of others: titles, aliases, links, tags.
 
 Links are [[wikilinks]], ![[embeds]] and relative links of markdown; where they lead is not known
 here. Tags are those of the metadata and those that stand in the text, all without # and case
@@ -12,27 +11,41 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .noise import readable, without_code
+from .code import without_code, without_hidden
+from .noise import readable
 from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, plain
 
-# What follows the text of a link in markdown, and what a reference leads to.
+# What follows the text of a link in markdown, and what a reference leads to. One with spaces is in <>.
+_IN_BRACKETS = rf"<([^<>\n]{{1,{LONGEST_TARGET}}})>"
 LINK_TARGET = re.compile(
-    rf"\]\([ \t]*+(?:<([^<>\n]{{1,{LONGEST_TARGET}}})>|([^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+))"
+    rf"\]\([ \t]*+(?:{_IN_BRACKETS}|([^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+))"
 )
 REFERENCE = re.compile(
-    rf"\n {{0,3}}\[(?!\^)[^\]\n]{{1,{LONGEST_TARGET}}}\]:[ \t]*+(?:<([^<>\n]{{1,{LONGEST_TARGET}}})>|(\S++))"
+    rf"\n {{0,3}}\[(?!\^)[^\]\n]{{1,{LONGEST_TARGET}}}\]:[ \t]*+(?:{_IN_BRACKETS}|(\S++))"
 )
 ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")  # a URL, or a place in the same document
 PLACEHOLDERS = ("{{", "<%")  # of templates
-
 
 FILE_ENDING = re.compile(r"\.([A-Za-z][A-Za-z0-9]{0,9})\Z")
 # A name in [[brackets]] with one of these endings is a file beside the notes; [[Node.js]] is a
 # note.
 ATTACHMENTS = frozenset(
-    "png jpg jpeg gif bmp svg webp avif heic tif tiff mp3 wav m4a ogg flac 3gp webm mp4 mov mkv ogv pdf epub canvas base"
-    " excalidraw csv tsv txt json yaml zip html docx xlsx pptx odt".split()
+    "png jpg jpeg gif bmp svg webp avif heic tif tiff mp3 wav m4a ogg flac 3gp webm mp4 mov mkv ogv pdf epub"
+    " canvas base excalidraw csv tsv txt json yaml zip html docx xlsx pptx odt".split()
 )
+
+# What Obsidian takes for a tag: no white space, and of the signs only _, - and /.
+SIGN = (
+    r"\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20"
+    r"!-,.:-@\[-^`{-~\s"
+)
+TAG = re.compile(rf"#(?<=[\s,;*_~|(]#)(?<!\]\(#)([^{SIGN}]{{1,200}})")
+HEADING_LINE = re.compile(r"\n {0,3}#{1,6}[ \t][^\n]*")
+
+LONGEST_NAME = 240  # characters of a title or an alias
+FIRST_HEADING = re.compile(r"\n {0,3}(#{1,6})[ \t]+([^\n]+)")
+CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+[ \t]*$")
+EMPHASIS = re.compile(r"[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?=\s|$)")
 
 
 class Link(NamedTuple):
@@ -45,182 +58,8 @@ class Link(NamedTuple):
     kind: str
 
 
-def found_in(text: str, first_line: int) -> list[Link]:
-    """The links of a text that begins with a line break, each target once a line; the text after it
-    begins on `first_line`.
-    """
-    found = dict[tuple[int, str, str], None]()
-    at, line = 1, first_line
-    for start, target, kind in sorted(_places(text)):
-        line += text.count("\n", at, start)
-        at = max(at, start)
-        found[line, target, kind] = None
-    return [Link(*each) for each in found]
-
-
-def _places(text: str) -> Iterator[tuple[int, str, str]]:
-    if "[[" in text:
-        for link in WIKILINK.finditer(text):
-            target = link[2].strip()
-            if path_of(target) and not any(sign in target for sign in PLACEHOLDERS):
-                yield link.start(), target, "embed" if link[1] else "wikilink"
-    for pattern in [LINK_TARGET] * ("](" in text) + [REFERENCE] * ("]:" in text):
-        for link in pattern.finditer(text):
-            target = link[1] or link[2]
-            if (
-                path_of(target, "markdown")
-                and not ELSEWHERE.match(target)
-                and not any(sign in target for sign in PLACEHOLDERS)
-            ):
-                yield link.start() + (pattern is REFERENCE), target[:LONGEST_TARGET], "markdown"
-
-
-def without_links(text: str) -> str:
-    """The text without the targets of its links."""
-    text = WIKILINK.sub("", text) if "[[" in text else text
-    return LINK_TARGET.sub("](", text) if "](" in text else text
-
-
-def names_in(value: str) -> list[str]:
-    """What a value of metadata may be called: itself, and its words if it is a link, with and
-    without its path.
-
-    '[[people/Steph Ango|Steph]]' -> itself, 'Steph', 'people/Steph Ango', 'Steph Ango'
-    """
-    found = [value, plain(value)]
-    if link := WIKILINK.fullmatch(value.strip()):
-        found += [path_of(link[2]), path_of(link[2]).rpartition("/")[2]]
-    return list(dict.fromkeys(found))
-
-
-def path_of(target: str, kind: str = "wikilink") -> str:
-    """The path in a target, without the place in the document: '../a%20b.md?x#sec' of markdown ->
-    '../a b.md'
-    """
-    if kind != "markdown":
-        return target.partition("#")[0].strip().rstrip("\\")
-    from urllib.parse import unquote  # imported late: searches do not need it
-
-    return unquote(re.split("[?#]", target, maxsplit=1)[0], errors="replace").rstrip("/")
-
-
-def folded(path: str) -> str:
-    """A path or a name as names are compared: without the ending of markdown, case ignored, spaces
-    as one.
-    """
-    return " ".join(
-        unicodedata.normalize("NFC", MARKDOWN_ENDING.sub("", path.strip())).casefold().split()
-    )
-
-
-def key_of(path: str) -> str:
-    """The last part of a path or a name, folded, under which the store finds it."""
-    return folded(path.rpartition("/")[2])
-
-
-def is_attachment(target: str, kind: str) -> bool:
-    """Whether the target is a file that is no note, such as an image."""
-    path = path_of(target, kind)
-    ending = None if MARKDOWN_ENDING.search(path) else FILE_ENDING.search(path)
-    return ending is not None and (kind == "markdown" or ending[1].lower() in ATTACHMENTS)
-
-
-# What Obsidian takes for a tag: no white space, and of the signs only _, - and /.
-SIGN = r"\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20!-,.:-@\[-^`{-~\s"
-TAG = re.compile(rf"#(?<=[\s,;*_~|(]#)(?<!\]\(#)([^{SIGN}]{{1,200}})")
-HEADING_LINE = re.compile(r"\n {0,3}#{1,6}[ \t][^\n]*")
-
-
-def in_text(text: str) -> list[str]:
-    """The tags of a text without code and links, which begins with a line break. '#123' is no tag."""
-    if "#" not in text:
-        return []
-    found = (tag[1].strip("/") for tag in TAG.finditer(HEADING_LINE.sub("\n", text)))
-    return list(dict.fromkeys(tag.casefold() for tag in found if tag and not tag.isdigit()))
-
-
-def in_metadata(metadata: str) -> list[str]:
-    """The tags in metadata (JSON), in a list or in words under `tags` or `tag`.
-
-    '{"tags": "ops, Infra/GPU"}' -> ['ops', 'infra/gpu']
-    """
-    return [tag for name in _names_of(json.loads(metadata)) if (tag := bare(name))]
-
-
-def all_of(metadata: str, of_text: Iterable[str]) -> set[str]:
-    """What a filter on tags is compared with: also the single words of a tag that has several."""
-    return {
-        tag
-        for name in (*in_metadata(metadata), *of_text)
-        for own in (name, *name.split())
-        if (tag := bare(own))
-    }
-
-
-def bare(tag: str) -> str:
-    """' #Ops' -> 'ops'"""
-    return tag.strip().lstrip("#").casefold()
-
-
-def above(tag: str) -> list[str]:
-    """The tag and those that it is nested in: 'a/b/c' -> ['a/b/c', 'a/b', 'a']"""
-    parts = tag.split("/")
-    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
-
-
-def listed(value: Any) -> list[str]:
-    """A value of metadata as a list of texts; true is 'true' and 3 is '3'."""
-    values = value if isinstance(value, list) else [] if value is None else [value]
-    return [each if isinstance(each, str) else json.dumps(each) for each in values]
-
-
-def _names_of(values: Mapping[str, Any]) -> list[str]:
-    return [
-        name
-        for key in ("tags", "tag")
-        for value in listed(values.get(key))
-        for name in value.split(",")
-    ]
-
-
-LONGEST_NAME = 240  # characters of a title or an alias
-FIRST_HEADING = re.compile(r"\n {0,3}(#{1,6})[ \t]+([^\n]+)")
-CLOSING_SIGNS = re.compile(r"(?:^|[ \t])#+[ \t]*$")
-EMPHASIS = re.compile(r"[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?=\s|$)")
-
-
-def titles(metadata: Mapping[str, Any], text: str, without_code: str) -> tuple[str, ...]:
-    """The `title` of the metadata, and the first heading if it is one of level 1; the text also as
-    it is without its code.
-    """
-    found = [metadata["title"]] if isinstance(metadata.get("title"), str) else []
-    heading = FIRST_HEADING.search(without_code)
-    if heading and len(heading[1]) == 1:
-        found.append(CLOSING_SIGNS.sub("", text[heading.start(2) : heading.end(2)]))
-    plain_titles = (
-        " ".join(EMPHASIS.sub("", TAG.sub("", plain(title))).split()) for title in found
-    )
-    return tuple(dict.fromkeys(title for title in plain_titles if 0 < len(title) <= LONGEST_NAME))
-
-
-def aliases(metadata: Mapping[str, Any]) -> list[str]:
-    """The values of `aliases` and `alias`. A text with commas is one alias, and its parts are some,
-    too.
-    """
-    found = []
-    for key in ("aliases", "alias"):
-        value = metadata.get(key)
-        for alias in listed(value):
-            found += [alias, *(alias.split(",") if isinstance(value, str) else [])]
-    return list(
-        dict.fromkeys(
-            alias for each in found if 0 < len(alias := plain(each.strip())) <= LONGEST_NAME
-        )
-    )
-
-
 class DocumentLinks(NamedTuple):
-    """What a text says of itself and of others; `tags` are those that stand in the text."""
+    """The names and links of a document; `tags` are those that stand in the text."""
 
     titles: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
@@ -231,14 +70,194 @@ NO_LINKS = DocumentLinks()
 
 
 def document_links(text: str, skipped: int, metadata: Mapping[str, Any]) -> DocumentLinks:
-    """The titles, links and tags of a text with plain newlines, whose first `skipped` lines are
+    """Find the titles, links and tags of a text with plain newlines, whose first `skipped` lines are
     front matter, which may have links.
     """
     lines = text.split("\n", skipped)
     matter = "\n" + "\n".join(lines[:skipped])
-    body = readable("\n" + lines[-1] if len(lines) > skipped else "\n")
-    bare = without_code(body)
-    found = found_in(matter, 1) + found_in(bare, skipped + 1)
-    return DocumentLinks(
-        titles(metadata, body, bare), tuple(found), tuple(in_text(without_links(bare)))
-    )
+    rest = lines[-1] if len(lines) > skipped else ""
+    body = readable("\n" + rest)
+    bare = without_hidden(without_code(body))
+    links = links_in(matter, 1) + links_in(bare, skipped + 1)
+    tags = tags_in(without_links(bare))
+    return DocumentLinks(titles(metadata, body, bare), tuple(links), tuple(tags))
+
+
+def links_in(text: str, first_line: int) -> list[Link]:
+    """Return the links of a text that begins with a line break, each target once a line; the text
+    after it begins on `first_line`.
+    """
+    links = []
+    pos = 1
+    line = first_line
+    for start, target, kind in sorted(_places(text)):
+        line += text.count("\n", pos, start)
+        pos = max(pos, start)
+        links.append(Link(line, target, kind))
+    return list(dict.fromkeys(links))
+
+
+def _places(text: str) -> Iterator[tuple[int, str, str]]:
+    if "[[" in text:
+        for link in WIKILINK.finditer(text):
+            target = link[2].strip()
+            if path_of(target) and not _is_placeholder(target):
+                yield link.start(), target, "embed" if link[1] else "wikilink"
+    if "](" in text:
+        for link in LINK_TARGET.finditer(text):
+            target = link[1] or link[2]
+            if _is_relative(target):
+                yield link.start(), target[:LONGEST_TARGET], "markdown"
+    if "]:" in text:
+        for reference in REFERENCE.finditer(text):
+            target = reference[1] or reference[2]
+            if _is_relative(target):
+                yield reference.start() + 1, target[:LONGEST_TARGET], "markdown"
+
+
+def _is_relative(target: str) -> bool:
+    is_path = path_of(target, "markdown") != "" and not ELSEWHERE.match(target)
+    return is_path and not _is_placeholder(target)
+
+
+def _is_placeholder(target: str) -> bool:
+    return any(sign in target for sign in PLACEHOLDERS)
+
+
+def without_links(text: str) -> str:
+    """Return the text without the targets of its links."""
+    if "[[" in text:
+        text = WIKILINK.sub("", text)
+    if "](" in text:
+        text = LINK_TARGET.sub("](", text)
+    return text
+
+
+def names_in(value: str) -> list[str]:
+    """Return what a value of metadata may be called: itself, and its words if it is a link, with and
+    without its path.
+
+    '[[people/Steph Ango|Steph]]' -> itself, 'Steph', 'people/Steph Ango', 'Steph Ango'
+    """
+    names = [value, plain(value)]
+    link = WIKILINK.fullmatch(value.strip())
+    if link:
+        path = path_of(link[2])
+        names += [path, path.rpartition("/")[2]]
+    return list(dict.fromkeys(names))
+
+
+def path_of(target: str, kind: str = "wikilink") -> str:
+    """Return the path in a target, without the place in the document.
+
+    '../a%20b.md?x#sec' of markdown -> '../a b.md'
+    """
+    if kind != "markdown":
+        return target.partition("#")[0].strip().rstrip("\\")
+    from urllib.parse import unquote  # imported late: searches do not need it
+
+    return unquote(re.split("[?#]", target, maxsplit=1)[0], errors="replace").rstrip("/")
+
+
+def folded(path: str) -> str:
+    """Return a path or a name as names are compared: without the ending of markdown, case ignored,
+    spaces as one.
+    """
+    name = MARKDOWN_ENDING.sub("", path.strip())
+    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
+
+
+def key_of(path: str) -> str:
+    """Return the last part of a path or a name, folded, under which the store finds it."""
+    return folded(path.rpartition("/")[2])
+
+
+def is_attachment(target: str, kind: str) -> bool:
+    """Return whether the target is a file that is no note, such as an image."""
+    path = path_of(target, kind)
+    ending = FILE_ENDING.search(path)
+    if not ending or MARKDOWN_ENDING.search(path):
+        return False
+    return kind == "markdown" or ending[1].lower() in ATTACHMENTS
+
+
+def tags_in(text: str) -> list[str]:
+    """Return the tags of a text without code and links, which begins with a line break. '#123' is no
+    tag.
+    """
+    if "#" not in text:
+        return []
+    tags = [tag[1].strip("/").casefold() for tag in TAG.finditer(HEADING_LINE.sub("\n", text))]
+    return list(dict.fromkeys(tag for tag in tags if tag and not tag.isdigit()))
+
+
+def in_metadata(metadata: str) -> list[str]:
+    """Return the tags in metadata (JSON), in a list or in words under `tags` or `tag`.
+
+    '{"tags": "ops, Infra/GPU"}' -> ['ops', 'infra/gpu']
+    """
+    values = json.loads(metadata)
+    texts = listed(values.get("tags")) + listed(values.get("tag"))
+    tags = [bare(name) for text in texts for name in text.split(",")]
+    return [tag for tag in tags if tag]
+
+
+def all_of(metadata: str, of_text: Iterable[str]) -> set[str]:
+    """Return what a filter on tags is compared with: also the single words of a tag that has
+    several.
+    """
+    tags: set[str] = set()
+    for name in (*in_metadata(metadata), *of_text):
+        tags.update(map(bare, (name, *name.split())))
+    return tags - {""}
+
+
+def bare(tag: str) -> str:
+    """Return a tag as tags are compared: ' #Ops' -> 'ops'"""
+    return tag.strip().lstrip("#").casefold()
+
+
+def above(tag: str) -> list[str]:
+    """Return the tag and those that it is nested in: 'a/b/c' -> ['a/b/c', 'a/b', 'a']"""
+    parts = tag.split("/")
+    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def listed(value: Any) -> list[str]:
+    """Return a value of metadata as a list of texts; true is 'true' and 3 is '3'."""
+    if value is None:
+        return []
+    items = value if isinstance(value, list) else [value]
+    return [item if isinstance(item, str) else json.dumps(item) for item in items]
+
+
+def titles(metadata: Mapping[str, Any], text: str, without_code: str) -> tuple[str, ...]:
+    """Return the `title` of the metadata, and the first heading if it is one of level 1; the text
+    also as it is without its code.
+    """
+    written = []
+    if isinstance(metadata.get("title"), str):
+        written.append(metadata["title"])
+    heading = FIRST_HEADING.search(without_code)
+    if heading and len(heading[1]) == 1:
+        written.append(CLOSING_SIGNS.sub("", text[heading.start(2) : heading.end(2)]))
+    without_marks = (EMPHASIS.sub("", TAG.sub("", plain(title))) for title in written)
+    return _names(" ".join(title.split()) for title in without_marks)
+
+
+def aliases(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the values of `aliases` and `alias`. A text with commas is an alias, and its parts are
+    aliases, too.
+    """
+    written: list[str] = []
+    for key in ("aliases", "alias"):
+        value = metadata.get(key)
+        for alias in listed(value):
+            written.append(alias)
+            if isinstance(value, str):
+                written += alias.split(",")
+    return list(_names(plain(alias.strip()) for alias in written))
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if 0 < len(name) <= LONGEST_NAME))

@@ -1,12 +1,10 @@
-"""What of a markdown text is not prose: code, in which brackets and # mean something else, and
-noise, which says nothing.
+"""Leave out of a markdown text the noise, which says nothing and would fill chunks.
 
-Code is blanked out where links and tags are looked for. Noise is left out of chunks: rules, HTML
-comments, data: URIs, and runs of over 200 characters without a space: base64, hashes and minified
-code. A long address keeps its beginning, and a long list of short values (CSV) stays. Text in
-scripts that put no spaces between words is never such a run. What is left out of the middle of a
-line leaves a `…`. All of it takes time in proportion to the text. The patterns begin with the line
-break before a line, for which Python searches fastest.
+Noise is rules, HTML comments, data: URIs, and runs of over 200 characters without a space: base64,
+hashes and minified code. A long address keeps its beginning, and a long list of short values (CSV)
+stays. Text in scripts that put no spaces between words is never such a run. What is left out of the
+middle of a line leaves a `…`. All of it takes time in proportion to the text. The patterns begin
+with the line break before a line, for which Python searches fastest.
 """
 
 import re
@@ -28,48 +26,6 @@ def fence_end(text: str, opening: re.Match[str]) -> int:
         closing += rf"|(?=\n {{0,{indent - 1}}}\S)"
     match = re.compile(closing).search(text, opening.end())
     return match.end() if match else len(text)
-
-
-FENCE_START = re.compile(rf"\n {{0,3}}{FENCE}")
-# Patterns begin with the character that is rare. Up to the next run of as many backticks in the
-# line; longer runs are none, so a line is looked at ten times at most.
-CODE_SPAN = re.compile(r"`(?<!``)(`{0,8})(?!`)[^\n]*?(?<!`)`\1(?!`)")
-# CommonMark 0.31, 4.4 Indented code blocks: after a blank line. Below an item of a list it is a
-# part of the item.
-INDENTED = re.compile(
-    r"\n[ \t]*+\n(?: {4}|\t)[ \t]*+\S[^\n]*+(?:\n(?:[ \t]*+\n)*+(?: {4}|\t)[ \t]*+\S[^\n]*+)*+"
-)
-LIST_ITEM = re.compile(r"\s|(?:[-+*]|\d{1,9}[.)])\s")
-LOOK_BACK = 1000  # characters in which the line above a block begins
-
-
-def without_code(text: str) -> str:
-    """A text that begins with a line break, with spaces in place of its code, so that every
-    character keeps its place.
-    """
-    if "`" in text or "~~~" in text:
-        text = CODE_SPAN.sub(lambda span: " " * len(span[0]), _without_fences(text))
-    if "\n    " in text or "\n\t" in text:
-        text = INDENTED.sub(_without_indented, text)
-    return text
-
-
-def _without_fences(text: str) -> str:
-    kept, pos = [], 0
-    while found := FENCE_START.search(text, pos):
-        end = fence_end(text, found)
-        kept += [text[pos : found.start()], _blank(text[found.start() : end])]
-        pos = end
-    return "".join([*kept, text[pos:]])
-
-
-def _without_indented(block: re.Match[str]) -> str:
-    above = block.string[max(block.start() - LOOK_BACK, 0) : block.start()].rstrip()
-    return block[0] if LIST_ITEM.match(above[above.rfind("\n") + 1 :]) else _blank(block[0])
-
-
-def _blank(text: str) -> str:
-    return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
 LONGEST_RUN = 200  # characters; the longest hash in use, SHA-512 in hexadecimal, has 128

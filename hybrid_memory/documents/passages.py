@@ -1,11 +1,9 @@
 """Cut the text of a section into passages that stand alone: they end with a sentence, an item or a
 block where one fits.
 
-MERGED Tell whether a sentence ends at a place in a text: 'z.B. Dr. Smith of the U.S. paid 3.5 for
-v1.2.3.' is one sentence.
-
-MERGED Find the code and the tables in a section of markdown, and the header that the later rows of
-a table need.
+Whether a sentence ends is decided by the characters around the place: 'z.B. Dr. Smith of the U.S.
+paid 3.5 for v1.2.3.' is one sentence. Code and tables are found first, because neither has
+sentences, and because the later rows of a table need its header.
 """
 
 import re
@@ -16,18 +14,20 @@ from typing import NamedTuple
 from ..text.characters import UNSPACED, begins_grapheme
 
 CLOSING = "\"'”’»)]}*_`"
-ENDS, WIDE_ENDS = ".!?…؟۔।", "。！？｡"  # the wide ones need no space after them
+ENDS = ".!?…؟۔।"
+WIDE_ENDS = "。！？｡"  # they need no space after them
 WIDE_CLOSING = CLOSING + "」』）】》〉"
 BEFORE = 24  # characters that are looked at
 
 ABBREVIATION = re.compile(
     r"(?:^|[^\w.])(?:(?:[^\W\d_]\.){0,4}[^\W\d_]"  # J. (an initial), e.g., z.B., U.S.A.
-    r"|al|approx|bzgl|bzw|ca|cf|dr|eig|evtl|geb|ggf|ggü|hr|fr|inkl|exkl|mind|max|min|mio|mr|mrs|ms|mt|prof|resp|sog|st|str|usf"
-    r"|viz|vgl|vs|zzgl|gen|gov|sen|rep|capt|col|lt|sgt|rev|hon|incl|excl|est|dept)\.$",
+    r"|al|approx|bzgl|bzw|ca|cf|dr|eig|evtl|geb|ggf|ggü|hr|fr|inkl|exkl|mind|max|min|mio|mr|mrs|ms|mt"
+    r"|prof|resp|sog|st|str|usf|viz|vgl|vs|zzgl|gen|gov|sen|rep|capt|col|lt|sgt|rev|hon|incl|excl|est|dept)\.$",
     re.IGNORECASE,
 )
 BEFORE_NUMBER = re.compile(
-    r"(?:^|[^\w.])(?:nos?|nr|figs?|pp?|abb|vol|ch|chap|sec|eqs?|art|abs|bd|kap|tel|ed|ver|ref|tab|line|ln|ziff|anm)\.$",
+    r"(?:^|[^\w.])(?:nos?|nr|figs?|pp?|abb|vol|ch|chap|sec|eqs?|art|abs|bd|kap|tel|ed|ver|ref|tab|line|ln"
+    r"|ziff|anm)\.$",
     re.IGNORECASE,
 )
 NUMBERING = re.compile(r"(?:^|\n)[ \t>*_]*\d{1,9}\.$")  # of a list item
@@ -37,13 +37,14 @@ FIRST_CHARACTER = re.compile(r"[\s>*_\"'“„‘«(\[`#~-]{0,16}")
 
 
 def ends_sentence(text: str, end: int) -> bool:
-    """Whether text[:end] ends with a sentence. If the next word is in lower case, the answer is no."""
+    """Return whether text[:end] ends with a sentence: it does not if the next word is in lower case."""
     before = text[max(end - BEFORE, 0) : end].rstrip(WIDE_CLOSING)
     last = before[-1:]
     if not last or last not in ENDS:
         return last != "" and last in WIDE_ENDS
-    first = FIRST_CHARACTER.match(text, end).end()  # type: ignore[union-attr]  # it matches anywhere
-    after = text[first : first + 3]
+    signs = FIRST_CHARACTER.match(text, end)
+    assert signs  # it matches anywhere
+    after = text[signs.end() : signs.end() + 3]
     if after[:1].islower():
         return False
     if last != ".":
@@ -80,54 +81,54 @@ class Block(NamedTuple):
 
 
 def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """The blocks of text[start:stop] in their order. A line break stands before `start`."""
-    found: list[Block] = []
+    """Return the blocks of text[start:stop] in their order. A line break stands before `start`."""
+    code: list[Block] = []
     if text.find("```", start, stop) >= 0 or text.find("~~~", start, stop) >= 0:
-        found = _fences(text, start, stop)
+        code = _fences(text, start, stop)
     if text.find("|", start, stop) >= 0:
-        found = sorted(found + _tables(text, start, stop, found))
-    return found
+        return sorted(code + _tables(text, start, stop, code))
+    return code
 
 
 def _fences(text: str, start: int, stop: int) -> list[Block]:
-    found = []
+    fences = []
     pos = start - 1
     while opening := FENCED.search(text, pos, stop):
         fence = opening["fence"]
-        closed = re.compile(rf"\n[ \t>]*+{fence[0]}{{{len(fence)},}}+[ \t]*+(?=\n|\Z)").search(
-            text, opening.end(), stop
-        )
+        closing = re.compile(rf"\n[ \t>]*+{fence[0]}{{{len(fence)},}}+[ \t]*+(?=\n|\Z)")
+        closed = closing.search(text, opening.end(), stop)
         pos = closed.end() if closed else stop
         first = text.find("\n", opening.end(), pos) + 1
-        found.append(Block(opening.start() + 1, first or pos, pos, ""))
-    return found
+        fences.append(Block(opening.start() + 1, first or pos, pos, ""))
+    return fences
 
 
 def _tables(text: str, start: int, stop: int, code: list[Block]) -> list[Block]:
-    found = []
-    fences = iter([*code, Block(stop + 1, stop + 1, stop + 1, "")])
+    tables = []
+    after_all = Block(stop + 1, stop + 1, stop + 1, "")
+    fences = iter([*code, after_all])
     fence = next(fences)
     pos = start
     while row := DELIMITER_ROW.search(text, pos, stop):
         while fence.end <= row.start():
             fence = next(fences)
-        header = (
-            text.rfind("\n", max(start, row.start() - LONGEST_HEADER), row.start()) + 1 or start
-        )
+        earliest = max(start, row.start() - LONGEST_HEADER)
+        header = text.rfind("\n", earliest, row.start()) + 1 or start
         pos = row.end()
-        if row.start() < fence.start and text.find("|", header, row.start()) >= 0:
-            bound = min(fence.start - 1, stop)
-            last = TABLE_END.search(text, row.end(), bound)
-            end = last.start() if last else bound
-            found.append(
-                Block(header, row.end() + 1, end, _repeated(text[header : row.start()], row[0]))
-            )
-            pos = max(end, pos)
-    return found
+        is_code = row.start() >= fence.start
+        if is_code or text.find("|", header, row.start()) < 0:
+            continue
+        bound = min(fence.start - 1, stop)
+        last = TABLE_END.search(text, row.end(), bound)
+        end = last.start() if last else bound
+        repeated = _repeated(text[header : row.start()], row[0])
+        tables.append(Block(header, row.end() + 1, end, repeated))
+        pos = max(end, pos)
+    return tables
 
 
 def _repeated(header: str, delimiter: str) -> str:
-    """Header and delimiter row without the spaces that align the columns."""
+    """Return the header and the delimiter row without the spaces that align the columns."""
     columns = delimiter.strip("\n \t>|").count("|") + 1
     return f"{SPACES.sub(' ', header.strip())}\n{'|---' * columns}|\n"
 
@@ -150,174 +151,220 @@ NEXT_LINE = re.compile(
     r"[ \t>]*+(?:(?P<begins>\n|\Z|\||<|```|~~~|(?:[-*+•]|\d{1,9}[.)])[ \t])|[^\w\n]*(?P<letter>\w))?"
 )
 
-Passage = tuple[int, int, str]  # start, end, and the header above it if it begins inside of a table
+
+class Part(NamedTuple):
+    """A part of a document that is cut by itself: a section that has text, and the headings without
+    a text of their own that stand above it or, at the end of the document, below it.
+    """
+
+    start: int
+    body: int  # where the text begins, below the headings
+    tail: int  # where the text ends, above the headings that follow
+    end: int
+    heading: str
+    path: str  # of headings, down to this one
+
+
+class Passage(NamedTuple):
+    """text[start:end]."""
+
+    start: int
+    end: int
+    header: str  # of the table inside of which the passage begins, or ""
 
 
 def passages(
     text: str,
-    start: int,
-    first: int,
-    tail: int,
-    stop: int,
+    part: Part,
     size: int,
     overlap: int,
     find_blocks: Callable[[str, int, int], list[Block]] = blocks,
 ) -> Iterator[Passage]:
-    """The passages of text[start:stop]: headings up to `first`, text up to `tail`, and headings
-    again.
+    """Yield the passages of a part in their order; each has up to `size` characters, its table's
+    header included, and begins with up to `overlap` characters of the one before it.
 
-    `find_blocks` gives the code and the tables in a part of the text, by default those of markdown.
+    `find_blocks` gives the code and the tables between two places, by default those of markdown.
     """
-    last = start + len(text[start:stop].rstrip())
-    if last - start <= size:
-        if last > start:
-            yield start, last, ""
+    part_end = _without_space(text, part.start, part.end)
+    if part_end == part.start:
         return
-    inside = find_blocks(text, text.rfind("\n", 0, first) + 1, last)
-    before_headings = len(text[start:tail].rstrip()) + start - 1 if tail < stop else last
-    origin, new = start, first
+    if part_end - part.start <= size:
+        yield Passage(part.start, part_end, "")
+        return
+    inside = find_blocks(text, text.rfind("\n", 0, part.body) + 1, part_end)
+    text_end = part_end
+    if part.tail < part.end:
+        # The passage before the headings at the end must leave something to stand with them.
+        text_end = _without_space(text, part.start, part.tail) - 1
+    start = part.start
+    new = part.body  # where the text begins that is in no passage yet
     while True:
-        header = _header(inside, origin, size) if inside else ""
-        limit = origin + size - len(header)
-        if last <= limit:
-            yield origin, last, header
+        header = _header(inside, start, size)
+        limit = start + size - len(header)
+        if part_end <= limit:
+            yield Passage(start, part_end, header)
             return
-        end = _natural_end(text, new, min(limit, before_headings), size, inside)
-        if not end and start < origin < new:
-            origin = new  # there is no room for the overlap
+        end = _natural_end(text, new, min(limit, text_end), size, inside)
+        has_overlap = part.start < start < new
+        if not end and has_overlap:
+            start = new  # there is no room for the overlap
             continue
-        after = end = end or cut(text, origin, new, limit)
-        if end == origin:  # the indentation leaves no room
-            origin = new = new + len(text[new:last]) - len(text[new:last].lstrip())
+        end = end or cut(text, start, new, limit)
+        if end == start:  # the indentation leaves no room
+            start = new = _first_character(text, new, part_end)
             continue
-        yield origin, end, header
-        if rest := REST_OF_ROW.match(text, end, last):
-            after = rest.end()
-            if after == last:
-                return
-        before, new = origin, next_text(text, after, last, size)
-        if (
-            inside
-            and (block := _block(inside, new))
-            and new < block.first
-            and DELIMITERS.match(text, new, block.first)
-        ):
-            new = next_text(text, block.first, last, size)  # a delimiter row alone says nothing
-        origin = new
-        if overlap and not (inside and (_block(inside, end - 1) or _block(inside, new))):
-            origin = _sentence_start(text, max(new - overlap, before + 1), end, new)
+        yield Passage(start, end, header)
+        following = _next_new(text, end, part_end, size, inside)
+        if following is None:
+            return
+        earliest = max(following - overlap, start + 1)
+        start = new = following
+        if overlap and not _block(inside, end - 1) and not _block(inside, new):
+            start = _sentence_start(text, earliest, end, new)
+
+
+def _without_space(text: str, start: int, end: int) -> int:
+    """Return where text[start:end] ends without the white space at its end."""
+    return start + len(text[start:end].rstrip())
+
+
+def _first_character(text: str, start: int, end: int) -> int:
+    rest = text[start:end]
+    return start + len(rest) - len(rest.lstrip())
+
+
+def _next_new(text: str, end: int, part_end: int, size: int, inside: list[Block]) -> int | None:
+    """Return where the text begins that follows a passage, or None if there is none.
+
+    What says nothing alone is passed over: the bar that closes a row of a table, and the row of
+    delimiters below its header.
+    """
+    rest = REST_OF_ROW.match(text, end, part_end)
+    if rest and rest.end() == part_end:
+        return None
+    new = next_text(text, rest.end() if rest else end, part_end, size)
+    block = _block(inside, new)
+    if block and new < block.first and DELIMITERS.match(text, new, block.first):
+        new = next_text(text, block.first, part_end, size)
+    return new
 
 
 def next_text(text: str, pos: int, stop: int, size: int) -> int:
-    """Where the next text at or after `pos` begins: at the start of its line or, if the line is too
-    long, at its first word.
+    """Return where the next text at or after `pos` begins: at the start of its line or, if the line
+    is indented too far, at its first word.
     """
-    found = NONSPACE.search(text, pos, stop)
-    if not found:
+    first = NONSPACE.search(text, pos, stop)
+    if not first:
         return stop
-    start = text.rfind("\n", max(pos - 1, 0), found.start()) + 1
-    if start >= pos and found.start() - start < size:
-        return start
-    on_space = (
-        size > 1 and found.start() > max(pos, start) and not begins_grapheme(text, found.start())
-    )
-    return found.start() - on_space  # a combining mark keeps the space that it stands on
+    line_start = text.rfind("\n", max(pos - 1, 0), first.start()) + 1
+    if line_start >= pos and first.start() - line_start < size:
+        return line_start
+    has_space_before = first.start() > max(pos, line_start)
+    if size > 1 and has_space_before and not begins_grapheme(text, first.start()):
+        return first.start() - 1  # a combining mark keeps the space that it stands on
+    return first.start()
 
 
 def _block(inside: list[Block], at: int) -> Block | None:
     number = bisect_right(inside, (at + 1,)) - 1
-    return inside[number] if number >= 0 and at < inside[number].end else None
+    if number >= 0 and at < inside[number].end:
+        return inside[number]
+    return None
 
 
 def _header(inside: list[Block], at: int, size: int) -> str:
     block = _block(inside, at)
-    return block.header if block and block.first <= at and 2 * len(block.header) <= size else ""
+    if block and block.first <= at and 2 * len(block.header) <= size:
+        return block.header
+    return ""
 
 
 def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]) -> int:
-    """The last good end of text[new:limit], or 0. Code that fits into a passage stays whole."""
-    if inside and (block := _block(inside, limit)):
+    """Return the last good end of text[new:limit], or 0. Code that fits into a passage stays whole."""
+    block = _block(inside, limit)
+    if block:
+        first = max(new, block.first)
         is_moved = block.start > new and not block.header and block.end - block.start <= size
-        at = 0 if is_moved else text.rfind("\n", max(new, block.first), limit + 1)
-        if at > max(new, block.first):
-            return _trimmed(text, at, new)
+        line_end = -1 if is_moved else text.rfind("\n", first, limit + 1)
+        if line_end > first:
+            return _trimmed(text, line_end, new)
         if block.start <= new:
             return 0
         limit = block.start - 1
-    weak, pos = 0, limit + 1
-    while pos > new + 1 and (found := LAST_END.match(text, new + 1, pos)):
-        at = found.end()
-        if is_line := text[at - 1] == "\n":
+    fallback = 0  # the last end that may be one
+    pos = limit + 1
+    while pos > new + 1:
+        last_end = LAST_END.match(text, new + 1, pos)
+        if not last_end:
+            break
+        at = last_end.end()
+        is_line = text[at - 1] == "\n"
+        if is_line:
             at -= 1
         pos = min(at, limit)
         if at > limit:  # nothing needs to follow a wide full stop
             continue
-        if inside and (block := _is_inside(inside, at)) and not (block.header and is_line):
+        block = _block(inside, at)
+        if block and block.start < at and not (block.header and is_line):
             pos = max(block.start, new + 1)
             continue
         end = _trimmed(text, at, new) if is_line else at
-        good = _line_ends(text, at, end) if is_line else ends_sentence(text, at)
-        if good:
+        is_end = _line_ends(text, at, end) if is_line else ends_sentence(text, at)
+        if is_end:
             return end
-        weak = weak or (end if good is None else 0)
-    return weak
-
-
-def _is_inside(inside: list[Block], at: int) -> Block | None:
-    block = _block(inside, at)
-    return block if block and block.start < at else None
+        if is_end is None and not fallback:
+            fallback = end
+    return fallback
 
 
 def _line_ends(text: str, at: int, end: int) -> bool | None:
-    """Whether a line that ends here ends a sentence or an item; None if it may."""
-    following = NEXT_LINE.match(text, at + 1)
-    assert following
+    """Return whether a line that ends here ends a sentence or an item; None if it may."""
     if text[max(end - 4, 0) : end].rstrip("*_").endswith((":", "：")):
         return None
-    if following["begins"] or text.endswith(("```", "~~~"), 0, end) or ends_sentence(text, end):
+    next_line = NEXT_LINE.match(text, at + 1)
+    assert next_line  # it matches anywhere
+    if next_line["begins"] or text.endswith(("```", "~~~"), 0, end) or ends_sentence(text, end):
         return True
-    letter = following["letter"]
+    letter = next_line["letter"]
     return False if letter and letter.islower() else None
 
 
 def _trimmed(text: str, end: int, start: int) -> int:
-    return start + len(text[start:end].rstrip()) if text[end - 1].isspace() else end
+    return _without_space(text, start, end) if text[end - 1].isspace() else end
 
 
 def cut(text: str, origin: int, new: int, limit: int) -> int:
-    """The end of a passage in which nothing ends: after a clause, or else a word, or else a
+    """Return the end of a passage in which nothing ends: after a clause, or else a word, or else a
     character.
     """
     start = new if limit > new else origin
     middle = (start + limit) // 2
-    if (found := LAST_CLAUSE.match(text, middle, limit + 1)) and (
-        end := _trimmed(text, min(found.end(), limit), start)
-    ) > middle:
-        return end
-    places = (
-        place for base in dict.fromkeys((start, origin)) for place in _word_ends(text, base, limit)
-    )
-    end = next((place for place in places if begins_grapheme(text, place)), 0)
-    end = end or next(
-        (place for place in range(limit, start, -1) if begins_grapheme(text, place)), limit
-    )
-    return origin + len(text[origin:end].rstrip())
+    clause = LAST_CLAUSE.match(text, middle, limit + 1)
+    if clause:
+        clause_end = _trimmed(text, min(clause.end(), limit), start)
+        if clause_end > middle:
+            return clause_end
+    return _without_space(text, origin, _word_end(text, start, origin, limit))
 
 
-def _word_ends(text: str, start: int, limit: int) -> Iterator[int]:
-    end = limit + 1
-    while last := LAST_BREAK.match(text, start + 1, end):
-        end = last.end() - 1
-        yield end
+def _word_end(text: str, start: int, origin: int, limit: int) -> int:
+    for base in dict.fromkeys((start, origin)):
+        end = limit + 1
+        while last := LAST_BREAK.match(text, base + 1, end):
+            end = last.end() - 1
+            if begins_grapheme(text, end):
+                return end
+    characters = range(limit, start, -1)
+    return next((end for end in characters if begins_grapheme(text, end)), limit)
 
 
 def _sentence_start(text: str, start: int, end: int, default: int) -> int:
-    """Where the first sentence or line in text[start:end] begins."""
-    for found in ANY_END.finditer(text, max(start - LONGEST_END, 0), end):
-        at = found.end()
+    """Return where the first sentence or line in text[start:end] begins."""
+    for sentence_end in ANY_END.finditer(text, max(start - LONGEST_END, 0), end):
+        at = sentence_end.end()
         is_line = text[at - 1] == "\n"
         if _line_ends(text, at - 1, at - 1) if is_line else ends_sentence(text, at):
-            begins = next_text(text, found.end(), end, default)
+            begins = next_text(text, at, end, default)
             if start <= begins < end:
                 return begins
     return default

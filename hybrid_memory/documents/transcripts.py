@@ -1,21 +1,16 @@
 """Read session transcripts of agents (.jsonl): what user and assistant said to each other, as
 chunks.
 
-There are two forms, both with one JSON object on each line. OpenClaw and pi (docs/session.md of
-pi's coding-agent) write {"type": "message", "message": {"role", "content"}}. Claude Code writes
-{"type": "user" | "assistant", "message": {"content"}}. The content is a string or a list of blocks.
+All forms have one JSON object on each line. OpenClaw and pi (docs/session.md of pi's coding-agent)
+write {"type": "message", "message": {"role", "content"}}. Claude Code writes {"type": "user" |
+"assistant", "message": {"content"}}. Codex (codex-rs/protocol) writes {"type": "response_item",
+"payload": {"type": "message", "role", "content"}}, and wrote the payload alone until 2025. The
+content is a string or a list of blocks.
 
 Tool calls and their results, thinking, messages of sub-agents, and what a program put into a user's
 message are left out. Secrets are masked before the text is used for anything else. White space is
 made plain: what was said has no lines in the file that a citation must match, and pasted text is
 full of it.
-
-MERGED Take out of a user's message what a program put into it. Takes time in proportion to the
-length of the message.
-
-Claude Code puts text between tags and adds a line when the user interrupts it. OpenClaw begins a
-message from a channel with its time, and adds lines that end in "(untrusted …):", each with a block
-of JSON below it.
 """
 
 import json
@@ -38,32 +33,34 @@ from .markdown import chunk_text
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 QUIET = 3600.0  # seconds without a change after which a session counts as ended
-NEW_BYTES, NEW_MESSAGES = (
-    100_000,
-    50,
-)  # a session that is still going on is not read again before it has so much new
-TITLES = {
+# A session that is still going on is not read again before it has so much new.
+NEW_BYTES = 100_000
+NEW_MESSAGES = 50
+
+KNOWN_FORMS = "OpenClaw, pi, Claude Code or Codex"
+TITLES = {  # by type of record, the key of the session's title
     "session_info": "name",
     "summary": "summary",
     "ai-title": "aiTitle",
     "custom-title": "customTitle",
+    "thread_name_updated": "thread_name",
 }
 LONGEST_TITLE = 200  # characters
+TEXTS = ("text", "input_text", "output_text")  # the types of blocks that were said
 
-SAYS_NOTHING = {
-    "NO_REPLY",
-    "HEARTBEAT_OK",
-}  # what OpenClaw's assistants write if they have nothing to say
-NOT_SAID = (
-    "isMeta",
-    "isSidechain",
-    "isCompactSummary",
-    "isApiErrorMessage",
-)  # links of Claude Code's other records
+# What OpenClaw's assistants write if they have nothing to say
+SAYS_NOTHING = {"NO_REPLY", "HEARTBEAT_OK"}
+# What marks Claude Code's records that nobody said
+NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
+ROLES = ("user", "assistant")
+# Types of records that say which form a file has, if it has no message
+SESSION_RECORDS = ("session", "session_meta", "response_item", "event_msg", "turn_context")
+
+Record = dict[str, Any]
 
 
 class Message(NamedTuple):
-    """What was said in one line of a transcript."""
+    """A message of a user or an assistant, in one line of a transcript."""
 
     line: int  # of the file, from 1
     role: str  # "User" or "Assistant"
@@ -73,16 +70,23 @@ class Message(NamedTuple):
 
 
 class Transcript:
-    """The messages of the first `size` bytes of a stream, read in one pass with only one line in
-    memory at a time.
+    """An iterable of the messages in the first `size` bytes of a stream, read in one pass with only
+    one line in memory at a time.
 
-    After the pass, `left_out` is the number of lines that are not JSON or are too long, `date` is
-    the day of the first message, `title` is the last title, and `digest` is the hash of the bytes.
+    After the pass, `left_out` is the number of lines that are not JSON or are too long, `records`
+    that of the others, and `is_known` says whether any of them has a known form. `date` is the day
+    of the first message, `title` is the last title, and `digest` is the hash of the bytes.
     """
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
-        self.left_out, self.date, self.title = 0, "", ""
-        self._stream, self._left = stream, size
+        self.left_out = 0
+        self.records = 0
+        self.is_known = False
+        self.date = ""
+        self.title = ""
+        self._is_of_subagent: bool | None = None  # as the first line of Codex says
+        self._stream = stream
+        self._left = size
         self._hash = hasher()
 
     @property
@@ -92,13 +96,31 @@ class Transcript:
     def __iter__(self) -> Iterator[Message]:
         for number, line in enumerate(self._lines(), 1):
             record = self._record(line) if line.strip() else {}
-            kind = record.get("type")
-            if key := TITLES.get(kind) if isinstance(kind, str) else None:
-                title = record.get(key)
-                self.title = _title(title) if isinstance(title, str) else self.title
-            elif (said := _said(record)) and said[1]:
-                self.date = self.date or _date(record)
-                yield Message(number, *said, self.title)
+            if not record:
+                continue
+            self._take_notes(record)
+            message = _message(record)
+            if message is None or self._is_of_subagent or any(map(record.get, NOT_SAID)):
+                continue
+            role = message.get("role")
+            text = _text(message) if role in ROLES else ""
+            if text:
+                self.date = self.date or _date(record, message)
+                yield Message(number, str(role).capitalize(), text, self.title)
+
+    def _take_notes(self, record: Record) -> None:
+        """Note what a record says of the session and its form."""
+        self.records += 1
+        payload = record.get("payload")
+        about = payload if record.get("type") == "event_msg" else record
+        title = _title(about) if isinstance(about, dict) else None
+        if title is not None:
+            self.title = title
+        if not self.is_known:
+            is_of_session = record.get("type") in SESSION_RECORDS or "sessionId" in record
+            self.is_known = is_of_session or title is not None or _message(record) is not None
+        if record.get("type") == "session_meta" and self._is_of_subagent is None:
+            self._is_of_subagent = isinstance(payload, dict) and _is_of_subagent(payload)
 
     def _lines(self) -> Iterator[bytes]:
         """Every line, except a last one that is still being written. A line that is too long is
@@ -106,7 +128,8 @@ class Transcript:
         """
         while self._left > 0:
             line = self._read(LONGEST_LINE)
-            complete = rest = line
+            complete = line
+            rest = line
             while rest and not rest.endswith(b"\n"):
                 rest = self._read(LONGEST_LINE)
             if not rest:  # the end of the file
@@ -119,7 +142,7 @@ class Transcript:
         self._hash.update(line)
         return line
 
-    def _record(self, line: bytes) -> dict[str, Any]:
+    def _record(self, line: bytes) -> Record:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
@@ -135,54 +158,86 @@ def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterat
     A chunk depends only on what comes before its end, so that a session that grows keeps all chunks
     except the last ones.
     """
-    index = size = 0
-    held: list[Message] = []
-    for piece in (piece for message in messages for piece in _pieces(message, chunk_size, overlap)):
-        if held and (size + len(piece.text) > chunk_size or piece.title != held[0].title):
-            yield _chunk(held, index)
-            index += 1
-            held, size = [], 0
-        held.append(piece)
-        size += len(piece.text) + len("\n\n")
-    if held:
-        yield _chunk(held, index)
+    index = 0
+    size = 0
+    pieces: list[Message] = []
+    for message in messages:
+        for piece in _pieces(message, chunk_size, overlap):
+            is_full = size + len(piece.text) > chunk_size
+            if pieces and (is_full or piece.title != pieces[0].title):
+                yield _chunk(pieces, index)
+                index += 1
+                size = 0
+                pieces = []
+            pieces.append(piece)
+            size += len(piece.text) + len("\n\n")
+    if pieces:
+        yield _chunk(pieces, index)
 
 
-def _said(record: dict[str, Any]) -> tuple[str, str] | None:
-    """Who said what in a record; None if it is not a message."""
-    kind, message = record.get("type"), record.get("message")
-    if not isinstance(message, dict) or any(record.get(key) for key in NOT_SAID):
+def _message(record: Record) -> Record | None:
+    """Return the message in a record, with its `role`, or None if the record has none."""
+    kind = record.get("type")
+    if kind == "message" and "role" in record:
+        return record
+    if kind == "response_item":
+        message = record.get("payload")
+        is_message = isinstance(message, dict) and message.get("type") == "message"
+        return message if is_message else None
+    message = record.get("message")
+    if not isinstance(message, dict):
         return None
-    role = message.get("role") if kind == "message" else kind
-    if role not in ("user", "assistant"):
-        return None
+    if kind in ROLES:
+        return {**message, "role": kind}
+    return message if kind == "message" else None
+
+
+def _is_of_subagent(session: Record) -> bool:
+    """Return whether this `session_meta` of Codex is that of an agent started by another."""
+    source = session.get("source")
+    return session.get("thread_source") == "subagent" or (
+        isinstance(source, dict) and "subagent" in source
+    )
+
+
+def _text(message: Record) -> str:
+    """Return what was said in a message, or "" if nothing was."""
     content = message.get("content")
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
     texts = [
-        block.get("text")
+        block["text"].strip()
         for block in blocks
-        if isinstance(block, dict) and block.get("type") == "text"
+        if isinstance(block, dict)
+        and block.get("type") in TEXTS
+        and isinstance(block.get("text"), str)
     ]
-    text = "\n\n".join(text.strip() for text in texts if isinstance(text, str))
-    if role == "user":
-        text = without_wrappers(text)
+    if message["role"] == "user":
+        texts = [of_codex_user(text) for text in texts]
+        text = of_user("\n\n".join(filter(None, texts)))
+    else:
+        text = "\n\n".join(texts)
     text = with_plain_space(storable(text)).strip()
-    return role.capitalize(), "" if text in SAYS_NOTHING else redact(text)
+    return "" if text in SAYS_NOTHING else redact(text)
 
 
-def _title(text: str) -> str:
-    return storable(" ".join(redact(text).split())[:LONGEST_TITLE])
+def _title(record: Record) -> str | None:
+    """Return the session's title, if a record has one."""
+    kind = record.get("type")
+    title = record.get(TITLES.get(kind, "")) if isinstance(kind, str) else None
+    if not isinstance(title, str):
+        return None
+    return storable(" ".join(redact(title).split())[:LONGEST_TITLE])
 
 
-def _date(record: dict[str, Any]) -> str:
-    """The day (YYYY-MM-DD) of an ISO 8601 time or of milliseconds since 1970, both in UTC; "" if
-    there is none.
+def _date(record: Record, message: Record) -> str:
+    """Return the day (YYYY-MM-DD) of an ISO 8601 time or of milliseconds since 1970, both in UTC;
+    "" if there is none.
     """
-    value = record.get("timestamp") or record["message"].get("timestamp")
+    value = record.get("timestamp") or message.get("timestamp")
     with suppress(TypeError, ValueError, OverflowError, OSError):
-        value = time.strftime("%Y-%m-%d", time.gmtime(float(value) / 1000))
-    found = document_date("", {"date": value}) or ""
-    return found if _is_day(found) else ""
+        value = time.strftime("%Y-%m-%d", time.gmtime(float(value) / 1000))  # type: ignore[arg-type]
+    date = document_date("", {"date": value}) or ""
+    return date if _is_day(date) else ""
 
 
 def _is_day(date: str) -> bool:
@@ -195,22 +250,15 @@ def _pieces(message: Message, size: int, overlap: int) -> Iterator[Message]:
         yield message._replace(text=said_by + message.text)
         return
     room = max(size - len(said_by), 1)
-    for chunk in chunk_text(
-        "\n" + message.text, room, min(overlap, room - 1)
-    ):  # a message does not begin with front matter
+    text = "\n" + message.text  # a message does not begin with front matter
+    for chunk in chunk_text(text, room, min(overlap, room - 1)):
         yield message._replace(text=said_by + chunk.text.lstrip("\n"))
 
 
 def _chunk(messages: list[Message], index: int) -> Chunk:
     title = messages[0].title
-    return Chunk(
-        "\n\n".join(message.text for message in messages),
-        title,
-        index,
-        title,
-        messages[0].line,
-        messages[-1].line,
-    )
+    text = "\n\n".join(message.text for message in messages)
+    return Chunk(text, title, index, title, messages[0].line, messages[-1].line)
 
 
 def _is_json(line: bytes) -> bool:
@@ -221,6 +269,125 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
+# Claude Code puts text between tags and adds a line when the user interrupts it. OpenClaw begins a
+# message from a channel with its time, and adds lines that end in "(untrusted …):", each with a
+# block of JSON below it.
+NAME = (
+    "system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|task-notification|ide_[a-z_]+"
+    "|user-prompt-submit-hook|active_memory_plugin|relevant-memories"
+)
+OPENING = re.compile(rf"<({NAME})\b")
+CLOSING = re.compile(rf"</({NAME})>")
+BLOCK = re.compile(r"\):\n```json\n")
+END_OF_BLOCK = re.compile(r"\n```$", re.MULTILINE)
+INTERRUPTED = re.compile(r"^\[Request interrupted by user[^\]\n]*\]$", re.MULTILINE)
+TIME = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]*\] ?")
+
+# In front of a message, OpenClaw (auto-reply/reply/session-system-events.ts) tells what has happened.
+EVENTS = re.compile(r"(?:System(?: \(untrusted\))?:[^\n]*(?:\n|\Z))+")
+TIME_OF_EVENT = re.compile(r"^System(?: \(untrusted\))?: \[(?:[A-Z][a-z]{2} )?\d{4}-", re.MULTILINE)
+# How messages begin that OpenClaw sends in the user's name (infra/heartbeat-events-filter.ts)
+PROMPTS = (
+    "Read HEARTBEAT.md if it exists",
+    "[OpenClaw heartbeat poll]",
+    "A scheduled reminder has been triggered.",
+    "A scheduled cron event was triggered",
+    "An async command you ran earlier has completed.",
+    "An async command completion event was triggered",
+    "A new session was started via /new or /reset.",
+)
+# How blocks begin that Codex adds to the user's, and what stands between others and the user's words
+CONTEXTS = (
+    "# AGENTS.md instructions",
+    "<INSTRUCTIONS>",
+    "<environment_context>",
+    "<user_instructions>",
+    "<user_shell_command>",
+    "<recommended_plugins>",
+    "<subagent_notification>",
+    "<turn_aborted>",
+    "<skill>",
+    "<skill ",
+    "<image>",
+    "<image ",
+    "</image>",
+)
+CONTEXTS_ABOVE = ("# Context from my IDE setup:", "# Files mentioned by the user:")
+REQUEST = "## My request for Codex:"
+
+Span = tuple[int, int]
+
+
+def of_user(text: str) -> str:
+    """Return what a user wrote of a message: nothing of one that a program sent in the user's name."""
+    events = EVENTS.match(text)
+    if events and TIME_OF_EVENT.search(events[0]):
+        text = text[events.end() :].lstrip()
+    text = without_wrappers(text)
+    return "" if text.lstrip().startswith(PROMPTS) else text
+
+
+def of_codex_user(text: str) -> str:
+    """Return what a user of Codex wrote of a block of a message."""
+    if text.startswith(CONTEXTS):
+        return ""
+    if text.startswith(CONTEXTS_ABOVE) and REQUEST in text:
+        return text.partition(REQUEST)[2].strip()
+    return text
+
+
+def without_wrappers(text: str) -> str:
+    """Take out of a user's message what a program put into it, in time in proportion to its length.
+
+    '[Mon 2026-03-05 10:00 UTC] hello <bash-stdout>a</bash-stdout>' -> 'hello '
+    """
+    spans = [
+        *_tagged(text),
+        *_blocks(text),
+        *(line.span() for line in INTERRUPTED.finditer(text)),
+    ]
+    sent = TIME.match(text)
+    if sent:
+        spans.append(sent.span())
+    pieces = []
+    pos = 0
+    for start, end in sorted(spans, key=itemgetter(0)):
+        if start >= pos:
+            pieces.append(text[pos:start])
+            pos = end
+    return "".join([*pieces, text[pos:]])
+
+
+def _tagged(text: str) -> Iterator[Span]:
+    """Yield the spans from each opening tag to the next closing tag of the same name."""
+    closing: dict[str, list[Span]] = {}
+    for tag in CLOSING.finditer(text):
+        closing.setdefault(tag[1], []).append(tag.span())
+    content = 0  # behind the ">" of the opening tag
+    for tag in OPENING.finditer(text):
+        if content <= tag.end():
+            content = text.find(">", tag.end()) + 1
+            if not content:
+                return
+        tags = closing.get(tag[1], [])
+        number = bisect_left(tags, (content, 0))
+        if number < len(tags):
+            yield tag.start(), tags[number][1]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Yield the spans from the beginning of each line that ends in "(untrusted …):" to the end of
+    the block of JSON below it.
+    """
+    ends = [end.span() for end in END_OF_BLOCK.finditer(text)]
+    for block in BLOCK.finditer(text):
+        line = text.rfind("\n", 0, block.start()) + 1
+        bracket = text.rfind(")", line, block.start())
+        number = bisect_left(ends, (block.end(), 0))
+        if number < len(ends) and text.find("(untrusted", max(bracket, line), block.start()) >= 0:
+            yield line, ends[number][1]
+
+
 class TranscriptReading:
     """A transcript that is being read; implements `formats.Reading`."""
 
@@ -229,8 +396,10 @@ class TranscriptReading:
 
     def __init__(self, stream: BinaryIO, metadata: Mapping[str, Any]) -> None:
         status = os.fstat(stream.fileno())
-        self.mtime, self.size = status.st_mtime, status.st_size
-        self._stream, self._given = stream, metadata
+        self.mtime = status.st_mtime
+        self.size = status.st_size
+        self._stream = stream
+        self._given = metadata
         self._transcript = Transcript(stream, status.st_size)
 
     @property
@@ -239,22 +408,24 @@ class TranscriptReading:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        return ({"title": self._transcript.title} if self._transcript.title else {}) | dict(
-            self._given
-        )
+        title = self._transcript.title
+        return {"title": title, **self._given} if title else dict(self._given)
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
-        count = self._transcript.left_out
-        return (
-            [(f"lines left out because they are not JSON or too long: {count}", "lines")]
-            if count
-            else []
-        )
+        transcript = self._transcript
+        warnings = []
+        if count := transcript.left_out:
+            reason = f"lines left out because they are not JSON or too long: {count}"
+            warnings.append((reason, "lines"))
+        if transcript.records and not transcript.is_known:
+            reason = f"no line has the form of a session transcript of {KNOWN_FORMS}: nothing was taken in"
+            warnings.append((reason, "form"))
+        return warnings
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        """The day in the path or the metadata, or else that of the first message, or else the month
-        in the path.
+        """Return the day in the path or the metadata, or else that of the first message, or else the
+        month in the path.
 
         The month comes last because it may be digits of a UUID.
         """
@@ -278,7 +449,7 @@ class Transcripts:
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
-        """Whether enough is new, or the session has not changed for so long that it counts as
+        """Return whether enough is new, or the session has not changed for so long that it counts as
         ended.
         """
         if size < indexed_size or size - indexed_size >= NEW_BYTES or time.time() - mtime >= QUIET:
@@ -290,17 +461,16 @@ class Transcripts:
     def open(
         self, path: str, max_bytes: int, follow_symlinks: bool, metadata: Mapping[str, Any]
     ) -> TranscriptReading:
-        stream = open_regular(
-            path, follow_symlinks
-        )  # any size is allowed, because only one line is in memory
-        return TranscriptReading(stream, metadata)
+        # Any size is allowed, because only one line is in memory.
+        return TranscriptReading(open_regular(path, follow_symlinks), metadata)
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[list[str], bytes]:
-        """What was said in each line, with secrets masked, and "" for the other lines."""
+        """Return what was said in each line, with secrets masked, and "" for the other lines."""
         transcript = Transcript(stream, os.fstat(stream.fileno()).st_size)
         lines: list[str] = []
         for message in transcript:
-            lines += [""] * (message.line - 1 - len(lines)) + [f"{message.role}: {message.text}"]
+            lines += [""] * (message.line - 1 - len(lines))
+            lines.append(f"{message.role}: {message.text}")
         return lines or [""], transcript.digest
 
     def joined(self, lines: Sequence[str]) -> str:
@@ -308,64 +478,3 @@ class Transcripts:
 
 
 FORMAT = Transcripts()
-
-
-NAME = (
-    "system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|task-notification|ide_[a-z_]+|user-prompt-submit-hook"
-    "|active_memory_plugin|relevant-memories"
-)
-OPENING = re.compile(rf"<({NAME})\b")
-CLOSING = re.compile(rf"</({NAME})>")
-BLOCK = re.compile(r"\):\n```json\n")
-END_OF_BLOCK = re.compile(r"\n```$", re.MULTILINE)
-INTERRUPTED = re.compile(r"^\[Request interrupted by user[^\]\n]*\]$", re.MULTILINE)
-TIME = re.compile(r"\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]*\] ?")
-
-Span = tuple[int, int]
-
-
-def without_wrappers(text: str) -> str:
-    """'[Mon 2026-03-05 10:00 UTC] hello <bash-stdout>a</bash-stdout>' -> 'hello '"""
-    spans = [
-        *_tagged(text),
-        *_blocks(text),
-        *(found.span() for found in INTERRUPTED.finditer(text)),
-    ]
-    if time := TIME.match(text):
-        spans.append(time.span())
-    kept, pos = [], 0
-    for start, end in sorted(spans, key=itemgetter(0)):
-        if start >= pos:
-            kept.append(text[pos:start])
-            pos = end
-    return "".join([*kept, text[pos:]])
-
-
-def _tagged(text: str) -> Iterator[Span]:
-    """From each opening tag to the next closing tag of the same name."""
-    closing: dict[str, list[Span]] = {}
-    for tag in CLOSING.finditer(text):
-        closing.setdefault(tag[1], []).append(tag.span())
-    content = 0  # behind the ">" of the opening tag
-    for tag in OPENING.finditer(text):
-        if content <= tag.end():
-            content = text.find(">", tag.end()) + 1
-            if not content:
-                return
-        tags = closing.get(tag[1], [])
-        number = bisect_left(tags, (content, 0))
-        if number < len(tags):
-            yield tag.start(), tags[number][1]
-
-
-def _blocks(text: str) -> Iterator[Span]:
-    """From the beginning of each line that ends in "(untrusted …):" to the end of the block of JSON
-    below it.
-    """
-    ends = [found.span() for found in END_OF_BLOCK.finditer(text)]
-    for block in BLOCK.finditer(text):
-        line = text.rfind("\n", 0, block.start()) + 1
-        bracket = text.rfind(")", line, block.start())
-        number = bisect_left(ends, (block.end(), 0))
-        if number < len(ends) and text.find("(untrusted", max(bracket, line), block.start()) >= 0:
-            yield line, ends[number][1]

@@ -528,8 +528,8 @@ def test_every_character_but_space_and_lines_of_tables_is_in_a_chunk(text, size)
         return not part.translate(dict.fromkeys(map(ord, "|:->"))).strip()
 
     sections = chunker._sections(text, start, chunker.MARKDOWN.headings(text, start))
-    for first, body, tail, stop, *_ in chunker._with_text(text, sections, size[0], ""):
-        for begin, end, _ in passages(text, first, body, tail, stop, *size):
+    for part in chunker._parts(text, sections, size[0], ""):
+        for begin, end, _ in passages(text, part, *size):
             assert before < begin < end
             assert covered - begin <= size[1]
             assert says_nothing(text[covered:begin])

@@ -45,8 +45,32 @@ json_values = st.recursive(
 records = st.fixed_dictionaries(
     {},
     optional={
-        "type": st.sampled_from(["message", "user", "summary", "session_info", "ai-title"])
+        "type": st.sampled_from(
+            [
+                "message",
+                "user",
+                "summary",
+                "session_info",
+                "ai-title",
+                "response_item",
+                "event_msg",
+                "session_meta",
+            ]
+        )
         | json_values,
+        "role": json_values,
+        "payload": json_values
+        | st.fixed_dictionaries(
+            {"type": st.sampled_from(["message", "thread_name_updated"])},
+            optional={
+                "role": st.just("user") | json_values,
+                "content": st.lists(
+                    st.fixed_dictionaries({"type": st.just("input_text"), "text": json_values})
+                ),
+                "thread_name": json_values,
+                "source": json_values,
+            },
+        ),
         "summary": json_values,
         "name": json_values,
         "aiTitle": json_values,
@@ -188,10 +212,19 @@ PATTERNS = {
     "END_OF_BLOCK": "finditer",
     "INTERRUPTED": "finditer",
     "TIME": "match",
-    "FENCE_START": "finditer",
-    "CODE_SPAN": "finditer",
-    "INDENTED": "finditer",
-    "LIST_ITEM": "match",
+    "EVENTS": "match",
+    "TIME_OF_EVENT": "search",
+    "FENCE_LINE": "match",
+    "HEADING_MARK": "match",
+    "BREAK": "match",
+    "UNDERLINE": "match",
+    "ITEM_MARK": "match",
+    "DELIMITER_LINE": "match",
+    "BACKTICKS": "finditer",
+    "ORG_BLOCK": "finditer",
+    "HIDING": "finditer",
+    "BLANK_LINE": "finditer",
+    "NO_BREAK": "finditer",
     "WIKILINK": "finditer",
     "WIKILINKS": "fullmatch",
     "LINK_TARGET": "finditer",
@@ -251,8 +284,9 @@ UNITS = [
     *("|", "| a ", "|-", "|-|\n", "-|", "a|b\n|-|-|\n", "---\n", "- - ", "* ", "_", "<!--", "<!---->", "`<!-- -->", "data:", "data:a/b;"),
     *("http://", "a://b|", ". ", ".", '."', "a. B ", "。", "e.g. ", "> ", "~~~", "-"),
     *("[[a", "[[a|", "[[a]]", "[[a]], ", "[a](b", "](", "](<", "[a]: ", " #a/", "``", "\n    a\n\n"),
+    *("%%", "$$", "%%a\n\n", "\\`", "> - ", ">\n", "-\n", "    a\n", "#+end_src\n"),
     *("#+begin_src\n", "#+a: ", ":a: ", ":b:", "| a\n", "\n|-", ": ", "+--", "\n+-+", "=", "= ", "\n===\n", "\n.. a::\n", "::\n", ">>> ", "[[a][b]]"),
-    *("[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
+    *("System: ", "System:\n", "System (untrusted): [2026-", "[Mon 2026-03-05 10:00 UTC]", "(untrusted x):\n```json\n", "a\n  - b\n", "a: |\n  b\n", "a: [\n", "a: [b, 'c',\n", "  - \n"),
 ]  # fmt: skip
 BEGINNINGS = [
     "",

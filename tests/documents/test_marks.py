@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid_memory.documents.code import without_code
 from hybrid_memory.documents.document import embedded_text
 from hybrid_memory.documents.links import (
     DocumentLinks,
@@ -12,7 +13,6 @@ from hybrid_memory.documents.links import (
     path_of,
 )
 from hybrid_memory.documents.markdown import parse
-from hybrid_memory.documents.noise import without_code
 from hybrid_memory.documents.terms import plain
 
 

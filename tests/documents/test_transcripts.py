@@ -1,4 +1,4 @@
-"""Transcripts in the two forms that there are, as far as their programs' own documents and files show them."""
+"""Transcripts in the forms that there are, as far as their programs' own documents and files show them."""
 
 import io
 import json
@@ -44,6 +44,16 @@ def claude(role: str, content: Any, **more: Any) -> Record:
         "timestamp": "2026-03-05T10:00:00.000Z",
         "message": {"role": role, "content": content},
     } | more
+
+
+def codex(kind: str, **payload: Any) -> Record:
+    return {"timestamp": "2026-03-05T10:00:00.000Z", "type": kind, "payload": payload}
+
+
+def codex_message(role: str, *words: str) -> Record:
+    kind = "output_text" if role == "assistant" else "input_text"
+    content = [{"type": kind, "text": text} for text in words]
+    return codex("response_item", type="message", role=role, content=content)
 
 
 def text(words: str) -> list[Record]:
@@ -113,6 +123,54 @@ CLAUDE_CODE = lines(
     claude("user", "thanks"),
 )
 
+CODEX = lines(
+    codex(
+        "session_meta",
+        id="0199",
+        cwd="/home/ann",
+        originator="codex_cli_rs",
+        cli_version="0.99.0",
+        source="cli",
+    ),
+    codex_message(
+        "developer", "<permissions instructions>\nAsk first.\n</permissions instructions>"
+    ),
+    codex_message(
+        "user",
+        "# AGENTS.md instructions for /home/ann\n\n<INSTRUCTIONS>\nUse uv.\n</INSTRUCTIONS>",
+        "<environment_context>\n  <cwd>/home/ann</cwd>\n</environment_context>",
+    ),
+    codex_message("user", "Where is the scanner?"),
+    codex("event_msg", type="user_message", message="Where is the scanner?", images=[]),
+    codex("turn_context", cwd="/home/ann", approval_policy="never", model="m"),
+    codex("response_item", type="reasoning", summary=[{"type": "summary_text", "text": "hmm"}]),
+    codex("response_item", type="function_call", name="shell", arguments="{}", call_id="c"),
+    codex("response_item", type="function_call_output", call_id="c", output="scanner.txt"),
+    codex("event_msg", type="agent_message", message="In the attic."),
+    codex_message("assistant", "In the attic."),
+    codex("event_msg", type="token_count", info=None),
+    codex("event_msg", type="thread_name_updated", thread_name="Finding the scanner"),
+    codex_message(
+        "user",
+        "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nthanks\n",
+    ),
+    codex("compacted", message="They talked about a scanner."),
+    codex_message("user", "<turn_aborted>\nThe user interrupted.\n</turn_aborted>"),
+)
+
+CODEX_OF_2025 = lines(
+    {"id": "0199", "timestamp": "2026-03-05T10:00:00.000Z", "instructions": None},
+    {"record_type": "state"},
+    {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_text", "text": "hi"}],
+        "timestamp": 1772704800000,
+    },
+    {"type": "reasoning", "summary": []},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hello"}]},
+)
+
 
 @pytest.mark.parametrize(
     ("data", "expected", "title"),
@@ -135,8 +193,18 @@ CLAUDE_CODE = lines(
             ],
             "Finding the printer",
         ),
+        (
+            CODEX,
+            [
+                (4, "User", "Where is the scanner?", ""),
+                (11, "Assistant", "In the attic.", ""),
+                (14, "User", "thanks", "Finding the scanner"),
+            ],
+            "Finding the scanner",
+        ),
+        (CODEX_OF_2025, [(3, "User", "hi", ""), (5, "Assistant", "hello", "")], ""),
     ],
-    ids=["OpenClaw", "Claude Code"],
+    ids=["OpenClaw", "Claude Code", "Codex", "Codex of 2025"],
 )
 def test_what_was_said_comes_out_and_nothing_else(
     data: bytes, expected: list[Any], title: str
@@ -162,6 +230,46 @@ def test_what_was_said_comes_out_and_nothing_else(
 )
 def test_wrappers_and_secrets_of_a_message_go(wrapped: str, said: str) -> None:
     assert [message.text for message in read(lines(pi("user", wrapped)))[0]] == [said]
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (
+            "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly.\nCurrent time: noon",
+            [],
+        ),
+        ("System: [2026-02-26 11:30:35 GMT+8] Exec completed (marine-p, code 0) :: ok", []),
+        (
+            "System: [2026-02-26 11:30 UTC] Exec failed (a, code 1) :: no\nSystem: more\n\nRead HEARTBEAT.md if it exists",
+            [],
+        ),
+        (
+            "System: WhatsApp: linked\nSystem: [2026-02-26 11:30 UTC] Node: a\n\n[Thu 2026-02-26 11:31 UTC] hello",
+            ["hello"],
+        ),
+        (
+            "System (untrusted): [Thu 2026-02-26 11:30 UTC] Slack message from ann\n\nhello",
+            ["hello"],
+        ),
+        ("A scheduled reminder has been triggered. The reminder content is:\n\nWater!", []),
+        ("System: Debian 12\nIt hangs.", ["System: Debian 12\nIt hangs."]),
+        (
+            "Why does it say Read HEARTBEAT.md if it exists?",
+            ["Why does it say Read HEARTBEAT.md if it exists?"],
+        ),
+    ],
+)
+def test_what_a_program_sends_in_the_users_name_is_not_said(sent: str, said: list[str]) -> None:
+    assert [message.text for message in read(lines(pi("user", sent)))[0]] == said
+
+
+def test_what_a_sub_agent_of_codex_was_told_is_not_said() -> None:
+    of_other = codex("session_meta", id="0200", source={"subagent": "review"})
+    of_this = codex("session_meta", id="0199", source="cli")
+    asked = codex_message("user", "Look at the diff")
+    assert read(lines(of_other, of_this, asked))[0] == []
+    assert len(read(lines(of_this, of_other, asked))[0]) == 1
 
 
 def test_assistant_may_speak_of_wrappers() -> None:
@@ -527,3 +635,45 @@ def test_plain_space_loses_no_word_and_is_plain_already(said: str) -> None:
     assert plain.split() == said.split()
     assert with_plain_space(plain) == plain
     assert not re.search("[ \\t\\r]\n|\n\n\n|\r|\u00a0", plain)
+
+
+UNKNOWN = [
+    {"messages": [{"role": "user", "content": "gpu"}]},
+    {"role": "user", "content": "gpu"},
+    {"type": "thread.started", "thread_id": "0199"},
+    {"prompt": "gpu", "completion": "kettle"},
+]
+
+
+@pytest.mark.parametrize("record", UNKNOWN)
+def test_a_file_in_an_unknown_form_is_warned_of_and_the_known_ones_are_named(
+    store: HybridStore, session: Write, record: Record
+) -> None:
+    path = session("rows.jsonl", [record, record])
+    report = ingest(store, path)
+    assert report.chunks == 0
+    assert report.warnings == [
+        {
+            "path": str(path),
+            "reason": "no line has the form of a session transcript of OpenClaw, pi, Claude Code or Codex: nothing was taken in",
+            "kind": "form",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [],
+        [{"type": "session", "id": "b7300bff"}],
+        [{"type": "summary", "summary": "Printer"}],
+        [{"type": "progress", "sessionId": "s"}],
+        [codex("session_meta", id="0199", source="cli")],
+        [pi("assistant", "NO_REPLY")],
+    ],
+)
+def test_a_session_in_which_nothing_was_said_yet_is_not_warned_of(
+    store: HybridStore, session: Write, records: list[Record]
+) -> None:
+    report = ingest(store, session("a.jsonl", records))
+    assert (report.chunks, report.warnings) == (0, [])
