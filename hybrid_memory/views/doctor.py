@@ -1,4 +1,4 @@
-"""What is wrong with a store, and the command that repairs it. Changes nothing.
+"""The checks of a store: what is wrong with it, and the command that repairs it. Changes nothing.
 
 To add a check, write a function and add a row to CHECKS.
 """
@@ -6,7 +6,7 @@ To add a check, write a function and add a row to CHECKS.
 import os
 import shlex
 import stat
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -17,13 +17,17 @@ from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
 from ..store import HybridStore, tried_again
-from .why import NEW, REASONS, is_up_to_date, missing
+from .why import NEW, REASONS, Missing, is_up_to_date, missing
 
-RESCUE = "`hybrid-memory rescue OUT`"
-RESTORE = f"restore a copy, or {RESCUE} writes what can still be read to a new file"
+RESTORE = (
+    "restore a copy, or `hybrid-memory rescue OUT` writes what can still be read to a new file"
+)
 REINDEX = "`hybrid-memory reindex` repairs it"
+DELETE = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
 PASSING = {NEW, "changing"}  # what the next ingest takes in
 SHOWN = 3  # problems of one check that are shown; the others are only counted
+
+DocumentsOfSources = dict[Source, list[str]]  # ids of documents by the source to ingest again
 
 
 class Finding(NamedTuple):
@@ -34,6 +38,23 @@ class Finding(NamedTuple):
     text: str
 
 
+class Diagnosis(NamedTuple):
+    """What a check found, before all checks together have decided which way out is the right one.
+
+    `is_damage` says that more than an index is damaged.
+    """
+
+    check: str
+    ok: bool
+    text: str
+    way_out: str = ""
+    is_damage: bool = False
+
+    def as_finding(self) -> Finding:
+        text = f"{self.text}; {self.way_out}" if self.way_out else self.text
+        return Finding(self.check, self.ok, text)
+
+
 def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
     """Run every check, and with `thorough` also those that read the whole file.
 
@@ -41,30 +62,41 @@ def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
     the store. Raises ConnectionLostError if the store's own server is gone. An index is built again
     from the rest of the file, so the file itself is checked before that is advised.
     """
-    findings: list[Finding] = []
-    for name, check in (THOROUGH if thorough else CHECKS).items():
+    checks = THOROUGH if thorough else CHECKS
+    diagnoses: list[Diagnosis] = []
+    for name, check in checks.items():
         try:
-            findings += _found(store, check)
+            diagnoses += _run(store, check)
         except ConnectionLostError:
             raise
-        except StoreError as error:
-            way_out = "" if RESCUE in str(error) else f"; {RESTORE}"
-            findings.append(Finding(name, False, f"cannot be read: {error}{way_out}"))
-    if any(REINDEX in finding.text for finding in findings) and _is_damaged(store, findings):
-        findings = [
-            finding._replace(text=finding.text.replace(REINDEX, RESTORE)) for finding in findings
+        except StoreError as error:  # its message ends with a way out
+            unread = _problem(name, f"cannot be read: {error}")
+            diagnoses.append(unread._replace(is_damage=True))
+    advises_reindex = any(diagnosis.way_out == REINDEX for diagnosis in diagnoses)
+    if advises_reindex and _is_damaged(store, diagnoses):
+        diagnoses = [
+            diagnosis._replace(way_out=RESTORE) if diagnosis.way_out == REINDEX else diagnosis
+            for diagnosis in diagnoses
         ]
-    return findings
+    return [diagnosis.as_finding() for diagnosis in diagnoses]
+
+
+def _fine(check: str, text: str, remark: str = "") -> Diagnosis:
+    return Diagnosis(check, True, text, remark)
+
+
+def _problem(check: str, text: str, way_out: str = "") -> Diagnosis:
+    return Diagnosis(check, False, text, way_out)
 
 
 @tried_again
-def _found(store: HybridStore, check: "Check") -> list[Finding]:
+def _run(store: HybridStore, check: "Check") -> list[Diagnosis]:
     return list(check(store))
 
 
-def _is_damaged(store: HybridStore, findings: Iterable[Finding]) -> bool:
-    """Whether more than an index is damaged."""
-    if any(RESTORE in finding.text or RESCUE in finding.text for finding in findings):
+def _is_damaged(store: HybridStore, diagnoses: Iterable[Diagnosis]) -> bool:
+    """Return whether more than an index is damaged; the whole file is read if no check tells."""
+    if any(diagnosis.is_damage for diagnosis in diagnoses):
         return True
     try:
         with store.storage.guarded():
@@ -73,210 +105,212 @@ def _is_damaged(store: HybridStore, findings: Iterable[Finding]) -> bool:
         return True
 
 
-def _engine(store: HybridStore) -> list[Finding]:
+def _engine(store: HybridStore) -> Iterator[Diagnosis]:
     name, way_out = store.storage.checks.engine()
-    return [Finding("sqlite", not way_out, f"{name}; {way_out}" if way_out else name)]
+    yield Diagnosis("sqlite", not way_out, name, way_out)
 
 
-def _unread(store: HybridStore) -> list[Finding]:
-    return [
-        Finding(
-            "integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file"
-        )
-    ]
+def _unread(store: HybridStore) -> Iterator[Diagnosis]:
+    text = "not checked; `hybrid-memory doctor --thorough` reads the whole file"
+    yield _fine("integrity", text)
 
 
-def _integrity(store: HybridStore) -> Iterator[Finding]:
+def _integrity(store: HybridStore) -> Iterator[Diagnosis]:
     checks = store.storage.checks
-    yield from _findings("integrity", "the database is intact", checks.integrity(), RESTORE)
+    integrity = _summary("integrity", "the database is intact", checks.integrity(), RESTORE)
+    yield integrity._replace(is_damage=not integrity.ok)
     ok, text = checks.keyword_index()
-    yield Finding("keyword index", ok, text if ok else f"{text}; {REINDEX}")
+    yield Diagnosis("keyword index", ok, text, "" if ok else REINDEX)
 
 
-def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Finding]:
+def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis]:
     checks = store.storage.checks
     with store.storage.snapshot():
-        missing, extra = checks.keyword_index_differences()
-        indexes = [f"{missing} chunks are not in the keyword index"] if missing else []
-        indexes += [f"{extra} rows of the keyword index have no chunk"] if extra else []
-        yield from _findings("indexed", "every chunk is in the keyword index", indexes, REINDEX)
-        documents = [
-            f"the chunks of {doc_id!r} have no document" for doc_id in checks.without_document()
-        ]
-        documents += [
-            f"{doc_id!r} has more or fewer chunks than it should have"
-            for doc_id in checks.miscounted()
-        ]
-        way_out = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
-        yield from _findings("documents", "documents and chunks agree", documents, way_out)
-        vectors = checks.vectors(thorough=thorough)
-        agrees = (
-            "it agrees with the embeddings" if thorough else "it has a place for every embedding"
-        )
-        yield from _findings("vector index", agrees, vectors, REINDEX)
+        lacking, surplus = checks.keyword_index_differences()
+        problems = []
+        if lacking:
+            problems.append(f"{lacking} chunks are not in the keyword index")
+        if surplus:
+            problems.append(f"{surplus} rows of the keyword index have no chunk")
+        yield _summary("indexed", "every chunk is in the keyword index", problems, REINDEX)
+
+        problems = []
+        for doc_id in checks.without_document():
+            problems.append(f"the chunks of {doc_id!r} have no document")
+        for doc_id in checks.miscounted():
+            problems.append(f"{doc_id!r} has more or fewer chunks than it should have")
+        yield _summary("documents", "documents and chunks agree", problems, DELETE)
+
+        ok = "it has a place for every embedding"
+        if thorough:
+            ok = "it agrees with the embeddings"
+        yield _summary("vector index", ok, checks.vectors(thorough=thorough), REINDEX)
 
 
-def _embedder(store: HybridStore) -> list[Finding]:
+def _embedder(store: HybridStore) -> Iterator[Diagnosis]:
     embedder = store.embedder
     if embedder is None:
-        return [Finding("embedder", True, 'the provider is "none": searches use keywords only')]
-    if difference := differing(store.storage.embeddings.identity(), embedder):
-        return [
-            Finding(
-                "embedder",
-                False,
-                f"the store's embeddings were made with {difference}; `hybrid-memory update` changes that",
-            )
-        ]
+        text = 'the provider is "none": searches use keywords only'
+        yield _fine("embedder", text)
+        return
+    difference = differing(store.storage.embeddings.identity(), embedder)
+    if difference:
+        text = f"the store's embeddings were made with {difference}"
+        yield _problem("embedder", text, "`hybrid-memory update` changes that")
+        return
     identity = identity_of(embedder)
     name = f"{identity['provider']} {identity['model']}"
-    if not embedder.is_available():
-        return [Finding("embedder", False, f"{name}: {embedder.problem or 'it does not answer'}")]
-    return [Finding("embedder", True, f"{name} answers")]
+    if embedder.is_available():
+        yield _fine("embedder", f"{name} answers")
+    else:
+        problem = embedder.problem or "it does not answer"
+        yield _problem("embedder", f"{name}: {problem}")
 
 
-def _reranker(store: HybridStore) -> Iterator[Finding]:
-    if reranker := store.reranker:
-        ok = reranker.is_available()
-        yield Finding(
-            "reranker",
-            ok,
-            f"{reranker.name} answers" if ok else f"{reranker.problem}; searches are not reranked",
-        )
+def _reranker(store: HybridStore) -> Iterator[Diagnosis]:
+    reranker = store.reranker
+    if reranker is None:
+        return
+    if reranker.is_available():
+        yield _fine("reranker", f"{reranker.name} answers")
+    else:
+        text = f"{reranker.problem}; searches are not reranked"
+        yield _problem("reranker", text)
 
 
-def _embeddings(store: HybridStore) -> Iterator[Finding]:
+def _embeddings(store: HybridStore) -> Iterator[Diagnosis]:
     counts = store.stats()
     embedded = f"{counts['embedded_count']} of {counts['chunk_count']} chunks have an embedding"
     if counts["pending_count"] and store.embedder:
-        yield Finding("embeddings", False, f"{embedded}; `hybrid-memory update` embeds the others")
+        way_out = "`hybrid-memory update` embeds the others"
+        yield _problem("embeddings", embedded, way_out)
     else:
-        yield Finding("embeddings", True, embedded)
-    if building := counts["building"]:
-        state = f"{building['model']} has embedded {building['done']} of {building['of']} chunks, and then answers"
-        yield Finding("change of model", False, f"{state}; `hybrid-memory update` goes on")
-    if counts["unembeddable_count"]:
-        unknown = (
-            f"{counts['unembeddable_count']} chunks are in a language that the model does not know"
-        )
-        yield Finding("language", True, f"{unknown}; they are found by keyword")
-    if counts["truncated_count"]:
-        cut = f"{counts['truncated_count']} chunks were cut to fit the model"
-        yield Finding(
-            "truncated",
-            True,
-            f"{cut}; with a smaller --chunk-size, an ingest embeds all of their text",
-        )
+        yield _fine("embeddings", embedded)
+
+    building = counts["building"]
+    if building:
+        progress = f"{building['done']} of {building['of']} chunks, and then answers"
+        text = f"{building['model']} has embedded {progress}"
+        yield _problem("change of model", text, "`hybrid-memory update` goes on")
+
+    unknown = counts["unembeddable_count"]
+    if unknown:
+        text = f"{unknown} chunks are in a language that the model does not know"
+        yield _fine("language", text, "they are found by keyword")
+
+    truncated = counts["truncated_count"]
+    if truncated:
+        text = f"{truncated} chunks were cut to fit the model"
+        way_out = "with a smaller --chunk-size, an ingest embeds all of their text"
+        yield _fine("truncated", text, way_out)
 
 
-def _sources(store: HybridStore) -> Iterator[Finding]:
-    gone: dict[Source, list[str]] = {}  # source to ingest again -> ids of its documents
-    changed: dict[Source, list[str]] = {}
+def _sources(store: HybridStore) -> Iterator[Diagnosis]:
+    """Compare the files of the ingested folders with what the store has of them."""
+    changed, gone = _outdated(store)
+    for source, ids in changed.items():
+        text = f"{len(ids)} documents of {source.path} are out of date"
+        yield _problem("sources", text, f"`{source.command()}` reads them again")
+    for source, ids in gone.items():
+        command = source.command()
+        if not os.path.isdir(source.path):
+            command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
+        text = f"{len(ids)} documents of {source.path} no longer have a file"
+        yield _problem("sources", text, f"`{command}` removes them")
+
+    left_out: list[Missing] = []
+    new: dict[Source, list[str]] = defaultdict(list)
+    for file in missing(store):
+        if file.rule in PASSING:
+            new[file.source].append(os.path.basename(file.path))
+        else:
+            left_out.append(file)
+    for source, names in new.items():
+        text = f"{len(names)} files of {source.path} are not in yet: {_first(names)}"
+        yield _problem("sources", text, f"`{source.command()}` takes them in")
+    if not (changed or gone or new):
+        text = "every file that the rules take is in, and none has changed since it was read"
+        yield _fine("sources", text)
+    if left_out:
+        yield _left_out(left_out)
+    yield from _formats(left_out)
+
+
+def _outdated(store: HybridStore) -> tuple[DocumentsOfSources, DocumentsOfSources]:
+    """Return the documents that are not what their files are now, and those whose file is gone."""
+    changed: DocumentsOfSources = defaultdict(list)
+    gone: DocumentsOfSources = defaultdict(list)
     sources = {(source.collection, source.path): source for source in store.storage.sources.all()}
     for file in store.storage.catalog.source_files():
-        top = file.folder if file.folder and is_in(file.path, file.folder) else file.path
+        top = file.path
+        if file.folder and is_in(file.path, file.folder):
+            top = file.folder
         source = sources.get((file.collection, top)) or Source(file.path, file.collection, True, ())
         try:
             status = os.stat(file.path)
         except OSError:
-            gone.setdefault(source, []).append(file.doc_id)
+            gone[source].append(file.doc_id)
             continue
-        if file.chunking != source.chunking(store.config) or not is_up_to_date(
-            file.path, file.mtime, file.size, status
-        ):
-            changed.setdefault(source, []).append(file.doc_id)
-    for source, ids in changed.items():
-        again = f"`{source.command()}` reads them again"
-        yield Finding(
-            "sources", False, f"{len(ids)} documents of {source.path} are out of date; {again}"
-        )
-    for source, ids in gone.items():
-        way_out = (
-            source.command()
-            if os.path.isdir(source.path)
-            else f"hybrid-memory delete --path {shlex.quote(source.path)}"
-        )
-        yield Finding(
-            "sources",
-            False,
-            f"{len(ids)} documents of {source.path} no longer have a file; `{way_out}` removes them",
-        )
-    new: dict[Source, list[str]] = {}
-    by_rule: dict[str, list[str]] = {}
-    others: dict[Source, Counter[str]] = {}  # endings of files that could be read
-    is_refused = False  # something that an ingest would read, and cannot
-    for found in missing(store):
-        if found.rule in PASSING:
-            new.setdefault(found.source, []).append(os.path.basename(found.path))
-        else:
-            by_rule.setdefault(found.rule, []).append(os.path.basename(found.path))
-            is_refused = is_refused or found.rule not in REASONS
-            if found.rule == PATTERN and (suffix := own_suffix(found.path)):
-                others.setdefault(found.source, Counter())[found.path[-len(suffix) :]] += 1
-    for source, names in new.items():
-        take_in = f"`{source.command()}` takes them in"
-        yield Finding(
-            "sources",
-            False,
-            f"{len(names)} files of {source.path} are not in yet: {_some(names)}; {take_in}",
-        )
-    if not (changed or gone or new):
-        yield Finding(
-            "sources",
-            True,
-            "every file that the rules take is in, and none has changed since it was read",
-        )
-    if by_rule:
-        rules = ", ".join(
-            f"{len(names)} {rule} ({_some(names)})" for rule, names in by_rule.items()
-        )
-        yield Finding(
-            "left out",
-            not is_refused,
-            f"{rules}; `hybrid-memory why NOTE` tells the way out of each",
-        )
-    for source, suffixes in others.items():
+        is_cut_alike = file.chunking == source.chunking(store.config)
+        if not is_cut_alike or not is_up_to_date(file.path, file.mtime, file.size, status):
+            changed[source].append(file.doc_id)
+    return changed, gone
+
+
+def _left_out(files: Iterable[Missing]) -> Diagnosis:
+    """Sum up by rule; a file that a rule of the user leaves out is no problem, a refused one is."""
+    names_by_rule: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        names_by_rule[file.rule].append(os.path.basename(file.path))
+    rules = [f"{len(names)} {rule} ({_first(names)})" for rule, names in names_by_rule.items()]
+    way_out = "`hybrid-memory why NOTE` tells the way out of each"
+    return Diagnosis("left out", names_by_rule.keys() <= REASONS.keys(), ", ".join(rules), way_out)
+
+
+def _formats(left_out: Iterable[Missing]) -> Iterator[Diagnosis]:
+    """Name the files that no pattern takes although they are in a format that could be read."""
+    suffixes_of: dict[Source, Counter[str]] = defaultdict(Counter)
+    for file in left_out:
+        suffix = own_suffix(file.path) if file.rule == PATTERN else ""
+        if suffix:
+            suffixes_of[file.source][file.path[-len(suffix) :]] += 1
+    for source, suffixes in suffixes_of.items():
         counts = ", ".join(f"{count} {suffix}" for suffix, count in sorted(suffixes.items()))
-        wider = source._replace(
-            patterns=(*source.patterns, *(f"*{suffix}" for suffix in sorted(suffixes)))
-        )
-        yield Finding(
-            "formats",
-            True,
-            f"no pattern of {source.path} takes {counts}; `{wider.command()}` would",
-        )
+        patterns = [f"*{suffix}" for suffix in sorted(suffixes)]
+        wider = source._replace(patterns=(*source.patterns, *patterns))
+        text = f"no pattern of {source.path} takes {counts}"
+        yield _fine("formats", text, f"`{wider.command()}` would")
 
 
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-
-
-def _permissions(store: HybridStore) -> list[Finding]:
-    path, open_to_others = store.path, []
-    for file in (path, path + "-wal", path + "-shm"):
+def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
+    problems = []
+    for file in (store.path, store.path + "-wal", store.path + "-shm"):
         try:
             mode = stat.S_IMODE(os.stat(file).st_mode)
         except OSError:
             continue
         if os.name == "posix" and mode & 0o077:
-            open_to_others.append(f"other users can access {file} (mode {mode:o})")
-    return _findings(
-        "permissions",
-        "only the owner can access the database",
-        open_to_others,
-        f"`chmod 600 {shlex.quote(path)}*`",
-    )
+            problems.append(f"other users can access {file} (mode {mode:o})")
+    way_out = f"`chmod 600 {shlex.quote(store.path)}*`"
+    yield _summary("permissions", "only the owner can access the database", problems, way_out)
 
 
-def _findings(check: str, ok: str, problems: Iterable[str], way_out: str) -> list[Finding]:
-    listed = list(problems)
-    if not listed:
-        return [Finding(check, True, ok)]
-    more = f", and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return [Finding(check, False, f"{', '.join(listed[:SHOWN])}{more}; {way_out}")]
+def _summary(check: str, ok: str, problems: list[str], way_out: str) -> Diagnosis:
+    """Return the first problems and the number of the others, or the sentence that says `ok`."""
+    if not problems:
+        return _fine(check, ok)
+    text = ", ".join(problems[:SHOWN])
+    if len(problems) > SHOWN:
+        text += f", and {len(problems) - SHOWN} more"
+    return _problem(check, text, way_out)
 
 
-Check = Callable[[HybridStore], Iterable[Finding]]
+def _first(names: list[str]) -> str:
+    shown = ", ".join(names[:SHOWN])
+    return f"{shown}, …" if len(names) > SHOWN else shown
+
+
+Check = Callable[[HybridStore], Iterable[Diagnosis]]
 CHECKS: dict[str, Check] = {
     "sqlite": _engine,
     "integrity": _unread,

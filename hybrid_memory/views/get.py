@@ -232,9 +232,8 @@ def _of_file(
         if digest != indexed and not (
             os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)
         ):
-            raise SourceError(
-                f"{path} is reached by a symbolic link and is not what was indexed; ingest it again to read it"
-            )
+            reason = "is reached by a symbolic link and is not what was indexed"
+            raise SourceError(f"{path} {reason}; ingest it again to read it")
     except (FileNotFoundError, NotADirectoryError) as error:
         delete = f"`hybrid-memory delete --doc-id {quote(doc_id)}`"
         raise SourceError(f"{path} is gone; {delete} removes it from the memory") from error

@@ -1,15 +1,13 @@
-"""Whether a note is in the store and current; if not, the rule that keeps it out, and the way out.
-Changes nothing.
+"""Why a note is or is not in the store, and where a search has it. Changes nothing.
 
-MERGED The files of the ingested folders that are not in the store, each with the rule that keeps it
-out. Reads no file that is in.
-
-MERGED Where a search has a document, in each leg and in all, what stands before it, and which words
-of the query it lacks.
+`missing` lists the files of the ingested folders that are not in, each with the rule that keeps it
+out; it reads no file that is in. `explain` tells of one note whether it is in and current; if not,
+the rule that keeps it out, and the way out. `rank` tells where a search has it, in each leg and in
+all, what stands before it, and which words of the query it lacks.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from glob import escape
 from shlex import quote
@@ -28,7 +26,7 @@ from ..documents.files import (
 )
 from ..documents.formats import format_of, refusal
 from ..errors import QueryError
-from ..search.hit import Request
+from ..search.hit import Request, configured
 from ..storage.source import Source, StoredDocument, default_collection, is_in
 from ..storage.target import find
 from ..store import HybridStore, tried_again
@@ -48,6 +46,19 @@ REASONS = {
     NEW: "it has not been read yet",
 }
 
+FIRST_STEPS = {  # before the ingest that takes a file in
+    "encoding": "saved as text in UTF-8, ",
+    "unreadable": "once you may read it, ",
+    "package": "then ",
+}
+
+# Of a document that is in; None of one that is not
+KEYS = ("source", "chunks", "pending", "date", "indexed_at")
+
+DEPTH = 1000  # results that are looked through
+BEFORE = 3  # results before it that are named
+NO_END = 2**31 - 1  # more lines than any document has
+
 
 class Missing(NamedTuple):
     """A file, or a folder with all that is in it, that is not in the store."""
@@ -58,150 +69,68 @@ class Missing(NamedTuple):
     reason: str
 
 
+class Place(NamedTuple):
+    """A path as a source reaches it: by way of `names`, from the source's folder on."""
+
+    source: Source
+    path: str
+    names: list[str]
+
+
+class Verdict(NamedTuple):
+    """What keeps a note out, or should be known of it, and what to do; None where nothing does."""
+
+    rule: str | None = None
+    reason: str | None = None
+    way_out: str | None = None
+
+
 def missing(store: HybridStore) -> list[Missing]:
-    """Everything below the ingested folders that is not in. A folder that is left out stands for
-    what is in it.
+    """Return everything below the ingested folders that is not in. A folder that is left out stands
+    for what is in it.
     """
-    known = {file.path for file in store.storage.catalog.source_files()}
+    indexed = {file.path for file in store.storage.catalog.source_files()}
     files: dict[str, Missing] = {}
     left_out: dict[str, Missing] = {}
     for source in store.storage.sources.all():
         walk = Walk(source.path, source.patterns, source.exclude, source.follow_symlinks)
         for file in walk.file(source.path) if source.is_file else walk:
-            relative = os.path.basename(file.path) if source.is_file else file.relative
-            if file.path not in known:
+            if file.path not in indexed:
+                relative = os.path.basename(file.path) if source.is_file else file.relative
                 files[file.path] = of_file(store, source, file.path, source.doc_id(relative))
-        left_out |= {
-            path: Missing(path, source, rule, REASONS[rule])
-            for path, rule in walk.left_out.items()
-            if path not in known
-        }
-        files |= {path: Missing(path, source, UNREADABLE, reason) for path, reason in walk.unread}
-    return [*files.values(), *(found for path, found in left_out.items() if path not in files)]
+        for path, rule in walk.left_out.items():
+            if path not in indexed:
+                left_out[path] = Missing(path, source, rule, REASONS[rule])
+        for path, reason in walk.unread:
+            files[path] = Missing(path, source, UNREADABLE, reason)
+    others = [file for path, file in left_out.items() if path not in files]
+    return [*files.values(), *others]
 
 
 def of_file(store: HybridStore, source: Source, path: str, doc_id: str) -> Missing:
-    """Why a file that no rule of its folder leaves out is not in. Reads the file."""
+    """Return why a file that no rule of its folder leaves out is not in. Reads the file."""
     owner = store.storage.documents.get(doc_id)
     if owner and owner.path != path:
-        return Missing(
-            path,
-            source,
-            TAKEN,
-            f"its id {doc_id!r} is that of {owner.path or 'a text that was put in by `store`'}",
-        )
-    kind, reason = refusal(path, store.config["max_file_bytes"], source.follow_symlinks) or (
-        NEW,
-        REASONS[NEW],
-    )
-    return Missing(path, source, kind, reason)
+        holder = owner.path or "a text that was put in by `store`"
+        return Missing(path, source, TAKEN, f"its id {doc_id!r} is that of {holder}")
+    refused = refusal(path, store.config["max_file_bytes"], source.follow_symlinks)
+    rule, reason = refused or (NEW, REASONS[NEW])
+    return Missing(path, source, rule, reason)
 
 
 def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) -> bool:
-    """Whether a file is as it was when it was indexed, or has too little new text to be read again.
-    Raises OSError.
+    """Return whether a file is as it was when it was indexed, or has too little new text to be read
+    again. Raises OSError.
     """
     if (status.st_mtime, status.st_size) == (mtime, size):
         return True
-    return not format_of(path).is_due(
-        path, size, status.st_mtime, status.st_size, follow_symlinks=True
-    )
-
-
-DEPTH = 1000  # results that are looked through
-BEFORE = 3  # results before it that are named
-
-
-@tried_again
-def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
-    """The place of the document's best passage among the results of a hybrid search without
-    filters.
-
-    `rank` counts from 1 and is None beyond DEPTH, as `keyword_rank` and `vector_rank` are, its best
-    in each leg. `is_shown` says whether a search gives it under the settings; `left_out_by` is the
-    setting that leaves it out. `before` has the best of what outranks it. `has` and `lacks` are
-    words of the query, folded, and mean the whole document.
-    """
-    limit = store.config["limit"]
-    answer = store.answer(query, Request(DEPTH, explain=True))
-    places = [
-        (place, result) for place, result in enumerate(answer.results, 1) if _is_of(result, doc_id)
-    ]
-    place, best = places[0] if places else (None, {})
-    legs = [_best_rank([result for _, result in places], leg) for leg in ("keyword", "vector")]
-    before = answer.results[: (place or len(answer.results) + 1) - 1]
-    has = _words_of(store, doc_id, query)
-    settings = {key: store.config[key] for key in ("min_score", "min_confidence")}
-    left_out_by = next(
-        (key for key, least in settings.items() if best and best[key.removeprefix("min_")] < least),
-        None,
-    )
-    if place and place > limit:
-        left_out_by = left_out_by or "limit"
-    return {
-        "query": query,
-        "rank": place,
-        "of": len(answer.results),
-        "keyword_rank": legs[0],
-        "vector_rank": legs[1],
-        **{key: best.get(key) for key in ("citation", "score", "confidence")},
-        "is_shown": bool(place) and left_out_by is None,
-        "left_out_by": left_out_by,
-        "before": [_described(number, result) for number, result in enumerate(before[:BEFORE], 1)],
-        "has": [word for word in _words(query) if word in has],
-        "lacks": [word for word in _words(query) if word not in has],
-        "warnings": answer.warnings,
-    }
-
-
-def _is_of(result: dict[str, Any], doc_id: str) -> bool:
-    """Whether it is a passage of the document, or one of another document with the same text."""
-    return result["doc_id"] == doc_id or any(
-        other.startswith(f"{doc_id}#L") for other in result["also"]
-    )
-
-
-def _best_rank(results: list[dict[str, Any]], leg: str) -> int | None:
-    return min(
-        (result["explain"][leg]["rank"] for result in results if result["explain"][leg]["rank"]),
-        default=None,
-    )
-
-
-def _described(number: int, result: dict[str, Any]) -> dict[str, Any]:
-    legs = {f"{leg}_rank": result["explain"][leg]["rank"] for leg in ("keyword", "vector")}
-    return {
-        "rank": number,
-        **{key: result[key] for key in ("citation", "score")},
-        **legs,
-        "has": result["explain"]["terms"],
-    }
-
-
-def _words(query: str) -> list[str]:
-    return [" ".join(term.tokens) for term in Query(query).affordable_words]
-
-
-def _words_of(store: HybridStore, doc_id: str, query: str) -> set[str]:
-    """The words of the query that a passage of the document has."""
-    with store.storage.snapshot():
-        ids = store.storage.chunks.at(doc_id, 0, DEPTH * DEPTH * DEPTH)
-        covered = store.storage.keyword().coverage(Query(query), ids).values()
-    return {word for coverage in covered for word in coverage.terms}
-
-
-KEYS = (
-    "source",
-    "chunks",
-    "pending",
-    "date",
-    "indexed_at",
-)  # of a document that is in; None of one that is not
+    reader = format_of(path)
+    return not reader.is_due(path, size, status.st_mtime, status.st_size, follow_symlinks=True)
 
 
 @tried_again
 def explain(store: HybridStore, note: str) -> dict[str, Any]:
-    """What keeps a note out, or what the store has of it. A note is the path of a file, or a
+    """Return what keeps a note out, or what the store has of it. A note is the path of a file, or a
     document as `get` takes it.
 
     In the answer, `in_memory` and `current` are what the exit status tells. `rule` is a word for
@@ -212,125 +141,125 @@ def explain(store: HybridStore, note: str) -> dict[str, Any]:
     with store.storage.snapshot():
         path = _existing(note)
         if path is None:
-            return _document(store, find(store.storage, note)[0])
-        places = [
-            (source, os.path.join(source.path, *parts), parts)
-            for source, parts in _sources_above(store, path)
-        ]
-        real = os.path.realpath(path)
-        for place in (path, *(place for _, place, _ in places)):
-            if doc_id := store.storage.catalog.by_path(place, real):
-                return _document(store, doc_id)
-        for source, _, _ in places:
-            if source.follow_symlinks and (doc_id := _reached_otherwise(store, source, real)):
-                return _document(store, doc_id)
+            doc_id, _ = find(store.storage, note)
+            return _document(store, doc_id)
+        places = list(_places(store, path))
+        doc_id_of_path = _indexed_as(store, path, places)
+        if doc_id_of_path:
+            return _document(store, doc_id_of_path)
         return _file(store, path, places)
 
 
 def _existing(note: str) -> str | None:
-    """The absolute path, if something is there."""
-    with suppress(
-        ValueError, OSError
-    ):  # no file has such a name; the working directory no longer exists
+    """Return the absolute path, if something is there."""
+    # No file has such a name; or the working directory no longer exists
+    with suppress(ValueError, OSError):
         path = os.path.abspath(os.path.expanduser(note))
         return path if os.path.lexists(path) else None
     return None
 
 
-def _sources_above(store: HybridStore, path: str) -> Iterator[tuple[Source, list[str]]]:
-    """The sources that the path is in, the innermost first, each with the names that lead from it
-    to the path.
-    """
+def _places(store: HybridStore, path: str) -> Iterator[Place]:
+    """Yield the path as each source that it is in reaches it, the innermost source first."""
     for source in sorted(store.storage.sources.all(), key=lambda source: -len(source.path)):
-        at, parts = path, list[str]()
-        while os.path.realpath(at) != source.path and at != os.path.dirname(at):
-            at, parts = os.path.dirname(at), [os.path.basename(at), *parts]
-        if os.path.realpath(at) == source.path and source.is_file == (not parts):
-            yield source, parts
+        folder = path
+        names: list[str] = []
+        while os.path.realpath(folder) != source.path and folder != os.path.dirname(folder):
+            names.insert(0, os.path.basename(folder))
+            folder = os.path.dirname(folder)
+        if os.path.realpath(folder) == source.path and source.is_file == (not names):
+            yield Place(source, os.path.join(source.path, *names), names)
+
+
+def _indexed_as(store: HybridStore, path: str, places: Sequence[Place]) -> str | None:
+    """Return the document of a file, by its path, by that from a source, or by another link."""
+    real = os.path.realpath(path)
+    for name in (path, *(place.path for place in places)):
+        doc_id = store.storage.catalog.by_path(name, real)
+        if doc_id:
+            return doc_id
+    for place in places:
+        if place.source.follow_symlinks:
+            doc_id = _reached_otherwise(store, place.source, real)
+            if doc_id:
+                return doc_id
+    return None
 
 
 def _reached_otherwise(store: HybridStore, source: Source, real: str) -> str | None:
-    """The document of the same file by another link; a walk that follows links takes each place
-    once.
+    """Return the document of the same file by another link: a walk that follows links takes each
+    file once.
     """
-    known = store.storage.documents.of_collection(str(source.collection)).values()
-    return next(
-        (
-            document.doc_id
-            for document in known
-            if document.path and os.path.realpath(document.path) == real
-        ),
-        None,
-    )
+    documents = store.storage.documents.of_collection(str(source.collection))
+    for document in documents.values():
+        if document.path and os.path.realpath(document.path) == real:
+            return document.doc_id
+    return None
 
 
-def _file(
-    store: HybridStore, path: str, places: list[tuple[Source, str, list[str]]]
-) -> dict[str, Any]:
-    """The answer for a file that is not in: what the source says that would take it in, else what
-    the innermost says.
+def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, Any]:
+    """Return the answer for a file that is not in: of the source that would take it in, else of the
+    innermost.
     """
-    found = None
-    for source, place, parts in places:
-        refused = _refused(source, parts)
-        if refused is None and os.path.isdir(place):
-            raise QueryError(f"{path} is a folder that no rule leaves out; name a file in it")
-        doc_id = source.doc_id("/".join(parts) or os.path.basename(place))
-        of_place = refused or of_file(store, source, place, doc_id)
-        if refused is None or found is None:
-            found = _missing(
-                path, doc_id, of_place.rule, of_place.reason, _way_out(store, of_place, doc_id)
-            )
-            if of_place.rule == PATTERN and (
-                unread := refusal(place, store.config["max_file_bytes"], True)
-            ):
-                found |= {
-                    "reason": f"{of_place.reason}, and it would be refused: {unread[1]}",
-                    "way_out": None,
-                }
-        if refused is None:
-            break
-    if found:
-        return found
+    innermost = None
+    for place in places:
+        left_out = _left_out(place.source, place.names)
+        if left_out is None:
+            if os.path.isdir(place.path):
+                message = f"{path} is a folder that no rule leaves out; name a file in it"
+                raise QueryError(message)
+            return _file_of(store, path, place, None)
+        innermost = innermost or _file_of(store, path, place, left_out)
+    if innermost:
+        return innermost
     if os.path.isdir(path):
-        raise QueryError(
-            f"{path} is a folder that was not ingested; `hybrid-memory ingest --path {quote(path)}` takes it in"
-        )
+        command = f"`hybrid-memory ingest --path {quote(path)}`"
+        raise QueryError(f"{path} is a folder that was not ingested; {command} takes it in")
     way_out = f"`hybrid-memory ingest --path {quote(os.path.realpath(path))}` takes it in"
-    return _missing(
-        path, None, "not ingested", "it is not below any folder that was ingested", way_out
-    )
+    reason = "it is not below any folder that was ingested"
+    return _not_in(path, None, Verdict("not ingested", reason, way_out))
 
 
-def _refused(source: Source, parts: list[str]) -> Missing | None:
-    """The first folder on the way to the file, or the file itself, that a rule leaves out."""
-    wanted, at = Wanted(source.path, source.patterns, source.exclude), source.path
-    for name in parts:
-        at = os.path.join(at, name)
-        if rule := wanted.refusal(name, at, os.path.isdir(at)):
-            subject = "" if name == parts[-1] else f"{at}: "
-            globs = ", ".join(
-                glob for glob in source.exclude if glob not in _other_excludes(source, at)
-            )
-            return Missing(
-                at,
-                source,
-                rule,
-                f"--exclude {globs} leaves it out" if rule == EXCLUDED else subject + REASONS[rule],
-            )
-        if os.path.islink(at) and not source.follow_symlinks:
-            return Missing(
-                at, source, LINK, f"{at} is a symbolic link, and symbolic links are not followed"
-            )
-    return (
-        None
-        if os.path.isfile(at) or os.path.isdir(at)
-        else Missing(at, source, SPECIAL, REASONS[SPECIAL])
-    )
+def _file_of(
+    store: HybridStore, path: str, place: Place, left_out: Missing | None
+) -> dict[str, Any]:
+    doc_id = place.source.doc_id("/".join(place.names) or os.path.basename(place.path))
+    if left_out is None:
+        left_out = of_file(store, place.source, place.path, doc_id)
+    reason = left_out.reason
+    way_out = _way_out(store, left_out, doc_id)
+    if left_out.rule == PATTERN:
+        refused = refusal(place.path, store.config["max_file_bytes"], True)
+        if refused:
+            reason += f", and it would be refused: {refused[1]}"
+            way_out = None
+    return _not_in(path, doc_id, Verdict(left_out.rule, reason, way_out))
+
+
+def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
+    """Return the first folder on the way to the file, or the file itself, that a rule leaves out."""
+    wanted = Wanted(source.path, source.patterns, source.exclude)
+    path = source.path
+    for name in names:
+        path = os.path.join(path, name)
+        rule = wanted.refusal(name, path, os.path.isdir(path))
+        if rule == EXCLUDED:
+            others = _other_excludes(source, path)
+            globs = ", ".join(glob for glob in source.exclude if glob not in others)
+            return Missing(path, source, rule, f"--exclude {globs} leaves it out")
+        if rule:
+            subject = "" if name == names[-1] else f"{path}: "
+            return Missing(path, source, rule, subject + REASONS[rule])
+        if os.path.islink(path) and not source.follow_symlinks:
+            reason = f"{path} is a symbolic link, and symbolic links are not followed"
+            return Missing(path, source, LINK, reason)
+    if os.path.isfile(path) or os.path.isdir(path):
+        return None
+    return Missing(path, source, SPECIAL, REASONS[SPECIAL])
 
 
 def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
-    """The source's globs that do not leave out this path."""
+    """Return the source's globs that do not leave out this path."""
     name = os.path.basename(path)
     return tuple(
         glob
@@ -339,8 +268,8 @@ def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
     )
 
 
-def _way_out(store: HybridStore, found: Missing, doc_id: str) -> str | None:
-    path, source, rule, _ = found
+def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
+    path, source, rule, _ = file
     again = f"`{source.command()}` takes it in"
     if rule == HIDDEN or rule in SKIPPED_FOLDERS:
         name = default_collection(path, False, source.patterns)
@@ -353,104 +282,198 @@ def _way_out(store: HybridStore, found: Missing, doc_id: str) -> str | None:
         return f"`{source._replace(exclude=_other_excludes(source, path)).command()}` takes it in"
     if rule == LINK:
         return f"`{source._replace(follow_symlinks=True).command()}` follows links"
+    if rule == SPECIAL:
+        return None
     if rule == TAKEN:
         owner = store.storage.documents.get(doc_id)
         if owner and owner.path:
-            return (
-                f"`hybrid-memory ingest --path {quote(path)} --collection NAME` gives it another id"
-            )
+            command = f"hybrid-memory ingest --path {quote(path)} --collection NAME"
+            return f"`{command}` gives it another id"
         return f"`hybrid-memory delete --doc-id {quote(doc_id)}` makes room; then {again}"
     if rule == "size":
-        return (
-            f"`HYBRID_MEMORY_MAX_FILE_BYTES={os.path.getsize(path)} {source.command()}` takes it in"
-        )
-    first = {
-        "encoding": "saved as text in UTF-8, ",
-        "unreadable": "once you may read it, ",
-        "package": "then ",
-    }
-    return None if rule == SPECIAL else first.get(rule, "") + again
+        setting = f"HYBRID_MEMORY_MAX_FILE_BYTES={os.path.getsize(path)}"
+        return f"`{setting} {source.command()}` takes it in"
+    return FIRST_STEPS.get(rule, "") + again
 
 
-def _document(store: HybridStore, doc_id: str) -> dict[str, Any]:
-    """The answer for a document that is in."""
-    known, row = store.storage.documents.get(doc_id), store.storage.catalog.entry(doc_id)
-    path = row["path"]
-    source = next(
-        (
-            s
-            for s in store.storage.sources.all()
-            if path and s.collection == row["collection"] and is_in(path, s.path)
-        ),
-        None,
-    )
-    rule, reason, way_out = None, None, None
-    if known and path:
-        rule, reason, way_out = _stale(
-            store, known, source or Source(path, row["collection"], True, ())
-        )
-    is_current = rule is None
-    if is_current and not row["chunks"]:
-        rule, reason = "empty", "it has no text, so no search finds it"
-    elif is_current and path:
-        reason, rule = _warning(store, path)
-    elif host := row.get("host"):
-        reason = f"its file is on another host; whether that has changed, only {host} can tell"
-    of_store = {"source": source and source.path, **{key: row[key] for key in KEYS[1:]}}
-    told = {"rule": rule, "reason": reason, "way_out": way_out}
-    of_host = {"host": row["host"]} if "host" in row else {}
-    return {
-        "path": path,
-        "doc_id": doc_id,
-        "in_memory": True,
-        "current": is_current,
-        **told,
-        **of_store,
-        **of_host,
-    }
-
-
-def _stale(
-    store: HybridStore, known: StoredDocument, source: Source
-) -> tuple[str, str, str] | tuple[None, None, None]:
-    """Why a document is not what its file is now: rule, reason, way out."""
-    path, again = str(known.path), f"`{source.command()}`"
-    try:
-        up_to_date = is_up_to_date(path, known.mtime, known.size, os.stat(path))
-    except OSError as error:
-        delete = f"`hybrid-memory delete --path {quote(source.path)}`"
-        return (
-            "gone",
-            f"its file: {error.strerror}",
-            f"{again if os.path.isdir(source.path) else delete} removes it",
-        )
-    if not up_to_date:
-        return "changed", "its file has changed since it was read", f"{again} reads it again"
-    if known.chunking != source.chunking(store.config):
-        return "settings", "it was cut into chunks with other settings", f"{again} cuts it again"
-    return None, None, None
-
-
-def _warning(store: HybridStore, path: str) -> tuple[str, str] | tuple[None, None]:
-    """What an ingest warns of when it reads this file: reason and rule."""
-    with (
-        suppress(OSError, BadFileError),
-        closing(format_of(path).open(path, store.config["max_file_bytes"], True, {})) as reading,
-    ):
-        return next(iter(reading.warnings), (None, None))
-    return None, None
-
-
-def _missing(
-    path: str, doc_id: str | None, rule: str, reason: str, way_out: str | None
-) -> dict[str, Any]:
-    """The answer for a file that is not in."""
-    told = {"rule": rule, "reason": reason, "way_out": way_out}
+def _not_in(path: str, doc_id: str | None, verdict: Verdict) -> dict[str, Any]:
     return {
         "path": path,
         "doc_id": doc_id,
         "in_memory": False,
         "current": False,
-        **told,
+        **verdict._asdict(),
         **dict.fromkeys(KEYS),
     }
+
+
+def _document(store: HybridStore, doc_id: str) -> dict[str, Any]:
+    """Return the answer for a document that is in."""
+    document = store.storage.documents.get(doc_id)
+    row = store.storage.catalog.entry(doc_id)
+    path = row["path"]
+    source = _source_of(store, path, row["collection"]) if path else None
+    outdated = None
+    if document and path:
+        outdated = _outdated(store, document, source or Source(path, row["collection"], True, ()))
+    answer = {
+        "path": path,
+        "doc_id": doc_id,
+        "in_memory": True,
+        "current": outdated is None,
+        **(outdated or _remark(store, row))._asdict(),
+        **{key: row.get(key) for key in KEYS},
+        "source": source.path if source else None,
+    }
+    if "host" in row:
+        answer["host"] = row["host"]
+    return answer
+
+
+def _source_of(store: HybridStore, path: str, collection: str | None) -> Source | None:
+    for source in store.storage.sources.all():
+        if source.collection == collection and is_in(path, source.path):
+            return source
+    return None
+
+
+def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> Verdict | None:
+    """Return why a document is not what its file is now."""
+    path = str(document.path)
+    again = f"`{source.command()}`"
+    try:
+        up_to_date = is_up_to_date(path, document.mtime, document.size, os.stat(path))
+    except OSError as error:
+        if not os.path.isdir(source.path):
+            again = f"`hybrid-memory delete --path {quote(source.path)}`"
+        return Verdict("gone", f"its file: {error.strerror}", f"{again} removes it")
+    if not up_to_date:
+        reason = "its file has changed since it was read"
+        return Verdict("changed", reason, f"{again} reads it again")
+    if document.chunking != source.chunking(store.config):
+        reason = "it was cut into chunks with other settings"
+        return Verdict("settings", reason, f"{again} cuts it again")
+    return None
+
+
+def _remark(store: HybridStore, row: dict[str, Any]) -> Verdict:
+    """Return what should be known of a document that is current."""
+    if not row["chunks"]:
+        return Verdict("empty", "it has no text, so no search finds it")
+    if row["path"]:
+        return _warning(store, row["path"])
+    host = row.get("host")
+    if host:
+        reason = f"its file is on another host; whether that has changed, only {host} can tell"
+        return Verdict(reason=reason)
+    return Verdict()
+
+
+def _warning(store: HybridStore, path: str) -> Verdict:
+    """Return what an ingest warns of when it reads this file."""
+    max_bytes = store.config["max_file_bytes"]
+    with (
+        suppress(OSError, BadFileError),
+        closing(format_of(path).open(path, max_bytes, True, {})) as reading,
+    ):
+        for reason, rule in reading.warnings:
+            return Verdict(rule, reason)
+    return Verdict()
+
+
+@tried_again
+def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
+    """Return the place of the document's best passage among the results of a hybrid search without
+    filters.
+
+    `rank` counts from 1 among the results that a search with the configured settings gives if only
+    its limit is raised to DEPTH, or, where a setting leaves the document out, among those of a
+    search without it. It is None beyond DEPTH, as `keyword_rank` and `vector_rank` are, its best in
+    each leg. `is_shown` says whether the search itself gives it; `left_out_by` is the setting that
+    leaves it out. `before` has the best of what outranks it. `has` and `lacks` are words of the
+    query, folded, and mean the whole document.
+    """
+    settings = configured(store.config)
+    everything = store.answer(query, Request(DEPTH, explain=True))
+    ranked = store.answer(query, Request(**settings | {"limit": DEPTH}, explain=True))
+    shown = store.answer(query, Request(**settings))
+    is_shown = any(_is_of(result, doc_id) for result in shown.results)
+
+    passages = [result for result in everything.results if _is_of(result, doc_id)]
+    results = ranked.results
+    place = _place(results, doc_id)
+    if place is None:
+        results = everything.results
+        place = _place(results, doc_id)
+    best = results[place - 1] if place else {}
+    before = results[: place - 1] if place else results
+
+    left_out_by = None
+    if place and not is_shown:
+        is_ranked = results is ranked.results
+        left_out_by = "limit" if is_ranked else _bar(settings, best)
+    words = [" ".join(term.tokens) for term in Query(query).affordable_words]
+    words_of_document = _words_of(store, doc_id, query)
+    return {
+        "query": query,
+        "rank": place,
+        "of": len(results),
+        "keyword_rank": _best_rank(passages, "keyword"),
+        "vector_rank": _best_rank(passages, "vector"),
+        "citation": best.get("citation"),
+        "score": best.get("score"),
+        "confidence": best.get("confidence"),
+        "is_shown": is_shown,
+        "left_out_by": left_out_by,
+        "before": [_described(number, result) for number, result in enumerate(before[:BEFORE], 1)],
+        "has": [word for word in words if word in words_of_document],
+        "lacks": [word for word in words if word not in words_of_document],
+        "warnings": everything.warnings,
+    }
+
+
+def _place(results: Sequence[dict[str, Any]], doc_id: str) -> int | None:
+    for number, result in enumerate(results, 1):
+        if _is_of(result, doc_id):
+            return number
+    return None
+
+
+def _is_of(result: dict[str, Any], doc_id: str) -> bool:
+    """Return whether it is a passage of the document, or of another one with the same text."""
+    if result["doc_id"] == doc_id:
+        return True
+    return any(citation.startswith(f"{doc_id}#L") for citation in result["also"])
+
+
+def _bar(settings: dict[str, Any], best: dict[str, Any]) -> str:
+    """Return the setting that the best passage of a document does not pass."""
+    for key in ("score", "confidence"):
+        if best[key] < settings[f"min_{key}"]:
+            return f"min_{key}"
+    return "per_doc"  # its text is also in a document that has better passages
+
+
+def _best_rank(results: Sequence[dict[str, Any]], leg: str) -> int | None:
+    ranks = [result["explain"][leg]["rank"] for result in results]
+    return min((rank for rank in ranks if rank), default=None)
+
+
+def _described(number: int, result: dict[str, Any]) -> dict[str, Any]:
+    explained = result["explain"]
+    return {
+        "rank": number,
+        "citation": result["citation"],
+        "score": result["score"],
+        "keyword_rank": explained["keyword"]["rank"],
+        "vector_rank": explained["vector"]["rank"],
+        "has": explained["terms"],
+    }
+
+
+def _words_of(store: HybridStore, doc_id: str, query: str) -> set[str]:
+    """Return the words of the query that a passage of the document has."""
+    with store.storage.snapshot():
+        ids = store.storage.chunks.at(doc_id, 0, NO_END)
+        coverages = store.storage.keyword().coverage(Query(query), ids).values()
+    return {word for coverage in coverages for word in coverage.terms}

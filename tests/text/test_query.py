@@ -46,6 +46,39 @@ def test_query_terms(query: str, expected: list[str]) -> None:
     assert words(query) == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("What is Gendolf's email address?", ["Gendolf", "email", "address"]),
+        ("Gendolf’s email", ["Gendolf", "email"]),
+        ("GENDOLF'S email", ["GENDOLF", "email"]),
+        ("whose is it, Gendolf's?", ["Gendolf"]),
+        ("the servers' names (Ann's, too)", ["servers", "names", "Ann"]),
+        ("boss-api's port", ["boss+api", "boss", "api", "port"]),
+        ("C++'s files", ["C++", "C", "files"]),
+        ("O'Brien's", ["O+Brien", "O'Brien", "O", "Brien"]),
+        ('"Gendolf\'s email"', ["Gendolf+s+email", "Gendolf's", "Gendolf", "email"]),
+        ("what's that", ["what+s+that", "what", "s", "that"]),
+    ],
+)
+def test_a_possessive_ending_is_no_part_of_a_word(query: str, expected: list[str]) -> None:
+    assert words(query) == expected
+
+
+def test_a_question_about_a_person_finds_what_it_finds_without_the_ending(
+    store: HybridStore,
+) -> None:
+    store.store("gendolf", "Gendolf: write to the email address gendolf@example.com")
+    for number in range(5):
+        store.store(f"talk{number}", "Gendolf's day, Gendolf's dog, Gendolf's plan")
+    plain, owned = (
+        store.search(f"What is Gendolf{ending} email address?", mode="keyword", explain=True)
+        for ending in ("", "'s")
+    )
+    assert owned == plain
+    assert owned[0]["doc_id"] == "gendolf"
+
+
 def test_quoted_run_without_spaces_is_a_phrase_that_may_go_on() -> None:
     assert Query('"東京都 で"').terms[0] == Term(("東京", "京都", "都", "で"), True)
     assert Query('"v2 東京"').terms[0] == Term(("v2", "東京"))
@@ -97,6 +130,10 @@ def test_words_are_the_terms_of_one_word() -> None:
 def test_words_are_among_the_terms_and_have_one_token_each(text: str) -> None:
     assert set(Query(text).words) <= set(Query(text).terms)
     assert all(len(term.tokens) == 1 for term in Query(text).words)
+
+
+def test_fragments_have_no_possessive_ending() -> None:
+    assert Query("Gendolf's and Ann’s").fragments == (["Gendolf", "Ann"], [])
 
 
 def test_fragments_are_words_of_three_letters_runs_and_symbols() -> None:

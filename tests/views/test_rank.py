@@ -1,10 +1,15 @@
 """Where a search has a note, what stands before it, and which words of the query it lacks."""
 
+import json
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.views.why import rank
 from tests.command import Run, answer, in_terminal
+from tests.quality.recorded import FOLDER, ingest_notes
 
 
 @pytest.fixture
@@ -30,6 +35,52 @@ def test_the_ranks_are_those_of_the_search_and_of_its_legs(full: HybridStore) ->
         assert [other["citation"] for other in found["before"]] == [
             hit["citation"] for hit in explained[: place - 1][:3]
         ]
+
+
+@pytest.fixture(scope="module")
+def judged() -> Iterator[HybridStore]:
+    """The notes by which the quality of search is measured, with the built-in model."""
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        ingest_notes(store)
+        yield store
+
+
+@pytest.mark.parametrize(
+    ("settings", "pairs"),
+    [
+        ({}, 50),
+        ({"limit": 3}, 12),
+        ({"per_doc": 1}, 12),
+        ({"min_confidence": 0.4}, 12),
+        ({"min_score": 0.4}, 12),
+        ({"half_life_days": 30.0}, 12),
+        ({"limit": 4, "per_doc": 2, "min_confidence": 0.3, "min_score": 0.2}, 12),
+    ],
+    ids=str,
+)
+def test_it_is_the_search_itself_under_any_settings(
+    judged: HybridStore, settings: dict[str, Any], pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in settings.items():
+        monkeypatch.setitem(judged.config, key, value)
+    lines = (FOLDER / "queries.jsonl").read_text("utf-8").splitlines()
+    doc_ids = sorted(judged.storage.documents.of_collection("notes"))
+    shown_notes = 0
+    for number, line in enumerate(lines[:: len(lines) // pairs][:pairs]):
+        query = json.loads(line)["text"]
+        shown = [result["doc_id"] for result in judged.search(query)]
+        ranked = [result["doc_id"] for result in judged.search(query, limit=500)]
+        # Every other note is among the results, at one place or another
+        doc_id = doc_ids[number * 7 % len(doc_ids)]
+        if number % 2 and shown:
+            doc_id = shown[number % len(shown)]
+        found = rank(judged, doc_id, query)
+        assert found["is_shown"] == (doc_id in shown), (query, doc_id)
+        if doc_id in ranked:
+            assert found["rank"] == ranked.index(doc_id) + 1, (query, doc_id)
+        assert (found["left_out_by"] is None) == (found["is_shown"] or found["rank"] is None)
+        shown_notes += found["is_shown"]
+    assert 2 <= shown_notes < pairs
 
 
 def test_words_are_those_of_the_whole_note_whatever_their_form(store: HybridStore) -> None:
