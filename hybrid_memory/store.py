@@ -55,6 +55,8 @@ def tried_again(
 class HybridStore:
     """Documents as chunks in one store, searched by keyword and by meaning. A context manager.
 
+    Several threads may use a store: their calls take turns. A closed one raises StoreError.
+
     `db_path` is a SQLite file, ":memory:", or an address of PostgreSQL,
     postgresql://USER@HOST/DATABASE. `config` has the keys of config.json; neither that file nor the
     environment is read. `embedder` is anything with the methods of
@@ -145,6 +147,10 @@ class HybridStore:
     @property
     def fitting_embedder(self) -> "Embedder | None":
         """What makes vectors that can be compared with the store's; None if it may not be asked."""
+        with self.storage.guarded():
+            return self._fitting_embedder()
+
+    def _fitting_embedder(self) -> "Embedder | None":
         identity = self.storage.embeddings.identity()
         if identity is None:
             return self.embedder
@@ -164,7 +170,8 @@ class HybridStore:
     @property
     def moves_up(self) -> bool:
         """Whether the store has the built-in model's embeddings only because nobody chose a model."""
-        identity = self.storage.embeddings.identity() or {}
+        with self.storage.guarded():
+            identity = self.storage.embeddings.identity() or {}
         return (
             self._given_embedder is None
             and self.config["provider"] == "auto"
@@ -188,16 +195,17 @@ class HybridStore:
         """Embed what has no embedding, or all by another model; see indexing.py."""
         from .indexing import Embedded, embed
 
-        if self.embedder is None:
-            return Embedded(0, [])
-        return embed(
-            self.storage,
-            self.embedder,
-            lambda: self.fitting_embedder,
-            on_total=on_total,
-            seconds=seconds,
-            anew=anew,
-        )
+        with self.storage.guarded("cannot write"):
+            if self.embedder is None:
+                return Embedded(0, [])
+            return embed(
+                self.storage,
+                self.embedder,
+                lambda: self.fitting_embedder,
+                on_total=on_total,
+                seconds=seconds,
+                anew=anew,
+            )
 
     def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
         """Put in a document, in place of the one with this id. Gives the number of its chunks.
@@ -259,21 +267,22 @@ class HybridStore:
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Gives the number of its chunks: 0 if there is none of this id."""
-
         from .indexing import delete_document
 
-        deleted = delete_document(self.storage, storable(doc_id))
-        self._warn(deleted.warning)
+        with self.storage.guarded("cannot write"):
+            deleted = delete_document(self.storage, storable(doc_id))
+            self._warn(deleted.warning)
         return deleted.chunks
 
     def reindex(self) -> int:
         """Build everything anew that derives from the chunks, then compact the file. Gives the
         number of chunks.
         """
-        with self.storage.transaction():
-            self.storage.rebuild_indexes()
-        self.storage.compact()
-        return self.storage.chunks.count()
+        with self.storage.guarded("cannot write"):
+            with self.storage.transaction():
+                self.storage.rebuild_indexes()
+            self.storage.compact()
+            return self.storage.chunks.count()
 
     @tried_again
     def stats(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from hybrid_memory import ConfigError, HybridStore, SourceError, StoreError
 from hybrid_memory.documents.document import Document
 from hybrid_memory.embedding import protocol as identity
 from hybrid_memory.indexing import delete_collection, delete_path, embed_pending
-from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.views.doctor import examine
@@ -500,7 +499,7 @@ def test_deleting_a_collection_leaves_other_documents_and_frees_its_name(
     assert delete_collection(filled.storage, "memory")[:2] == (2, 3)
     assert remaining(filled) == ["TOOLS.md", "memory/mine", "memory2/c.md"]
     assert rows(filled, "chunks") == rows(filled, "chunks_fts") == 3
-    assert blocks.check(filled.storage.connection) == []
+    assert filled.storage.checks.vectors(thorough=True) == []
     (tmp_path / "elsewhere/memory").mkdir(parents=True)
     (tmp_path / "elsewhere/memory/new.md").write_text("x")
     assert Ingest(filled).run([str(tmp_path / "elsewhere/memory")]).errors == []

@@ -455,7 +455,10 @@ class Storage(Protocol):
         """A number that changes when another connection has changed the store."""
 
     def guarded(self, what: str = "cannot read") -> AbstractContextManager[None]:
-        """Raises StoreError in place of the engine's own errors."""
+        """Keep other threads out meanwhile, and raise StoreError in place of the engine's own errors.
+
+        Raises StoreError for a store that is closed, too.
+        """
 
     def waiting(self, seconds: float) -> AbstractContextManager[None]:
         """Wait for other writers for this long at most."""

@@ -1,6 +1,6 @@
 """The values that a search gets from a store, whatever the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
@@ -43,3 +43,28 @@ class ChunkRow(NamedTuple):
     date: str | None
     metadata: dict[str, Any]
     pages: Sequence[int]  # the line with which each page begins, if there are pages
+
+
+def as_results(
+    scores: Iterable[tuple[int, float]], rows: Iterable[Sequence[Any]], source: str
+) -> list[dict[str, Any]]:
+    """Return results in the order of their scores, which are above 0.
+
+    A row is its id in `scores`, doc_id, chunk_id, heading and text; one that is missing is left out.
+    """
+    rows_by_id = {row[0]: row[1:] for row in rows}
+    results = []
+    for id, score in scores:
+        if id in rows_by_id and score > 0:
+            doc_id, chunk_id, heading, text = rows_by_id[id]
+            results.append(
+                {
+                    "doc_id": doc_id,
+                    "chunk_id": chunk_id,
+                    "heading": heading,
+                    "text": text,
+                    "score": score,
+                    "source": source,
+                }
+            )
+    return results

@@ -14,15 +14,19 @@ SAMPLE = 32
 UnitVector = tuple[float, ...]
 
 
+class BadEmbeddingError(ValueError):
+    """Bytes that are no embedding."""
+
+
 def encode_embedding(vector: Sequence[float]) -> bytes:
     """Little-endian float32. Raises OverflowError for a component beyond its range."""
     return struct.pack(f"<{len(vector)}f", *vector)
 
 
 def decode_embedding(data: bytes) -> list[float]:
-    """The inverse of `encode_embedding`. Raises ValueError if the bytes are not whole floats."""
+    """Undo `encode_embedding`. Raises BadEmbeddingError if the bytes are not whole floats."""
     if len(data) % FLOAT_BYTES:
-        raise ValueError(
+        raise BadEmbeddingError(
             f"{len(data)} bytes are not a float32 vector: their number is not a multiple of {FLOAT_BYTES}"
         )
     return list(struct.unpack(f"<{len(data) // FLOAT_BYTES}f", data))

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hybrid_memory.storage.sqlite import bitplanes, connection
+from hybrid_memory.storage.sqlite import bitplanes, catalog, connection
 from hybrid_memory.storage.sqlite import vectors as blocks
-from hybrid_memory.storage.sqlite.vectors import check, drop, put, rebuild
+from hybrid_memory.storage.sqlite.catalog import check_vectors as check
+from hybrid_memory.storage.sqlite.vectors import drop, put, rebuild
 from hybrid_memory.storage.vector import decode_embedding
 
 DIMS = 12
@@ -27,6 +28,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "PLACES", PLACES)
+    monkeypatch.setattr(catalog, "PLACES", PLACES)
     monkeypatch.setattr(blocks, "EVERY_PLACE", (1 << PLACES) - 1)
     monkeypatch.setattr(blocks, "SPARSE", PLACES // 4)
 

@@ -14,7 +14,7 @@ from hybrid_memory.documents.chunker import Chunk
 from hybrid_memory.documents.document import Document, chunk_row, prepare
 from hybrid_memory.indexing import made
 from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.storage.sqlite import vectors as blocks
+from hybrid_memory.storage.sqlite.catalog import check_vectors
 from hybrid_memory.views.doctor import examine
 from tests.conftest import indexed_words
 
@@ -86,7 +86,7 @@ def test_a_chunk_that_comes_with_its_embedding_is_written_once(db_path: str) -> 
         assert conn.execute("select count(*) from chunks where embedding is null").fetchone() == (
             0,
         )
-        assert blocks.check(conn) == []
+        assert check_vectors(conn) == []
         assert {doc_id for (doc_id,) in conn.execute("select doc_id from chunks")} == set(notes(6))
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
 from hybrid_memory.documents import markdown
-from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.sync import ingest as ingesting
 from hybrid_memory.sync.ingest import Ingest, Progress, Report
 from tests.conftest import TopicEmbedder
@@ -573,7 +572,7 @@ def test_content_that_moves_between_names_and_folders_is_not_embedded_again(
     report = ingest(store, folder, other, incremental=True)
     assert embedder.documents[asked:] == ["gpu dog"]
     assert (report.embedded, report.pending) == (1, 0)
-    assert blocks.check(store.storage.connection) == []
+    assert store.storage.checks.vectors(thorough=True) == []
     assert [hit["doc_id"] for hit in store.search("puppy", mode="vector", limit=1)] == [
         "memory/log.2.md"
     ]
@@ -794,5 +793,5 @@ def test_any_sequence_of_changes_and_ingests_ends_as_a_fresh_ingest(
                 store.storage.connection.execute(CONTENTS).fetchall()
                 == fresh.storage.connection.execute(CONTENTS).fetchall()
             )
-        assert blocks.check(store.storage.connection) == []
+        assert store.storage.checks.vectors(thorough=True) == []
         assert ingest(store, folder, incremental=True).files == 0

@@ -2,6 +2,7 @@
 it.
 """
 
+from _thread import RLock
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -76,6 +77,8 @@ class PostgresStorage:
         self.connection = Connection(address, read_only=read_only)
         self.path = self.connection.name
         self._on_wait = on_wait
+        self._turn = RLock()  # is held by the thread whose call is being answered
+        self._is_closed = False
         try:
             with self.guarded("cannot open"):
                 schema.prepare(self.connection, create=create)
@@ -202,10 +205,13 @@ class PostgresStorage:
     def guarded(self, what: str = "cannot read") -> Iterator[None]:
         import psycopg
 
-        try:
-            yield
-        except psycopg.Error as error:
-            raise self.connection.failure(error, what) or error from None
+        with self._turn:
+            if self._is_closed:
+                raise StoreError(f"the store {self.path} is closed; open it again")
+            try:
+                yield
+            except psycopg.Error as error:
+                raise self.connection.failure(error, what) or error from None
 
     @contextmanager
     def waiting(self, seconds: float) -> Iterator[None]:
@@ -230,4 +236,6 @@ class PostgresStorage:
                 self.connection.execute(f"vacuum (analyze) {table}")
 
     def close(self) -> None:
-        self.connection.close()
+        with self._turn:
+            self._is_closed = True
+            self.connection.close()

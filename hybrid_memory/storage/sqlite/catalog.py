@@ -5,14 +5,19 @@ inconsistent in a database.
 import json
 import sqlite3
 from collections.abc import Sequence
+from math import hypot
 from typing import TYPE_CHECKING, Any
 
 from ..source import DocumentRow, SourceFile
-from . import vectors as blocks
+from ..vector import UNIT, decode_embedding
+from . import bitplanes
+from .bitplanes import PLACES
 from .connection import waiting
+from .keyword import COUNTED, FTSIndex
 from .links import Links
 from .schema import path_from_column, path_to_column
 from .selection import condition
+from .vectors import chunks_in, read_center, read_planes, slots_of
 
 if TYPE_CHECKING:
     from ..filters import Filters
@@ -197,6 +202,20 @@ where  chunk_count <> (select count(*) from chunks c where c.doc_id = d.doc_id)
 """
 
 
+BLOCKS = "select block, live, center, length(planes) from vector_blocks"
+SLOTS_IN_BLOCK = "select slot from chunks where slot between ? and ?"
+COUNT_UNPAIRED = """
+select abs(pairless) from (
+    select count(*) - (select count(*) from chunks where embedding is null)
+                    - (select count(*) from chunks where slot is not null) as pairless
+    from   chunks
+)
+where  pairless <> 0
+"""
+UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
+ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
+
+
 class Checks:
     """Implements `protocol.Checks`."""
 
@@ -227,12 +246,16 @@ class Checks:
         try:
             with waiting(self._conn, 1.0):
                 self._conn.execute(FTS_INTEGRITY)
+            (counted,) = self._conn.execute(f"select {COUNTED}").fetchone()
+            size = FTSIndex(self._conn).size()
         except (
             sqlite3.OperationalError
         ) as error:  # SQLite takes the check for a write, which may not be possible
             return True, f"not checked: {error}"
         except sqlite3.DatabaseError as error:
             return False, str(error)
+        if size != counted:
+            return False, f"it counts {size} chunks and has {counted}"
         return True, "FTS5's own check passes"
 
     def keyword_index_differences(self) -> tuple[int, int]:
@@ -245,7 +268,66 @@ class Checks:
         return [doc_id for (doc_id,) in self._conn.execute(MISCOUNTED)]
 
     def vectors(self, *, thorough: bool) -> list[str]:
-        return blocks.check(self._conn, thorough=thorough)
+        return check_vectors(self._conn, thorough=thorough)
 
     def _count(self, statement: str) -> int:
         return int(self._conn.execute(statement).fetchone()[0])
+
+
+def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[str]:
+    """A line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs them,
+    except wrong lengths.
+
+    Embeddings, which are most of the database, are read only by a thorough check.
+    """
+    problems = [
+        f"chunk {id} has slot {slot}, but there is no such block"
+        for id, slot in conn.execute(ASTRAY, (PLACES,))
+    ]
+    if thorough:
+        problems += [
+            f"chunk {id} has an embedding or a slot, but not both"
+            for (id,) in conn.execute(UNPAIRED)
+        ]
+    else:
+        problems += [
+            f"{count} chunks have an embedding or a slot, but not both"
+            for (count,) in conn.execute(COUNT_UNPAIRED)
+        ]
+    common = read_center(conn)
+    center = decode_embedding(common)
+    for block, live, own, size in conn.execute(BLOCKS):
+        if own != common or size != len(center) * len(live):
+            problems.append(f"block {block} has another center or size than it should have")
+            continue
+        in_use = bitplanes.mask(
+            slot % PLACES for (slot,) in conn.execute(SLOTS_IN_BLOCK, slots_of(block))
+        )
+        if int.from_bytes(live, "little") != in_use:
+            problems.append(f"block {block} has other live places than its chunks have slots")
+        if thorough:
+            problems += _check_codes(conn, block, len(live), common)
+    return problems
+
+
+def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
+    """The embeddings of a block that are not what they should be, and those that have another code."""
+    chunks = {slot % PLACES: (id, data or b"") for id, data, slot in chunks_in(conn, block)}
+    center, problems, codes = decode_embedding(common), [], {}
+    for place, (id, data) in chunks.items():
+        vector = decode_embedding(data) if len(data) == len(common) else []
+        if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too
+            problems.append(
+                f"chunk {id} has an embedding of another dimension, or of another length than 1"
+            )
+        elif place < 8 * width:
+            codes[place] = bitplanes.code(vector, center)
+    if codes:
+        planes = read_planes(conn, block)
+        wrong = bitplanes.places(
+            bitplanes.differing(planes, bitplanes.insert(planes, codes, width), width)
+        )
+        problems += [
+            f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong
+        ]
+    return problems

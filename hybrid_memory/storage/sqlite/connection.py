@@ -66,7 +66,7 @@ def connect(
     """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600,
     WAL).
 
-    Opening an up-to-date database writes nothing and waits for nobody. Raises StoreError for a file
+    Any thread may use the connection, one at a time. Opening an up-to-date database writes nothing and waits for nobody. Raises StoreError for a file
     that is missing, damaged, from another program or from a newer version, and with `read_only` of
     an older one; the file stays as it is.
     """
@@ -142,7 +142,10 @@ def _make_private_folder(path: str) -> None:
 
 def _open(path: str) -> sqlite3.Connection:
     try:
-        return _configured(sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None))
+        conn = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+        )
+        return _configured(conn)
     except sqlite3.OperationalError:
         # A WAL database in a folder where -shm cannot be created. Without a -wal file the database
         # file is complete.
@@ -153,7 +156,8 @@ def _open(path: str) -> sqlite3.Connection:
         ):
             raise
     uri = f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?immutable=1"
-    return _configured(sqlite3.connect(uri, uri=True, isolation_level=None))
+    conn = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    return _configured(conn)
 
 
 def _configured(conn: sqlite3.Connection) -> sqlite3.Connection:

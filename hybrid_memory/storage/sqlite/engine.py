@@ -1,9 +1,16 @@
-"""The SQLite engine: one connection, its transactions, and the parts of the store that work on it."""
+"""The SQLite engine: one connection, its transactions, and the parts of the store that work on it.
+
+Threads take turns at the one connection. Measured with 4 threads, 6,000 chunks and 40 searches: 0.9 to
+1.1 s in turn, 1.5 to 1.8 s with a connection for each thread, because a search is mostly Python.
+"""
 
 import json
 import sqlite3
 import struct
 import sys
+from _thread import (
+    RLock,
+)  # the module threading would cost each search its import, and the quick exit
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -11,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ... import messages as log
 from ...errors import StoreError
+from ..vector import BadEmbeddingError
 from .chunks import Chunks
 from .connection import (
     BROKEN,
@@ -37,18 +45,19 @@ if TYPE_CHECKING:
     from .selection import Selection
     from .vectors import QueryCache, VectorIndex
 
-# What reading a damaged file can raise, in SQLite and in code that gets values which this program
-# never wrote.
-UNEXPECTED = (
+# What reading a damaged file can raise, in SQLite and in code that gets values which this program never
+# wrote. A ValueError is none of them: so the mistakes of a caller are told.
+SIGNS_OF_DAMAGE = (
     sqlite3.DatabaseError,
+    UnicodeDecodeError,
+    json.JSONDecodeError,
+    BadEmbeddingError,
+    struct.error,
     ArithmeticError,
     AttributeError,
     LookupError,
     TypeError,
-    ValueError,
-    struct.error,
 )
-
 
 PAGES = "select freelist_count, page_count from pragma_freelist_count, pragma_page_count"
 LAST = "select coalesce(max(id), 0) from chunks"
@@ -63,7 +72,7 @@ or     exists (select 1 from documents where typeof(doc_id) || typeof(metadata) 
 
 
 class SQLiteStorage:
-    """Implements `protocol.Storage`. What few commands need is imported when it is first used."""
+    """An open file as `protocol.Storage`. What few commands need is imported when it is first used."""
 
     def __init__(
         self,
@@ -73,7 +82,7 @@ class SQLiteStorage:
         read_only: bool = False,
         on_wait: OnWait = log.warning,
     ) -> None:
-        """Raises StoreError for a file that cannot be opened; with `create`, a missing one is made.
+        """Open the file, or with `create` make it. Raises StoreError where that is not possible.
 
         `on_wait` is called with a line when another process keeps this one from writing for longer
         than a second.
@@ -81,6 +90,8 @@ class SQLiteStorage:
         self.path = path
         self.connection = connect(path, create=create, read_only=read_only, on_wait=on_wait)
         self._on_wait = on_wait
+        self._turn = RLock()  # is held by the thread whose call is being answered
+        self._is_closed = False
         self._last_before: int | None = None  # the highest chunks.id before the first transaction
         self.chunks = Chunks(self.connection)
         self.embeddings = Embeddings(self.connection)
@@ -139,16 +150,15 @@ class SQLiteStorage:
     def transaction(self) -> Iterator[None]:
         with self.guarded("cannot write"):
             write(self.connection, "begin immediate", self.path, self._on_wait)
-        try:
-            with self.guarded("cannot write"):
+            try:
                 if self._last_before is None:
                     (self._last_before,) = self.connection.execute(LAST).fetchone()
                 yield
                 self.connection.execute("commit")
-        except BaseException:
-            if self.connection.in_transaction:
-                self.connection.execute("rollback")
-            raise
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("rollback")
+                raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -160,19 +170,32 @@ class SQLiteStorage:
 
     @contextmanager
     def guarded(self, what: str = "cannot read") -> Iterator[None]:
-        try:
-            yield
-        except UNEXPECTED as error:
-            told = failure(error, self.path, what) if isinstance(error, BROKEN) else None
-            is_index = (
-                getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB
-            )  # or what it is read from
-            if (is_index or not told) and (damage := self._damage(error)):
-                told = StoreError(f"{self.path} is damaged: {damage}{DAMAGED}")
-            raise told or error from error  # else it is a bug, or misuse by a programmer
+        with self._turn:
+            if self._is_closed:
+                raise StoreError(f"the store {self.path} is closed; open it again")
+            try:
+                yield
+            except SIGNS_OF_DAMAGE as error:
+                explanation = self._explanation(error, what)
+                if explanation is None:  # a bug, or misuse by a programmer
+                    raise
+                raise explanation from error
+
+    def _explanation(self, error: Exception, what: str) -> StoreError | None:
+        """Return what the error tells of the file; None if the file has nothing to do with it."""
+        if isinstance(error, sqlite3.ProgrammingError):
+            return None
+        explanation = failure(error, self.path, what) if isinstance(error, BROKEN) else None
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        if explanation and code != sqlite3.SQLITE_CORRUPT_VTAB:
+            return explanation
+        damage = self._damage(error)  # a keyword index may be sound, and what it is read from not
+        if damage:
+            return StoreError(f"{self.path} is damaged: {damage}{DAMAGED}")
+        return explanation
 
     def _damage(self, error: Exception) -> str | None:
-        """What is damaged, if reading a damaged file is why the error was raised."""
+        """Return what is damaged, if reading a damaged file is why the error was raised."""
         if isinstance(error, json.JSONDecodeError):
             return str(error)
         try:
@@ -187,25 +210,26 @@ class SQLiteStorage:
         return waiting(self.connection, seconds)
 
     def rebuild_indexes(self) -> None:
-        from . import vectors as blocks
+        from .vectors import rebuild
 
         FTSIndex(self.connection).reindex()
-        blocks.rebuild(self.connection)
+        rebuild(self.connection)
 
     def compact(self) -> None:
         with self.guarded("cannot write"):
             compact(self.connection, self.path, self._on_wait)
 
     def close(self) -> None:
-        if (
-            self._last_before is not None and sys.exc_info()[0] is None
-        ):  # an interrupted command ends at once
-            with (
-                suppress(sqlite3.DatabaseError),
-                waiting(self.connection, 0),
-            ):  # best effort; another process may write
-                self._tidy(self._last_before)
-        self.connection.close()
+        with self._turn:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            is_interrupted = sys.exc_info()[0] is not None  # such a command ends at once
+            if self._last_before is not None and not is_interrupted:
+                # Best effort: another process may be writing.
+                with suppress(sqlite3.DatabaseError), waiting(self.connection, 0):
+                    self._tidy(self._last_before)
+            self.connection.close()
 
     def _tidy(self, last_before: int) -> None:
         """Merge the keyword index if it has grown much: it is smaller and faster in one piece. Give
@@ -215,6 +239,5 @@ class SQLiteStorage:
             FTSIndex(self.connection).optimize()
         free, pages = self.connection.execute(PAGES).fetchone()
         if free > MUCH_FREE * pages:
-            self.connection.executescript(
-                "pragma incremental_vacuum"
-            )  # a page a step, and `execute` does but one
+            # A page a step, and `execute` does but one.
+            self.connection.executescript("pragma incremental_vacuum")

@@ -29,7 +29,7 @@ from ..keyword import (
     idf,
     match_expression,
 )
-from ..rows import Coverage, Ranked
+from ..rows import Coverage, Ranked, as_results
 from . import schema
 
 if TYPE_CHECKING:
@@ -119,8 +119,15 @@ from   json_each(:expressions)
 order  by key
 """
 
-# Fts5_index.c: the first varint is the number of rows
-AVERAGES = "select block from chunks_fts_data where id = 1"
+# The writer of the index keeps their number, as counting takes time in proportion to the store. It is not
+# kept for an index with texts, which others may write to, nor was it before there was this key.
+COUNTED = "(select count(*) from chunks_fts_docsize)"
+SIZE = "select value from meta where key = 'indexed_chunks'"
+ADD_TO_SIZE = f"""
+insert into meta (key, value) values ('indexed_chunks', {COUNTED})
+on conflict (key) do update set value = value + :change
+"""
+FORGET_SIZE = "delete from meta where key = 'indexed_chunks'"
 
 OPTIMIZE = "insert into chunks_fts (chunks_fts) values ('optimize')"
 
@@ -135,8 +142,10 @@ BATCH = 512  # chunks whose texts are in memory at a time
 
 # Chunks that may have a word of the folded text: LIKE ignores case in ASCII, and only other letters
 # are folded.
-MAY_HAVE = "select id, content from chunks where ({words} or length(content) <> length(cast(content as blob))) {rows}"
-HAVING = "select * from (select id, {count} as matches, length(content) from chunks where true {rows}) where matches > 0"
+MAY_HAVE = "select id, content from {texts} where ({words} or length(content) <> length(cast(content as blob))) {rows}"
+HAVING = """
+select * from (select id, {count} as matches, length(content) from {texts} where true {rows}) where matches > 0
+"""
 LIKE = r"(content like ? escape '\')"
 
 DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
@@ -145,6 +154,19 @@ select value, coalesce(c.doc_id, f.doc_id), coalesce(c.chunk_id, f.chunk_id), co
        coalesce(c.content, f.content)
 from   json_each(?) left join chunks c on c.id = value left join chunks_fts f on f.rowid = value
 """  # a row that somebody put into chunks_fts alone is shown as it is written there
+
+# Of tables that somebody else made, the index is shown as it is.
+SHOWN = """
+select rowid, doc_id, chunk_id, heading, content from chunks_fts
+where  rowid in (select value from json_each(?))
+"""
+
+COUNT_FOREIGN = "select count(*) from chunks_fts"
+CLEAR_FOREIGN = "delete from chunks_fts"
+FILL_FOREIGN = """
+insert into chunks_fts (doc_id, chunk_id, heading, content)
+select doc_id, chunk_id, heading, content from chunks
+"""
 
 # Compiled only when needed: few searches get that far. The second finds what `fold` may turn into
 # letters of ASCII.
@@ -214,6 +236,9 @@ class FTSIndex:
     only.
     """
 
+    _shown = CHUNKS  # the statement that reads the rows of results
+    _texts = "chunks"  # where the last tier reads `id` and `content`
+
     def __init__(self, conn: sqlite3.Connection, chosen: "Selection | None" = None) -> None:
         self._conn = conn
         self._chosen = chosen
@@ -229,19 +254,9 @@ class FTSIndex:
         """Chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0),
         source.
         """
-        scores = dict(self.ranked(Query(query, fts_syntax=fts_syntax), limit).scores)
-        rows = {row[0]: row for row in self._conn.execute(CHUNKS, (json.dumps(list(scores)),))}
-        return [
-            {
-                "doc_id": row[1],
-                "chunk_id": row[2],
-                "heading": row[3],
-                "text": row[4],
-                "score": score,
-                "source": "keyword",
-            }
-            for score, row in ((score, rows[id]) for id, score in scores.items())
-        ]
+        scores = self.ranked(Query(query, fts_syntax=fts_syntax), limit).scores
+        ids = json.dumps([id for id, _ in scores])
+        return as_results(scores, self._conn.execute(self._shown, (ids,)), "keyword")
 
     def snippet(
         self, query: str, limit: int = 10, *, fts_syntax: bool = False
@@ -366,13 +381,11 @@ class FTSIndex:
         return hits
 
     def size(self) -> int:
-        """The number of chunks, read from FTS5's own statistics instead of counted."""
-        number = 0
-        for byte in self._conn.execute(AVERAGES).fetchone()[0]:
-            number = number << 7 | byte & 0x7F
-            if byte < 0x80:
-                break
-        return number
+        """Return the number of chunks in the index."""
+        row = self._conn.execute(SIZE).fetchone()
+        if row is None:
+            row = self._conn.execute(f"select {COUNTED}").fetchone()
+        return int(row[0])
 
     def frequencies(self, expressions: Sequence[str]) -> list[int]:
         """For each expression, how many chunks of the whole store match it."""
@@ -416,7 +429,9 @@ class FTSIndex:
         found: dict[int, tuple[int, int]] = {}  # chunks.id -> matches, size
         if original:
             having = HAVING.format(
-                count=" + ".join(f"({' or '.join([LIKE] * 4)})" for _ in original), rows=self._rows
+                count=" + ".join(f"({' or '.join([LIKE] * 4)})" for _ in original),
+                texts=self._texts,
+                rows=self._rows,
             )
             patterns = [
                 _pattern(f(word))
@@ -429,7 +444,9 @@ class FTSIndex:
         if written:
             wanted = [word.lower() for word in written]
             starts = [word.split()[0] for word in wanted]
-            may_have = MAY_HAVE.format(words=" or ".join([LIKE] * len(starts)), rows=self._rows)
+            may_have = MAY_HAVE.format(
+                words=" or ".join([LIKE] * len(starts)), texts=self._texts, rows=self._rows
+            )
             for id, content in self._conn.execute(may_have, [*map(_pattern, starts)]):
                 folded = (fold(content) if re.search(_FOLDED, content) else content).lower()
                 text = (
@@ -445,13 +462,22 @@ class FTSIndex:
 
     def add(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
         """Index chunks, by chunks.id."""
-        self._conn.executemany(ADD, ((id, *terms) for id, terms in chunks))
+        rows = [(id, *terms) for id, terms in chunks]
+        self._conn.executemany(ADD, rows)
+        self._add_to_size(len(rows))
+
+    def _add_to_size(self, change: int) -> None:
+        if not schema.has_texts(self._conn):
+            self._conn.execute(ADD_TO_SIZE, {"change": change})
 
     def add_again(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
         """Index chunks that have been in the table for some time."""
+        count = 0
         for id, terms in chunks:
-            self.add([(id, terms)])
+            self._conn.execute(ADD, (id, *terms))
             self._conn.execute(SET_CHECKSUM, {"id": id, "checksum": checksum(terms)})
+            count += 1
+        self._add_to_size(count)
 
     def remove(self, ids: Iterable[int]) -> None:
         """Take chunks out of the index, by chunks.id, while their rows and that of their document
@@ -470,6 +496,7 @@ class FTSIndex:
                 self.reindex(without=set(leaving))
                 return
             self._conn.executemany(REMOVE, ((id, *terms) for id, terms in chunks))
+            self._add_to_size(-len(chunks))
 
     def purge(self) -> None:
         """Rewrite the index without the words of removed chunks, unless FTS5 erases them at once
@@ -485,11 +512,46 @@ class FTSIndex:
     def reindex(self, without: Collection[int] = ()) -> None:
         """Build the index anew from `chunks`, even if it is damaged; some of them may be left out."""
         schema.create_keyword_index(self._conn, with_texts=schema.has_texts(self._conn))
+        self._conn.execute(FORGET_SIZE)
         for (doc_id,) in self._conn.execute("select doc_id from documents").fetchall():
             self.add_again(
                 (id, terms) for id, terms in of_document(self._conn, doc_id) if id not in without
             )
         self.optimize()
+
+
+class BareIndex(FTSIndex):
+    """The FTS5 index behind any connection: what it needs of the tables is made if it is missing.
+    Never commits.
+
+    Raises StoreError if SQLite has no FTS5.
+    """
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        schema.complete(conn)
+        super().__init__(conn)
+        self._is_own = schema.is_own(conn)
+        if not self._is_own:
+            self._shown = SHOWN
+            self._texts = "(select rowid as id, content from chunks_fts)"
+
+    def size(self) -> int:
+        """Return the number of chunks in the index."""
+        if self._is_own:
+            return super().size()
+        return int(self._conn.execute(COUNT_FOREIGN).fetchone()[0])
+
+    def reindex(self, without: Collection[int] = ()) -> None:
+        """Build the index anew from `chunks`; some of them may be left out of a store's own."""
+        if self._is_own:
+            super().reindex(without)
+            return
+        self._conn.execute(CLEAR_FOREIGN)
+        self._conn.execute(FILL_FOREIGN)
+
+    def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
+        """Return the chunks of documents of this name, which other tables do not tell."""
+        return super()._named(query, wanted, limit) if self._is_own else {}
 
 
 def _needed(bounds: Sequence[float], floor: float) -> int:

@@ -207,14 +207,22 @@ def complete(conn: sqlite3.Connection) -> None:
 
     The index gets a copy of its texts, as somebody may put rows into it that have no chunk.
     """
-    tables = {
-        name for (name,) in conn.execute("select name from sqlite_schema where type = 'table'")
-    }
-    if not tables:
+    existing = tables(conn)
+    if not existing:
         create_tables(conn)
         conn.execute(f"pragma user_version = {VERSION}")
-    if "chunks_fts" not in tables:
+    if "chunks_fts" not in existing:
         create_keyword_index(conn, with_texts=True)
+
+
+def tables(conn: sqlite3.Connection) -> set[str]:
+    """Return the names of all tables."""
+    return {name for (name,) in conn.execute("select name from sqlite_schema where type = 'table'")}
+
+
+def is_own(conn: sqlite3.Connection) -> bool:
+    """Return whether the tables are this program's, and not of the same names by somebody else."""
+    return {"meta", "vector_blocks"} <= tables(conn)
 
 
 def run(conn: sqlite3.Connection, script: str) -> None:

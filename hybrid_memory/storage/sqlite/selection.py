@@ -1,4 +1,7 @@
-"""Filters as a condition on documents, and the chunks of the documents that fulfil it."""
+"""Filters as a condition on documents, and the chunks of the documents that fulfil it.
+
+A condition is written in two ways: one to list all documents that fulfil it, one to look at a few.
+"""
 
 import json
 import sqlite3
@@ -6,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from ...documents.links import bare
 from ...errors import QueryError
@@ -24,7 +28,9 @@ MAY_HAVE = "(d.metadata like ? or length(d.metadata) <> length(cast(d.metadata a
 # All between "a/" and "a0", the next character, are nested in a.
 TAGGED = "d.doc_id in (select doc_id from tags where tag = ? or tag > ? and tag < ?)"
 # The same, for a few documents: does not list all that have the tag.
-IS_TAGGED = "exists (select 1 from tags t where t.doc_id = d.doc_id and (t.tag = ? or t.tag > ? and t.tag < ?))"
+IS_TAGGED = """
+exists (select 1 from tags t where t.doc_id = d.doc_id and (t.tag = ? or t.tag > ? and t.tag < ?))
+"""
 ALL_TAGS = """
 not exists (
     select 1 from json_each(?) w
@@ -50,7 +56,8 @@ SAMPLE = 64  # chunks that tell which share is chosen
 BROAD = 0.15
 
 SAMPLED = """
-select (select id from chunks where id >= low + value * 40503 % 65536 * (high - low) / 65536 order by id limit 1)
+select (select id from chunks where id >= low + value * 40503 % 65536 * (high - low) / 65536
+        order by id limit 1)
 from   json_each(:numbers), (select (select min(id) from chunks) as low, (select max(id) from chunks) as high)
 """
 AMONG = "select chunks.id from json_each(?) cross join chunks on chunks.id = value {join}"
@@ -67,25 +74,31 @@ insert into temp.chosen select c.id from json_each(?) cross join main.chunks c o
 CHOSEN = "in (select id from temp.chosen)"
 
 
+class Condition(NamedTuple):
+    """SQL on a row `d` of documents, in both ways, and its parameters in order."""
+
+    listing: str
+    checking: str
+    parameters: list[str]
+
+
 class Selection:
     """The chunks of the documents that fulfil a condition, all or those below a heading. No text is
     read for that.
     """
 
     def __init__(
-        self,
-        conn: sqlite3.Connection,
-        where: str,
-        parameters: Sequence[str],
-        heading: str | None = None,
+        self, conn: sqlite3.Connection, documents: Condition, heading: str | None = None
     ) -> None:
-        self._conn, self._where, self._parameters, self._heading = conn, where, parameters, heading
+        self._conn = conn
+        self._documents = documents
+        self._heading = heading
         self._is_listed = False
-        self._known: dict[int, bool] = {}  # chunks that were looked at
+        self._is_chosen: dict[int, bool] = {}  # of the chunks that were looked at
 
     @cached_property
     def share(self) -> float:
-        """About which share of all chunks is chosen."""
+        """Return about which share of all chunks is chosen."""
         rows = self._conn.execute(SAMPLED, {"numbers": json.dumps(list(range(SAMPLE)))})
         ids = {id for (id,) in rows if id is not None}
         return len(self.among(ids)) / max(len(ids), 1)
@@ -96,50 +109,55 @@ class Selection:
 
     @property
     def join(self) -> tuple[str, Sequence[str]]:
-        """What leaves the chosen ones of chunks, at the end of a statement, and its parameters."""
+        """Return what leaves the chosen ones of chunks, at the end of a statement, and its parameters."""
+        sql = JOIN.format(condition=self._documents.checking)
+        if self._heading is None:
+            return sql, self._documents.parameters
         # Each chunk's own heading is asked about, so the document's headings need not be.
-        below, heading = (
-            (f" and {BELOW.format(chunks='chunks')}", [self._heading])
-            if self._heading
-            else ("", [])
-        )
-        return JOIN.format(condition=self._where.replace(TAGGED, IS_TAGGED)) + below, [
-            *self._parameters,
-            *heading,
-        ]
+        below = BELOW.format(chunks="chunks")
+        return f"{sql} and {below}", [*self._documents.parameters, self._heading]
 
     def among(self, ids: Iterable[int]) -> set[int]:
-        """Those of these chunks that are chosen."""
-        wanted = set(ids)
-        new = wanted.difference(self._known)
+        """Return those of these chunks that are chosen."""
+        asked = set(ids)
+        new = asked.difference(self._is_chosen)
         join, parameters = self.join
-        rows = self._conn.execute(AMONG.format(join=join), (json.dumps(list(new)), *parameters))
-        self._known.update(dict.fromkeys(new, False))
-        self._known.update((id, True) for (id,) in rows)
-        return {id for id in wanted if self._known[id]}
+        chosen = self._conn.execute(AMONG.format(join=join), (json.dumps(list(new)), *parameters))
+        self._is_chosen.update(dict.fromkeys(new, False))
+        self._is_chosen.update((id, True) for (id,) in chosen)
+        return {id for id in asked if self._is_chosen[id]}
 
     @property
     def listed(self) -> str:
-        """The right side of a condition on chunks.id: all that are chosen, in the table temp.chosen
-        from then on.
+        """Return the right side of a condition on chunks.id: all that are chosen, in the table
+        temp.chosen from then on.
         """
         if not self._is_listed:
             self._conn.execute(DROP)  # one may be left where a search was interrupted
             self._conn.execute(CREATE)
-            headed, heading = _headed(self._heading)
-            wanted = self._conn.execute(
-                WANTED.format(condition=self._where + headed), [*self._parameters, *heading]
-            )
-            fill = f"{FILL} where {BELOW.format(chunks='c')}" if headed else FILL
-            self._conn.execute(fill, (json.dumps([doc_id for (doc_id,) in wanted]), *heading[1:]))
+            self._fill()
             self._is_listed = True
         return CHOSEN
 
+    def _fill(self) -> None:
+        where = self._documents.listing
+        parameters = self._documents.parameters
+        fill = FILL
+        headings: list[str] = []
+        if self._heading is not None:
+            headed, of_heading = _headed(self._heading)
+            where = f"{where} and {headed}"
+            parameters = parameters + of_heading
+            fill = f"{FILL} where {BELOW.format(chunks='c')}"
+            headings = [storable(self._heading)]
+        rows = self._conn.execute(WANTED.format(condition=where), parameters)
+        doc_ids = json.dumps([doc_id for (doc_id,) in rows])
+        self._conn.execute(fill, (doc_ids, *headings))
+
     def close(self) -> None:
         if self._is_listed:
-            with suppress(
-                sqlite3.OperationalError
-            ):  # an interrupted statement may still be reading it
+            # An interrupted statement may still be reading it.
+            with suppress(sqlite3.OperationalError):
                 self._conn.execute(DROP)
 
 
@@ -147,15 +165,16 @@ class Selection:
 def selected(
     conn: sqlite3.Connection, filters: Filters, today: date | None
 ) -> Iterator[Selection | None]:
-    """What the filters leave, for as long as it is open; None if that is everything. Raises as
+    """Give what the filters leave, for as long as it is open; None if that is everything. Raises as
     `condition` does.
     """
-    _headed(filters.heading)  # raises
-    where, parameters = _of_documents(conn, filters, today)
-    if where == EVERYTHING and filters.heading is None:
+    if filters.heading is not None:
+        _headed(filters.heading)  # raises
+    documents = _of_documents(conn, filters, today)
+    if documents.listing == EVERYTHING and filters.heading is None:
         yield None
         return
-    selection = Selection(conn, where, parameters, filters.heading)
+    selection = Selection(conn, documents, filters.heading)
     try:
         yield selection
     finally:
@@ -165,61 +184,84 @@ def selected(
 def condition(
     conn: sqlite3.Connection, filters: Filters, today: date | None = None
 ) -> tuple[str, list[str]]:
-    """SQL on a row `d` of documents, and its parameters in order; EVERYTHING where every document
-    will do.
+    """Return SQL on a row `d` of documents, and its parameters in order; EVERYTHING where every
+    document will do.
 
     The connection is taught the functions in it. Raises ValueError for a date that is not one,
     QueryError for a long glob or a heading without words.
     """
-    where, parameters = _of_documents(conn, filters, today)
-    headed, heading = _headed(filters.heading)
-    return where + headed, parameters + heading
+    documents = _of_documents(conn, filters, today)
+    if filters.heading is None:
+        return documents.listing, documents.parameters
+    headed, of_heading = _headed(filters.heading)
+    return f"{documents.listing} and {headed}", documents.parameters + of_heading
 
 
-def _of_documents(
-    conn: sqlite3.Connection, filters: Filters, today: date | None
-) -> tuple[str, list[str]]:
-    """`condition` without the heading, which is a filter on chunks."""
+def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None) -> Condition:
+    """Return `condition` without the heading, which is a filter on chunks."""
     _add_functions(conn)
-    if len(filters.inside or "") > LONGEST_GLOB:
-        raise QueryError(
-            f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood"
-        )
     today = today or date.today()
-    inside, since, until = filters.inside, filters.since, filters.until
-    globs = [] if inside in (None, "*") else [inside]
-    if inside and not inside.endswith("*"):
-        globs.append(f"{inside.rstrip('/')}/*")
-    tags = list(map(bare, filters.tags))
-    values = [
-        (key, value)
-        for key, of_key in filters.where.items()
-        for value in ([of_key] if isinstance(of_key, str) else of_key)
-    ]
-    conditions: list[tuple[str, Sequence[str | None]]] = [
-        ("d.collection = ?", [filters.collection]),
-        (f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", globs or [None]),
-        (
-            "d.date >= substr(?, 1, length(d.date))",
-            [None if since is None else dates.first_day(since, today)],
-        ),
-        (
-            "d.date <= substr(?, 1, length(d.date))",
-            [None if until is None else dates.last_day(until, today)],
-        ),
-        *((TAGGED, [tag, f"{tag}/", f"{tag}0"]) for tag in tags[:1]),
-        (ALL_TAGS, [json.dumps(tags[1:]) if tags[1:] else None]),
-        *((MAY_HAVE, [_pattern(value)]) for _, value in values[:1]),
-        ("has_values(d.metadata, ?)", [json.dumps(values) if values else None]),
-        ("d.doc_id in (select value from json_each(?))", [_linking(conn, filters.linked_to)]),
-    ]
-    used = [(sql, values) for sql, values in conditions if None not in values]
-    parameters = [storable(str(value)) for _, values in used for value in values]
-    return " and ".join(sql for sql, _ in used) or EVERYTHING, parameters
+    conditions: list[str] = []
+    parameters: list[str] = []
+
+    def add(sql: str, *values: str) -> None:
+        conditions.append(sql)
+        parameters.extend(storable(str(value)) for value in values)
+
+    if filters.collection is not None:
+        add("d.collection = ?", filters.collection)
+    if globs := _globs(filters.inside):
+        add(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
+    if filters.since is not None:
+        add("d.date >= substr(?, 1, length(d.date))", dates.first_day(filters.since, today))
+    if filters.until is not None:
+        add("d.date <= substr(?, 1, length(d.date))", dates.last_day(filters.until, today))
+    tags = [bare(tag) for tag in filters.tags]
+    if len(tags) > 1:
+        add(ALL_TAGS, json.dumps(tags[1:]))
+    values = _values(filters)
+    if values:
+        pattern = _pattern(values[0][1])
+        if pattern is not None:
+            add(MAY_HAVE, pattern)
+        add("has_values(d.metadata, ?)", json.dumps(values))
+    if filters.linked_to is not None:
+        add("d.doc_id in (select value from json_each(?))", _linking(conn, filters.linked_to))
+    if not tags:
+        everything_else = " and ".join(conditions) or EVERYTHING
+        return Condition(everything_else, everything_else, parameters)
+    tag = storable(tags[0])
+    return Condition(
+        " and ".join([TAGGED, *conditions]),
+        " and ".join([IS_TAGGED, *conditions]),
+        [tag, f"{tag}/", f"{tag}0", *parameters],
+    )
+
+
+def _globs(inside: str | None) -> list[str]:
+    """Return the globs of which an id fulfils one: `inside` itself, and all below it."""
+    if inside is None or inside == "*":
+        return []
+    if len(inside) > LONGEST_GLOB:
+        raise QueryError(
+            f"the glob has {len(inside):,} characters; at most {LONGEST_GLOB:,} are understood"
+        )
+    if not inside or inside.endswith("*"):
+        return [inside]
+    return [inside, f"{inside.rstrip('/')}/*"]
+
+
+def _values(filters: Filters) -> list[tuple[str, str]]:
+    """Return the keys and values that metadata must have."""
+    pairs: list[tuple[str, str]] = []
+    for key, values in filters.where.items():
+        alternatives = [values] if isinstance(values, str) else values
+        pairs.extend((key, value) for value in alternatives)
+    return pairs
 
 
 def _pattern(text: str) -> str | None:
-    """What metadata in ASCII that has this text is like; None if JSON may write it otherwise."""
+    """Return what metadata in ASCII that has this text is like; None if JSON may write it otherwise."""
     is_plain = (
         text.isascii()
         and text.isprintable()
@@ -229,25 +271,17 @@ def _pattern(text: str) -> str | None:
     return f"%{text}%" if is_plain else None
 
 
-def _headed(heading: str | None) -> tuple[str, list[str]]:
-    """What leaves the documents with a chunk below this heading, to be added to a condition, and
-    its parameters.
-    """
-    if heading is None:
-        return "", []
+def _headed(heading: str) -> tuple[str, list[str]]:
+    """Return a condition on documents, that a chunk stands below this heading, and its parameters."""
     words = indexed(heading[:LONGEST_GLOB]).split()
     if not words:
         raise QueryError(f"the heading {heading!r} has no word by which it could be found")
-    return f" and {HEADED}", [
-        " AND ".join(f'heading : "{word}"' for word in words),
-        storable(heading),
-    ]
+    expression = " AND ".join(f'heading : "{word}"' for word in words)
+    return HEADED, [expression, storable(heading)]
 
 
-def _linking(conn: sqlite3.Connection, doc_id: str | None) -> str | None:
-    """The documents that link to this one, as JSON."""
-    if doc_id is None:
-        return None
+def _linking(conn: sqlite3.Connection, doc_id: str) -> str:
+    """Return the documents that link to this one, as JSON."""
     from .links import Links
 
     return json.dumps(list({link.source for link in Links(conn).links_to(doc_id)}))

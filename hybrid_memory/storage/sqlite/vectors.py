@@ -10,6 +10,7 @@ has a bit for each place that is in use. All embeddings have the dimension of th
 the last one is dropped.
 """
 
+import json
 import sqlite3
 import struct
 import time
@@ -17,21 +18,22 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from importlib import import_module
 from itertools import chain, count
-from math import ceil, hypot
+from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .. import query_cache
+from ..rows import as_results
 from ..vector import (
     FLOAT_BYTES,
     SAMPLE,
-    UNIT,
     UnitVector,
+    cosine_similarity,
     decode_embedding,
     encode_embedding,
     unit,
     unit_cosine,
 )
-from . import bitplanes
+from . import bitplanes, schema
 from .bitplanes import PLACES
 from .connection import one_state, waiting
 
@@ -46,7 +48,6 @@ SPARSE = (
 
 LIVE = "select block, live from vector_blocks order by block"
 BLOCK = "select live, planes from vector_blocks where block = ?"
-BLOCKS = "select block, live, center, length(planes) from vector_blocks"
 CENTER = "select center from vector_blocks limit 1"
 SET_LIVE = "update vector_blocks set live = ? where block = ?"
 SET_BLOCK = """
@@ -68,18 +69,6 @@ select embedding
 from   chunks
 where  id in (select id from chunks where embedding is not null order by id * 2654435761 % 4294967296 limit ?)
 """  # from all over the store, and the same ones each time
-SLOTS_IN_BLOCK = "select slot from chunks where slot between ? and ?"
-COUNT_UNPAIRED = """
-select abs(pairless) from (
-    select count(*) - (select count(*) from chunks where embedding is null)
-                    - (select count(*) from chunks where slot is not null) as pairless
-    from   chunks
-)
-where  pairless <> 0
-"""
-UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
-ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
-
 SET_SLOT = "update chunks set slot = ? where id = ?"
 SET_BOTH = "update chunks set slot = ?, embedding = ?, truncated = ? where id = ?"
 CLEAR = """
@@ -217,7 +206,7 @@ def rebuild(conn: sqlite3.Connection) -> None:
         center = encode_embedding(bitplanes.mean(decode_embedding(data) for (data,) in sample))
         middle = decode_embedding(center)
         for (block,) in conn.execute(USED_BLOCKS, (PLACES,)).fetchall():
-            rows = _chunks_in(conn, block)
+            rows = chunks_in(conn, block)
             codes = {
                 slot % PLACES: bitplanes.code(decode_embedding(data), middle)
                 for _, data, slot in rows
@@ -225,65 +214,6 @@ def rebuild(conn: sqlite3.Connection) -> None:
             _write(conn, block, codes, center)
         while slotless := conn.execute(SLOTLESS, (PLACES,)).fetchall():
             _place(conn, slotless, center)
-
-
-def check(conn: sqlite3.Connection, *, thorough: bool = True) -> list[str]:
-    """A line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs them,
-    except wrong lengths.
-
-    Embeddings, which are most of the database, are read only by a thorough check.
-    """
-    problems = [
-        f"chunk {id} has slot {slot}, but there is no such block"
-        for id, slot in conn.execute(ASTRAY, (PLACES,))
-    ]
-    if thorough:
-        problems += [
-            f"chunk {id} has an embedding or a slot, but not both"
-            for (id,) in conn.execute(UNPAIRED)
-        ]
-    else:
-        problems += [
-            f"{count} chunks have an embedding or a slot, but not both"
-            for (count,) in conn.execute(COUNT_UNPAIRED)
-        ]
-    common = read_center(conn)
-    center = decode_embedding(common)
-    for block, live, own, size in conn.execute(BLOCKS):
-        if own != common or size != len(center) * len(live):
-            problems.append(f"block {block} has another center or size than it should have")
-            continue
-        in_use = bitplanes.mask(
-            slot % PLACES for (slot,) in conn.execute(SLOTS_IN_BLOCK, _slots(block))
-        )
-        if int.from_bytes(live, "little") != in_use:
-            problems.append(f"block {block} has other live places than its chunks have slots")
-        if thorough:
-            problems += _check_codes(conn, block, len(live), common)
-    return problems
-
-
-def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
-    """The embeddings of a block that are not what they should be, and those that have another code."""
-    chunks = {slot % PLACES: (id, data or b"") for id, data, slot in _chunks_in(conn, block)}
-    center, problems, codes = decode_embedding(common), [], {}
-    for place, (id, data) in chunks.items():
-        vector = decode_embedding(data) if len(data) == len(common) else []
-        if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too
-            problems.append(
-                f"chunk {id} has an embedding of another dimension, or of another length than 1"
-            )
-        elif place < 8 * width:
-            codes[place] = bitplanes.code(vector, center)
-    if codes:
-        planes = read_planes(conn, block)
-        wrong = bitplanes.places(
-            bitplanes.differing(planes, bitplanes.insert(planes, codes, width), width)
-        )
-        problems += [
-            f"chunk {chunks[place][0]} has another code than its embedding" for place in wrong
-        ]
-    return problems
 
 
 def read_center(conn: sqlite3.Connection) -> bytes:
@@ -340,8 +270,8 @@ def _compact(conn: sqlite3.Connection, block: int) -> None:
     n = counts.pop(block)
     if n <= min(SPARSE, PLACES - min(counts.values(), default=PLACES)):
         center = read_center(conn)
-        rows = [(id, data) for id, data, _ in _chunks_in(conn, block)]
-        conn.execute(CLEAR_SLOTS, _slots(block))
+        rows = [(id, data) for id, data, _ in chunks_in(conn, block)]
+        conn.execute(CLEAR_SLOTS, slots_of(block))
         conn.execute(DELETE_BLOCK, (block,))
         _place(conn, rows, center)
 
@@ -358,11 +288,11 @@ def _counts(conn: sqlite3.Connection) -> dict[int, int]:
     return {block: int.from_bytes(live, "little").bit_count() for block, live in conn.execute(LIVE)}
 
 
-def _chunks_in(conn: sqlite3.Connection, block: int) -> sqlite3.Cursor:
-    return conn.execute(IN_BLOCK, _slots(block))
+def chunks_in(conn: sqlite3.Connection, block: int) -> sqlite3.Cursor:
+    return conn.execute(IN_BLOCK, slots_of(block))
 
 
-def _slots(block: int) -> tuple[int, int]:
+def slots_of(block: int) -> tuple[int, int]:
     return block * PLACES, block * PLACES + PLACES - 1
 
 
@@ -387,16 +317,16 @@ select id, embedding
 from   (select min(id) as id from chunks where embedding is not null group by content_hash order by content_hash limit ?)
        cross join chunks using (id)
 """
-CHUNK = "select doc_id, chunk_id, heading, content from chunks where id = ?"
+
+# Of a store, or of tables that somebody else made: chunks(doc_id, chunk_id, heading, content, embedding, ...)
+ROWS = """
+select rowid, doc_id, chunk_id, heading, content from chunks where rowid in (select value from json_each(?))
+"""
+
+EMBEDDINGS = "select rowid, embedding from chunks where embedding is not null"
 
 Row = tuple[int, bytes]  # chunks.id, embedding
 Scored = tuple[int, float]  # chunks.id, cosine
-
-
-class QueryEmbedder(Protocol):
-    """What VectorSearch asks of an embedder."""
-
-    def embed(self, text: str) -> list[float]: ...
 
 
 def _hits(query: UnitVector, rows: Iterable[Row]) -> list[Scored]:
@@ -556,25 +486,42 @@ class VectorIndex:
         return found
 
 
+class QueryEmbedder(Protocol):
+    """What VectorSearch asks of an embedder."""
+
+    def embed(self, text: str) -> list[float]: ...
+
+
 class VectorSearch(VectorIndex):
-    """Search by text; an embedder makes the vector of the query."""
+    """Search by text over any connection; an embedder makes the vector of the query. Writes nothing."""
 
     def __init__(self, conn: sqlite3.Connection, embedder: QueryEmbedder) -> None:
         super().__init__(conn)
         self._embedder = embedder
 
     def search(self, query: str, limit: int = 10, *, exact: bool = False) -> list[dict[str, Any]]:
-        """The results of `nearest` for a text: doc_id, chunk_id, heading, text, score, source.
-        Empty if it cannot be embedded.
+        """Return the results for a text, best first: doc_id, chunk_id, heading, text, score, source.
+
+        The score is the cosine, above 0. There are no results if the text cannot be embedded.
         """
         vector = self._embedder.embed(query)
-        results = []
         with one_state(self._conn):
-            for id, score in self.nearest(vector, limit, exact=exact):
-                row = self._conn.execute(CHUNK, (id,)).fetchone()
-                chunk = dict(zip(("doc_id", "chunk_id", "heading", "text"), row, strict=True))
-                results.append({**chunk, "score": score, "source": "vector"})
-        return results
+            tables = schema.tables(self._conn)
+            if not vector or "chunks" not in tables:
+                return []
+            if "vector_blocks" in tables:
+                scores = self.nearest(vector, limit, exact=exact)
+            else:
+                cosines = (hit for hit in self._cosines_of_all(vector) if hit[1] > 0)
+                scores = nsmallest(limit, cosines, key=lambda hit: (-hit[1], hit[0]))
+            ids = json.dumps([id for id, _ in scores])
+            return as_results(scores, self._conn.execute(ROWS, (ids,)), "vector")
+
+    def _cosines_of_all(self, vector: list[float]) -> Iterator[tuple[int, float]]:
+        for id, data in self._conn.execute(EMBEDDINGS):
+            embedding = decode_embedding(data)
+            if len(embedding) == len(vector):
+                yield id, cosine_similarity(vector, embedding)
 
 
 def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:

@@ -1,0 +1,124 @@
+"""A store in several threads, a closed one, and which errors make SQLite look for damage."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hybrid_memory import HybridStore, StoreError
+from hybrid_memory.storage.filters import Filters
+
+pytestmark = pytest.mark.both_engines
+
+THREADS = 4
+BUILTIN = {"provider": "builtin"}
+
+
+def in_threads(jobs: list) -> list:
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(lambda job: job(), jobs))
+
+
+def test_searches_from_other_threads_find_the_same(db_path: str) -> None:
+    with HybridStore(db_path, BUILTIN) as store:
+        for number in range(20):
+            store.store(f"note{number}", f"# Server {number}\n\nport {2000 + number} of ssh")
+        expected = store.search("ssh port of server 7")
+        assert expected
+        found = in_threads([lambda: store.search("ssh port of server 7")] * 40)
+        assert all(hits == expected for hits in found)
+
+
+@pytest.mark.sqlite
+def test_a_store_in_memory_is_the_same_one_in_every_thread() -> None:
+    with HybridStore(":memory:", BUILTIN) as store:
+        in_threads([lambda n=n: store.store(f"note{n}", f"kettle {n}") for n in range(20)])
+        assert store.stats()["doc_count"] == 20
+        assert len(in_threads([lambda: store.search("kettle", 20)])[0]) == 20
+
+
+def test_what_threads_write_at_the_same_time_is_all_there(db_path: str) -> None:
+    def write(number: int) -> None:
+        for part in range(5):
+            store.store(f"note{number}-{part}", f"garden {number}")
+            assert store.search("garden")
+            store.delete(f"note{number}-{part}") if part % 2 else None
+
+    with HybridStore(db_path, BUILTIN) as store:
+        in_threads([lambda n=n: write(n) for n in range(THREADS)])
+        stats = store.stats()
+        assert (stats["doc_count"], stats["chunk_count"]) == (3 * THREADS, 3 * THREADS)
+        assert stats["embedded_count"] == 3 * THREADS
+        assert store.storage.checks.keyword_index_differences() == (0, 0)
+
+
+def test_another_thread_sees_no_half_of_a_transaction(db_path: str) -> None:
+    is_written, counts = threading.Event(), []
+
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        reader = threading.Thread(
+            target=lambda: (is_written.wait(), counts.append(store.stats()["doc_count"]))
+        )
+        reader.start()
+        with pytest.raises(KeyError), store.storage.transaction():
+            store.storage.documents.put(store.prepare(document("half")))
+            is_written.set()
+            raise KeyError
+        reader.join()
+    assert counts == [0]
+
+
+def test_a_coroutine_searches_in_a_thread(db_path: str) -> None:
+    async def search() -> list[dict]:
+        return await asyncio.to_thread(store.search, "ssh")
+
+    with HybridStore(db_path, BUILTIN) as store:
+        store.store("a", "ssh listens on 2222")
+        assert [hit["doc_id"] for hit in asyncio.run(search())] == ["a"]
+
+
+def test_a_closed_store_says_that_it_is_closed(db_path: str) -> None:
+    store = HybridStore(db_path, BUILTIN)
+    store.store("a", "ssh")
+    store.close()
+    store.close()
+    for call in (
+        lambda: store.search("ssh"), lambda: store.store("b", "text"), lambda: store.delete("a"),
+        store.stats, store.reindex, store.embed, lambda: store.moves_up, lambda: store.fitting_embedder,
+    ):  # fmt: skip
+        with pytest.raises(StoreError) as raised:
+            call()
+        told = str(raised.value)
+        assert "is closed" in told and "damaged" not in told and "\n" not in told
+
+
+@pytest.mark.sqlite
+def test_only_what_may_come_from_damage_is_a_reason_to_read_the_whole_file(db_path: str) -> None:
+    statements: list[str] = []
+    with HybridStore(db_path, BUILTIN) as store:
+        store.store("a", "ssh listens on 2222", {"owner": "ann"})
+        connection = store.storage.connection  # type: ignore[attr-defined]
+        connection.set_trace_callback(statements.append)
+        for mistake in ({"filters": Filters(since="yesterdayish")}, {"limit": 0}, {"mode": "both"}):
+            with pytest.raises(ValueError, match="date|limit|mode"):
+                store.search("ssh", **mistake)
+        assert not checks(statements)
+        connection.execute("update documents set metadata = '{\"owner' where doc_id = 'a'")
+        with pytest.raises(StoreError, match="is damaged"):
+            store.search("ssh")
+        connection.execute("update documents set metadata = '{}'")
+        connection.execute("update chunks set content = x'00ff'")
+        with pytest.raises(StoreError, match="something else where a text should be"):
+            store.search("ssh")
+        assert checks(statements)
+
+
+def checks(statements: list[str]) -> list[str]:
+    return [statement for statement in statements if "integrity_check" in statement]
+
+
+def document(doc_id: str):
+    from hybrid_memory.documents.document import Document
+
+    return Document(doc_id, "half a text", {})
