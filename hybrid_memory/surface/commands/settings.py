@@ -17,7 +17,7 @@ from ... import config
 from ... import config as config_file
 from ...config import absolute, shown
 from ...errors import ConfigError, UsageError
-from .. import opening as from_arguments
+from .. import opening
 from ..arguments import Parser, examples, meant
 from ..streams import harmless, json_text, print_answer, tell
 
@@ -126,14 +126,14 @@ def run_config(args: Namespace) -> int:
     if args.action:
         print_answer(args, _changed(args, path))
         return 0
-    settings = from_arguments.settings(args)
+    settings = opening.settings(args)
     answer = {
         "file": path,
         "exists": os.path.exists(path),
         "settings": {
             key: {
                 "value": shown(value) if key == "db_path" else value,
-                "from": from_arguments.origin(settings, key),
+                "from": opening.origin(settings, key),
             }
             for key, value in settings.items()
         },
