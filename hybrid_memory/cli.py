@@ -10,7 +10,7 @@ try:
     from .errors import HybridMemoryError, UsageError
     from .seams import COMMANDS, load
     from .surface import streams
-    from .surface.arguments import build_parser
+    from .surface.arguments import parse
     from .surface.streams import tell
 except KeyboardInterrupt:  # Ctrl-C while the program starts
     sys.exit(130)
@@ -18,13 +18,15 @@ except KeyboardInterrupt:  # Ctrl-C while the program starts
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and give its exit status. Raises SystemExit for help and for wrong usage."""
-    parser = build_parser()
+    command = ""
     try:
-        args = parser.parse_args(argv)
+        args = parse(argv)
+        command = args.command
         streams.choose_colours(args.color)
-        return int(load(COMMANDS[args.command].run)(args))
+        return int(load(COMMANDS[command].run)(args))
     except UsageError as error:
-        parser.error(str(error))
+        tell(f"{error} (see hybrid-memory {command} --help)")
+        return 2
     except HybridMemoryError as error:
         tell(str(error))
         return 1

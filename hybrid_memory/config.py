@@ -101,6 +101,9 @@ WORDS = {
 }
 THE_DEFAULTS, LIBRARY = "the defaults", "config"
 ENVIRONMENT, COMMAND_LINE = "the environment (HYBRID_MEMORY_*)", "the command line"
+PREFIX = "HYBRID_MEMORY_"  # of a variable, before a key in capitals
+CONFIG = "HYBRID_MEMORY_CONFIG"
+OF_TESTS = "HYBRID_MEMORY_TEST_"  # what this project's own tests are told
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -160,7 +163,7 @@ def load(
     """
     file = in_force(path, environ)
     is_there = (
-        path or environ.get("HYBRID_MEMORY_CONFIG") or os.path.exists(file)
+        path or environ.get(CONFIG) or os.path.exists(file)
     )  # one that is named has to be there
     settings = merged(
         (THE_DEFAULTS, {"db_path": standard_database(environ)}),
@@ -173,56 +176,66 @@ def load(
 
 
 def _checked(source: str, key: str, value: Any) -> Any:
+    """Return the value, in the type of its key. Raises ConfigError with the name of the source."""
     if key not in DEFAULTS:
-        raise _error(
-            source, f"unknown key {short_repr(key)} in {source}; known: {', '.join(DEFAULTS)}"
-        )
-    kind: Any = TYPES[key]
+        keys = ", ".join(DEFAULTS)
+        raise _error(source, f"unknown key {short_repr(key)} in {source}; known: {keys}")
     if value is None and key in OPTIONAL:
         return None
-    most = MOST.get(key, MAXIMUM)
-    is_number = type(value) in (int, float) and kind in (int, float)
-    if is_number and value == value and not MINIMUM[key] <= value <= most:  # a NaN is told below
-        raise _error(
-            source, f"{key} in {source} must be at least {MINIMUM[key]} and at most {most:,}"
-        )
-    if kind is float and is_number:
-        value = float(value)
-    if kind is list and isinstance(value, str):
-        value = [part.strip() for part in value.split(",")]
-    if kind is list and not (
-        isinstance(value, list)
-        and all(isinstance(each, str) and _is_text(key, each) for each in value)
-    ):
-        raise _error(source, f"{key} in {source} is {short_repr(value)}, not a list of strings")
+    kind: Any = TYPES[key]
+    name = f"{key} in {source}"
+    if kind in (int, float) and type(value) in (int, float) and value == value:  # not NaN
+        most = MOST.get(key, MAXIMUM)
+        if not MINIMUM[key] <= value <= most:
+            raise _error(source, f"{name} must be at least {MINIMUM[key]} and at most {most:,}")
+        if kind is float:
+            value = float(value)
+    if kind is list:
+        value = _names(value)
     if type(value) is not kind or value != value:
-        raise _error(source, f"{key} in {source} is {short_repr(value)}, not {_NAMES[kind]}")
+        raise _error(source, f"{name} is {short_repr(value)}, not {_NAMES[kind]}")
+    if kind is list and not (value and all(_is_name(part) for part in value)):
+        raise _error(source, f"{name} is {short_repr(value)}, not {_NAMES[list]}")
+    if key == "db_path" and (fault := address_fault(value)):
+        raise _error(source, f"{name} {fault}")
     if kind is str and not _is_text(key, value):
-        raise _error(
-            source,
-            f"{key} in {source} is {short_repr(value)}; it has a character that cannot be used there",
-        )
+        text = "" if key == "db_path" else f" is {short_repr(value)}; it"
+        raise _error(source, f"{name}{text} has a character that cannot be used there")
     if value not in CHOICES.get(key, (value,)):
-        raise _error(
-            source,
-            f"{key} in {source} is {short_repr(value)}, not one of {', '.join(CHOICES[key])}",
-        )
+        choices = ", ".join(CHOICES[key])
+        raise _error(source, f"{name} is {short_repr(value)}, not one of {choices}")
     if key.endswith("_prompt") and "{text}" not in value:
-        raise _error(source, f"{key} in {source} has no {{text}} in it")
+        raise _error(source, f"{name} has no {{text}} in it")
     return value
 
 
 _NAMES = {
     str: "a string",
-    list: "a list of strings",
+    list: 'a list of strings, as in date,created or ["date", "created"]',
     int: "a whole number",
     float: "a number",
     bool: "true or false",
 }
 
 
+def _names(value: Any) -> Any:
+    """Return the list that a text stands for: JSON, as `config` prints it, or names with commas."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith(("[", "{", '"')):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return [part.strip() for part in value.split(",")]
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and _is_text("", value)
+
+
 def _is_text(key: str, value: str) -> bool:
-    """Whether the system takes the value as a path, or a server or SQLite as a text."""
+    """Return True if the system takes the value as a path, or a server or SQLite as a text."""
     try:
         os.fsencode(value) if key == "db_path" else value.encode()
     except UnicodeEncodeError:
@@ -260,11 +273,21 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
     values: dict[str, Any] = {}
     if environ.get("OLLAMA_HOST"):
         values["ollama_url"] = environ["OLLAMA_HOST"]
-    for key in DEFAULTS:
-        name = f"HYBRID_MEMORY_{key.upper()}"
-        raw = environ.get(name)
-        if raw:
-            values[key] = from_text(key, raw, name)
+    variables = {f"{PREFIX}{key.upper()}": key for key in DEFAULTS}
+    for name in environ:
+        if not name.startswith(PREFIX) or name.startswith(OF_TESTS) or name in (CONFIG, *variables):
+            continue
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, [CONFIG, *variables], 1)
+        way_out = (
+            f"did you mean {close[0]}?" if close else "`hybrid-memory config` lists the settings"
+        )
+        raise ConfigError(f"there is no setting for the variable {name}; {way_out}")
+    for name, key in variables.items():
+        text = environ.get(name)
+        if text:
+            values[key] = from_text(key, text, name)
     return [(ENVIRONMENT, values)]
 
 
@@ -272,16 +295,13 @@ def from_text(key: str, text: str, name: str) -> Any:
     """A value as it is written in a variable or on a command line. Raises ConfigError with the name
     of what has it.
     """
+    kind = TYPES[key]
     try:
-        return (
-            WORDS[text.lower()]
-            if TYPES[key] is bool
-            else text
-            if TYPES[key] is list
-            else TYPES[key](text)
-        )
+        if kind is bool:
+            return WORDS[text.lower()]
+        return text if kind is list else kind(text)
     except (ValueError, KeyError):
-        raise ConfigError(f"{name}={short_repr(text)} is not {_NAMES[TYPES[key]]}") from None
+        raise ConfigError(f"{name}={short_repr(text)} is not {_NAMES[kind]}") from None
 
 
 def in_checkout() -> bool:
@@ -296,7 +316,7 @@ def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
     The working directory may be anybody's, so it is not searched.
     """
     standard = os.path.join(CHECKOUT, "config.json") if in_checkout() else _users_file(environ)
-    return path or environ.get("HYBRID_MEMORY_CONFIG") or standard
+    return path or environ.get(CONFIG) or standard
 
 
 def standard_database(environ: Mapping[str, str] = os.environ) -> str:
@@ -331,16 +351,15 @@ def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.en
     use; no search of the disk.
     """
     found = [environ.get("HYBRID_MEMORY_DB_PATH", ""), _users_database(environ)]
-    files = [environ.get("HYBRID_MEMORY_CONFIG", ""), _users_file(environ)]
+    files = [environ.get(CONFIG, ""), _users_file(environ)]
     for checkout in checkouts:
         found.append(os.path.join(checkout, DEFAULTS["db_path"]))
         files.append(os.path.join(checkout, "config.json"))
     for file in filter(os.path.isfile, map(os.path.expanduser, files)):
         with suppress(ConfigError):
             found.append(str(read(file).get("db_path", "")))
-    real = (
-        os.path.realpath(os.path.expanduser(path)) for path in found if path and "\0" not in path
-    )
+    files = [path for path in found if path and "\0" not in path and not _is_address(path)]
+    real = (os.path.realpath(os.path.expanduser(path)) for path in files)
     return list(dict.fromkeys(filter(os.path.isfile, real)))
 
 
@@ -363,10 +382,10 @@ def read(path: str) -> dict[str, Any]:
         raise ConfigError(f"cannot read the config file {path}: {problem}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"the config file {path} must contain one JSON object")
-    if isinstance(values.get("db_path"), str) and not is_server(values["db_path"]):
-        values["db_path"] = os.path.join(
-            os.path.dirname(os.path.abspath(path)), os.path.expanduser(values["db_path"])
-        )
+    database = values.get("db_path")
+    if isinstance(database, str) and not address_fault(database) and not is_server(database):
+        folder = os.path.dirname(os.path.abspath(path))
+        values["db_path"] = os.path.join(folder, os.path.expanduser(database))
     return values
 
 
@@ -384,18 +403,99 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
+# What a database may be called
+_SCHEMES = ("postgresql://", "postgres://")
+_WRITE = "write postgresql://USER@HOST/DATABASE, or the path of a file"
+_LIKE_ADDRESS = (
+    r"(?i)\s*(?:[a-z][a-z0-9+.-]*://|(?:postgres|postgresql|psql|pgsql)(?:\+[a-z0-9_]*)?:)"
+)
+_KEYWORD = r"(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*="  # of a connection
+_WORD = r"""\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\']|\\.)*)(?=\s|$)"""
+_PASSWORDS = ("password", "sslpassword")
+
+
+def server_scheme(database: str) -> str | None:
+    """Return the key of `seams.ENGINES` for an address of a server, None for a file.
+
+    Server addresses are what libpq takes: postgresql://, postgres://, or words such as
+    `host=db.example dbname=memory`. Raises ConfigError, without the text, for what only looks like one.
+    """
+    if fault := address_fault(database):
+        raise ConfigError(f"the name of the database {fault}")
+    if _is_words(database):
+        return "postgresql"
+    scheme, separator, _ = database.partition("://")
+    return scheme if separator else None
+
+
+def _is_address(database: str) -> bool:
+    """Return True also for what only looks like the address of a server."""
+    return bool(address_fault(database)) or is_server(database)
+
+
 def is_server(database: str) -> bool:
-    """Whether a database is the address of a PostgreSQL server, and no file."""
-    return database.startswith(("postgresql://", "postgres://"))
+    """Return True for an address of a PostgreSQL server, False for a file. Raises ConfigError."""
+    return server_scheme(database) is not None
+
+
+def address_fault(database: str) -> str | None:
+    """Return why a text that looks like an address is none, without the text; else None.
+
+    An address that libpq does not know would be taken for the name of a file, and its password
+    would be shown with that name.
+    """
+    if "://" not in database and ":" not in database and "=" not in database:
+        return None
+    if _is_words(database):
+        return (
+            None
+            if _words(database)
+            else f"is not `host=... dbname=...` as libpq reads it; {_WRITE}"
+        )
+    if database.startswith(_SCHEMES):
+        if re.search("%(?![0-9A-Fa-f]{2})|%00", database):
+            return "has a % in its address that is not followed by two hexadecimal digits; write %25 for it"
+        return None
+    if re.match(_LIKE_ADDRESS, database):
+        return f"looks like an address, but not like one of PostgreSQL; {_WRITE}"
+    return None
+
+
+def _is_words(database: str) -> bool:
+    """Return True for words such as `host=db dbname=memory`. A file a=b.db has no word of libpq."""
+    begins = re.match(r"\s*\w+\s*=", database)
+    return bool(begins and re.search(rf"(?i)(?:^|\s){_KEYWORD}", database))
+
+
+def _words(address: str) -> list[tuple[str, str]]:
+    """Return the keywords and values of an address, the values as written; [] if it is malformed."""
+    words = []
+    end = 0
+    while address[end:].strip():
+        word = re.compile(_WORD).match(address, end)
+        if word is None or word[1] != word[1].lower():
+            return []
+        if word[1] == "dbname" and re.search("://|=", word[2]):  # an address in an address
+            return []
+        words.append((word[1], word[2]))
+        end = word.end()
+    return words
 
 
 def public_name(address: str) -> str:
-    """The address as it may be shown: user, hosts and database, and none of the parameters, which
-    may hold a password.
+    """Return an address as it may be shown: user, hosts and database.
 
-    'postgresql://ann:secret@db.example/memory?sslmode=require' ->
-    'postgresql://ann@db.example/memory'
+    Other parameters may hold a password.
+
+    'postgresql://ann:secret@db.example/memory?sslmode=require' -> 'postgresql://ann@db.example/memory'
+    'host=db.example password=secret dbname=memory' -> 'host=db.example dbname=memory'
     """
+    if _is_words(address):
+        return " ".join(
+            f"{key}={value}"
+            for key, value in _words(address)
+            if key in ("host", "hostaddr", "port", "user", "dbname")
+        )
     scheme, _, rest = address.partition("://")
     place = rest.partition("?")[0]
     user, at, host = place.rpartition("@")
@@ -403,22 +503,30 @@ def public_name(address: str) -> str:
 
 
 def shown(database: str) -> str:
-    """The database as it may be shown, a file as it is given."""
+    """Return the database as it may be shown, a file as it is given."""
+    if address_fault(database):
+        return "an address that cannot be read"
     return public_name(database) if is_server(database) else database
 
 
 def absolute(database: str) -> str:
-    """The database by a name that holds in every working directory."""
+    """Return the database by a name that holds in every working directory."""
     return database if is_server(database) else os.path.abspath(database)
 
 
 def without_password(database: str) -> str:
-    """The same without the passwords of an address, which libpq finds elsewhere."""
+    """Return the database without the passwords of an address, which libpq finds elsewhere."""
     if not is_server(database):
         return database
-    place, mark, parameters = database.partition("?")
-    public, kept = (
-        public_name(place),
-        [each for each in parameters.split("&") if not re.match("(ssl)?password=", each)],
-    )
-    return public + mark * any(kept) + "&".join(kept)
+    if _is_words(database):
+        words = [f"{key}={value}" for key, value in _words(database) if key not in _PASSWORDS]
+        return " ".join(words)
+    from urllib.parse import unquote
+
+    place, _, query = database.partition("?")
+    parameters = [
+        parameter
+        for parameter in query.split("&")
+        if unquote(parameter.partition("=")[0]) not in _PASSWORDS
+    ]
+    return public_name(place) + ("?" if any(parameters) else "") + "&".join(parameters)

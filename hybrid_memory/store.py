@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import config as configuration
 from . import messages as log
-from .config import is_server
+from .config import server_scheme
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
 from .search.hit import Answer, Request, configured
@@ -88,13 +88,14 @@ class HybridStore:
         path = os.fspath(db_path)
         if path == DEFAULT_DB and config and "db_path" in config:
             path = config["db_path"]
-        self.path = path if is_server(path) or path == ":memory:" else os.path.abspath(path)
+        scheme = server_scheme(path)
+        self.path = path if scheme or path == ":memory:" else os.path.abspath(path)
         self.warnings: list[str] = []
         self._given_embedder = embedder
         self._fitting: Embedder | None = None
         self.storage: Storage
-        if is_server(path):
-            engine = load(ENGINES[path.partition("://")[0]])
+        if scheme:
+            engine = load(ENGINES[scheme])
             self.storage = engine(
                 path,
                 space=self.config["space"],

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory.seams import COMMANDS
+from hybrid_memory.surface.arguments import command_parser
 from tests.command import Run, answer, in_terminal
 from tests.fake_ollama import FakeOllama
 
@@ -475,7 +476,7 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(
                           env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
     loaded = set(done.stdout.splitlines()[-1].split())
     heavy = {"requests", "urllib3", "ssl", "socket", "http", "asyncio", "dataclasses", "logging", "hashlib", "subprocess", "numpy",
-             "typing", "locale", "threading", "signal",
+             "threading", "signal",
              "hybrid_memory.chunker", "hybrid_memory.sync.ingest", "hybrid_memory.surface.terminal", "hybrid_memory.embedder"}  # fmt: skip
     assert loaded & heavy == set()
 
@@ -947,9 +948,9 @@ def test_what_the_engine_raises_is_a_line_and_exits_1(
 @pytest.mark.parametrize(
     "at",
     [
-        "cli.build_parser",
+        "cli.parse",
         "cli.load",
-        "commands.search.from_arguments",
+        "commands.search.opening",
         "commands.search.output",
         "commands.search.open_store",
     ],
@@ -1037,3 +1038,30 @@ def test_installed_command_is_the_module(environ: dict[str, str]) -> None:
     assert subprocess.run(
         [command, "--version"], capture_output=True, text=True, check=True
     ).stdout.startswith("hybrid-memory ")
+
+
+def test_the_usage_of_a_command_has_all_that_must_be_given() -> None:
+    for name in COMMANDS:
+        parser = command_parser(name)
+        usage = str(parser.usage).removeprefix(f"hybrid-memory {name} [options]")
+        needed = [
+            argument.option_strings[0]
+            if argument.option_strings
+            else str(argument.metavar).split()[0]
+            for argument in parser.arguments
+            if argument.required or not argument.option_strings
+        ]
+        hidden = {"WORD"} if name == "completion" else set()  # for the shells' scripts
+        assert [word for word in needed if word not in usage] == [*hidden], name
+
+
+def test_options_of_every_command_may_stand_anywhere(run: Run, tmp_path: Path) -> None:
+    run("store", "--doc-id", "n", "--text", "gpu")
+    for words in (
+        ["--quiet", "list", "--json"],
+        ["list", "--quiet", "--json"],
+        ["list", "--json", "--quiet", "--db", str(tmp_path / "cli.db")],
+    ):
+        assert answer(run(*words))["total"] == 1, words
+    assert run("search", "--", "--quiet").returncode == 0
+    assert run("--db", "search", "list").stderr.startswith("hybrid-memory: no database at")

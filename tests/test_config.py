@@ -7,6 +7,7 @@ import pytest
 
 from hybrid_memory import ConfigError, config
 from hybrid_memory.errors import UsageError
+from tests.command import in_process
 
 
 @pytest.fixture
@@ -283,3 +284,217 @@ def test_a_weight_in_a_file_holds_even_if_it_equals_the_default(home: Path, key:
     } == {key}
     shipped = str(Path(__file__).parent.parent / "config.json")
     assert not config.load(shipped, {}, {}).chosen & {"keyword_weight", "vector_weight"}
+
+
+SECRET = "S3cr3t"
+UNREADABLE = [
+    "POSTGRESQL://ta:S3cr3t@h/m1",
+    "postgresql+psycopg://ta:S3cr3t@h/m1",
+    "postgresql:S3cr3t",
+    "postgresql://S3cr3t%zz@x/y",
+    "mysql://ta:S3cr3t@h/m1",
+    "HOST=h PASSWORD=S3cr3t",
+    "host=h password=two S3cr3t",
+    "dbname=postgresql://u:S3cr3t@h/d host=h",
+]
+
+
+@pytest.mark.parametrize("address", UNREADABLE)
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("stats", "search gpu", "ingest --path .", "update", "list", "get x", "why x", "init . --yes", "config"),
+        *("doctor", "reindex", "delete x", "rescue out.db", "store --doc-id x --text y", "links x", "tags"),
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_an_address_is_refused_without_its_text(
+    environ: dict[str, str], tmp_path: Path, address: str, command: str
+) -> None:
+    (tmp_path / "n.md").write_text("gpu")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = in_process(
+        (
+            *command.split(),
+            "--db",
+            address,
+        ),
+        environ,
+        tmp_path,
+    )
+    assert done.returncode == 2
+    assert "db_path in the command line" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("address", UNREADABLE)
+def test_an_address_in_a_file_or_variable_is_refused_without_its_text(
+    environ: dict[str, str], tmp_path: Path, address: str
+) -> None:
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"db_path": address}))
+    for done in (
+        in_process(
+            (
+                "stats",
+                "--config",
+                str(file),
+            ),
+            environ,
+            tmp_path,
+        ),
+        in_process(("stats",), environ | {"HYBRID_MEMORY_DB_PATH": address}, tmp_path),
+        in_process(
+            (
+                "config",
+                "set",
+                "db_path",
+                address,
+                "--config",
+                str(file),
+            ),
+            environ,
+            tmp_path,
+        ),
+        in_process(
+            (
+                "config",
+                "unset",
+                "db_path",
+                "--config",
+                str(file),
+            ),
+            environ,
+            tmp_path,
+        ),
+        in_process(
+            (
+                "copy",
+                address,
+                "x.db",
+            ),
+            environ,
+            tmp_path,
+        ),
+        in_process(
+            (
+                "copy",
+                "x.db",
+                address,
+            ),
+            environ,
+            tmp_path,
+        ),
+    ):
+        assert SECRET not in done.stdout + done.stderr, done.args
+    assert not (tmp_path / "x.db").exists()
+
+
+def test_the_words_of_libpq_are_a_server_and_shown_without_their_password(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    address = "host=127.0.0.1 port=1 user=ta password='S3cr3t 2' dbname=m sslmode=disable"
+    assert config.public_name(address) == "host=127.0.0.1 port=1 user=ta dbname=m"
+    assert config.without_password(address).endswith("user=ta dbname=m sslmode=disable")
+    assert not config.is_server("a=b.db")
+    for command in ("stats", "search gpu", "ingest --path .", "config", "init . --yes"):
+        done = in_process(
+            (
+                *command.split(),
+                "--db",
+                address,
+            ),
+            environ,
+            tmp_path,
+        )
+        assert "host=127.0.0.1 port=1 user=ta dbname=m" in done.stdout + done.stderr, command
+        assert SECRET not in done.stdout + done.stderr, command
+    assert [path.name for path in tmp_path.iterdir() if SECRET in path.name] == []
+
+
+def test_a_changed_address_is_answered_without_its_password(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    environ = environ | {"HYBRID_MEMORY_CONFIG": str(tmp_path / "c.json")}
+    address = "postgresql://ann:S3cr3t@h/m"
+    seen = ""
+    for words in (
+        ["set", "db_path", address],
+        ["set", "db_path", "x.db"],
+        ["set", "db_path", address],
+        ["unset", "db_path"],
+    ):
+        done = in_process(
+            ["config", *words], environ | {"HYBRID_MEMORY_DB_PATH": address}, tmp_path
+        )
+        assert done.returncode == 0
+        seen += done.stdout + done.stderr
+    assert "postgresql://ann@h/m" in seen
+    assert SECRET not in seen
+
+
+def test_a_list_is_taken_as_config_prints_it_and_as_names_with_commas(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    environ = environ | {"HYBRID_MEMORY_CONFIG": str(tmp_path / "c.json")}
+    for text in ('["date", "created"]', "date, created"):
+        assert (
+            in_process(
+                (
+                    "config",
+                    "set",
+                    "date_keys",
+                    text,
+                ),
+                environ,
+                tmp_path,
+            ).returncode
+            == 0
+        )
+        shown = in_process(
+            (
+                "config",
+                "--json",
+            ),
+            environ,
+            tmp_path,
+        ).stdout
+        assert json.loads(shown)["settings"]["date_keys"]["value"] == ["date", "created"]
+
+
+@pytest.mark.parametrize("text", ["[]", '{"a":1}', "", "date,,created", "[1]", '["date"', '[""]'])
+def test_a_list_that_is_none_is_refused(environ: dict[str, str], tmp_path: Path, text: str) -> None:
+    file = tmp_path / "c.json"
+    done = in_process(
+        ["config", "set", "date_keys", text, "--config", str(file)], environ, tmp_path
+    )
+    assert (done.returncode, file.exists()) == (2, False)
+    assert "not a list of strings" in done.stderr
+
+
+def test_a_variable_of_no_setting_is_told_with_the_near_one(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    done = in_process(("stats",), environ | {"HYBRID_MEMORY_LIMT": "3"}, tmp_path)
+    assert done.returncode == 1
+    assert "HYBRID_MEMORY_LIMT; did you mean HYBRID_MEMORY_LIMIT?" in done.stderr
+
+
+def test_config_shows_the_weights_that_are_in_force(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    def weights(*options: str) -> list[float]:
+        done = in_process(
+            (
+                "config",
+                "--json",
+                *options,
+            ),
+            environ,
+            tmp_path,
+        )
+        settings = json.loads(done.stdout)["settings"]
+        return [settings[f"{leg}_weight"]["value"] for leg in ("keyword", "vector")]
+
+    assert weights() == [0.45, 0.55]
+    assert weights("--keyword-weight", "0.6") == [0.6, 0.7]

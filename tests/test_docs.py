@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import config
-from hybrid_memory.surface.arguments import build_parser
+from hybrid_memory.seams import COMMANDS
+from hybrid_memory.surface.arguments import command_parser, main_parser, parse
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -33,11 +34,7 @@ def text(page: Path) -> str:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    parser = build_parser()
-    [action] = [
-        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
-    ]
-    return action.choices
+    return {name: command_parser(name) for name in COMMANDS}
 
 
 def options(parser: argparse.ArgumentParser) -> set[str]:
@@ -113,7 +110,7 @@ def command_lines(page: str) -> list[list[str]]:
 def exit_status(arguments: list[str]) -> object:
     """What parsing these arguments exits with: 0 if it does not, or prints help."""
     try:
-        build_parser().parse_args(arguments)
+        parse(arguments)
     except SystemExit as stop:
         return stop.code
     return 0
@@ -168,7 +165,7 @@ def test_readme_leads_to_every_page() -> None:
 @pytest.mark.parametrize("name", commands())
 def test_every_option_of_a_command_is_in_its_table_and_no_other(name: str) -> None:
     page = text(DOCS / "command-line.md")
-    common = options(build_parser()) - {"--version"}
+    common = options(main_parser()) - {"--version"}
     rows = re.findall(r"^\| (`.*?) \|", section(page, name), re.MULTILINE)
     documented = {flag for row in rows for flag in re.findall(r"`(--[\w-]+)", row)}
     assert documented == options(commands()[name]) - common
@@ -181,7 +178,7 @@ def test_every_common_option_is_in_the_table() -> None:
         section(text(DOCS / "command-line.md"), "Options of every command"),
         re.MULTILINE,
     )
-    assert set(rows) == options(build_parser()) - {"--help", "--version"}
+    assert set(rows) == options(main_parser()) - {"--help", "--version"}
 
 
 def test_every_provider_is_documented() -> None:

@@ -15,8 +15,9 @@ from contextlib import suppress
 
 from .. import config
 from ..errors import HybridMemoryError
+from ..seams import COMMANDS
 from ..store import HybridStore
-from ..surface.arguments import Parser, build_parser, examples
+from ..surface.arguments import Parser, command_parser, examples, main_parser
 from ..surface.streams import harmless, output
 
 MOST = 100  # documents; of more, only the next part of their ids is offered, as of folders
@@ -59,9 +60,10 @@ class _Line:
     """The words before the last one: which parser they lead to, and what they have set."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        self._parser: argparse.ArgumentParser = build_parser()
+        self._parser = main_parser()
+        self._has_command = False
         self._options: dict[str, str] = {}
-        self._given = 0  # positional arguments
+        self._positionals = 0  # so many stand after the command
         self.open_option: argparse.Action | None = None  # whose value is the next word
         for word in words:
             self._read(word)
@@ -69,48 +71,44 @@ class _Line:
     def _read(self, word: str) -> None:
         if self.open_option:
             if word != "=":  # which bash gives as a word of its own
-                self._options[self.open_option.dest], self.open_option = word, None
+                self._options[self.open_option.dest] = word
+                self.open_option = None
         elif word.startswith("-"):
             flag, equals, value = word.partition("=")
-            action = self.option(flag)
-            if action and equals:
-                self._options[action.dest] = value
+            option = self.option(flag)
+            if option and equals:
+                self._options[option.dest] = value
             else:
-                self.open_option = action
-        elif (commands := self._commands) and word in list(commands.choices):
-            self._parser = commands.choices[word]
+                self.open_option = option
+        elif not self._has_command and word in COMMANDS:
+            self._parser = command_parser(word)
+            self._has_command = True
         else:
-            self._given += 1
-
-    @property
-    def _commands(self) -> "argparse._SubParsersAction[argparse.ArgumentParser] | None":
-        actions = (
-            action
-            for action in self._parser._actions
-            if isinstance(action, argparse._SubParsersAction)
-        )
-        return next(actions, None)
+            self._positionals += 1
 
     def option(self, flag: str) -> argparse.Action | None:
-        """The option, if a value has to follow it."""
-        for action in self._parser._actions:
-            if flag in action.option_strings and action.nargs not in (0, "?"):
-                return action
+        """Return the option, if a value has to follow it."""
+        for argument in self._parser.arguments:
+            if flag in argument.option_strings and argument.nargs not in (0, "?"):
+                return argument
         return None
 
     def flags(self) -> Iterator[Candidate]:
-        for action in self._parser._actions:
-            yield from (
-                (flag, action.help or "") for flag in action.option_strings if flag.startswith("--")
-            )
+        for argument in self._parser.arguments:
+            for flag in argument.option_strings:
+                if flag.startswith("--"):
+                    yield flag, argument.help or ""
 
     def positionals(self, prefix: str) -> Iterable[Candidate]:
-        """Commands, or the values of the positional argument that is next."""
-        if commands := self._commands:
-            return [(action.dest, action.help or "") for action in commands._choices_actions]
-        actions = [action for action in self._parser._actions if not action.option_strings]
-        more = [action for action in actions[-1:] if action.nargs in ("*", "+")]
-        return self.values(next(iter((actions + more)[self._given :] or more), None), prefix)
+        """Return the commands, or the values of the positional argument that is next."""
+        if not self._has_command:
+            return [(name, command.about) for name, command in COMMANDS.items()]
+        arguments = [argument for argument in self._parser.arguments if not argument.option_strings]
+        if self._positionals < len(arguments):
+            return self.values(arguments[self._positionals], prefix)
+        if arguments and arguments[-1].nargs in ("*", "+"):
+            return self.values(arguments[-1], prefix)
+        return []
 
     def values(self, action: argparse.Action | None, prefix: str) -> Iterable[Candidate]:
         if action is None:
@@ -230,6 +228,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 def completion_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] SHELL"
     parser.add_argument("shell", choices=SCRIPTS, metavar="SHELL", help=f"{', '.join(SCRIPTS)}")
     parser.add_argument(
         "words",

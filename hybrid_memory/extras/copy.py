@@ -108,6 +108,7 @@ def _content(whole: Whole) -> tuple[Any, ...]:
 
 
 def copy_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] FROM TO"
     parser.add_argument("source", metavar="FROM", help="the database that is copied")
     parser.add_argument(
         "target", metavar="TO", help="the other database, which may have a part of the copy already"

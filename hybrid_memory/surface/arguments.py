@@ -1,15 +1,13 @@
-"""The parser of the command line, and the options that several commands have. Prints only help and
-usage errors.
+"""The parser of the command line: its options, their types, and the parser of each command.
 
-MERGED From the words of a command line to the values of its options. Raises
-argparse.ArgumentTypeError for a wrong one.
+A type makes a value of a word and raises argparse.ArgumentTypeError for a wrong one. Only help and
+usage errors are printed here.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__, config
@@ -21,10 +19,11 @@ from .streams import output, tell
 if TYPE_CHECKING:
     from datetime import date
 
+PROGRAM = "hybrid-memory"
 MOST = 10**9  # a larger count means the same, and SQLite has no number above 2**63
 
 
-def given(text: str) -> str:
+def filled(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return storable_name(text)
@@ -45,9 +44,10 @@ def positive(text: str) -> int:
 
 
 def budget(text: str) -> int:
-    """Characters; a number of tokens is written 1000t."""
-    tokens = text.endswith("t")
-    return count(text.removesuffix("t"), 25 if tokens else 100) * (4 if tokens else 1)
+    """Return a number of characters, 100 or more; 1000t are tokens of 4 characters."""
+    if text.endswith("t"):
+        return 4 * count(text.removesuffix("t"), 25)
+    return count(text, 100)
 
 
 def port(text: str) -> int:
@@ -85,8 +85,9 @@ def share(text: str) -> float:
 
 def modes(text: str) -> list[str]:
     modes = text.split(",")
-    if unknown := [mode for mode in modes if mode not in MODES]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(MODES)}")
+    for mode in modes:
+        if mode not in MODES:
+            raise argparse.ArgumentTypeError(f"{mode!r} is not one of {', '.join(MODES)}")
     return modes
 
 
@@ -106,11 +107,7 @@ exit status:
 
 The answer is one JSON document on stdout. Everything else goes to stderr.
 """
-
-argparse._ = str  # type: ignore[attr-defined]  # a look for translations, of which there are none, costs as much as parsing
-
 WHEN = ("auto", "always", "never")
-
 SETTINGS = {  # option -> config key
     "db": "db_path",
     "space": "space",
@@ -124,127 +121,146 @@ SETTINGS = {  # option -> config key
 }
 
 
-class Formatter(argparse.RawDescriptionHelpFormatter):
-    """As wide as the terminal. argparse asks `shutil` for that with each option, whose import costs
-    more than parsing.
+class Parser(argparse.ArgumentParser):
+    """A parser that tells a usage error in one line, and suggests only options that it knows.
+
+    `arguments` has what was added to it: argparse's own list is private. Arguments of a group are
+    added to it by hand.
     """
 
-    def __init__(self, prog: str, **kwargs: Any) -> None:
-        super().__init__(prog + " [options]", **{"width": _columns() - 2} | kwargs)
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Keep the lines of what has several, and wrap the rest."""
-        fill = (
-            super()._fill_text
-            if "\n" in text
-            else super(argparse.RawDescriptionHelpFormatter, self)._fill_text
-        )
-        return fill(text, width, indent)
-
-    def add_usage(
-        self,
-        usage: str | None,
-        actions: Iterable[argparse.Action],
-        groups: Any,
-        prefix: str | None = None,
+    def __init__(
+        self, prog: str = PROGRAM, parents: Sequence["Parser"] = (), **kwargs: Any
     ) -> None:
-        """Only what must be given. The list below the usage has all options."""
-        either = [action for group in groups if group.required for action in group._group_actions]
-        needed = [
-            action
-            for action in actions
-            if action.required or not action.option_strings or action in either
-        ]
-        super().add_usage(usage, needed, groups, prefix)
+        self.arguments: list[argparse.Action] = []
+        for parent in parents:
+            self.arguments += parent.arguments
+        # argparse makes a formatter for each option, which would ask `shutil` for the width: an
+        # import that costs more than parsing.
+        self._width = _columns() - 2
+        super().__init__(
+            prog,
+            usage=f"{prog} [options]",
+            parents=list(parents),
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+                prog, width=self._width
+            ),
+            allow_abbrev=False,
+            **kwargs,
+        )
 
+    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
+        argument = super().add_argument(*names, **options)
+        self.arguments.append(argument)
+        return argument
 
-class Parser(argparse.ArgumentParser):
-    """Prints a usage error as one line. It suggests only options of the command that was given."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=Formatter, **kwargs)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self._written: Sequence[str] = sys.argv[1:] if args is None else args
-        if any("\0" in text for text in self._written):
-            self.error("an argument contains a NUL character")
-        found, unknown = super().parse_known_args(args, namespace)
-        if unknown:  # of this command, whose parser knows its options
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+    def flags(self) -> list[str]:
+        """Return the long options."""
+        flags = [flag for argument in self.arguments for flag in argument.option_strings]
+        return [flag for flag in flags if flag.startswith("--")]
 
     def error(self, message: str) -> NoReturn:
-        flags = [
-            flag
-            for action in self._actions
-            for flag in action.option_strings
-            if flag.startswith("--")
-        ]
+        flags = self.flags()
         if message.startswith("unrecognized arguments: -"):
-            message += meant(message.split()[2].partition("=")[0], flags)
+            written = message.split()[2].partition("=")[0]
+            message += meant(written, flags)
             if "--query" in flags:
                 message += "; a query that begins with - is written --query=-x, or after --"
-        elif message.startswith("there is no command"):
-            first = self._written[0].partition("=")[0]
-            if (
-                first.startswith("-") and first not in flags
-            ):  # what follows it is its value, not a command
-                message = f"{first} is not an option of every command{meant(first, flags)}; put the command before its options"
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):
                 message += f"; write {flag}={example}, or put it after the query"
         tell(f"{message} (see {self.prog} --help)")
         sys.exit(2)
 
-    def _print_message(self, message: str, file: Any = None) -> None:
+    def print_help(self, file: Any = None) -> None:
+        from textwrap import fill
+
+        self.description = fill(self.description or "", self._width)
         with output() as stream:
-            stream.write(message)
+            stream.write(self.format_help())
 
 
-class _Parsers(Mapping[str, Parser]):
-    """The parser of each command, made when the command is named."""
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parse the words after the name of the program. Raises SystemExit for help and wrong usage.
 
-    def __init__(self) -> None:
-        self._made: dict[str, Parser] = {}
-
-    def __getitem__(self, name: str) -> Parser:
-        if name not in self._made:
-            if name not in COMMANDS:
-                raise argparse.ArgumentError(
-                    None, f"there is no command {name!r}{meant(name, COMMANDS)}"
-                )
-            parser = self._made[name] = Parser(
-                prog=f"hybrid-memory {name}", description=COMMANDS[name].about
-            )
-            _add_global_options(
-                parser, argparse.SUPPRESS
-            )  # its defaults would replace the options that stand before the command
-            load(COMMANDS[name].options)(parser)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
+    The options of every command are taken out first, wherever they stand. What is left begins with
+    the command, whose parser is the only one that has to be made.
+    """
+    if arguments is None:
+        arguments = sys.argv[1:]
+    common = common_parser()
+    if any("\0" in text for text in arguments):
+        common.error("an argument contains a NUL character")
+    args, rest = common.parse_known_args(arguments)
+    if not rest:
+        common.error("the following arguments are required: COMMAND")
+    args.command = rest[0]
+    if args.command.startswith("-"):
+        _answer_without_command(args.command)
+    if args.command not in COMMANDS:
+        close = meant(args.command, COMMANDS)
+        common.error(f"there is no command {args.command!r}{close}")
+    return command_parser(args.command, common).parse_args(rest[1:], args)
 
 
-def build_parser() -> Parser:
-    """The parser of the whole command line."""
+def _answer_without_command(word: str) -> NoReturn:
+    """Answer an option that stands where the command should."""
+    parser = main_parser()
+    if word in ("-h", "--help"):
+        parser.print_help()
+        sys.exit(0)
+    if word == "--version":
+        with output() as stream:
+            print(f"{PROGRAM} {__version__}", file=stream)
+        sys.exit(0)
+    flag = word.partition("=")[0]
+    close = meant(flag, parser.flags())
+    parser.error(
+        f"{flag} is not an option of every command{close}; put the command before its options"
+    )
+
+
+def common_parser() -> Parser:
+    """Return a parser of the options that every command has."""
+    parser = Parser(add_help=False)
+    _add_common_options(parser)
+    return parser
+
+
+def command_parser(name: str, common: Parser | None = None) -> Parser:
+    """Return the parser of one command. Its help has the options of every command, too."""
+    command = COMMANDS[name]
+    parser = Parser(f"{PROGRAM} {name}", [common or common_parser()], description=command.about)
+    load(command.options)(parser)
+    return parser
+
+
+def main_parser() -> Parser:
+    """Return the parser that has the help of the program, and parses no command."""
     parser = Parser(
-        prog="hybrid-memory",
         description="Hybrid search over an agent's markdown memory.",
         epilog=EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"hybrid-memory {__version__}")
-    _add_global_options(parser, None)
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
-    # `add_parser` would make all of them, of which a process needs one.
-    commands._choices_actions = [
-        commands._ChoicesPseudoAction(name, (), command.about) for name, command in COMMANDS.items()
-    ]
-    commands.choices = commands._name_parser_map = _Parsers()  # type: ignore[assignment]
+    parser.usage = f"{PROGRAM} [options] COMMAND ..."
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    parser.add_argument_group("commands", _table_of_commands(_columns() - 2))
+    _add_common_options(parser)
     return parser
+
+
+def _table_of_commands(width: int) -> str:
+    from textwrap import fill
+
+    indent = max(map(len, COMMANDS)) + 2
+    rows = []
+    for name, command in COMMANDS.items():
+        row = fill(
+            command.about,
+            max(width - 2, 2 * indent),
+            initial_indent=" " * indent,
+            subsequent_indent=" " * indent,
+        )
+        rows.append(name + row[len(name) :])
+    return "\n".join(rows)
 
 
 def examples(parser: Parser, *lines: str) -> None:
@@ -253,7 +269,7 @@ def examples(parser: Parser, *lines: str) -> None:
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
-    """The filters of `search` and `list`, which from_arguments.filters reads."""
+    """Add the filters of `search` and `list`, which `opening.filters` reads."""
     parser.add_argument(
         "--collection", type=storable_name, metavar="NAME", help="only documents of this collection"
     )
@@ -298,11 +314,12 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
-    def add(flag: str, **kwargs: Any) -> None:
-        group.add_argument(flag, default=default, **kwargs)
-
+def _add_common_options(parser: Parser) -> None:
     group = parser.add_argument_group("options of every command")
+
+    def add(flag: str, **options: Any) -> None:
+        parser.arguments.append(group.add_argument(flag, **options))
+
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
     add(
         "--space",
@@ -336,7 +353,7 @@ def _add_global_options(parser: argparse.ArgumentParser, default: Any) -> None:
 
 
 def meant(written: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` if one of the names is close, else nothing."""
+    """Return `; did you mean X?` if one of the names is close, else nothing."""
     from difflib import get_close_matches
 
     close = get_close_matches(written, list(known), 1, cutoff=0.75)
@@ -344,8 +361,7 @@ def meant(written: str, known: Iterable[str]) -> str:
 
 
 def _columns() -> int:
-    with suppress(
-        ValueError, OSError
-    ):  # COLUMNS is no number; standard output is no terminal, or closed
+    try:
         return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns or 80
-    return 80
+    except (ValueError, OSError):  # COLUMNS is no number; standard output is no terminal, or closed
+        return 80

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import requests
 
 from hybrid_memory.extras.serve.running import prepared
-from hybrid_memory.surface.arguments import build_parser
+from hybrid_memory.surface.arguments import parse
 
 
 class Client(requests.Session):
@@ -48,7 +48,7 @@ def served(environ: Mapping[str, str], *args: str) -> Iterator[Client]:
             lines.append(text),
             started.set(),
         )
-        server, listener = prepared(build_parser().parse_args(["serve", "--port", "0", *args]))
+        server, listener = prepared(parse(["serve", "--port", "0", *args]))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:

@@ -25,7 +25,7 @@ from hybrid_memory.extras.mcp.replies import for_agent
 from hybrid_memory.extras.mcp.server import build
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.surface import opening as from_arguments
-from hybrid_memory.surface.arguments import build_parser
+from hybrid_memory.surface.arguments import parse
 from hybrid_memory.surface.opening import open_store, place
 from tests.command import answer, in_process
 from tests.extras.run_async import run_async
@@ -56,7 +56,7 @@ def command_line(environ: dict[str, str], *args: str) -> Any:
 
 def with_client(environ: dict[str, str], play: Callable[[Client], Awaitable[None]]) -> None:
     """Run `play` with a client of a server in this process."""
-    args = build_parser().parse_args(["mcp"])
+    args = parse(["mcp"])
 
     async def connect() -> None:
         server = build(

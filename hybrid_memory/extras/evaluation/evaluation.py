@@ -17,7 +17,7 @@ from ...errors import EmbedderError, SourceError
 from ...messages import Progress
 from ...search.pipeline import query_vector
 from ...store import HybridStore
-from ...surface import arguments as types
+from ...surface import arguments
 from ...surface.arguments import Parser, examples
 from ...surface.opening import open_store
 from ...surface.streams import harmless, print_answer, tell
@@ -234,6 +234,7 @@ def _misses(
 
 
 def eval_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] --queries FILE --qrels FILE"
     parser.add_argument(
         "--queries",
         required=True,
@@ -248,7 +249,7 @@ def eval_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--modes",
-        type=types.modes,
+        type=arguments.modes,
         metavar="MODES",
         default="keyword,vector,hybrid",
         help="default: %(default)s",

@@ -263,6 +263,7 @@ def _remove(path: str) -> None:
 
 
 def rescue_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] OUT"
     parser.add_argument("out", metavar="OUT", help="the new file")
     examples(parser, "rescue new.db", "rescue new.db --db damaged.db")
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from ...environment import needing
 from ...surface import opening
-from ...surface.arguments import Parser, examples, given, port
+from ...surface.arguments import Parser, examples, filled, port
 from ...surface.opening import open_store, place
 
 
@@ -33,7 +33,7 @@ def run_mcp(args: Namespace) -> int:
 
 def serve_options(parser: Parser) -> None:
     parser.add_argument(
-        "--host", type=given, default="127.0.0.1", metavar="HOST", help="default: %(default)s"
+        "--host", type=filled, default="127.0.0.1", metavar="HOST", help="default: %(default)s"
     )
     parser.add_argument(
         "--port",

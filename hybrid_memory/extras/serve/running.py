@@ -10,7 +10,7 @@ from threading import Thread
 from ...config import Settings, is_server, standard_database
 from ...errors import HybridMemoryError
 from ...store import HybridStore
-from ...surface import opening as from_arguments
+from ...surface import opening
 from ...surface.opening import open_store, place
 from ...surface.streams import output, tell
 from ...sync.refresh import Watch
@@ -35,7 +35,7 @@ def prepared(args: Namespace) -> tuple[server.Server, socket]:
     """The server, and the socket on which it listens. Raises ConfigError, or StoreError if there is
     no database.
     """
-    settings = from_arguments.settings(args)
+    settings = opening.settings(args)
     with open_store(args) as store:  # what is wrong is told now, not at the first request
         if args.watch:
             Watch(store, [], lambda report: None)

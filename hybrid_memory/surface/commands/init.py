@@ -19,7 +19,7 @@ from ...documents.files import Walk
 from ...environment import program
 from ...errors import SourceError, StoreError
 from ...storage.source import Source, is_in, real_path
-from .. import opening as from_arguments
+from .. import opening
 from ..arguments import Parser, examples
 from ..opening import open_store
 from ..streams import advise, advise_model, harmless, output, print_answer, printable, tell
@@ -132,6 +132,7 @@ KINDS = {
 
 
 def init_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] [DIR]"
     parser.add_argument(
         "dir",
         nargs="?",
@@ -150,7 +151,7 @@ def init_options(parser: Parser) -> None:
 
 
 def run_init(args: Namespace) -> int:
-    settings = from_arguments.settings(args)
+    settings = opening.settings(args)
     places = workspace(args.dir, os.path.expanduser("~"))
     new = _new(args, places, settings)
     is_asking = sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
@@ -251,7 +252,7 @@ def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
             "--config",
             os.path.abspath(os.path.expanduser(args.config or os.environ["HYBRID_MEMORY_CONFIG"])),
         ]
-    if from_arguments.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
+    if opening.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
         named += ["--db", without_password(absolute(settings["db_path"]))]
     short, full = (join([*words, *named]) for words in (program(), program(for_cron=True)))
     return {

@@ -10,14 +10,14 @@ from typing import Any, TextIO
 from ...errors import QueryError, SourceError, UsageError
 from ...views.get import read
 from ...views.links import broken, documents, links, tags
-from .. import arguments as types
-from .. import opening as from_arguments
+from .. import arguments, opening
 from ..arguments import Parser, add_filters, examples
 from ..opening import open_store
 from ..streams import advise, harmless, print_answer, printable, tell
 
 
 def get_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] TARGET [TARGET ...]"
     parser.add_argument(
         "targets",
         nargs="+",
@@ -26,14 +26,14 @@ def get_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--max-lines",
-        type=types.positive,
+        type=arguments.positive,
         default=200,
         metavar="N",
         help="at most N lines (default: 200)",
     )
     parser.add_argument(
         "--max-chars",
-        type=types.positive,
+        type=arguments.positive,
         default=20_000,
         metavar="N",
         help="at most N characters (default: 20000)",
@@ -87,6 +87,7 @@ def _show_texts(answers: list[dict[str, Any]], stream: TextIO, is_one: bool) -> 
 
 
 def why_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] NOTE [QUERY ...]"
     parser.add_argument(
         "note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id"
     )
@@ -114,7 +115,7 @@ def list_options(parser: Parser) -> None:
     add_filters(parser)
     parser.add_argument(
         "--limit",
-        type=types.positive,
+        type=arguments.positive,
         default=100,
         metavar="N",
         help="how many documents (default: 100)",
@@ -127,7 +128,7 @@ def run_list(args: Namespace) -> int:
     from ..terminal import show_documents
 
     with open_store(args) as store:
-        answer = documents(store, filters=from_arguments.filters(args), limit=args.limit)
+        answer = documents(store, filters=opening.filters(args), limit=args.limit)
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     if (shown := len(answer["documents"])) < answer["total"]:
         advise(
@@ -138,6 +139,7 @@ def run_list(args: Namespace) -> int:
 
 
 def links_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] [TARGET | --broken]"
     parser.add_argument(
         "target",
         nargs="?",

@@ -9,8 +9,7 @@ from ...errors import UsageError
 from ...seams import OPEN_CHOSEN, PICKER, load
 from ...search.hit import MODES, Request, configured, lean
 from ...store import HybridStore
-from .. import arguments as types
-from .. import opening as from_arguments
+from .. import arguments, opening
 from ..arguments import Parser, add_filters, examples
 from ..opening import open_store
 from ..streams import advise, json_lines, output, tell
@@ -24,6 +23,7 @@ SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 
 
 def search_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] [QUERY ...]"
     parser.add_argument(
         "words", nargs="*", metavar="QUERY", help="words, not syntax; quotes around a phrase"
     )
@@ -31,38 +31,38 @@ def search_options(parser: Parser) -> None:
         "--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail"
     )
     parser.add_argument(
-        "--limit", type=types.positive, metavar="N", help="how many results (default: 10)"
+        "--limit", type=arguments.positive, metavar="N", help="how many results (default: 10)"
     )
     parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
     parser.add_argument(
         "--context",
-        type=types.count,
+        type=arguments.count,
         default=0,
         metavar="N",
         help="add N chunks before and N after each result",
     )
     parser.add_argument(
         "--per-doc",
-        type=types.count,
+        type=arguments.count,
         metavar="N",
         help="at most N results from one document; 0: any number",
     )
     add_filters(parser)
     parser.add_argument(
         "--min-score",
-        type=types.share,
+        type=arguments.share,
         metavar="S",
         help="leave out results with a lower score (0 to 1)",
     )
     parser.add_argument(
         "--min-confidence",
-        type=types.share,
+        type=arguments.share,
         metavar="C",
         help="leave out results with a lower confidence (0 to 1)",
     )
     parser.add_argument(
         "--half-life",
-        type=types.days,
+        type=arguments.days,
         nargs="?",
         const=30.0,
         metavar="DAYS",
@@ -70,7 +70,7 @@ def search_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--today",
-        type=types.day,
+        type=arguments.day,
         metavar="DATE",
         help='count ages, and words such as "yesterday", from this day: 2026-01-05',
     )
@@ -105,13 +105,13 @@ def search_options(parser: Parser) -> None:
 
     parser.add_argument(
         "--budget",
-        type=types.budget,
+        type=arguments.budget,
         metavar="N",
         help="print at most N characters; 1000t: tokens of 4 characters",
     )
     parser.add_argument(
         "--open",
-        type=types.positive,
+        type=arguments.positive,
         nargs="?",
         const=1,
         metavar="N",
@@ -128,7 +128,7 @@ def search_options(parser: Parser) -> None:
 
 
 def run_search(args: argparse.Namespace) -> int:
-    filters = from_arguments.filters(args)
+    filters = opening.filters(args)
     if (
         not (args.words or args.query is not None or args.format)
         and sys.stdin.isatty()
@@ -186,7 +186,7 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
     args.budget = None
     with open_store(args):  # what is wrong is told before the screen is taken
         pass
-    settings = from_arguments.settings(args)
+    settings = opening.settings(args)
     chosen = pick(lambda: HybridStore(settings["db_path"], settings, create=False), search)
     if chosen:
         with open_store(args) as store:

@@ -17,7 +17,7 @@ from ... import config
 from ... import config as config_file
 from ...config import absolute, shown
 from ...errors import ConfigError, UsageError
-from .. import opening as from_arguments
+from .. import opening
 from ..arguments import Parser, examples, meant
 from ..streams import harmless, json_text, print_answer, tell
 
@@ -126,18 +126,16 @@ def run_config(args: Namespace) -> int:
     if args.action:
         print_answer(args, _changed(args, path))
         return 0
-    settings = from_arguments.settings(args)
-    answer = {
-        "file": path,
-        "exists": os.path.exists(path),
-        "settings": {
-            key: {
-                "value": shown(value) if key == "db_path" else value,
-                "from": from_arguments.origin(settings, key),
-            }
-            for key, value in settings.items()
-        },
+    settings = opening.settings(args)
+    if not settings.chosen & {"keyword_weight", "vector_weight"}:
+        from ...search.pipeline import WEIGHTS
+
+        settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # those in force
+    values = {
+        key: {"value": _public(key, value), "from": opening.origin(settings, key)}
+        for key, value in settings.items()
     }
+    answer = {"file": path, "exists": os.path.exists(path), "settings": values}
     print_answer(args, answer, lambda stream: _show(answer, stream))
     return 0
 
@@ -158,20 +156,30 @@ def _changed(args: Namespace, path: str) -> dict[str, Any]:
         tell(f"{key} is not in {path}; nothing was changed")
     variable = f"HYBRID_MEMORY_{key.upper()}"
     if os.environ.get(variable):
-        tell(f"the variable {variable} is {os.environ[variable]!r}, which wins over the file")
-    return {"file": path, "key": key, **({"value": value[0]} if value else {}), **before}
+        text = _public(key, os.environ[variable])
+        tell(f"the variable {variable} is {text!r}, which wins over the file")
+    answer = {"file": path, "key": key}
+    if value:
+        answer["value"] = _public(key, value[0])
+    if before:
+        answer["before"] = _public(key, before["before"])
+    return answer
+
+
+def _public(key: str, value: Any) -> Any:
+    """Return a value as it may be shown: an address of a database without its password."""
+    return shown(value) if key == "db_path" and isinstance(value, str) else value
 
 
 def _value(key: str, text: str) -> Any:
     if text == "null" and key in config.OPTIONAL:
         return None
     try:
-        value = config.from_text(key, text, key)
+        if key == "db_path" and not text.startswith("~"):
+            return absolute(text)  # in a file it would be relative to the file
+        return config.from_text(key, text, key)
     except ConfigError as error:
         raise UsageError(str(error)) from None
-    if key == "db_path" and not text.startswith("~"):
-        return absolute(text)  # in a file it would be relative to the file
-    return value
 
 
 def _show(answer: dict[str, Any], stream: TextIO) -> None:

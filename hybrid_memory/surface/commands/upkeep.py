@@ -14,28 +14,34 @@ from ...storage.source import real_path
 from ...store import HybridStore
 from ...sync.refresh import store_file
 from ...text.characters import storable, storable_name
-from .. import arguments as types
+from .. import arguments
 from ..arguments import Parser, examples
 from ..opening import open_store, place
 from ..streams import advise_model, print_answer, print_with_warnings, tell
 
 
 def store_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] --doc-id ID (--text TEXT | --file PATH)"
     parser.add_argument(
-        "--doc-id", type=types.given, required=True, metavar="ID", help="the id of the document"
+        "--doc-id",
+        type=arguments.filled,
+        required=True,
+        metavar="ID",
+        help="the id of the document",
     )
-    text = parser.add_mutually_exclusive_group(required=True)
-    text.add_argument("--text", metavar="TEXT", help="the text itself")
-    text.add_argument(
+    source = parser.add_mutually_exclusive_group(required=True)
+    text = source.add_argument("--text", metavar="TEXT", help="the text itself")
+    file = source.add_argument(
         "--file",
         metavar="PATH",
         help="a file, whose later changes are followed; - is standard input",
     )
+    parser.arguments += [text, file]
     parser.add_argument(
         "--metadata",
         nargs="+",
         action="extend",
-        type=types.key_value,
+        type=arguments.key_value,
         default=[],
         metavar="KEY=VALUE",
         help="what filters may ask for",
@@ -63,22 +69,25 @@ def run_store(args: Namespace) -> int:
 
 
 def delete_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] (ID | --collection NAME | --path DIR)"
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
-        "id", nargs="?", type=storable_name, metavar="ID", help="the id of a document"
-    )
-    what.add_argument("--doc-id", type=storable_name, metavar="ID", help="the same")
-    what.add_argument(
-        "--collection",
-        type=storable_name,
-        metavar="NAME",
-        help="remove all of its documents, and make its name free",
-    )
-    what.add_argument(
-        "--path",
-        metavar="DIR",
-        help="remove all documents from this folder or file, even if it no longer exists",
-    )
+    parser.arguments += [
+        what.add_argument(
+            "id", nargs="?", type=storable_name, metavar="ID", help="the id of a document"
+        ),
+        what.add_argument("--doc-id", type=storable_name, metavar="ID", help="the same"),
+        what.add_argument(
+            "--collection",
+            type=storable_name,
+            metavar="NAME",
+            help="remove all of its documents, and make its name free",
+        ),
+        what.add_argument(
+            "--path",
+            metavar="DIR",
+            help="remove all documents from this folder or file, even if it no longer exists",
+        ),
+    ]
     examples(parser, "delete decisions/port", "delete --path ~/notes")
 
 
