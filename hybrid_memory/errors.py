@@ -14,9 +14,49 @@ A wrong call by a programmer raises ValueError. Every other exception is a bug, 
 shown.
 """
 
+from typing import NamedTuple
+
+
+class WayOut(NamedTuple):
+    """A way out of a trouble, as data, which each surface words for its users.
+
+    As a text it is what the command line tells: "`hybrid-memory list` names all documents".
+    """
+
+    name: str  # "ingest", "list", "update", "forget" or "read again"
+    command: str  # what is typed after the program's name; "" if the effect says all
+    effect: str  # what the command does
+
+    def __str__(self) -> str:
+        return f"`hybrid-memory {self.command}` {self.effect}" if self.command else self.effect
+
+
+class Message(str):
+    """A line for the user of the command line that has its way out as data besides."""
+
+    problem: str  # with what joins it to the way out
+    way_out: WayOut | None
+
+    def __new__(cls, problem: str, way_out: WayOut | None = None, joint: str = "; ") -> "Message":
+        """Return the line in which `joint` stands between the problem and the way out of it."""
+        message = super().__new__(cls, f"{problem}{joint}{way_out}" if way_out else problem)
+        message.problem = f"{problem}{joint}"
+        message.way_out = way_out
+        return message
+
 
 class HybridMemoryError(Exception):
     """The base class of all errors that are shown to the user as one line, without a traceback."""
+
+    def __init__(self, problem: str = "", way_out: WayOut | None = None) -> None:
+        is_whole = isinstance(problem, Message)  # an error that comes from another process
+        super().__init__(problem if is_whole else Message(problem, way_out))
+
+    @property
+    def message(self) -> Message:
+        """The line, with its way out as data."""
+        message: Message = self.args[0]
+        return message
 
 
 class ConfigError(HybridMemoryError):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .documents.document import Prepared
 from .embedding.protocol import MISFIT, NOT_MIXED, Embedder, conflict, identity_of, name_of
-from .errors import SourceError
+from .errors import Message, SourceError, WayOut
 from .storage.protocol import Storage
 from .storage.rows import Identity, Vectors
 from .storage.source import Source, StoredDocument, is_in, real_path
@@ -338,9 +338,11 @@ def _unfinished(
     storage: Storage, following: Identity, count: int, problems: Mapping[str, None]
 ) -> Embedded:
     state = building(storage) or {"done": 0, "of": 0}
-    told = (
-        f"{state['done']:,} of {state['of']:,} chunks have an embedding by {name_of(following)}; the embeddings that were there "
-        "answer until all have, and `hybrid-memory update` goes on"
+    told = Message(
+        f"{state['done']:,} of {state['of']:,} chunks have an embedding by {name_of(following)}; "
+        "the embeddings that were there answer until all have",
+        WayOut("update", "update", "goes on"),
+        ", and ",
     )
     return Embedded(count, [*problems, told], fits=False)
 

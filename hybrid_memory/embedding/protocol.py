@@ -20,7 +20,7 @@ A new provider is a module, a row in TABLE and one in `seams.PROVIDERS`.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from ..errors import ConfigError
+from ..errors import ConfigError, Message, WayOut
 from ..seams import PROVIDERS, load
 
 if TYPE_CHECKING:
@@ -202,10 +202,12 @@ BUILTIN_ADVICE = (
     "after `ollama pull nomic-embed-text`, the next ingest embeds with that"
 )
 
-MISFIT = (
-    "the model's vectors do not fit the store's any more; `hybrid-memory update` makes all anew"
+MISFIT = Message(
+    "the model's vectors do not fit the store's any more",
+    WayOut("update", "update", "makes all anew"),
 )
-NOT_MIXED = "another model has the name of the one that made the store's embeddings; `hybrid-memory update` embeds all chunks by it"
+NAMESAKE = "another model has the name of the one that made the store's embeddings"
+NOT_MIXED = Message(NAMESAKE, WayOut("update", "update", "embeds all chunks by it"))
 
 
 def identity_of(embedder: "Embedder") -> dict[str, Any]:
@@ -229,10 +231,10 @@ def conflict(
     `effect` is what comes of it, such as ": answering by keyword".
     """
     what = differing(theirs, embedder)
-    return (
-        what
-        and f"the store's embeddings were made with {what}{effect}; `hybrid-memory update` embeds anew"
-    )
+    if not what:
+        return None
+    way_out = WayOut("update", "update", "embeds anew")
+    return Message(f"the store's embeddings were made with {what}{effect}", way_out)
 
 
 def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:

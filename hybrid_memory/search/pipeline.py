@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..embedding.protocol import MISFIT, NOT_MIXED, conflict, name_of
+from ..embedding.protocol import MISFIT, NAMESAKE, conflict, name_of
+from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.lines import citation, page
 from .hit import Answer, Hit, Request, Result
@@ -445,9 +446,9 @@ def _backlog(storage: "Storage") -> str | None:
     total = storage.chunks.count() if pending else 0
     if pending <= BACKLOG * total:
         return None
-    return (
-        f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone; "
-        "`hybrid-memory update` makes them"
+    return Message(
+        f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone",
+        WayOut("update", "update", "makes them"),
     )
 
 
@@ -463,8 +464,9 @@ def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
         provider == "builtin" or model is None or model.removesuffix(":latest") == of_store[1]
     ):
         return None
-    others = f"`hybrid-memory update` has made those of {provider} {model or ''}".rstrip()
-    return f"answering with the embeddings of {name_of(identity)} until {others}"
+    effect = f"has made those of {provider} {model or ''}".rstrip()
+    way_out = WayOut("update", "update", effect)
+    return Message(f"answering with the embeddings of {name_of(identity)}", way_out, " until ")
 
 
 def _why_none(
@@ -480,7 +482,8 @@ def _why_none(
         if not storage.embeddings.count_pending():
             return None  # nothing waits for an embedding
         once = " once Ollama is up (`ollama serve`)" if settings["provider"] == "ollama" else ""
-        return f"no chunk has an embedding yet{_instead(mode)}; `hybrid-memory update` makes them{once}"
+        way_out = WayOut("update", "update", f"makes them{once}")
+        return Message(f"no chunk has an embedding yet{_instead(mode)}", way_out)
     model = embedder()
     if model is None:
         name = identity["provider"]
@@ -494,7 +497,8 @@ def _why_none(
         and name_of(following) == name_of(identity)
         and following.get("fingerprint") != identity.get("fingerprint")
     ):
-        return f"{NOT_MIXED}{_instead(mode)}"
+        effect = f"embeds all chunks by it{_instead(mode)}"
+        return Message(NAMESAKE, WayOut("update", "update", effect))
     return conflict(identity, model, _instead(mode))
 
 

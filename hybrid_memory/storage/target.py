@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.terms import WIKILINK
-from ..errors import NotFoundError, QueryError
+from ..errors import NotFoundError, QueryError, WayOut
 from ..text.characters import storable_name
 from ..text.lines import OF_PAGES
 
@@ -113,12 +113,10 @@ def _exactly(catalog: "Catalog", name: str) -> str | None:
 
 def _not_found(catalog: "Catalog", name: str) -> NotFoundError:
     close = _close(name, catalog.ids())
-    way_out = (
-        f"did you mean {' or '.join(close)}?"
-        if close
-        else "`hybrid-memory list` names all documents"
-    )
-    return NotFoundError(f"no document {name!r} in this memory; {way_out}")
+    problem = f"no document {name!r} in this memory"
+    if close:
+        return NotFoundError(f"{problem}; did you mean {' or '.join(close)}?")
+    return NotFoundError(problem, WayOut("list", "list", "names all documents"))
 
 
 def _close(name: str, ids: list[str]) -> list[str]:

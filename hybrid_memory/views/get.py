@@ -20,7 +20,7 @@ from ..documents.code import without_code
 from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_of
 from ..documents.terms import plain
-from ..errors import NotFoundError, QueryError, SourceError
+from ..errors import NotFoundError, QueryError, SourceError, WayOut
 from ..storage.target import WHOLE, Place, find, in_lines
 from ..store import tried_again
 from ..text.characters import digest as of_bytes
@@ -232,11 +232,14 @@ def _of_file(
         if digest != indexed and not (
             os.path.realpath(path) == path and os.path.samestat(os.lstat(path), status)
         ):
-            reason = "is reached by a symbolic link and is not what was indexed"
-            raise SourceError(f"{path} {reason}; ingest it again to read it")
+            raise SourceError(
+                f"{path} is reached by a symbolic link and is not what was indexed",
+                WayOut("read again", "", "ingest it again to read it"),
+            )
     except (FileNotFoundError, NotADirectoryError) as error:
-        delete = f"`hybrid-memory delete --doc-id {quote(doc_id)}`"
-        raise SourceError(f"{path} is gone; {delete} removes it from the memory") from error
+        delete = f"delete --doc-id {quote(doc_id)}"
+        way_out = WayOut("forget", delete, "removes it from the memory")
+        raise SourceError(f"{path} is gone", way_out) from error
     except (OSError, BadFileError) as error:
         raise SourceError(
             f"cannot read {path}: {getattr(error, 'strerror', None) or error}"

@@ -21,6 +21,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from hybrid_memory import __version__
+from hybrid_memory.errors import Message, WayOut
 from hybrid_memory.extras.mcp.replies import for_agent
 from hybrid_memory.extras.mcp.server import build
 from hybrid_memory.storage.sqlite import connection
@@ -149,6 +150,7 @@ def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, st
             assert "  " not in tool.description
             assert tool.output_schema is None
             assert tool.annotations.open_world_hint is False
+            assert tool.input_schema["additionalProperties"] is False
         writing = {name for name, tool in tools.items() if not tool.annotations.read_only_hint}
         assert writing == {"memory_store", "memory_delete", "memory_update"}
         schema = tools["memory_search"].input_schema
@@ -156,8 +158,8 @@ def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, st
         assert all(
             "description" in field or "enum" in field for field in schema["properties"].values()
         )
-        assert schema["properties"]["tags"]["type"] == "array"
-        assert schema["properties"]["per_document"]["type"] == "integer"
+        assert schema["properties"]["tag"]["type"] == "array"
+        assert schema["properties"]["per_doc"]["type"] == "integer"
         assert schema["properties"]["budget"]["default"] == 6000
 
     with_client(environ, play)
@@ -233,7 +235,7 @@ def test_a_document_has_as_many_passages_as_asked_for(
         assert (
             len(
                 citations(
-                    await ask(client, "memory_search", query="gpu", mode="keyword", per_document=2)
+                    await ask(client, "memory_search", query="gpu", mode="keyword", per_doc=2)
                 )
             )
             <= 2
@@ -253,9 +255,9 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
     async def play(client: Client) -> None:
         for arguments, options in (
             ({"collection": "memory"}, ("--collection", "memory")),
-            ({"inside": "memory/p*"}, ("--in", "memory/p*")),
-            ({"tags": ["a", "b"]}, ("--tag", "a", "--tag", "b")),
-            ({"tags": "a"}, ("--tag", "a")),
+            ({"in": "memory/p*"}, ("--in", "memory/p*")),
+            ({"tag": ["a", "b"]}, ("--tag", "a", "--tag", "b")),
+            ({"tag": "a"}, ("--tag", "a")),
             ({"where": {"project": "x"}}, ("--where", "project=x")),
             ({"heading": "gpu server"}, ("--heading", "gpu server")),
             ({"linked_to": "tagged"}, ("--linked-to", "tagged")),
@@ -405,12 +407,14 @@ def test_failures_are_tool_errors_for_an_agent(environ: dict[str, str], folder: 
     ("told", "expected"),
     [
         (
-            "no database at /x; `hybrid-memory ingest --path DIR` makes one",
+            Message("no database at /x", WayOut("ingest", "ingest --path DIR", "makes one")),
             "no database at /x; ask the user to ingest a folder of notes, or keep a first text with memory_store",
         ),
         (
-            "no embedding yet; `hybrid-memory ingest` makes them",
-            "no embedding yet; the user's next ingest makes them",
+            Message(
+                "answering with others", WayOut("update", "update", "has made them"), " until "
+            ),
+            "answering with others until the user's next update has made them",
         ),
         (
             "damaged; `hybrid-memory reindex --embeddings` repairs it",
@@ -421,6 +425,63 @@ def test_failures_are_tool_errors_for_an_agent(environ: dict[str, str], folder: 
 )
 def test_messages_name_no_command_that_an_agent_cannot_run(told: str, expected: str) -> None:
     assert for_agent(told) == expected
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("memory_delete", {"doc_id": "a", "dry_run": True},
+         "memory_delete has no argument 'dry_run'; it takes doc_id"),
+        ("memory_search", {"query": "gpu", "limt": 1},
+         "memory_search has no argument 'limt'; did you mean limit?"),
+        ("memory_list", {"tagg": "x"}, "memory_list has no argument 'tagg'; did you mean tag?"),
+        ("memory_update", {"all": True}, "memory_update has no argument 'all'; it takes none"),
+        ("memory_list", {"tag": "a", "tags": "b"}, "tag is given twice, once as tags"),
+        ("memory_search", {"query": "gpu", "limit": 0}, "limit: must be 1 or more"),
+        ("memory_search", {"query": "gpu", "limit": "many"}, "limit: must be a whole number"),
+        ("memory_search", {"mode": "fuzzy"},
+         "query: is missing; mode: must be 'hybrid', 'keyword' or 'vector'"),
+        ("memory_search", {"query": "gpu", "where": {"a": {"b": 1}}},
+         "where: the value of 'a' must be a text, a number or a list of these"),
+        ("memory_store", {"doc_id": "", "text": "x"}, "doc_id: must not be empty"),
+        ("memory_store", {"doc_id": "b", "text": "x", "metadata": {"a": [[]]}},
+         "metadata: the value of 'a' must be a text, a number or a list of these"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_named_on_one_line_and_nothing_is_done(
+    environ: dict[str, str], tool: str, arguments: dict[str, Any], told: str
+) -> None:
+    async def play(client: Client) -> None:
+        await ask(client, "memory_store", doc_id="a", text="The gpu.")
+        assert await refusal(client, tool, **arguments) == told
+        assert await ask(client, "memory_list") == "a\n[1 of 1 documents]"
+
+    with_client(environ, play)
+
+
+def test_former_names_of_arguments_are_accepted(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
+        for doc_id, tag in (("a/1", "x"), ("a/2", "y"), ("b/1", "x")):
+            await ask(client, "memory_store", doc_id=doc_id, text="gpu", metadata={"tags": [tag]})
+        for arguments in (
+            {"in": "a", "tag": "x"},
+            {"inside": "a", "tags": ["x"], "per_document": 1},
+        ):
+            found = await ask(client, "memory_search", query="gpu", **arguments)
+            assert citations(found) == ["a/1#L1-L1"]
+
+    with_client(environ, play)
+
+
+def test_metadata_may_be_numbers_and_lists(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
+        metadata = {"year": 2026, "owners": ["ann", "bob"], "done": True}
+        await ask(client, "memory_store", doc_id="a", text="gpu", metadata=metadata)
+        for where in ({"year": 2026}, {"year": "2026"}, {"owners": "bob"}, {"done": True}):
+            assert "1 of 1" in await ask(client, "memory_list", where=where)
+        assert "0 of" in await ask(client, "memory_list", where={"year": 2025})
+
+    with_client(environ, play)
 
 
 def test_names_that_are_not_unicode_are_told_as_text(environ: dict[str, str], folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ... import messages as log
 from ...environment import needing
-from ...errors import StoreError
+from ...errors import StoreError, WayOut
 from . import schema
 from .chunks import Chunks
 from .connection import Connection, OnWait
@@ -98,7 +98,7 @@ class PostgresStorage:
         if row is None:
             of = "" if name == DEFAULT_SPACE else f"space {name!r} of "
             told = f"no memory in {of}{self.path}, or this role may not see it"
-            raise StoreError(f"{told}; `hybrid-memory ingest --path DIR` makes one")
+            raise StoreError(told, WayOut("ingest", "ingest --path DIR", "makes one"))
         return int(row[0])
 
     @cached_property

@@ -8,7 +8,7 @@ for it, or for a role that it is a member of.
 
 from collections.abc import Callable
 
-from ...errors import StoreError
+from ...errors import StoreError, WayOut
 from .connection import LOCK, Connection
 
 VERSION = 1
@@ -240,7 +240,8 @@ def prepare(conn: Connection, *, create: bool) -> None:
             "`drop schema hybrid_memory cascade`, and ingest again"
         )
     if not exists and not create:
-        raise StoreError(f"no memory in {conn.name}; `hybrid-memory ingest --path DIR` makes one")
+        way_out = WayOut("ingest", "ingest --path DIR", "makes one")
+        raise StoreError(f"no memory in {conn.name}", way_out)
     if not exists:
         _create(conn, role, database)
         return

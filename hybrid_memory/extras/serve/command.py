@@ -19,9 +19,8 @@ def run_mcp(args: Namespace) -> int:
         from ..mcp.server import build
 
     settings = opening.settings(args)  # a wrong setting is reported now, not at the first call
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # the handler of the SDK would wait for the next line of input
+    # The handler of the SDK would wait for the next line of input.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     build(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
@@ -53,7 +52,8 @@ def serve_options(parser: Parser) -> None:
         nargs="?",
         const="",
         metavar="TOKEN",
-        help="answer only those who know this secret; without TOKEN, one is made and kept (default: on 127.0.0.1, answer all)",
+        help="answer only those who know this secret; without TOKEN, one is made and kept "
+        "(default: on 127.0.0.1, answer all)",
     )
     examples(parser, "serve --open", "serve --port 0 --watch")
 

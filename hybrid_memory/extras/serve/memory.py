@@ -1,6 +1,5 @@
-"""The memory that the server is about: its settings, its threads, and the state of its database.
-
-MERGED Threads that have a store each. Requests wait for a thread in the order in which they came.
+"""The memory that the server is about: its settings, the state of its database, and its threads,
+which have a store each.
 """
 
 import asyncio
@@ -22,7 +21,11 @@ from .responses import etag
 from .updates import OpenStore, Update
 
 MOST_WAITING = 500  # requests; a further one is refused
+READERS = 4
+# Seconds that threads have to finish what they do; a write that is cut off then is undone by SQLite
+ENDING = 0.7
 
+T = TypeVar("T")
 Work = Callable[[HybridStore], Any]
 
 
@@ -31,8 +34,8 @@ class BusyError(HybridMemoryError):
 
 
 class Workers:
-    """`count` threads. Each opens its store for the first request that it gets, and anew if another
-    file takes its place.
+    """A number of threads, for which requests wait in the order in which they came. Each opens its
+    store for the first request that it gets, and anew if another file takes its place.
 
     With one thread, requests wait for each other. The threads do not keep the process from ending.
     """
@@ -64,12 +67,12 @@ class Workers:
         held = Held(self._open)
         while job := self._queue.get():
             _do(held, *job)
-            del job  # or its answer would stay in memory until the next one
+            del job  # else its answer would stay in memory until the next one
         held.close()
 
 
 def _do(held: "Held", future: "Future[Any]", work: Work) -> None:
-    if not future.set_running_or_notify_cancel():  # whoever asked has left
+    if not future.set_running_or_notify_cancel():  # the client has left
         return
     try:
         store = held.store()
@@ -90,13 +93,11 @@ class Held:
         self._file: tuple[int, int] | None = None
 
     def store(self) -> HybridStore:
-        """The store at its path as it is now, without the warnings of earlier requests. Raises
-        StoreError.
+        """Return the store at its path as it is now, without the warnings of earlier requests.
+        Raises StoreError.
         """
-        if (
-            self._store and file_at(self._store.path) != self._file
-        ):  # deleted, or replaced as after a rescue
-            self.close()
+        if self._store and file_at(self._store.path) != self._file:
+            self.close()  # the file was deleted, or replaced as after a rescue
         if self._store is None:
             self._store = self._open()
             self._file = file_at(self._store.path)
@@ -111,7 +112,7 @@ class Held:
 
 
 def file_at(path: str) -> tuple[int, int] | None:
-    """Which file is at the path, whatever it holds; None if there is none."""
+    """Return which file is at the path, whatever it holds; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -119,25 +120,21 @@ def file_at(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-READERS = 4
-# Seconds that threads have to finish what they do; a write that is cut off then is undone by SQLite
-ENDING = 0.7
-
-T = TypeVar("T")
-
-
 class Memory:
-    """Readers wait for nobody; writers wait for each other. `open_store` is called in the thread
-    that uses the store.
+    """A memory whose readers wait for nobody and whose writers wait for each other. `open_store` is
+    called in the thread that uses the store.
     """
 
     def __init__(
         self, open_store: OpenStore, settings: config.Settings, *, needs_token: bool = False
     ) -> None:
-        self.settings, self.open_store, self._needs_token = settings, open_store, needs_token
-        self._readers, self._writer, self._slow, self._states = (
-            Workers(open_store, count) for count in (READERS, 1, 1, 1)
-        )
+        self.settings = settings
+        self.open_store = open_store
+        self._needs_token = needs_token
+        self._readers = Workers(open_store, READERS)
+        self._writer = Workers(open_store, 1)
+        self._slow = Workers(open_store, 1)
+        self._states = Workers(open_store, 1)
         self._run = urandom(8)  # the number of a state means nothing to another run of the server
         self._seen: HybridStore | None = None
         self._opened = 0
@@ -147,48 +144,47 @@ class Memory:
         self._end: asyncio.Future[None] | None = None
 
     async def read(self, work: Callable[[HybridStore], T]) -> T:
-        """What `work` gives for a store."""
+        """Return what `work` gives for a store."""
         return await self._answer(self._readers, work)
 
     async def write(self, work: Callable[[HybridStore], T]) -> T:
-        """The same for work that writes."""
+        """Return the same for work that writes."""
         return await self._answer(self._writer, work)
 
     async def slowly(self, work: Callable[[HybridStore], T]) -> T:
-        """The same for work that takes long, one after the other."""
+        """Return the same for work that takes long, one after the other."""
         return await self._answer(self._slow, work)
 
     async def etag(self, *parts: object) -> str:
-        """An ETag for an answer that depends on these parts, the store and the day."""
+        """Return an ETag for an answer that depends on these parts, the store and the day."""
         state = await self._answer(self._states, self._state)
         return etag(self._run, state, date.today(), *parts)
 
     async def _answer(self, workers: Workers, work: Callable[[HybridStore], T]) -> T:
-        """What a thread answers. Raises BusyError when the server ends first."""
+        """Return what a thread answers. Raises BusyError when the server ends first."""
         self._end = self._end or asyncio.get_running_loop().create_future()
         future: asyncio.Future[T] = asyncio.wrap_future(workers.submit(work))
         either: set[asyncio.Future[Any]] = {future, self._end}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not future.done() or future.cancelled():
-            raise BusyError("the server is ending")
-        return future.result()
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not future.done() or future.cancelled():
+                raise BusyError("the server is ending")
+            return future.result()
+        finally:
+            future.cancel()  # if nobody waits for it any more, no thread begins with it
 
     def _state(self, store: HybridStore) -> tuple[int, int]:
-        if (
-            store is not self._seen
-        ):  # the first, or one that was opened because another file took the place of its own
-            self._seen, self._opened = store, self._opened + 1
+        if store is not self._seen:  # the first, or another file took the place of its own
+            self._seen = store
+            self._opened += 1
         return self._opened, store.storage.state()
 
     def server(self) -> dict[str, Any]:
-        """What the overview tells of the server itself."""
-        watching, updating = (
-            bool(thread and thread.is_alive()) for thread in (self.watcher, self.update)
-        )
+        """Return what the overview tells of the server itself."""
         return {
             "version": __version__,
-            "watching": watching,
-            "updating": updating,
+            "watching": bool(self.watcher and self.watcher.is_alive()),
+            "updating": bool(self.update and self.update.is_alive()),
             "token": self._needs_token,
         }
 

@@ -1,6 +1,5 @@
-"""Answers as JSON, with an ETag where the answer stays the same as long as the store does.
-
-MERGED Errors as problem documents (RFC 9457), with the status that a client expects.
+"""The responses of the API: JSON, with an ETag where the answer stays the same as long as the store
+does, and errors as problem documents (RFC 9457), with the status that a client expects.
 """
 
 import json
@@ -18,50 +17,6 @@ from ...errors import HybridMemoryError, NotFoundError, QueryError, SourceError,
 from ...text.characters import storable_name
 
 PRIVATE = {"cache-control": "private, no-cache"}  # kept by the browser, but asked about every time
-
-
-def as_json(value: Any) -> bytes:
-    """JSON in UTF-8. Names that are not Unicode have escapes for what is not."""
-    return storable_name(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
-
-
-def answer(value: Any, status: int = 200, headers: "dict[str, str] | None" = None) -> Response:
-    """A JSON response."""
-    return Response(
-        as_json(value), status, {"cache-control": "no-store"} | (headers or {}), "application/json"
-    )
-
-
-def etag(*parts: object) -> str:
-    """A weak ETag made of whatever the answer depends on."""
-    return f'W/"{blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=12).hexdigest()}"'
-
-
-def tagged(value: Any, tag: str) -> Response:
-    """A JSON response with its ETag."""
-    return answer(value, headers={"etag": tag} | PRIVATE)
-
-
-def not_modified(tag: str) -> Response:
-    """The client has this already."""
-    return Response(status_code=304, headers={"etag": tag} | PRIVATE)
-
-
-def has(request: Request, tag: str) -> bool:
-    """Whether the client has the answer with this ETag."""
-    return knows(request.headers, tag)
-
-
-def knows(headers: Headers, tag: str) -> bool:
-    """Whether If-None-Match names this ETag; weak and strong ones are the same here (RFC 9110,
-    13.1.2).
-    """
-    named = [
-        each.strip().removeprefix("W/") for each in headers.get("if-none-match", "").split(",")
-    ]
-    return tag.removeprefix("W/") in named or "*" in named
-
-
 MEDIA_TYPE = "application/problem+json"
 RETRY = {"retry-after": "2"}
 STATUSES: dict[type[Exception], int] = {  # the first that fits
@@ -71,6 +26,47 @@ STATUSES: dict[type[Exception], int] = {  # the first that fits
     SourceError: 409,
     HybridMemoryError: 503,
 }
+
+
+def as_json(value: Any) -> bytes:
+    """Return JSON in UTF-8. Names that are not Unicode have escapes for what is not."""
+    return storable_name(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a JSON response."""
+    all_headers = {"cache-control": "no-store", **(headers or {})}
+    return Response(as_json(value), status, all_headers, "application/json")
+
+
+def etag(*parts: object) -> str:
+    """Return a weak ETag made of whatever the answer depends on."""
+    parts_as_bytes = repr(parts).encode("utf-8", "backslashreplace")
+    return f'W/"{blake2b(parts_as_bytes, digest_size=12).hexdigest()}"'
+
+
+def tagged(value: Any, tag: str) -> Response:
+    """Return a JSON response with its ETag."""
+    return answer(value, headers={"etag": tag} | PRIVATE)
+
+
+def not_modified(tag: str) -> Response:
+    """Return the response to a client that has the answer already."""
+    return Response(status_code=304, headers={"etag": tag} | PRIVATE)
+
+
+def has(request: Request, tag: str) -> bool:
+    """Tell whether the client has the answer with this ETag."""
+    return knows(request.headers, tag)
+
+
+def knows(headers: Headers, tag: str) -> bool:
+    """Tell whether If-None-Match names this ETag; weak and strong ones are the same here (RFC 9110,
+    13.1.2).
+    """
+    tags = headers.get("if-none-match", "").split(",")
+    strong_tags = [named_tag.strip().removeprefix("W/") for named_tag in tags]
+    return tag.removeprefix("W/") in strong_tags or "*" in strong_tags
 
 
 class Problem(Exception):
@@ -87,41 +83,41 @@ class Problem(Exception):
         errors: list[dict[str, str]] | None = None,
     ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.errors, self.headers = (
-            status,
-            detail,
-            errors,
-            dict(headers or {}),
-        )
+        self.status = status
+        self.detail = detail
+        self.errors = errors
+        self.headers = dict(headers or {})
 
 
 def described(error: Exception, path: str) -> dict[str, Any]:
-    """The members of the problem document."""
+    """Return the members of the problem document."""
     problem = as_problem(error)
-    found = {
+    members: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(problem.status).phrase,
         "status": problem.status,
         "detail": storable_name(problem.detail),
         "instance": storable_name(path),
     }
-    return found | ({"errors": problem.errors} if problem.errors else {})
+    if problem.errors:
+        members["errors"] = problem.errors
+    return members
 
 
 def response(error: Exception, path: str) -> Response:
-    """The problem document as a response."""
+    """Return the problem document as a response."""
     problem = as_problem(error)
     headers = problem.headers | (RETRY if problem.status == 503 else {})
     return Response(as_json(described(problem, path)), problem.status, headers, MEDIA_TYPE)
 
 
 async def handler(request: Request, error: Exception) -> Response:
-    """For Starlette: every error that a request raises."""
+    """Answer, for Starlette, every error that a request raises."""
     return response(error, request.url.path)
 
 
 def as_problem(error: Exception) -> Problem:
-    """The problem that an error is to a client. A bug is told without what it says."""
+    """Return the problem that an error is to a client. A bug is told without what it says."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):

@@ -1,14 +1,9 @@
-"""Requests that read: searches, documents, the state of the memory.
-
-MERGED Requests that write: a text is stored or deleted, the memory is updated.
-
-MERGED An update that runs in a thread of its own, and whoever follows it.
-
-MERGED Which words of the results are words of the query, so that a client can mark them without
-knowing how words are stemmed.
+"""The functions that answer requests to the API: searches, documents, the state of the memory, texts
+that are stored or deleted, updates.
 """
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -26,61 +21,63 @@ from ...text.query import Query
 from ...views.get import outlined
 from ...views.links import documents as listed
 from ...views.links import links_of_document, why_nothing
-from . import parameters
-from . import responses as answers
+from . import parameters, responses
 from .memory import Memory
 from .responses import Problem
 from .similar import passages
 from .updates import Update
 
 DOCUMENTS = b"/api/documents/"
-SIMILAR, LINKS = b"/similar", b"/links"
+SIMILAR = b"/similar"
+LINKS = b"/links"
+NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
+DEEPEST = 100  # objects and lists in each other in a text's metadata
 
 
 async def search(request: Request) -> Response:
-    """GET /api/search"""
+    """Answer GET /api/search."""
     memory = memory_of(request)
     values = parameters.read(request.query_params, parameters.SEARCH)
     refresh = memory.settings["refresh"] if values["refresh"] is None else values["refresh"]
-    wanted = parameters.search_request(values, memory.settings)
+    search_request = parameters.search_request(values, memory.settings)
 
     def work(store: HybridStore) -> dict[str, Any]:
-        answer = vars(refreshed_search(store, values["q"], wanted, refreshed=refresh))
+        answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
         if values["marks"]:
             add_marks(answer["results"], values["q"])
-        return answer | {
-            "hint": None
-            if answer["results"] or answer["nearest_miss"]
-            else why_nothing(store, wanted)
-        }
+        is_empty = not answer["results"] and not answer["nearest_miss"]
+        return answer | {"hint": why_nothing(store, search_request) if is_empty else None}
 
     tag = await memory.etag(request.url.query)
-    if not refresh and answers.has(request, tag):
-        return answers.not_modified(tag)
+    if not refresh and responses.has(request, tag):
+        return responses.not_modified(tag)
     answer = await memory.read(work)
-    # A warning, such as that the embedding server is away, may pass although the store stays as it
-    # is.
-    return answers.answer(answer) if refresh or answer["warnings"] else answers.tagged(answer, tag)
+    if refresh or answer["warnings"]:
+        # A warning, such as that the embedding server is away, may pass while the store stays.
+        return responses.answer(answer)
+    return responses.tagged(answer, tag)
 
 
 async def documents(request: Request) -> Response:
-    """GET /api/documents"""
+    """Answer GET /api/documents."""
     memory = memory_of(request)
     values = parameters.read(request.query_params, parameters.LISTING)
     filters = parameters.filters(values)
     tag = await memory.etag(request.url.query)
-    if answers.has(request, tag):
-        return answers.not_modified(tag)
-    found = await memory.read(lambda store: listed(store, filters=filters, limit=values["limit"]))
-    return answers.tagged(found, tag)
+    if responses.has(request, tag):
+        return responses.not_modified(tag)
+    limit = values["limit"]
+    answer = await memory.read(lambda store: listed(store, filters=filters, limit=limit))
+    return responses.tagged(answer, tag)
 
 
 async def document(request: Request) -> Response:
-    """GET /api/documents/{id}"""
-    raw, doc_id = request.scope["raw_path"], id_of(request)
-    if raw.endswith(SIMILAR):
+    """Answer GET /api/documents/{id}."""
+    raw_path = request.scope["raw_path"]
+    doc_id = id_of(request)
+    if raw_path.endswith(SIMILAR):
         return await similar(request, id_of(request, SIMILAR))
-    if raw.endswith(LINKS):
+    if raw_path.endswith(LINKS):
         return await links(request, id_of(request, LINKS))
     values = parameters.read(request.query_params, parameters.DOCUMENT)
 
@@ -94,66 +91,66 @@ async def document(request: Request) -> Response:
         )
 
     answer = await memory_of(request).read(work)
-    tag = answers.etag(
-        answer
-    )  # of the answer itself, because the file may change without the store
-    return answers.not_modified(tag) if answers.has(request, tag) else answers.tagged(answer, tag)
+    tag = responses.etag(answer)  # because the file may change without the store
+    if responses.has(request, tag):
+        return responses.not_modified(tag)
+    return responses.tagged(answer, tag)
 
 
 async def similar(request: Request, doc_id: str) -> Response:
-    """GET /api/documents/{id}/similar"""
+    """Answer GET /api/documents/{id}/similar."""
     memory = memory_of(request)
     values = parameters.read(request.query_params, parameters.SIMILAR)
     tag = await memory.etag(doc_id, request.url.query)
-    if answers.has(request, tag):
-        return answers.not_modified(tag)
-    found = await memory.read(
+    if responses.has(request, tag):
+        return responses.not_modified(tag)
+    answer = await memory.read(
         lambda store: passages(store, doc_id, values["lines"], limit=values["limit"])
     )
-    return answers.tagged(found, tag)
+    return responses.tagged(answer, tag)
 
 
 async def links(request: Request, doc_id: str) -> Response:
-    """GET /api/documents/{id}/links"""
+    """Answer GET /api/documents/{id}/links."""
     memory = memory_of(request)
     parameters.read(request.query_params, ())
     tag = await memory.etag(doc_id)
-    if answers.has(request, tag):
-        return answers.not_modified(tag)
-    return answers.tagged(await memory.read(lambda store: links_of_document(store, doc_id)), tag)
+    if responses.has(request, tag):
+        return responses.not_modified(tag)
+    return responses.tagged(await memory.read(lambda store: links_of_document(store, doc_id)), tag)
 
 
 async def status(request: Request) -> Response:
-    """GET /api/status"""
+    """Answer GET /api/status."""
     parameters.read(request.query_params, ())
-    return answers.answer(await memory_of(request).read(lambda store: store.stats()))
+    return responses.answer(await memory_of(request).read(lambda store: store.stats()))
 
 
 async def doctor(request: Request) -> Response:
-    """GET /api/doctor"""
+    """Answer GET /api/doctor."""
     from ...views.doctor import examine
 
     values = parameters.read(request.query_params, parameters.DOCTOR)
     findings = await memory_of(request).slowly(
         lambda store: examine(store, thorough=values["thorough"])
     )
-    return answers.answer([finding._asdict() for finding in findings])
+    return responses.answer([finding._asdict() for finding in findings])
 
 
 async def overview(request: Request) -> Response:
-    """GET /api/overview"""
+    """Answer GET /api/overview."""
     parameters.read(request.query_params, ())
     memory = memory_of(request)
     server = memory.server()
     tag = await memory.etag(server)
-    if answers.has(request, tag):
-        return answers.not_modified(tag)
-    return answers.tagged(await memory.read(_overview) | {"server": server}, tag)
+    if responses.has(request, tag):
+        return responses.not_modified(tag)
+    return responses.tagged(await memory.read(_overview) | {"server": server}, tag)
 
 
 @tried_again
 def _overview(store: HybridStore) -> dict[str, Any]:
-    """The status, and how many documents each collection, month and tag has."""
+    """Return the status, and how many documents each collection, month and tag has."""
     with store.storage.snapshot():
         return {"status": store.stats()} | store.storage.catalog.facets()
 
@@ -167,19 +164,18 @@ def _stored(store: HybridStore, doc_id: str, text: str, metadata: dict[str, Any]
 
 
 def memory_of(request: Request) -> Memory:
-    """The memory that a request is about."""
+    """Return the memory that a request is about."""
     memory: Memory = request.state.memory
     return memory
 
 
 def id_of(request: Request, after: bytes = b"") -> str:
-    """The document's id, from the address as it was sent, without what comes `after` it. Raises
-    Problem.
+    """Return the document's id, from the address as it was sent, without what comes `after` it.
+    Raises Problem.
     """
+    segment = request.scope["raw_path"].removeprefix(DOCUMENTS).removesuffix(after)
     try:
-        doc_id = unquote_to_bytes(
-            request.scope["raw_path"].removeprefix(DOCUMENTS).removesuffix(after)
-        ).decode()
+        doc_id = unquote_to_bytes(segment).decode()
     except UnicodeDecodeError:
         raise Problem(400, "the id in the address is not UTF-8") from None
     if "\0" in doc_id:
@@ -187,30 +183,32 @@ def id_of(request: Request, after: bytes = b"") -> str:
     return doc_id
 
 
-NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
-
-
 async def put(request: Request) -> Response:
-    """PUT /api/documents/{id}"""
+    """Answer PUT /api/documents/{id}."""
     parameters.read(request.query_params, ())
-    doc_id, body = id_of(request), await json_body(request)
-    text, metadata = body.pop("text", None), body.pop("metadata", {})
+    doc_id = id_of(request)
+    body = await json_body(request)
+    text = body.pop("text", None)
+    metadata = body.pop("metadata", {})
     if body or not isinstance(text, str) or not isinstance(metadata, dict):
         raise Problem(
             422, 'the body is {"text": "…", "metadata": {…}}, where metadata may be left out'
         )
+    if is_deeper(metadata, DEEPEST):
+        raise Problem(422, f"the metadata is nested more than {DEEPEST} deep")
     if not doc_id:
         raise Problem(405, "a document needs an id", headers={"allow": "GET"})
 
     def work(store: HybridStore) -> tuple[int, dict[str, Any]]:
-        return 200 if stored_here(store, doc_id) else 201, _stored(store, doc_id, text, metadata)
+        status = 200 if stored_here(store, doc_id) else 201
+        return status, _stored(store, doc_id, text, metadata)
 
     status, answer = await memory_of(request).write(work)
-    return answers.answer(answer, status)
+    return responses.answer(answer, status)
 
 
 async def delete(request: Request) -> Response:
-    """DELETE /api/documents/{id}"""
+    """Answer DELETE /api/documents/{id}."""
     parameters.read(request.query_params, ())
     doc_id = id_of(request)
 
@@ -219,11 +217,11 @@ async def delete(request: Request) -> Response:
             raise NotFoundError(f"no document {doc_id!r} in this memory")
         return delete_by_id(store, doc_id)
 
-    return answers.answer(await memory_of(request).write(work))
+    return responses.answer(await memory_of(request).write(work))
 
 
 async def update(request: Request) -> Response:
-    """POST /api/update"""
+    """Answer POST /api/update."""
     values = parameters.read(request.query_params, parameters.UPDATE)
     memory = memory_of(request)
     if memory.update and memory.update.is_alive():
@@ -236,31 +234,48 @@ async def update(request: Request) -> Response:
 
 
 def stored_here(store: HybridStore, doc_id: str) -> bool:
-    """Whether there is a document of this id that came from no file. Raises Problem for a file's
-    document.
+    """Tell whether there is a document of this id that came from no file. Raises Problem for a
+    file's document.
     """
-    found = store.storage.documents.get(doc_id)
-    if found and found.path:
-        raise Problem(
-            409,
-            f"{doc_id!r} is the document of {found.path}; change or delete that file, and update",
-        )
-    return found is not None
+    document = store.storage.documents.get(doc_id)
+    if document and document.path:
+        way_out = "change or delete that file, and update"
+        raise Problem(409, f"{doc_id!r} is the document of {document.path}; {way_out}")
+    return document is not None
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether there are more than so many objects and lists in each other."""
+    layer = [value]
+    for _ in range(levels + 1):
+        containers = [item for item in layer if isinstance(item, dict | list)]
+        if not containers:
+            return False
+        layer = []
+        for container in containers:
+            layer += container.values() if isinstance(container, dict) else container
+    return True
 
 
 def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text} is too large")
+    return number
+
+
 async def json_body(request: Request) -> dict[str, Any]:
-    """The object in the body. Raises Problem."""
-    if (
-        request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        != "application/json"
-    ):
+    """Return the object in the body. Raises Problem."""
+    media_type = request.headers.get("content-type", "").partition(";")[0]
+    if media_type.strip().lower() != "application/json":
         raise Problem(415, "the body must be JSON, with Content-Type: application/json")
+    text = await request.body()
     try:
-        body = json.loads((await request.body()).decode(), parse_constant=_refused)
+        body = json.loads(text.decode(), parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise Problem(400, f"the body is not JSON: {error}") from None
     if not isinstance(body, dict):
@@ -268,19 +283,12 @@ async def json_body(request: Request) -> dict[str, Any]:
     return body
 
 
-Event = tuple[str, dict[str, Any]]  # its name and its data
-PAUSE = 0.1  # seconds between two events of progress
-# Seconds after which a sign of life is sent, so that nothing on the way closes the connection
-SILENCE = 15.0
-
-
 def add_marks(results: Sequence[dict[str, Any]], query: str) -> None:
     """Give each result `marks`: the words of its text and headings that match the query, as they
-    are written, each once.
+    are written, each once, so that a client can mark them without knowing how words are stemmed.
     """
     texts = [f"{result['heading_path']}\n{result['text']}" for result in results]
     highlighter = Highlighter(Query(query), texts, stems)
     for result, text in zip(results, texts, strict=True):
-        result["marks"] = list(
-            dict.fromkeys(text[span.start : span.end] for span in highlighter.spans(text))
-        )
+        words = [text[span.start : span.end] for span in highlighter.spans(text)]
+        result["marks"] = list(dict.fromkeys(words))

@@ -16,10 +16,9 @@ from ...surface.streams import output, tell
 from ...sync.refresh import Watch
 from ...sync.report import Report
 from ..mcp.server import build
-from . import security as tokens
 from . import server
 from .memory import Memory
-from .security import Guard, Hosts
+from .security import Guard, Hosts, Token, kept
 from .server import application
 
 
@@ -32,7 +31,7 @@ def serve(args: Namespace) -> int:
 
 
 def prepared(args: Namespace) -> tuple[server.Server, socket]:
-    """The server, and the socket on which it listens. Raises ConfigError, or StoreError if there is
+    """Return the server, and the socket on which it listens. Raises ConfigError, or StoreError if there is
     no database.
     """
     settings = opening.settings(args)
@@ -41,6 +40,7 @@ def prepared(args: Namespace) -> tuple[server.Server, socket]:
             Watch(store, [], lambda report: None)
     listener = server.listen(args.host, args.port)
     host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
     is_loopback = ip_address(host.partition("%")[0]).is_loopback
     token = _token(args, settings["db_path"], is_loopback=is_loopback)
     memory = Memory(partial(_opened, args, settings), settings, needs_token=token is not None)
@@ -50,7 +50,6 @@ def prepared(args: Namespace) -> tuple[server.Server, socket]:
         settings,
         partial(place, args),
     )
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
     def on_start() -> None:
         with output() as stream:
@@ -74,21 +73,23 @@ def _opened(args: Namespace, settings: Settings) -> HybridStore:
     )
 
 
-def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> tokens.Token | None:
+def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> Token | None:
     if args.token:
-        return tokens.Token(args.token)
+        return Token(args.token)
     if args.token is None and is_loopback:
         return None
-    path = (standard_database() if is_server(db_path) else os.path.abspath(db_path)) + ".token"
-    token = tokens.kept(path)
+    database = standard_database() if is_server(db_path) else os.path.abspath(db_path)
+    path = f"{database}.token"
+    token = kept(path)
     tell(f"the token is in {path}")
     return token
 
 
 def _watch(args: Namespace, memory: Memory) -> None:
     def tell_of(report: Report) -> None:
-        lines = [*report.warning_lines(), *([] if args.quiet else report.summary())]
-        tell(*lines)
+        tell(*report.warning_lines())
+        if not args.quiet:
+            tell(*report.summary())
 
     try:
         with open_store(args) as store:

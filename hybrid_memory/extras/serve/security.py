@@ -1,8 +1,5 @@
-"""What stands before every address: which host and which site a request is for and from, the token,
-bounds, headers.
-
-MERGED The secret that clients show: where it is kept, how it is compared, and the cookie that a
-page gets for it.
+"""The guard before every address: it checks for which host and from which site a request is, its
+token and its bounds, and puts headers on every answer.
 """
 
 import asyncio
@@ -13,7 +10,9 @@ import re
 import secrets
 import socket
 import stat
+from collections.abc import Awaitable
 from contextlib import suppress
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
@@ -21,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import ConfigError, UsageError
-from . import responses as problems
+from . import responses
 from .responses import Problem
 
 SHORTEST = 16  # characters
@@ -31,6 +30,31 @@ PLAIN = re.compile(
 COOKIE = "hybrid-memory"
 LIFETIME = 30 * 24 * 3600  # seconds
 REALM = {"www-authenticate": 'Bearer realm="hybrid-memory"'}
+
+MOST_ADDRESS = 8192  # bytes of path and query
+MOST_BODY = 4 * 1024 * 1024  # bytes
+BODY_SECONDS = 20.0  # for the whole body
+MOST_SKIPPED = 16 * MOST_BODY  # bytes of a refused body that are read
+SKIP_SECONDS = 0.5  # without any more of it
+
+LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
+PROTECTED = ("/api", "/mcp")  # the page's own files are no secret
+SESSION = "/api/session"
+ABSOLUTE = re.compile(rb"https?://([^/]*)(.*)", re.IGNORECASE | re.DOTALL)
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
 
 
 class Token:
@@ -48,25 +72,25 @@ class Token:
         self.cookie = hmac.digest(secret.encode(), b"cookie", "sha256").hex()
 
     def is_shown(self, headers: Headers) -> bool:
-        """Whether a request has the token in its Authorization header, or the cookie."""
+        """Tell whether a request has the token in its Authorization header, or the cookie."""
         scheme, _, shown = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.fits(shown.strip()):
             return True
         return same(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""), self.cookie)
 
     def fits(self, shown: str) -> bool:
-        """Whether this is the token."""
+        """Tell whether this is the token."""
         return same(shown, self.secret)
 
 
 def same(a: str, b: str) -> bool:
-    """Whether two texts are equal, in a time that does not tell how much of them is."""
+    """Tell whether two texts are equal, in a time that does not tell how much of them is."""
     return hmac.compare_digest(a.encode("utf-8", "backslashreplace"), b.encode())
 
 
 def kept(path: str) -> Token:
-    """The token in a file that only its owner can read, which is made if it is missing. Raises
-    ConfigError.
+    """Return the token in a file that only its owner can read, which is made if it is missing.
+    Raises ConfigError.
     """
     try:
         try:
@@ -107,7 +131,7 @@ def _read(path: str) -> Token:
 
 
 async def exchange(request: Request) -> Response:
-    """POST /api/session: the token for a cookie."""
+    """Answer POST /api/session: the token for a cookie."""
     from .routes import json_body
 
     token: Token | None = request.state.token
@@ -121,30 +145,6 @@ async def exchange(request: Request) -> Response:
             COOKIE, token.cookie, max_age=LIFETIME, httponly=True, samesite="strict", secure=secure
         )
     return response
-
-
-MOST_ADDRESS = 8192  # bytes of path and query
-MOST_BODY = 4 * 1024 * 1024  # bytes
-BODY_SECONDS = 20.0  # for the whole body
-MOST_SKIPPED, SKIP_SECONDS = 65_536, 0.5  # bytes of a refused body that are read, and for how long
-
-LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
-HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.IGNORECASE)
-PROTECTED = ("/api", "/mcp")  # the page's own files are no secret
-SESSION = "/api/session"
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
-    "manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-}
 
 
 class Hosts:
@@ -168,7 +168,7 @@ class Hosts:
 
 
 def is_address(name: str) -> bool:
-    """Whether this is an IP address."""
+    """Tell whether this is an IP address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:
@@ -176,30 +176,16 @@ def is_address(name: str) -> bool:
     return True
 
 
-async def skip_body(receive: Receive) -> None:
-    """Read what comes with the head of a refused request. Unread, it would make the system reset
-    the connection, and the client might lose the answer.
-    """
-    size = 0
-    with suppress(TimeoutError):
-        async with asyncio.timeout(SKIP_SECONDS):
-            while size < MOST_SKIPPED:
-                message = await receive()
-                size += len(message.get("body", b""))
-                if not message.get("more_body"):
-                    return
-
-
 class Guard:
-    """Lets a request through to the application, or answers itself. Puts its headers on every
-    answer.
-    """
+    """Lets a request through to the application, or answers itself."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts, token: Token | None) -> None:
-        self._app, self._hosts, self._token = app, hosts, token
+        self._app = app
+        self._hosts = hosts
+        self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI wants it."""
+        """Answer a request, as ASGI wants it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -209,33 +195,41 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
+        scope = in_origin_form(scope)
+        scope.setdefault("state", {})["token"] = self._token
         try:
             try:
                 self.check(scope)
             except Problem:
                 await skip_body(receive)
                 raise
-            receive = await bounded(scope, receive)
+            if scope["method"] in ("GET", "HEAD"):
+                answering = self._app(scope, receive, send_with_headers)
+                if scope["path"].startswith("/api/"):
+                    await while_connected(answering, receive)
+                else:
+                    await answering
+            else:
+                body = await whole_body(scope, receive)
+                await self._app(scope, replayed(body, receive), send_with_headers)
+        except GoneError:
+            return
         except Problem as problem:
-            response = problems.response(problem, scope["path"])
+            response = responses.response(problem, scope["path"])
             response.headers["connection"] = "close"  # the rest of the request is not read
             await response(scope, receive, send_with_headers)
-        else:
-            scope.setdefault("state", {})["token"] = self._token
-            await self._app(scope, receive, send_with_headers)
 
     def check(self, scope: Scope) -> None:
-        """Raises Problem."""
+        """Raises Problem for a request that this server does not answer."""
         headers, path = Headers(scope=scope), scope["path"]
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_ADDRESS:
             raise Problem(414, f"the address is longer than {MOST_ADDRESS:,} bytes")
         host = headers.get("host", "")
         if host not in self._hosts:
             raise Problem(421, f"this server is not {host!r}")
+        own_origins = (f"http://{host.lower()}", f"https://{host.lower()}")
         origin = headers.get("origin")
-        if origin is not None and origin.lower() not in (
-            f"{scheme}://{host.lower()}" for scheme in ("http", "https")
-        ):
+        if origin is not None and origin.lower() not in own_origins:
             raise Problem(403, "this request came from another site")
         if not path.startswith(PROTECTED):
             return
@@ -245,33 +239,92 @@ class Guard:
             raise Problem(401, "the token is missing or wrong", headers=REALM)
 
 
-async def bounded(scope: Scope, receive: Receive) -> Receive:
-    """A `receive` that has read the whole body already. Raises Problem for one that is too large or
-    too slow.
+class GoneError(Exception):
+    """The client left before all of its request was here."""
+
+
+def in_origin_form(scope: Scope) -> Scope:
+    """Return the scope of a request for `http://HOST/PATH` as that of one for `/PATH` at this HOST,
+    whatever its Host header says (RFC 9112, 3.2.2).
     """
-    if scope["method"] in ("GET", "HEAD"):
-        return receive
-    size = int(
-        Headers(scope=scope).get("content-length", "0")[:20]
-    )  # as the client says; h11 lets only numbers through
-    body, is_more = bytearray(), True
+    match = ABSOLUTE.fullmatch(scope.get("raw_path", b""))
+    if not match:
+        return scope
+    host, path = match[1], match[2] or b"/"
+    headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    return {
+        **scope,
+        "path": unquote(path.decode("ascii")),
+        "raw_path": path,
+        "headers": [(b"host", host), *headers],
+    }
+
+
+async def whole_body(scope: Scope, receive: Receive) -> bytes:
+    """Return the body. Raises Problem for one that is too large or too slow, GoneError if the client
+    leaves in the middle of it.
+    """
+    declared = Headers(scope=scope).get("content-length", "0")  # h11 lets only numbers through
+    is_too_large = int(declared[:20]) > MOST_BODY
+    body = bytearray()
+    is_more = True
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            while is_more and max(size, len(body)) <= MOST_BODY:
+            while is_more and not is_too_large:
                 message = await receive()
-                if message["type"] != "http.request":
-                    return _replayed([message], receive)
+                if message["type"] == "http.disconnect":
+                    raise GoneError
                 body += message.get("body", b"")
                 is_more = message.get("more_body", False)
+                is_too_large = len(body) > MOST_BODY
     except TimeoutError:
         raise Problem(408, f"the body did not come within {BODY_SECONDS:g} seconds") from None
-    if max(size, len(body)) > MOST_BODY:
+    if is_too_large:
+        if is_more:
+            await skip_body(receive)
         raise Problem(413, f"the body is larger than {MOST_BODY:,} bytes")
-    return _replayed([{"type": "http.request", "body": bytes(body), "more_body": False}], receive)
+    return bytes(body)
 
 
-def _replayed(messages: list[Message], receive: Receive) -> Receive:
+async def skip_body(receive: Receive) -> None:
+    """Read the rest of a refused request and forget it. Unread, it would make the system reset the
+    connection, and a client that sends all before it reads would lose the answer.
+    """
+    size = 0
+    is_more = True
+    with suppress(TimeoutError):
+        async with asyncio.timeout(BODY_SECONDS):
+            while is_more and size < MOST_SKIPPED:
+                message = await asyncio.wait_for(receive(), SKIP_SECONDS)
+                size += len(message.get("body", b""))
+                is_more = message.get("more_body", False)
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body first, which has been read already."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
     async def replay() -> Message:
-        return messages.pop(0) if messages else await receive()
+        return messages.pop() if messages else await receive()
 
     return replay
+
+
+async def while_connected(answering: Awaitable[None], receive: Receive) -> None:
+    """Answer, but not a client that has left: what it asked for would keep others waiting."""
+    answer = asyncio.ensure_future(answering)
+    leaving = asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait({answer, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_answered = answer.done()
+        answer.cancel()
+        leaving.cancel()
+    if is_answered:
+        await answer  # or raise its error
+
+
+async def _left(receive: Receive) -> None:
+    message = await receive()
+    while message["type"] != "http.disconnect":
+        message = await receive()

@@ -1,8 +1,5 @@
-"""The process: its socket, its connections, its end.
-
-MERGED The application: which address is answered by which function.
-
-MERGED The files of the page.
+"""The server: the table of its addresses, and the process with its socket, its connections and its
+end.
 """
 
 import asyncio
@@ -29,11 +26,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...errors import ConfigError, HybridMemoryError
-from . import openapi
-from . import responses as problems
-from . import routes as reading
-from . import routes as writing
-from . import security as tokens
+from . import openapi, responses, routes, security
 from .memory import Memory
 
 ENDING = 1  # seconds that open connections have after the signal
@@ -41,9 +34,18 @@ CONNECTIONS = 512
 HEADER_SECONDS = 10.0
 KEPT = 30  # seconds that a connection stays open for another request
 
+FOLDER = Path(__file__).parent / "page"
+TYPES = {
+    ".js": "text/javascript",
+    ".mjs": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ConfigError if the address cannot be used."""
+    """Return a listening socket. Raises ConfigError if the address cannot be used."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -60,8 +62,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server(app: ASGIApp, on_start: Callable[[], None], on_end: Callable[[], None]) -> "Server":
-    """What runs the application. `on_start` is called once requests are answered, `on_end` before
-    connections are closed.
+    """Return what runs the application. `on_start` is called once requests are answered, `on_end`
+    before connections are closed.
     """
     configuration = uvicorn.Config(
         app,
@@ -87,7 +89,7 @@ def run(server: "Server", listener: socket.socket) -> None:
 
 
 class Server(uvicorn.Server):
-    """Tells when it has started, and when it begins to end."""
+    """A server that tells when it has started, and when it begins to end."""
 
     def __init__(
         self,
@@ -96,39 +98,39 @@ class Server(uvicorn.Server):
         on_end: Callable[[], None],
     ) -> None:
         super().__init__(configuration)
-        self._on_start, self._on_end = on_start, on_end
+        self._on_start = on_start
+        self._on_end = on_end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """For uvicorn."""
+        """Start, for uvicorn."""
         await super().startup(sockets)
         if self.started:
             self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """For uvicorn."""
+        """End, for uvicorn."""
         self._on_end()
         await super().shutdown(sockets)
 
 
 class Connection(H11Protocol):
-    """Closes a connection whose request line and headers do not come within HEADER_SECONDS."""
+    """A connection that is closed if its request line and headers do not come in time."""
 
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """For asyncio."""
+        """Begin to wait, for asyncio."""
         super().connection_made(transport)
         self._wait_for_headers(True)
 
     def data_received(self, data: bytes) -> None:
-        """For asyncio."""
+        """Read, for asyncio."""
         super().data_received(data)
-        self._wait_for_headers(
-            self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
-        )
+        is_in_headers = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        self._wait_for_headers(is_in_headers)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """For asyncio."""
+        """End, for asyncio."""
         self._wait_for_headers(False)
         super().connection_lost(exc)
 
@@ -148,25 +150,25 @@ class AnyConvertor(PathConvertor):
 
 register_url_convertor("any", AnyConvertor())
 HANDLERS: Mapping[Any, Any] = dict.fromkeys(
-    (Exception, HTTPException, problems.Problem, HybridMemoryError), problems.handler
+    (Exception, HTTPException, responses.Problem, HybridMemoryError), responses.handler
 )
 ROUTES: tuple[BaseRoute, ...] = (
-    Route("/api/search", reading.search),
-    Route("/api/documents", reading.documents),
-    Route("/api/documents/{id:any}", reading.document),
-    Route("/api/documents/{id:any}", writing.put, methods=["PUT"]),
-    Route("/api/documents/{id:any}", writing.delete, methods=["DELETE"]),
-    Route("/api/update", writing.update, methods=["POST"]),
-    Route("/api/overview", reading.overview),
-    Route("/api/status", reading.status),
-    Route("/api/doctor", reading.doctor),
-    Route("/api/session", tokens.exchange, methods=["POST"]),
+    Route("/api/search", routes.search),
+    Route("/api/documents", routes.documents),
+    Route("/api/documents/{id:any}", routes.document),
+    Route("/api/documents/{id:any}", routes.put, methods=["PUT"]),
+    Route("/api/documents/{id:any}", routes.delete, methods=["DELETE"]),
+    Route("/api/update", routes.update, methods=["POST"]),
+    Route("/api/overview", routes.overview),
+    Route("/api/status", routes.status),
+    Route("/api/doctor", routes.doctor),
+    Route("/api/session", security.exchange, methods=["POST"]),
     Route("/api/openapi.json", openapi.document),
 )
 
 
 def application(memory: Memory, tools: MCPServer[Any]) -> Starlette:
-    """The whole server for one memory. The memory's threads end with the application.
+    """Return the whole server for one memory. The memory's threads end with the application.
 
     What stands before it, in security.py, also checks hosts and origins for the tools.
     """
@@ -189,16 +191,6 @@ def application(memory: Memory, tools: MCPServer[Any]) -> Starlette:
     )
 
 
-FOLDER = Path(__file__).parent / "page"
-TYPES = {
-    ".js": "text/javascript",
-    ".mjs": "text/javascript",
-    ".css": "text/css",
-    ".svg": "image/svg+xml",
-    ".woff2": "font/woff2",
-}
-
-
 class Page(StaticFiles):
     """Everything in the page's folder, with content types that do not depend on the machine."""
 
@@ -208,7 +200,9 @@ class Page(StaticFiles):
             mimetypes.add_type(media_type, suffix)
 
     def file_response(self, *args: Any, **named: Any) -> Response:
-        """The file, or 304. The browser keeps it, but asks every time whether it is still the same."""
+        """Return the file, or 304. The browser keeps it, but asks every time whether it is still the
+        same.
+        """
         response = super().file_response(*args, **named)
         response.headers["cache-control"] = "no-cache"
         return response

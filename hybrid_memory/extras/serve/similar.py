@@ -9,12 +9,11 @@ from ...search.hit import Request
 from ...store import HybridStore, tried_again
 from ...text.lines import citation
 
-DEPTH = (
-    50  # neighbours that are looked at beyond those asked for: many may be of the document itself
-)
+# Neighbours that are looked at beyond those asked for: many may be of the document itself.
+DEPTH = 50
 FIELDS = (
-    "doc_id", "chunk_id", "heading", "heading_path", "text", "score", "path", "start_line", "end_line", "citation",
-    "collection", "date", "metadata",
+    "doc_id", "chunk_id", "heading", "heading_path", "text", "score", "path", "start_line", "end_line",
+    "citation", "collection", "date", "metadata",
 )  # fmt: skip
 
 
@@ -22,7 +21,7 @@ FIELDS = (
 def passages(
     store: HybridStore, doc_id: str, lines: str | None, *, limit: int = 5
 ) -> dict[str, Any]:
-    """At most `limit` passages of other documents that are nearest to the first chunk with one of
+    """Return at most `limit` passages of other documents that are nearest to the first chunk with one of
     these lines ("12-30", "12").
 
     Without `lines`, it is the document's first chunk. `by` is "vector", and `score` is the cosine;
@@ -37,29 +36,27 @@ def passages(
             raise NotFoundError(f"no document {doc_id!r} in this memory")
         ids = storage.chunks.at(doc_id, first, int(end or first))
         if not ids:
-            raise QueryError(
-                f"{doc_id} has no passage" + (f" in the lines {lines}" if lines else "")
-            )
+            where = f" in the lines {lines}" if lines else ""
+            raise QueryError(f"{doc_id} has no passage{where}")
         vectors = storage.vectors()
         vector = vectors.of(ids[0])
-        near = vectors.nearest(vector, limit + DEPTH) if vector else []
-        rows = storage.chunks.rows([id for id, _ in near] if vector else ids[:1])
-    if not vector:
-        answer = store.answer(
-            rows[ids[0]].text, Request(limit + DEPTH, "keyword", per_doc=limit, rerank=False)
-        )
-        found = [{key: result[key] for key in FIELDS} for result in answer.results]
-        return {
-            "by": "keyword",
-            "results": [result for result in found if result["doc_id"] != doc_id][:limit],
-        }
-    others = [(rows[id], round(cosine, 6)) for id, cosine in near if rows[id].doc_id != doc_id]
-    return {"by": "vector", "results": [_result(row, cosine) for row, cosine in others[:limit]]}
+        if vector:
+            neighbours = vectors.nearest(vector, limit + DEPTH)
+            rows = storage.chunks.rows([id for id, _ in neighbours])
+        else:
+            text = storage.chunks.rows(ids[:1])[ids[0]].text
+    if vector:
+        results = [_result(rows[id], round(cosine, 6)) for id, cosine in neighbours]
+    else:
+        request = Request(limit + DEPTH, "keyword", per_doc=limit, rerank=False)
+        results = store.answer(text, request).results
+    others = [result for result in results if result["doc_id"] != doc_id][:limit]
+    return {
+        "by": "vector" if vector else "keyword",
+        "results": [{field: result[field] for field in FIELDS} for result in others],
+    }
 
 
 def _result(row: Any, score: float) -> dict[str, Any]:
-    found = row._asdict() | {
-        "score": score,
-        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
-    }
-    return {key: found[key] for key in FIELDS}
+    place = citation(row.doc_id, row.start_line, row.end_line, row.pages)
+    return {**row._asdict(), "score": score, "citation": place}

@@ -8,13 +8,12 @@ from typing import Any
 from ...errors import HybridMemoryError
 from ...messages import Progress
 from ...store import HybridStore
-from .responses import described
+from .responses import as_json, described
 
 Event = tuple[str, dict[str, Any]]  # its name and its data
 PAUSE = 0.1  # seconds between two events of progress
 # Seconds after which a sign of life is sent, so that nothing on the way closes the connection
 SILENCE = 15.0
-
 
 OpenStore = Callable[[], HybridStore]
 
@@ -30,7 +29,8 @@ class Update(Thread):
 
     def __init__(self, open_store: OpenStore, *, everything: bool) -> None:
         super().__init__(daemon=True)
-        self._open, self._everything = open_store, everything
+        self._open = open_store
+        self._everything = everything
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._progress: Progress | None = None
@@ -38,7 +38,7 @@ class Update(Thread):
         self._stopped = False
 
     def run(self) -> None:
-        """For the thread."""
+        """Run the update, for the thread."""
         from ...sync.ingest import Ingest
 
         try:
@@ -62,10 +62,10 @@ class Update(Thread):
         self._news.set()
 
     async def events(self) -> AsyncIterator[bytes]:
-        """What is sent to a client that follows: the newest progress now and then, and the report
-        or the problem at the end.
+        """Yield what is sent to a client that follows: the newest progress now and then, and the
+        report or the problem at the end.
         """
-        told = None
+        sent_progress = None
         while not (self._last or self._stopped):
             try:
                 await asyncio.wait_for(self._news.wait(), SILENCE)
@@ -73,11 +73,11 @@ class Update(Thread):
                 yield b": still at it\n\n"
                 continue
             self._news.clear()
-            if self._progress and self._progress != told and not self._last:
-                told = self._progress
-                yield as_event("progress", told._asdict())
+            if self._progress and self._progress != sent_progress and not self._last:
+                sent_progress = self._progress
+                yield as_event("progress", sent_progress._asdict())
                 await asyncio.sleep(PAUSE)
-        if self._progress and self._progress != told:
+        if self._progress and self._progress != sent_progress:
             yield as_event("progress", self._progress._asdict())
         if self._last:
             yield as_event(*self._last)
@@ -94,7 +94,5 @@ class Update(Thread):
 
 
 def as_event(name: str, data: dict[str, Any]) -> bytes:
-    """A server-sent event."""
-    from .responses import as_json
-
+    """Return a server-sent event."""
     return f"event: {name}\ndata: ".encode() + as_json(data) + b"\n\n"

@@ -11,7 +11,7 @@ from typing import NoReturn
 from urllib.parse import quote
 
 from ... import messages as log
-from ...errors import StoreError
+from ...errors import StoreError, WayOut
 from . import schema
 
 BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
@@ -74,7 +74,8 @@ def connect(
         if create:
             _create_private(path)
         elif not os.path.exists(path):
-            raise StoreError(f"no database at {path}; `hybrid-memory ingest --path DIR` makes one")
+            way_out = WayOut("ingest", "ingest --path DIR", "makes one")
+            raise StoreError(f"no database at {path}", way_out)
     try:
         conn = _open(path)
     except BROKEN as error:
@@ -205,9 +206,8 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
 
 def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait) -> None:
     if not create and _version(conn, path) == 0:
-        raise StoreError(
-            f"the database {path} is empty; `hybrid-memory ingest --path DIR` fills it"
-        )
+        way_out = WayOut("ingest", "ingest --path DIR", "fills it")
+        raise StoreError(f"the database {path} is empty", way_out)
     if 0 < _size(path) < SMALLEST:  # SQLite takes such a file for an empty database
         raise StoreError(
             f"cannot open {path}: file is not a database{WAYS_OUT[sqlite3.SQLITE_NOTADB]}"

@@ -1,19 +1,24 @@
 """What an attacker may try: another site's page, another name for this address, guesses, and what is too long or too slow."""
 
+import asyncio
 import http.client
 import os
 import socket
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hybrid_memory import HybridStore, config
 from hybrid_memory.errors import ConfigError, UsageError
 from hybrid_memory.extras.serve import security, server
-from hybrid_memory.extras.serve import security as tokens
+from hybrid_memory.extras.serve.memory import READERS, Memory
 from hybrid_memory.extras.serve.security import Hosts
 from tests.command import Run
+from tests.extras.run_async import run_async
 from tests.extras.serving import Client, served
 
 TOKEN = "correct-horse-battery-staple"
@@ -171,10 +176,10 @@ def test_a_server_without_a_token_takes_any_and_gives_no_cookie(client: Client) 
 
 def test_a_token_is_made_once_and_kept_for_its_owner_only(tmp_path: Path) -> None:
     path = str(tmp_path / "memory.db.token")
-    token = tokens.kept(path)
+    token = security.kept(path)
     assert len(token.secret) >= 32
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert tokens.kept(path).secret == token.secret
+    assert security.kept(path).secret == token.secret
 
 
 def test_a_token_that_others_may_know_is_not_used(tmp_path: Path) -> None:
@@ -182,14 +187,14 @@ def test_a_token_that_others_may_know_is_not_used(tmp_path: Path) -> None:
     path.write_text(TOKEN)
     path.chmod(0o640)
     with pytest.raises(ConfigError, match="others may know the token"):
-        tokens.kept(str(path))
+        security.kept(str(path))
     (tmp_path / "link").symlink_to(path)
     path.chmod(0o600)
     with pytest.raises(ConfigError, match="cannot keep a token"):
-        tokens.kept(str(tmp_path / "link"))
+        security.kept(str(tmp_path / "link"))
     path.write_text("short")
     with pytest.raises(ConfigError, match="at least 16"):
-        tokens.kept(str(path))
+        security.kept(str(path))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +202,7 @@ def test_a_token_that_others_may_know_is_not_used(tmp_path: Path) -> None:
 )
 def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(secret: str) -> None:
     with pytest.raises(UsageError):
-        tokens.Token(secret)
+        security.Token(secret)
 
 
 def test_a_server_for_other_machines_makes_a_token_and_knows_its_addresses(
@@ -351,3 +356,111 @@ def test_what_is_not_a_request_is_refused_and_others_are_answered(
             status = []
         assert status in ([], [b"400"], [b"404"], [b"405"], [b"421"], [b"431"])
     assert client.get("/api/status").status_code == 200
+
+
+def raw(client: Client, request: bytes) -> bytes:
+    """What the server answers to these bytes, until it closes the connection."""
+    host, port = client.base.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(request)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+        return answer
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["PUT /api/documents/a", "DELETE /api/documents/a", "POST /api/session", "POST /mcp"],
+)
+def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_error(
+    capfd: pytest.CaptureFixture[str], folder: Path, environ: dict[str, str], head: str
+) -> None:
+    with served(environ) as client:
+        host, port = client.base.removeprefix("http://").split(":")
+        for _ in range(3):
+            with socket.create_connection((host, int(port)), timeout=60) as connection:
+                kind = "Content-Type: application/json\r\nContent-Length: 100"
+                request = f'{head} HTTP/1.1\r\nHost: localhost\r\n{kind}\r\n\r\n{{"te'
+                connection.sendall(request.encode())
+                client.json("/api/status")
+        client.json("/api/status")
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("path", ["/api/documents/a", "/mcp"])
+def test_a_client_that_sends_too_much_before_it_reads_gets_the_answer(
+    client: Client, path: str
+) -> None:
+    body = b'{"text": "' + b"a" * (2 * security.MOST_BODY) + b'"}'
+    for _ in range(3):
+        method = "POST" if path == "/mcp" else "PUT"
+        told = client.request(method, path, data=body, headers={"Content-Type": "application/json"})
+        assert told.status_code == 413
+        assert told.json()["detail"] == "the body is larger than 4,194,304 bytes"
+
+
+def test_an_address_with_scheme_and_host_is_answered_for_that_host(client: Client) -> None:
+    own = client.base.removeprefix("http://")
+    for target, host, status in (
+        (f"http://{own}/api/status", own, b"200"),
+        (f"HTTP://{own}/api/documents?limit=1", "evil.example", b"200"),
+        (f"http://{own}", own, b"200"),
+        ("http://evil.example/api/status", own, b"421"),
+        (f"http://evil@{own}/api/status", own, b"421"),
+    ):
+        head = f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        assert raw(client, head.encode()).split(b" ")[1] == status, target
+
+
+def test_an_answer_for_a_client_that_has_left_is_given_up() -> None:
+    steps: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            steps.append("given up")
+            raise
+
+    async def leave() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def play() -> None:
+        guard = security.Guard(app, Hosts("127.0.0.1", is_loopback=True), None)
+        headers = [(b"host", b"localhost")]
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/api/search",
+            "query_string": b"",
+            "headers": headers,
+        }
+        await guard(scope, leave, leave)  # type: ignore[arg-type]
+
+    run_async(play)
+    assert steps == ["given up"]
+
+
+def test_what_nobody_waits_for_is_not_read(folder: Path, environ: dict[str, str]) -> None:
+    settings = config.load(None, {}, environ)
+    free = threading.Event()
+    read: list[str] = []
+
+    async def play() -> None:
+        memory = Memory(lambda: HybridStore(environ["HYBRID_MEMORY_DB_PATH"]), settings)
+        busy = [
+            asyncio.ensure_future(memory.read(lambda store: free.wait(60))) for _ in range(READERS)
+        ]
+        abandoned = asyncio.ensure_future(memory.read(lambda store: read.append("abandoned")))
+        await asyncio.sleep(0)
+        abandoned.cancel()
+        await asyncio.wait([abandoned])
+        last = asyncio.ensure_future(memory.read(lambda store: read.append("last")))
+        await asyncio.sleep(0)
+        free.set()
+        await asyncio.gather(*busy, last)
+        memory.close()
+
+    run_async(play)
+    assert read == ["last"]

@@ -55,6 +55,23 @@ def test_a_files_document_can_be_neither_replaced_nor_deleted(client: Client, fo
         (b"{", "application/json", 400),
         (b"\xff", "application/json", 400),
         (b"[" * 100_000, "application/json", 400),
+        (b'{"text": "a", "metadata": {"n": 1e999999}}', "application/json", 400),
+        (b'{"text": "a", "metadata": {"n": NaN}}', "application/json", 400),
+        (
+            b'{"text": "a", "metadata": ' + b'{"a":' * 100 + b"1" + b"}" * 101,
+            "application/json",
+            201,
+        ),
+        (
+            b'{"text": "a", "metadata": ' + b'{"a":' * 101 + b"1" + b"}" * 102,
+            "application/json",
+            422,
+        ),
+        (
+            b'{"text": "a", "metadata": {"a":' + b"[" * 500 + b"]" * 500 + b"}}",
+            "application/json",
+            422,
+        ),
         (b"[]", "application/json", 422),
         (b"{}", "application/json", 422),
         (b'{"text": 1}', "application/json", 422),
