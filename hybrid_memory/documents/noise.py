@@ -16,8 +16,8 @@ FENCE = r"(?P<bullet>(?:[-+*]|\d{1,9}[.)]) {1,4})?(?P<fence>`{3,}(?=[^`\n]*(?:\n
 
 
 def fence_end(text: str, opening: re.Match[str]) -> int:
-    """Where the code ends: at a fence at least as long as the opening one, or else where its list
-    item or the document ends.
+    """Return where the code ends: at a fence at least as long as the opening one, or else where its
+    list item or the document ends.
     """
     fence = opening["fence"]
     indent = opening.start("fence") - opening.start() - 1 if opening["bullet"] else 0
@@ -30,10 +30,10 @@ def fence_end(text: str, opening: re.Match[str]) -> int:
 
 LONGEST_RUN = 200  # characters; the longest hash in use, SHA-512 in hexadecimal, has 128
 LONGEST_VALUE = 50  # characters of a value in a list
+LOOK_BACK = 1000  # characters of a line in which code may begin
 LEFT_OUT = "…"
-_STEP = (
-    LONGEST_RUN // 2
-)  # a longer run fills at least one of the pieces that begin at the multiples of this
+# A run that is too long fills at least one of the pieces that begin at the multiples of this.
+_STEP = LONGEST_RUN // 2
 
 # CommonMark 0.31, 4.1 Thematic breaks
 RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n|\Z)"
@@ -48,8 +48,8 @@ ADDRESS = re.compile(r"\b[a-z]{2,9}://[^()<>\"'\]|]++")
 
 
 def readable(text: str, start: int = 0) -> str:
-    """The text without the noise after `start`, the line break before a line. The number of lines
-    stays the same.
+    """Return the text without the noise after `start`, the line break before a line. The number of
+    lines stays the same.
     """
     return text[:start] + _readable(text[start:])
 
@@ -62,7 +62,7 @@ def _readable(body: str) -> str:
 
 
 def without_runs(body: str) -> str:
-    """A text without data: URIs and unbroken runs. A line break stands before each line."""
+    """Return a text without data: URIs and unbroken runs. A line break stands before each line."""
     if "data:" in body:
         body = DATA_URI.sub(LEFT_OUT, body)
     if _has_long_run(body):
@@ -72,23 +72,28 @@ def without_runs(body: str) -> str:
 
 def _without_rules_and_comments(text: str) -> str:
     """A comment that is not closed is text; so is what stands in code."""
-    kept: list[str] = []
-    pos = done = 0
+    pieces: list[str] = []
+    done = 0  # up to where the text is in the pieces
+    pos = 0
     last_comment = text.rfind("-->")
-    while found := RULE_COMMENT_OR_FENCE.search(text, pos):
-        start, pos = found.span()
-        if found["fence"]:
-            pos = fence_end(text, found)
-        elif found["rule"] or (pos <= last_comment and not _is_in_code(text, start)):
-            pos = pos if found["rule"] else text.index("-->", pos) + len("-->")
-            kept += [text[done:start], "\n" * text.count("\n", start, pos)]
-            done = pos
-    return "".join([*kept, text[done:]])
+    while mark := RULE_COMMENT_OR_FENCE.search(text, pos):
+        start, pos = mark.span()
+        if mark["fence"]:
+            pos = fence_end(text, mark)
+            continue
+        if not mark["rule"]:
+            if pos > last_comment or _is_in_code(text, start):
+                continue
+            pos = text.index("-->", pos) + len("-->")
+        pieces += [text[done:start], "\n" * text.count("\n", start, pos)]
+        done = pos
+    return "".join([*pieces, text[done:]])
 
 
 def _is_in_code(text: str, at: int) -> bool:
-    line = text.rfind("\n", max(at - 1000, 0), at) + 1
-    return text.count("`", line or max(at - 1000, 0), at) % 2 == 1
+    earliest = max(at - LOOK_BACK, 0)
+    line = text.rfind("\n", earliest, at) + 1 or earliest
+    return text.count("`", line, at) % 2 == 1
 
 
 def _has_long_run(text: str) -> bool:
@@ -97,30 +102,28 @@ def _has_long_run(text: str) -> bool:
 
 
 def _shortened(run: re.Match[str]) -> str:
-    kept, done = [], 0
+    pieces = []
+    done = 0
     for address in ADDRESS.finditer(run[0]):
-        kept += [_piece(run[0][done : address.start()]), _address(address[0])]
+        pieces += [_piece(run[0][done : address.start()]), _address(address[0])]
         done = address.end()
-    short = "".join([*kept, _piece(run[0][done:])])
-    is_line = run.string[run.start() - 1] == "\n" and run.string[run.end() : run.end() + 1] in (
-        "",
-        "\n",
-    )
+    short = "".join([*pieces, _piece(run[0][done:])])
+    after = run.string[run.end() : run.end() + 1]
+    is_line = run.string[run.start() - 1] == "\n" and after in ("", "\n")
     return "" if short == LEFT_OUT and is_line else short
 
 
 def _address(address: str) -> str:
-    """'https://example.com/page?token=...' as far as it names a page."""
+    """Return 'https://example.com/page?token=...' as far as it names a page."""
     if len(address) <= LONGEST_RUN:
         return address
     return re.split("[?#;]", address[:LONGEST_RUN], maxsplit=1)[0] + LEFT_OUT
 
 
 def _piece(piece: str) -> str:
-    """The piece if it is short, a list of short values, or the line below the header of a table."""
+    """Keep a piece that is short, a list of short values, or the line below the header of a table."""
     if len(piece) <= LONGEST_RUN or not piece.strip("-:|"):
         return piece
-    is_list = ("{" not in piece and "(" not in piece) or piece.startswith("|")
-    return (
-        piece if is_list and max(map(len, re.split("[,;|]", piece))) <= LONGEST_VALUE else LEFT_OUT
-    )
+    is_list = piece.startswith("|") or ("{" not in piece and "(" not in piece)
+    longest_value = max(map(len, re.split("[,;|]", piece)))
+    return piece if is_list and longest_value <= LONGEST_VALUE else LEFT_OUT
