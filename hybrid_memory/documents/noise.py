@@ -140,6 +140,7 @@ def _piece(piece: str) -> str:
 
 
 QUOTE = 0  # in place of the width of an item
+DEEPEST = 100  # containers in each other; what is deeper is text, so that no line takes long
 
 FENCE_LINE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
 HEADING_MARK = re.compile(r"#{1,6}(?: |\Z)")
@@ -253,9 +254,10 @@ class _Blanking:
                     self._blank(number)
                 return
             start = column + spaces
+            is_too_deep = matched >= DEEPEST
             fence = FENCE_LINE.match(line, start)
-            item = ITEM_MARK.match(line, start)
-            if line[start] == ">":
+            item = None if is_too_deep else ITEM_MARK.match(line, start)
+            if line[start] == ">" and not is_too_deep:
                 self._close(number, matched)
                 self._open.append(_Container(QUOTE))
                 column = start + 1
