@@ -72,8 +72,7 @@ def assemble(
     chunking: str,
     links: DocumentLinks = NO_LINKS,
 ) -> Prepared:
-    """The rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
-
+    """Make the rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
     rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
     row = document_row(document, date, chunking, len(rows))
     written = ((chunk["heading_path"], chunk["content"]) for chunk in rows)
@@ -83,7 +82,7 @@ def assemble(
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
-    """The texts of these rows of chunks that are to be embedded, by their content hash."""
+    """Return the texts of rows of chunks as they are embedded, by their content hash."""
     return {
         chunk["content_hash"]: embedded_text(chunk["heading_path"], chunk["content"])
         for chunk in chunks
@@ -93,7 +92,7 @@ def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
 def document_row(
     document: Document, date: str | None, chunking: str, chunk_count: int
 ) -> dict[str, Any]:
-    """The row of the table `documents`."""
+    """Return the row of the table `documents`."""
     return document._asdict() | {
         "metadata": storable(json.dumps(document.metadata, ensure_ascii=False)),
         "date": date,
@@ -104,7 +103,7 @@ def document_row(
 
 
 def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
-    """The row of the table `chunks`."""
+    """Return the row of the table `chunks`."""
     return {
         "doc_id": doc_id,
         "chunk_id": f"{doc_id}-{chunk.index}",
@@ -118,22 +117,22 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
 
 
 def embedded_text(heading_path: str, content: str) -> str:
-    """What the model reads of a chunk: the words of links without their brackets, and the heading
+    """Return what the model reads of a chunk: the words of links without their brackets, and the heading
     path, because the text alone may not tell what it is about.
     """
     return plain(f"{heading_path}\n\n{content}" if heading_path else content)
 
 
 def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> str:
-    """All that decides how a text is read and cut, as in `documents.chunking`. A document that was
-    cut otherwise is due again.
+    """Return all that decides how a text is read and cut, as in `documents.chunking`. A document that
+    was cut otherwise is due again.
     """
     keys = "" if tuple(date_keys) == DATE_KEYS else f":{','.join(date_keys)}"
     return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}{keys}"
 
 
 def sizes_in(chunking: str) -> tuple[int, int]:
-    """Chunk size and overlap in what `chunking` gave."""
+    """Return chunk size and overlap of what `chunking` gave."""
     _, size, overlap, *_ = chunking.split(":")
     return int(size), int(overlap)
 
@@ -153,7 +152,7 @@ class Extract(NamedTuple):
 
 
 class ExtractError(Exception):
-    """Why there is no text, and the reason in a word or two, as in the report of an ingest."""
+    """The reason why there is no text, `kind` in a word or two as in the report of an ingest."""
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)

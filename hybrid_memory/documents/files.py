@@ -1,11 +1,8 @@
-"""Read files that other programs may change or replace meanwhile: the bytes are those of one
-moment.
+"""List the files below a folder and read them, while other programs may change or replace them.
 
-MERGED List the files below a folder that an ingest should read, with their times and sizes. No file
-is opened.
-
-MERGED Which entries of a folder are taken in, and by which rule the others are left out. Nothing
-else decides that.
+`Walk` lists what an ingest should read, with times and sizes, and opens no file. `Wanted` has the
+rules by which entries of a folder are taken in or left out; nothing else decides that. `read` gives
+the bytes of one moment, and `open_regular` follows no link that was put in a file's place.
 """
 
 import errno
@@ -28,6 +25,14 @@ WHOLE_PATH = getattr(os, "O_NOFOLLOW_ANY", 0)  # macOS: the kernel refuses links
 # Flags that open a folder of a path, on Linux and FreeBSD: not to read it, because its owner may
 # allow passing through it only.
 BY_FOLDERS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH") else 0
+
+# The rules by which an entry of a folder is left out
+HIDDEN = "hidden"  # a folder whose name begins with a dot
+PATTERN = "pattern"  # no pattern matches the name of the file
+EXCLUDED = "excluded"
+LINK = "symbolic link"
+SPECIAL = "special"  # neither a file nor a folder
+SKIPPED_FOLDERS = {"node_modules"}  # the rule has the name of the folder
 
 
 class BadFileError(Exception):
@@ -58,10 +63,9 @@ def open_in_place(path: str, flags: int) -> int:
     folder = os.open("/" if path.startswith("/") else ".", BY_FOLDERS)
     try:
         for name in names[:-1]:
-            above, folder = folder, os.open(name, BY_FOLDERS, dir_fd=folder)
-            os.close(
-                above
-            )  # last: an interrupt in between must not make `finally` close it once more
+            above = folder
+            folder = os.open(name, BY_FOLDERS, dir_fd=above)
+            os.close(above)  # last: an interrupt before must not make `finally` close it once more
         return os.open(names[-1], nofollow, dir_fd=folder)
     except OSError as error:
         if isinstance(error, NotADirectoryError) and os.path.realpath(path) != path:
@@ -100,10 +104,8 @@ class FileBytes(NamedTuple):
 
 
 def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False) -> FileBytes:
-    """The file's bytes, all of one state. Raises OSError, or BadFileError for a file that is too
-    large or changing.
-
-    So does a file that is binary, unless it may be.
+    """Return the file's bytes, all of one state. Raises OSError, or BadFileError for a file that is
+    too large or changing, or binary unless it may be.
     """
     with open_regular(path, follow_symlinks) as stream:
         for _ in range(READS):
@@ -117,9 +119,8 @@ def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False)
             stream.seek(0)
             data = stream.read(before.st_size + 1)
             after = os.fstat(stream.fileno())
-            if (before.st_mtime, before.st_size) == (after.st_mtime, after.st_size) and len(
-                data
-            ) == after.st_size:
+            is_same_file = before.st_mtime == after.st_mtime and before.st_size == after.st_size
+            if is_same_file and len(data) == after.st_size:
                 break
         else:
             raise BadFileError("changed while it was read; the next ingest takes it", "changing")
@@ -144,7 +145,7 @@ class Walk:
     by folder.
 
     `exclude` has globs for names or for paths relative to `top`. What is not wanted is in
-    `left_out`, as path -> rule of wanted.py; of a folder that is not entered, only the folder.
+    `left_out`, as path -> rule of `Wanted`; of a folder that is not entered, only the folder.
     Symbolic links are left out, too. With `follow_symlinks` they are followed after everything
     else, and no place is visited twice. What could not be listed is in `unread`, as (path, reason).
     """
@@ -169,9 +170,8 @@ class Walk:
         if not self.follow_symlinks:
             self.left_out.update(dict.fromkeys(self._links, LINK))
             return
-        for link in (
-            self._links
-        ):  # grows meanwhile; links come last, so that real files keep their own path
+        # The links grow meanwhile. They come last, so that real files keep their own path.
+        for link in self._links:
             is_folder = os.path.isdir(link)
             if not (is_folder or os.path.isfile(link)) or not self._is_new(link):
                 self.left_out[link] = LINK
@@ -193,14 +193,11 @@ class Walk:
 
     @contextmanager
     def _opened(self, folder: str) -> Iterator[str | int]:
-        """What `os.scandir` takes: the open folder, which no link can replace, or its path if links
-        are followed.
+        """Yield what `os.scandir` takes: the open folder, which no link can replace, or its path if
+        links are followed.
         """
-        if (
-            self.follow_symlinks
-            or os.scandir not in os.supports_fd
-            or os.open not in os.supports_dir_fd
-        ):
+        can_open = os.scandir in os.supports_fd and os.open in os.supports_dir_fd
+        if self.follow_symlinks or not can_open:
             yield folder
             return
         descriptor = open_in_place(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -210,7 +207,7 @@ class Walk:
             os.close(descriptor)
 
     def _in_folder(self, folder: str, opened: str | int, folders: list[str]) -> Iterator[Found]:
-        """The files in a folder. Its subfolders are appended to `folders`, the first one last."""
+        """Yield the files in a folder. Its subfolders are appended to `folders`, the first one last."""
         with os.scandir(opened) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         subfolders = []
@@ -233,7 +230,7 @@ class Walk:
         folders += reversed(subfolders)
 
     def file(self, path: str) -> Iterator[Found]:
-        """The file at this path, if it is a regular file."""
+        """Yield the file at this path, if it is a regular file."""
         return self._found(path, partial(os.stat, path))
 
     def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[Found]:
@@ -248,7 +245,7 @@ class Walk:
             yield Found(self.wanted.relative(path), path, status.st_mtime, status.st_size)
 
     def _is_new(self, path: str) -> bool:
-        """Whether this place has not been visited by another path."""
+        """Return whether this place has not been visited by another path."""
         if not self.follow_symlinks:
             return True
         place = os.path.realpath(path)
@@ -267,14 +264,6 @@ def _leads_to_folder(link: "os.DirEntry[str]") -> bool:
         return False
 
 
-HIDDEN = "hidden"  # a folder whose name begins with a dot
-PATTERN = "pattern"  # no pattern matches the name of the file
-EXCLUDED = "excluded"
-LINK = "symbolic link"
-SPECIAL = "special"  # neither a file nor a folder
-SKIPPED_FOLDERS = {"node_modules"}  # the rule has the name of the folder
-
-
 class Wanted:
     """The rules for what is below `top`: `patterns` for the names of files, `exclude` for names or
     paths relative to `top`.
@@ -286,7 +275,7 @@ class Wanted:
         self._above = os.path.join(top, "")
 
     def refusal(self, name: str, path: str, is_folder: bool) -> str | None:
-        """The rule by which an entry is left out, whatever it may be a link to; None if it is
+        """Return the rule by which an entry is left out, whatever it may be a link to; None if it is
         wanted.
         """
         if is_folder:
@@ -299,14 +288,15 @@ class Wanted:
         if self._exclude is None:
             return None
         relative = self.relative(path)
-        return EXCLUDED if any(map(self._exclude.match, (name, relative, "/" + relative))) else None
+        is_excluded = any(map(self._exclude.match, (name, relative, "/" + relative)))
+        return EXCLUDED if is_excluded else None
 
     def matches(self, name: str) -> bool:
-        """Whether a file name matches one of the patterns."""
+        """Return whether a file name matches one of the patterns."""
         return self._patterns.match(name) is not None
 
     def relative(self, path: str) -> str:
-        """A path below `top`, relative to it."""
+        """Return a path below `top`, relative to it."""
         return path[len(self._above) :]
 
 

@@ -1,5 +1,5 @@
-"""The formats of files that can be indexed, and which file has which. A new format is a module and
-a row in FORMATS.
+"""Choose the format of a file that is to be indexed, and say what a format offers. A new format is a
+module and a row in FORMATS.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,35 +28,35 @@ class Reading(Protocol):
 
     @property
     def digest(self) -> bytes:
-        """The hash of the bytes that were read."""
+        """Return the hash of the bytes that were read."""
 
     @property
     def extract(self) -> "Extract | None":
-        """The text whose lines count, of a file that is not text. This and all below may raise
+        """Return the text whose lines count, of a file that is not text. This and all below may raise
         BadFileError for such a file.
         """
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """JSON values by key."""
+        """Return JSON values by key."""
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
-        """What the user should know about this file: a line for each warning, and its kind in a
+        """Return what the user should know of this file: a line for each warning, and its kind in a
         word, such as "encoding".
         """
 
     @property
     def links(self) -> "DocumentLinks":
-        """Titles, links and tags of the text; `links.NO_LINKS` if it can have none."""
+        """Return titles, links and tags of the text; `links.NO_LINKS` if it can have none."""
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        """The document's date, YYYY-MM-DD or YYYY-MM. `keys` are those of the metadata that may
+        """Return the document's date, YYYY-MM-DD or YYYY-MM. `keys` are those of the metadata that may
         have it, the best first.
         """
 
     def chunks(self, chunk_size: int, overlap: int) -> "Iterable[Chunk]":
-        """The file's text in pieces of at most `chunk_size` characters, with the lines of the file
+        """Return the file's text in pieces of at most `chunk_size` characters, with the lines of the file
         they stand on.
         """
 
@@ -65,17 +65,17 @@ class Reading(Protocol):
 
 
 class Format(Protocol):
-    """What a file format offers to the rest of the program."""
+    """A file format, as the rest of the program uses it."""
 
     @property
     def collection(self) -> str | None:
-        """What the ids of its documents begin with if the user gives no name. None means the name
+        """Return what the ids of its documents begin with if the user gives no name. None means the name
         of the folder.
         """
 
     @property
     def grows(self) -> bool:
-        """Whether its files grow at their end and may be larger than memory, so that only what is
+        """Return whether its files grow at their end and may be larger than memory, so that only what is
         new is written.
 
         Each line of such a file is a record. A passage made of several chunks has blank lines
@@ -84,12 +84,12 @@ class Format(Protocol):
 
     @property
     def is_text(self) -> bool:
-        """Whether an editor shows its files with the lines that citations count."""
+        """Return whether an editor shows its files with the lines that citations count."""
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
-        """Whether a file should be read again now, after its first `indexed_size` bytes were
+        """Return whether a file should be read again now, after its first `indexed_size` bytes were
         indexed and it has changed since.
 
         Raises OSError and BadFileError.
@@ -104,31 +104,31 @@ class Format(Protocol):
         """
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
-        """The text of each line of the file, and the hash of its bytes. Raises BadFileError for a
+        """Return the text of each line of the file, and the hash of its bytes. Raises BadFileError for a
         file that is too large.
         """
 
     def joined(self, lines: Sequence[str]) -> str:
-        """Lines as one text."""
+        """Return lines as one text."""
 
 
 def format_of(name: str) -> Format:
-    """The format of the file with this name, path or document id, or of the files that a glob
+    """Return the format of the file with this name, path or document id, or of the files that a glob
     matches.
     """
     suffix = own_suffix(name)
-    found: Format = load(FORMATS[suffix] if suffix else MARKDOWN)
-    return found
+    chosen: Format = load(FORMATS[suffix] if suffix else MARKDOWN)
+    return chosen
 
 
 def own_suffix(name: str) -> str | None:
-    """The ending of a name that has a format of its own: "Report.PDF" -> ".pdf", "a.md" -> None"""
+    """Return the ending of a name that has a format of its own: "Report.PDF" -> ".pdf", "a.md" -> None"""
     ending = name[-LONGEST_SUFFIX:].lower()
     return next((suffix for suffix in FORMATS if ending.endswith(suffix)), None)
 
 
 def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str] | None:
-    """Why a file cannot be indexed, as the kind of files.py and a sentence; None if it can. Reads
+    """Return why a file cannot be indexed, as the kind of files.py and a sentence; None if it can. Reads
     as much as that takes.
     """
     try:

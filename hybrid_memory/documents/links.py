@@ -11,8 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from .code import without_code, without_hidden
-from .noise import readable
+from .noise import readable, without_code, without_hidden
 from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, plain
 
 # What follows the text of a link in markdown, and what a reference leads to. One with spaces is in <>.

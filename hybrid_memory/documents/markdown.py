@@ -32,17 +32,10 @@ Scalar = str | int | float | bool
 Value = Scalar | list[Scalar] | list[str]
 Entry = tuple[str, str, list[str]]  # key, the rest of its line, the lines below it
 
-INDICATORS = (
-    ",[]{}#&*!|>%@`"  # neither a key nor a plain scalar begins with one (YAML 1.2.2, 7.3.3)
-)
+INDICATORS = ",[]{}#&*!|>%@`"  # no key and no plain scalar begins with one (YAML 1.2.2, 7.3.3)
 MAX_KEY_WORDS = 3  # "last modified by: Ann" is a key, "What we found there: nothing" is prose
-CONSTANTS = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "~": None,
-    "": None,
-}  # yes and no are words since YAML 1.2
+# yes and no are words since YAML 1.2.
+CONSTANTS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 KEY = re.compile(r"(.+?):(?:\s(.*))?$")
 BELOW = re.compile(r"\s|-(?:\s|$)|[]}]|$")
@@ -50,9 +43,8 @@ ITEM = re.compile(r"([ \t]*)-(?:\s|$)")
 QUOTED = r'"(?:[^"\\]|\\.)*+"|' + r"'(?:[^']|'')*+'"
 QUOTED_SCALAR = re.compile(rf"({QUOTED})\s*+(?:#.*)?", re.DOTALL)
 FLOW_ITEM = re.compile(rf"\s*+({QUOTED}|[^],[{{}}]*+)\s*+(,|]\s*+(?:#.*)?$)", re.DOTALL)
-WIKILINKS = re.compile(
-    r"\[\[[^\[\]]++\]\](?:\s*+,\s*+\[\[[^\[\]]++\]\])*+\s*+(?:#.*)?"
-)  # not YAML, but common
+# Not YAML, but common
+WIKILINKS = re.compile(r"\[\[[^\[\]]++\]\](?:\s*+,\s*+\[\[[^\[\]]++\]\])*+\s*+(?:#.*)?")
 BLOCK_SCALAR = re.compile(r"([|>])[-+0-9]{0,2}(?:\s+#.*)?")
 COMMENT = re.compile(r"(?:^|\s)#")
 COMMENT_AFTER_TAGS = re.compile(r"(?:^|\s)#(?:\s|$)")  # for `tags: #a #b`: not YAML, but common
@@ -75,17 +67,19 @@ class NotAMappingError(Exception):
 
 
 def front_matter(text: str) -> FrontMatter:
-    """The front matter at the beginning of a text.
+    """Read the front matter at the beginning of a text.
 
     "---\\ntags: [a, b]\\n---\\nText" -> {"tags": ["a", "b"]}, 3 lines
     """
     if not text.startswith(("---", "\ufeff---")):
         return FrontMatter({}, 0)
     lines = with_plain_newlines(text).split("\n")
-    end = next((i for i, line in enumerate(lines) if i and line.rstrip() in ("---", "...")), 0)
+    end = _closing_line(lines)
     if not end or lines[0].rstrip() != "---":
         return FrontMatter({}, 0)
-    metadata, size, left_out = {}, 0, 0
+    metadata = {}
+    size = 0
+    left_out = 0
     try:
         for key, rest, below in _entries(lines[1:end]):
             length = len(key) + len(": ") + len(rest) + sum(map(len, below)) + len(below)
@@ -103,9 +97,17 @@ def front_matter(text: str) -> FrontMatter:
     return FrontMatter(metadata, end + 1, left_out)
 
 
+def _closing_line(lines: list[str]) -> int:
+    """Return the index of the line that closes the front matter, or 0."""
+    for number in range(1, len(lines)):
+        if lines[number].rstrip() in ("---", "..."):
+            return number
+    return 0
+
+
 def _entries(lines: list[str]) -> Iterator[Entry]:
-    """The keys of a mapping with their lines. Raises NotAMappingError at a line that is neither a
-    key, a comment nor a value.
+    """Yield the keys of a mapping with their lines. Raises NotAMappingError at a line that is neither
+    a key, a comment nor a value.
     """
     entry: Entry | None = None
     for line in lines:
@@ -113,12 +115,9 @@ def _entries(lines: list[str]) -> Iterator[Entry]:
             entry[2].append(line)
         elif line.strip() and not line.startswith("#"):
             pair = KEY.match(line)
-            if (
-                not pair
-                or line[0] in INDICATORS
-                or line[0].isspace()
-                or len(pair[1].split()) > MAX_KEY_WORDS
-            ):
+            if not pair or line[0] in INDICATORS or line[0].isspace():
+                raise NotAMappingError
+            if len(pair[1].split()) > MAX_KEY_WORDS:
                 raise NotAMappingError
             if entry:
                 yield entry
@@ -130,15 +129,16 @@ def _entries(lines: list[str]) -> Iterator[Entry]:
 
 
 def _value(rest: str, below: list[str]) -> Value | None:
-    if style := BLOCK_SCALAR.fullmatch(rest):
+    style = BLOCK_SCALAR.fullmatch(rest)
+    if style:
         return _block_scalar(style[1], below)
-    rest, block = "" if rest.startswith("#") else rest, _uncommented(below)
+    if rest.startswith("#"):
+        rest = ""
+    block = _uncommented(below)
     items = _items(rest, block)
     if items is not None:
-        scalars = [
-            _scalar(item) for item in items if QUOTED_SCALAR.fullmatch(item) or not KEY.match(item)
-        ]
-        return [scalar for scalar in scalars if scalar is not None]
+        plain = [item for item in items if QUOTED_SCALAR.fullmatch(item) or not KEY.match(item)]
+        return [scalar for scalar in map(_scalar, plain) if scalar is not None]
     if not rest and any(map(KEY.match, block.split("\n"))):
         return None
     return _scalar(_folded(f"{rest}\n{block}"))
@@ -155,8 +155,8 @@ def _tags(rest: str, below: list[str]) -> list[str]:
 
 
 def _items(rest: str, block: str) -> list[str] | None:
-    """The items of a list as they are written, in brackets or below the key; None if this is not a
-    list.
+    """Return the items of a list as they are written, in brackets or below the key; None if this is
+    not a list.
     """
     dash = ITEM.match(block)
     if WIKILINKS.fullmatch(rest) and not block:
@@ -165,7 +165,8 @@ def _items(rest: str, block: str) -> list[str] | None:
         items = re.split(rf"^[ \t]{{{len(dash[1])}}}-(?:\s|$)", block, flags=re.MULTILINE)[1:]
         return [_folded(item) for item in items]
     source = _folded(f"{rest}\n{block}")
-    items, pos = [], 1
+    items = []
+    pos = 1
     while source.startswith("[") and (match := FLOW_ITEM.match(source, pos)):
         items.append(match[1].strip())
         if match[2] != ",":
@@ -223,7 +224,7 @@ LONGEST_TITLE = 200  # characters; the title goes with every chunk
 
 class Parsed(NamedTuple):
     """A text with plain newlines whose first `skipped` lines are front matter. `metadata` is all
-    that is known about it.
+    that is known of it.
     """
 
     text: str
@@ -233,7 +234,7 @@ class Parsed(NamedTuple):
 
     @property
     def links(self) -> "DocumentLinks":
-        """Titles, links and tags."""
+        """Find titles, links and tags."""
         from .links import document_links
 
         return document_links(self.text, self.skipped, self.metadata)
@@ -260,25 +261,24 @@ def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chun
 
 
 def chunks(
-    parsed: Parsed, chunk_size: int, overlap: int, syntax: "Syntax | None" = None
-) -> "list[Chunk]":
-    """The chunks, with the document's title at the beginning of their heading paths. Raises
-    ValueError for impossible sizes.
+    parsed: Parsed, chunk_size: int, overlap: int, syntax: Syntax | None = None
+) -> list[Chunk]:
+    """Cut a text into chunks, with the document's title at the beginning of their heading paths.
+    Raises ValueError for impossible sizes.
 
     The text is markdown unless another `syntax` is given.
     """
     title = parsed.metadata.get("title")
     above = storable(" ".join(title.split())[:LONGEST_TITLE]) if isinstance(title, str) else ""
-    found = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
-    if (
-        parsed.skipped and not found
-    ):  # a note that is only front matter, such as a contact card: the front matter is its text
-        card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
-        found = [
-            replace(chunk, start_line=chunk.start_line + 1, end_line=chunk.end_line + 1)
-            for chunk in chunks_after(card, 0, chunk_size, overlap, above)
-        ]
-    return found
+    of_text = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
+    if of_text or not parsed.skipped:
+        return of_text
+    # A note that is only front matter, such as a contact card: the front matter is its text.
+    card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
+    return [
+        replace(chunk, start_line=chunk.start_line + 1, end_line=chunk.end_line + 1)
+        for chunk in chunks_after(card, 0, chunk_size, overlap, above)
+    ]
 
 
 class MarkdownReading:
@@ -287,9 +287,12 @@ class MarkdownReading:
     extract = None
 
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Markdown") -> None:
-        self.mtime, self.size = file.mtime, file.size
+        self.mtime = file.mtime
+        self.size = file.size
         self.digest = digest(file.data)
-        self._data, self._given, self._format = file.data, metadata, format
+        self._data = file.data
+        self._given = metadata
+        self._format = format
         self._parsed: Parsed | None = None
 
     @property
@@ -298,16 +301,11 @@ class MarkdownReading:
         try:
             self._data.decode()
         except UnicodeDecodeError as error:
-            warnings.append(
-                (f"not UTF-8 at byte {error.start}: read with replacement characters", "encoding")
-            )
+            reason = f"not UTF-8 at byte {error.start}: read with replacement characters"
+            warnings.append((reason, "encoding"))
         if count := self._text.left_out:
-            warnings.append(
-                (
-                    f"keys left out of the front matter because it is too long: {count}",
-                    "front matter",
-                )
-            )
+            reason = f"keys left out of the front matter because it is too long: {count}"
+            warnings.append((reason, "front matter"))
         return warnings
 
     @property
@@ -321,7 +319,7 @@ class MarkdownReading:
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
         return document_date(doc_id, self.metadata, self.links.titles, keys)
 
-    def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
+    def chunks(self, chunk_size: int, overlap: int) -> list[Chunk]:
         return chunks(self._text, chunk_size, overlap, self._format.syntax)
 
     def close(self) -> None:
@@ -329,37 +327,36 @@ class MarkdownReading:
 
     @property
     def _text(self) -> Parsed:
-        self._parsed = self._parsed or self._format.parsed(
-            self._data.decode(errors="replace"), self._given
-        )
+        if self._parsed is None:
+            text = self._data.decode(errors="replace")
+            self._parsed = self._format.parsed(text, self._given)
         return self._parsed
 
 
 class Markdown:
-    """Implements `formats.Format`."""
+    """The format of markdown files; implements `formats.Format`."""
 
     collection = None
     grows = False
     is_text = True
-    syntax: "Syntax | None" = None  # of markdown
+    syntax: Syntax | None = None  # of markdown
 
-    def front_matter(self, text: str) -> "FrontMatter":
-        """What a text says about itself, and how many lines at its beginning are nothing else."""
+    def front_matter(self, text: str) -> FrontMatter:
+        """Read what a text says about itself, and how many lines at its beginning are nothing else."""
         return front_matter(text)
 
     def parsed(self, text: str, metadata: Mapping[str, Any]) -> Parsed:
-        """A text and all that is known about it. The given `metadata` takes precedence over what it
-        says.
+        """Return a text and all that is known of it. The given `metadata` takes precedence over what
+        it says.
         """
-        found = self.front_matter(text)
-        return Parsed(
-            with_plain_newlines(text), found.lines, {**found.metadata, **metadata}, found.left_out
-        )
+        own = self.front_matter(text)
+        known = {**own.metadata, **metadata}
+        return Parsed(with_plain_newlines(text), own.lines, known, own.left_out)
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
-        """A file that has changed is always due, because all of it is one text."""
+        """Return true: a file that has changed is always due, because all of it is one text."""
         return True
 
     def open(

@@ -1,13 +1,23 @@
-"""Leave out of a markdown text the noise, which says nothing and would fill chunks.
+"""Find what of a markdown text is not prose: noise, which says nothing, and code, in which brackets and
+# mean something else.
 
-Noise is rules, HTML comments, data: URIs, and runs of over 200 characters without a space: base64,
-hashes and minified code. A long address keeps its beginning, and a long list of short values (CSV)
-stays. Text in scripts that put no spaces between words is never such a run. What is left out of the
-middle of a line leaves a `…`. All of it takes time in proportion to the text. The patterns begin
-with the line break before a line, for which Python searches fastest.
+Noise is left out of chunks: rules, HTML comments, data: URIs, and runs of over 200 characters
+without a space: base64, hashes and minified code. A long address keeps its beginning, and a long
+list of short values (CSV) stays. Text in scripts that put no spaces between words is never such a
+run. What is left out of the middle of a line leaves a `…`. The patterns begin with the line break
+before a line, for which Python searches fastest.
+
+Code is blanked out where links and tags are looked for. Where it is depends on the quotes and the
+items of lists that a line is in, so the text is read line by line as CommonMark 0.31 says (appendix,
+"A parsing strategy"), with the tables of GitHub Flavored Markdown 0.29. HTML is text. What Obsidian
+does not show either, comments between %% and formulas between $$, is found in what is left.
+
+All of it takes time in proportion to the text.
 """
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 # CommonMark 0.31, 4.5 Fenced code blocks. A list item may begin with a fence (5.2). For use behind
@@ -16,8 +26,8 @@ FENCE = r"(?P<bullet>(?:[-+*]|\d{1,9}[.)]) {1,4})?(?P<fence>`{3,}(?=[^`\n]*(?:\n
 
 
 def fence_end(text: str, opening: re.Match[str]) -> int:
-    """Where the code ends: at a fence at least as long as the opening one, or else where its list
-    item or the document ends.
+    """Return where the code ends: at a fence at least as long as the opening one, or else where its
+    list item or the document ends.
     """
     fence = opening["fence"]
     indent = opening.start("fence") - opening.start() - 1 if opening["bullet"] else 0
@@ -30,10 +40,10 @@ def fence_end(text: str, opening: re.Match[str]) -> int:
 
 LONGEST_RUN = 200  # characters; the longest hash in use, SHA-512 in hexadecimal, has 128
 LONGEST_VALUE = 50  # characters of a value in a list
+LOOK_BACK = 1000  # characters of a line in which code may begin
 LEFT_OUT = "…"
-_STEP = (
-    LONGEST_RUN // 2
-)  # a longer run fills at least one of the pieces that begin at the multiples of this
+# A run that is too long fills at least one of the pieces that begin at the multiples of this.
+_STEP = LONGEST_RUN // 2
 
 # CommonMark 0.31, 4.1 Thematic breaks
 RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n|\Z)"
@@ -48,8 +58,8 @@ ADDRESS = re.compile(r"\b[a-z]{2,9}://[^()<>\"'\]|]++")
 
 
 def readable(text: str, start: int = 0) -> str:
-    """The text without the noise after `start`, the line break before a line. The number of lines
-    stays the same.
+    """Return the text without the noise after `start`, the line break before a line. The number of
+    lines stays the same.
     """
     return text[:start] + _readable(text[start:])
 
@@ -62,7 +72,7 @@ def _readable(body: str) -> str:
 
 
 def without_runs(body: str) -> str:
-    """A text without data: URIs and unbroken runs. A line break stands before each line."""
+    """Return a text without data: URIs and unbroken runs. A line break stands before each line."""
     if "data:" in body:
         body = DATA_URI.sub(LEFT_OUT, body)
     if _has_long_run(body):
@@ -72,23 +82,28 @@ def without_runs(body: str) -> str:
 
 def _without_rules_and_comments(text: str) -> str:
     """A comment that is not closed is text; so is what stands in code."""
-    kept: list[str] = []
-    pos = done = 0
+    pieces: list[str] = []
+    done = 0  # up to where the text is in the pieces
+    pos = 0
     last_comment = text.rfind("-->")
-    while found := RULE_COMMENT_OR_FENCE.search(text, pos):
-        start, pos = found.span()
-        if found["fence"]:
-            pos = fence_end(text, found)
-        elif found["rule"] or (pos <= last_comment and not _is_in_code(text, start)):
-            pos = pos if found["rule"] else text.index("-->", pos) + len("-->")
-            kept += [text[done:start], "\n" * text.count("\n", start, pos)]
-            done = pos
-    return "".join([*kept, text[done:]])
+    while mark := RULE_COMMENT_OR_FENCE.search(text, pos):
+        start, pos = mark.span()
+        if mark["fence"]:
+            pos = fence_end(text, mark)
+            continue
+        if not mark["rule"]:
+            if pos > last_comment or _is_in_code(text, start):
+                continue
+            pos = text.index("-->", pos) + len("-->")
+        pieces += [text[done:start], "\n" * text.count("\n", start, pos)]
+        done = pos
+    return "".join([*pieces, text[done:]])
 
 
 def _is_in_code(text: str, at: int) -> bool:
-    line = text.rfind("\n", max(at - 1000, 0), at) + 1
-    return text.count("`", line or max(at - 1000, 0), at) % 2 == 1
+    earliest = max(at - LOOK_BACK, 0)
+    line = text.rfind("\n", earliest, at) + 1 or earliest
+    return text.count("`", line, at) % 2 == 1
 
 
 def _has_long_run(text: str) -> bool:
@@ -97,30 +112,294 @@ def _has_long_run(text: str) -> bool:
 
 
 def _shortened(run: re.Match[str]) -> str:
-    kept, done = [], 0
+    pieces = []
+    done = 0
     for address in ADDRESS.finditer(run[0]):
-        kept += [_piece(run[0][done : address.start()]), _address(address[0])]
+        pieces += [_piece(run[0][done : address.start()]), _address(address[0])]
         done = address.end()
-    short = "".join([*kept, _piece(run[0][done:])])
-    is_line = run.string[run.start() - 1] == "\n" and run.string[run.end() : run.end() + 1] in (
-        "",
-        "\n",
-    )
+    short = "".join([*pieces, _piece(run[0][done:])])
+    after = run.string[run.end() : run.end() + 1]
+    is_line = run.string[run.start() - 1] == "\n" and after in ("", "\n")
     return "" if short == LEFT_OUT and is_line else short
 
 
 def _address(address: str) -> str:
-    """'https://example.com/page?token=...' as far as it names a page."""
+    """Return 'https://example.com/page?token=...' as far as it names a page."""
     if len(address) <= LONGEST_RUN:
         return address
     return re.split("[?#;]", address[:LONGEST_RUN], maxsplit=1)[0] + LEFT_OUT
 
 
 def _piece(piece: str) -> str:
-    """The piece if it is short, a list of short values, or the line below the header of a table."""
+    """Keep a piece that is short, a list of short values, or the line below the header of a table."""
     if len(piece) <= LONGEST_RUN or not piece.strip("-:|"):
         return piece
-    is_list = ("{" not in piece and "(" not in piece) or piece.startswith("|")
-    return (
-        piece if is_list and max(map(len, re.split("[,;|]", piece))) <= LONGEST_VALUE else LEFT_OUT
-    )
+    is_list = piece.startswith("|") or ("{" not in piece and "(" not in piece)
+    longest_value = max(map(len, re.split("[,;|]", piece)))
+    return piece if is_list and longest_value <= LONGEST_VALUE else LEFT_OUT
+
+
+QUOTE = 0  # in place of the width of an item
+DEEPEST = 100  # containers in each other; what is deeper is text, so that no line takes long
+
+FENCE_LINE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
+HEADING_MARK = re.compile(r"#{1,6}(?: |\Z)")
+BREAK = re.compile(r"(?:(?:- *){3,}+|(?:\* *){3,}+|(?:_ *){3,}+)\Z")
+UNDERLINE = re.compile(r"(?:=+|-+) *\Z")
+ITEM_MARK = re.compile(r"(?:[-+*]|(\d{1,9})[.)])(?= |\Z)")
+DELIMITER_LINE = re.compile(
+    r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+\Z"
+)
+BACKTICKS = re.compile(r"(?<!\\)(\\*+)(`+)")
+ORG_BLOCK = re.compile(r"\n[ \t]*+#\+(begin|end)_(src|example|export|comment)\b", re.IGNORECASE)
+HIDING = re.compile(r"(?<!\\)(?:%%|\$\$)")
+BLANK_LINE = re.compile(r"\n[ \t]*+\n")
+NO_BREAK = re.compile(r"[^\n]")
+
+Span = tuple[int, int]
+
+
+def without_code(text: str) -> str:
+    """Return a text with spaces in place of its code, so that every character keeps its place."""
+    if "`" in text or "~~~" in text or "    " in text or "\t" in text:
+        text = "\n".join(_Blanking(text.split("\n")).lines())
+    return text
+
+
+def without_hidden(text: str) -> str:
+    """Return a text without code with spaces also in place of org-mode's blocks of code, comments
+    between %% and formulas between $$.
+
+    A pair of signs that does not begin a line belongs to one paragraph; a sign alone is text.
+    """
+    if "#+" in text:
+        text = _blanked(text, _org_blocks(text))
+    if "%%" in text or "$$" in text:
+        text = _blanked(text, _hidden(text))
+    return text
+
+
+class _Container:
+    """A quote or an item of a list that is open. The lines of an item are indented by its width."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.is_empty = True
+
+
+class _Blanking:
+    """The lines of a text in which the code is blanked, and the state after the lines read so far."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._open: list[_Container] = []
+        self._fence = ""  # that opened the code which the line is in, or ""
+        self._paragraph: int | None = None  # the number of its first line
+
+    def lines(self) -> list[str]:
+        for number in range(len(self._lines)):
+            self._read(number)
+        self._end_paragraph(len(self._lines))
+        return self._lines
+
+    def _read(self, number: int) -> None:
+        line = self._lines[number]
+        if not self._open and not self._fence and line[:1].isalpha():
+            self._begin_paragraph(number)
+            return
+        line = line.expandtabs(4).rstrip(" ")
+        column, matched = self._matched(line)
+        if self._fence and matched == len(self._open):
+            self._blank(number)
+            if self._closes_fence(line, column):
+                self._fence = ""
+            return
+        self._fence = ""
+        if column >= len(line):
+            del self._open[matched:]
+            self._end_paragraph(number)
+        else:
+            self._begin_blocks(number, line, column, matched)
+
+    def _matched(self, line: str) -> tuple[int, int]:
+        """Return the column behind the marks of the open containers that the line goes on with, and
+        how many they are.
+        """
+        column = 0
+        for matched, container in enumerate(self._open):
+            spaces = _spaces(line, column)
+            if container.width == QUOTE:
+                if spaces > 3 or line[column + spaces : column + spaces + 1] != ">":
+                    return column, matched
+                column += spaces + 1
+                column += line[column : column + 1] == " "
+            elif column + spaces >= len(line):
+                if container.is_empty:  # an item may begin with one empty line only
+                    return column, matched
+            elif spaces >= container.width:
+                column += container.width
+            else:
+                return column, matched
+        return column, len(self._open)
+
+    def _begin_blocks(self, number: int, line: str, column: int, matched: int) -> None:
+        """Open what begins in the line, behind the marks of the containers that it goes on with."""
+        in_paragraph = self._paragraph is not None
+        goes_on = in_paragraph and matched == len(self._open)
+        while column < len(line):
+            spaces = _spaces(line, column)
+            if spaces > 3:
+                if not in_paragraph:
+                    self._close(number, matched)
+                    self._blank(number)
+                return
+            start = column + spaces
+            is_too_deep = matched >= DEEPEST
+            fence = FENCE_LINE.match(line, start)
+            item = None if is_too_deep else ITEM_MARK.match(line, start)
+            if line[start] == ">" and not is_too_deep:
+                self._close(number, matched)
+                self._open.append(_Container(QUOTE))
+                column = start + 1
+                column += line[column : column + 1] == " "
+            elif fence:
+                self._close(number, matched)
+                self._fence = fence[1] or fence[2]
+                self._blank(number)
+                return
+            elif HEADING_MARK.match(line, start):
+                self._close(number, matched)
+                self._lines[number] = _without_spans(self._lines[number])
+                return
+            elif (goes_on and UNDERLINE.match(line, start)) or BREAK.match(line, start):
+                self._close(number, matched)
+                return
+            elif item and not (goes_on and _cannot_interrupt(item, line)):
+                self._close(number, matched)
+                width = _item_width(item, line)
+                self._open.append(_Container(item.end() - column + width))
+                column = item.end() + width
+            else:
+                if not in_paragraph:  # otherwise it goes on, whatever it is in
+                    self._close(number, matched)
+                    self._begin_paragraph(number)
+                return
+            matched = len(self._open)
+            in_paragraph = goes_on = False
+
+    def _begin_paragraph(self, number: int) -> None:
+        if self._paragraph is None:
+            self._paragraph = number
+
+    def _close(self, number: int, matched: int) -> None:
+        """Close the paragraph above, and the containers that this line does not go on with."""
+        self._end_paragraph(number)
+        del self._open[matched:]
+        if self._open:
+            self._open[-1].is_empty = False
+
+    def _end_paragraph(self, number: int) -> None:
+        if self._paragraph is None:
+            return
+        start = self._paragraph
+        self._paragraph = None
+        paragraph = self._lines[start:number]
+        if any("`" in line for line in paragraph):
+            blanked = "\n".join(map(_without_spans, _apart(paragraph)))
+            self._lines[start:number] = blanked.split("\n")
+
+    def _closes_fence(self, line: str, column: int) -> bool:
+        mark = line[column:].lstrip(" ")
+        is_deep = len(line) - column - len(mark) > 3
+        return not is_deep and mark.startswith(self._fence) and not mark.strip(self._fence[0])
+
+    def _blank(self, number: int) -> None:
+        self._lines[number] = " " * len(self._lines[number])
+
+
+def _spaces(line: str, column: int) -> int:
+    """Return the number of spaces at a column."""
+    end = column
+    while line[end : end + 1] == " ":
+        end += 1
+    return end - column
+
+
+def _cannot_interrupt(item: re.Match[str], line: str) -> bool:
+    """Return whether this mark of an item is text if the line goes on with a paragraph."""
+    return item.end() == len(line) or (item[1] is not None and int(item[1]) != 1)
+
+
+def _item_width(item: re.Match[str], line: str) -> int:
+    """Return the columns between the mark of an item and its content."""
+    spaces = _spaces(line, item.end())
+    is_empty = item.end() + spaces >= len(line)
+    return 1 if is_empty or spaces > 4 else spaces
+
+
+def _apart(lines: list[str]) -> list[str]:
+    """Return the texts of a paragraph whose code spans are their own: all of it, or up to a table
+    and then each row.
+    """
+    for number in range(1, len(lines)):
+        if "|" in lines[number - 1] and DELIMITER_LINE.match(lines[number]):
+            above = "\n".join(lines[: number - 1])
+            return [above] * (number > 1) + lines[number - 1 :]
+    return ["\n".join(lines)]
+
+
+def _without_spans(text: str) -> str:
+    """Blank the code spans: from a run of backticks to the next of the same length."""
+    if "`" not in text:
+        return text
+    runs = list(BACKTICKS.finditer(text))
+    of_length: dict[int, list[int]] = {}
+    for number, run in enumerate(runs):
+        of_length.setdefault(len(run[2]), []).append(number)
+    spans = []
+    number = 0
+    while number < len(runs):
+        is_escaped = len(runs[number][1]) % 2
+        start = runs[number].start(2) + is_escaped
+        same = of_length.get(runs[number].end() - start, [])
+        later = bisect_right(same, number)
+        if later < len(same):
+            number = same[later]
+            spans.append((start, runs[number].end()))
+        number += 1
+    return _blanked(text, spans)
+
+
+def _org_blocks(text: str) -> Iterator[Span]:
+    opening: re.Match[str] | None = None
+    for mark in ORG_BLOCK.finditer(text):
+        begins = mark[1].lower() == "begin"
+        if opening is None:
+            opening = mark if begins else None
+        elif not begins and mark[2].lower() == opening[2].lower():
+            yield opening.start(), mark.end()
+            opening = None
+
+
+def _hidden(text: str) -> Iterator[Span]:
+    pos = 0
+    while opening := HIDING.search(text, pos):
+        start = opening.start()
+        pos = opening.end()
+        end = text.find(opening[0], pos)
+        if end < 0:
+            continue
+        before = text[max(start - 4, 0) : start]
+        begins_line = "\n" in before and not before.rpartition("\n")[2].strip()
+        if begins_line or not BLANK_LINE.search(text, pos, end):
+            pos = end + len(opening[0])
+            yield start, pos
+
+
+def _blanked(text: str, spans: Iterable[Span]) -> str:
+    pieces = []
+    pos = 0
+    for start, end in spans:
+        pieces += [text[pos:start], NO_BREAK.sub(" ", text[start:end])]
+        pos = end
+    return "".join([*pieces, text[pos:]])

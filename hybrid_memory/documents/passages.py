@@ -22,7 +22,8 @@ BEFORE = 24  # characters that are looked at
 ABBREVIATION = re.compile(
     r"(?:^|[^\w.])(?:(?:[^\W\d_]\.){0,4}[^\W\d_]"  # J. (an initial), e.g., z.B., U.S.A.
     r"|al|approx|bzgl|bzw|ca|cf|dr|eig|evtl|geb|ggf|ggü|hr|fr|inkl|exkl|mind|max|min|mio|mr|mrs|ms|mt"
-    r"|prof|resp|sog|st|str|usf|viz|vgl|vs|zzgl|gen|gov|sen|rep|capt|col|lt|sgt|rev|hon|incl|excl|est|dept)\.$",
+    r"|prof|resp|sog|st|str|usf|viz|vgl|vs|zzgl|gen|gov|sen|rep|capt|col|lt|sgt|rev|hon|incl|excl|est"
+    r"|dept)\.$",
     re.IGNORECASE,
 )
 BEFORE_NUMBER = re.compile(

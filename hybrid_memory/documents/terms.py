@@ -1,5 +1,5 @@
-"""What of a document goes into the keyword index: the tokens of its chunks and, with the first, of
-its names and metadata.
+"""Make the terms of a document, which go into the keyword index: the tokens of its chunks and, with
+the first, of its names and metadata.
 
 Of a wikilink the index has the words, as a reader sees them, and its target besides.
 """
@@ -15,13 +15,13 @@ LONGEST_TARGET = 1000  # characters of a target
 
 # Not behind a letter: x[[1]] is code, and it is not always known whether a text is code.
 WIKILINK = re.compile(
-    rf"(?<![A-Za-z0-9_\])])(!?)\[\[(?=\S)([^\[\]\n|]{{1,{LONGEST_TARGET}}}?)(?:\\?\|([^\[\]\n]{{0,{LONGEST_TARGET}}}))?\]\]"
+    rf"(?<![A-Za-z0-9_\])])(!?)\[\[(?=\S)([^\[\]\n|]{{1,{LONGEST_TARGET}}}?)"
+    rf"(?:\\?\|([^\[\]\n]{{0,{LONGEST_TARGET}}}))?\]\]"
 )
 MARKDOWN_ENDING = re.compile(r"\.(?:md|markdown)\Z", re.IGNORECASE)
 
-Terms = tuple[
-    str, str, str
-]  # tokens of a chunk's headings, of its text, and of what else is known of it
+# Tokens of a chunk's headings, of its text, and of what else is known of it
+Terms = tuple[str, str, str]
 
 
 def terms(
@@ -31,19 +31,19 @@ def terms(
     chunks: Iterable[tuple[str, str]],
     called: Iterable[str] | None,
 ) -> Iterator[Terms]:
-    """The terms of chunks, which are given as heading path and text. `metadata` is JSON; `called`
-    are titles and aliases.
-
-    What is told once for a document goes with the first chunk. `called` is None if that is not the
-    first of the document.
+    """Yield the terms of chunks, which are given as heading path and text. `metadata` is JSON;
+    `called` are titles and aliases, or None if the first chunk is not the document's first, with
+    which goes what is told once for a document.
     """
     path = doc_id.removeprefix(f"{collection}/")
     path_words = analyzer.indexed(analyzer.stem(path))
-    heading = written = ""  # of the chunk before, which is often the same
+    heading = ""  # the tokens of the path below, which is often that of several chunks
+    indexed_path = ""
     is_first = called is not None
     for heading_path, content in chunks:
-        if heading_path != written:
-            heading, written = analyzer.indexed(plain(heading_path)), heading_path
+        if heading_path != indexed_path:
+            heading = analyzer.indexed(plain(heading_path))
+            indexed_path = heading_path
         words, identifiers = analyzer.written(plain(content))
         context = [identifiers, *map(analyzer.indexed, targets(content))]
         if is_first:
@@ -54,18 +54,18 @@ def terms(
 
 
 def _values(metadata: Any) -> list[str]:
-    """All words and numbers in metadata, those in lists included."""
-    if isinstance(metadata, dict | list):
-        return [
-            found
-            for value in (metadata.values() if isinstance(metadata, dict) else metadata)
-            for found in _values(value)
-        ]
-    return [] if metadata is None or isinstance(metadata, bool) else [str(metadata)]
+    """Return all words and numbers in metadata, those in lists included."""
+    if isinstance(metadata, dict):
+        metadata = list(metadata.values())
+    if isinstance(metadata, list):
+        return [text for value in metadata for text in _values(value)]
+    if metadata is None or isinstance(metadata, bool):
+        return []
+    return [str(metadata)]
 
 
 def plain(text: str) -> str:
-    """The text with the words of its wikilinks in place of the links.
+    """Return the text with the words of its wikilinks in place of the links.
 
     'With [[people/Steph Ango|Steph]] on [[projects/Atlas#Plan]]s' -> 'With Steph on Atlas > Plans'
     """
@@ -73,17 +73,17 @@ def plain(text: str) -> str:
 
 
 def targets(text: str) -> list[str]:
-    """The targets of the wikilinks whose words are not those that `plain` gives."""
-    return (
-        [link[2] for link in WIKILINK.finditer(text) if _words(link) != link[2]]
-        if "[[" in text
-        else []
-    )
+    """Return the targets of the wikilinks whose words are not those that `plain` gives."""
+    if "[[" not in text:
+        return []
+    return [link[2] for link in WIKILINK.finditer(text) if _words(link) != link[2]]
 
 
 def _words(link: re.Match[str]) -> str:
+    shown = (link[3] or "").strip()
+    if shown:
+        return shown
     path, _, place = link[2].partition("#")
     name = MARKDOWN_ENDING.sub("", path.rpartition("/")[2]).strip()
-    return (link[3] or "").strip() or " > ".join(
-        filter(None, [name, *([] if "^" in place else place.split("#"))])
-    )
+    headings = [] if "^" in place else place.split("#")
+    return " > ".join(filter(None, [name, *headings]))

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ..documents.code import without_code
 from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_of
+from ..documents.noise import without_code
 from ..documents.terms import plain
 from ..errors import NotFoundError, QueryError, SourceError, WayOut
 from ..storage.target import WHOLE, Place, find, in_lines

@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from hybrid_memory.documents.code import without_code
 from hybrid_memory.documents.links import ELSEWHERE, document_links, tags_in
 from hybrid_memory.documents.markdown import parse
+from hybrid_memory.documents.noise import without_code
 from hybrid_memory.documents.terms import WIKILINK
 
 ROOT = Path(__file__).parents[2]

@@ -303,7 +303,7 @@ BEGINNINGS = [
 ]
 
 
-# sentences.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
+# passages.py searches BEFORE characters by these; org.py and rst.py, titles of LONGEST characters.
 OF_A_FEW_CHARACTERS = {
     *("ABBREVIATION", "BEFORE_NUMBER", "DAY", "NUMBERING"),
     *("org.TAGS", "org.PROGRESS", "org.PRIORITY", "org.LINK", "rst.MARKUP", "rst.TARGET"),
@@ -378,7 +378,7 @@ def test_pattern_takes_linear_time(name: str) -> None:
         ),
         (wrappers.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 256_000),
         (markdown.chunk_text, [""], 64_000),
-        (lambda text: document_links(text, 0, {}), [""], 64_000),
+        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 64_000),
     ],
     ids=["front matter", "wrappers", "chunks", "document_links"],
 )

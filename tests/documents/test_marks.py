@@ -2,7 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.documents.code import without_code
 from hybrid_memory.documents.document import embedded_text
 from hybrid_memory.documents.links import (
     DocumentLinks,
@@ -13,6 +12,7 @@ from hybrid_memory.documents.links import (
     path_of,
 )
 from hybrid_memory.documents.markdown import parse
+from hybrid_memory.documents.noise import without_code
 from hybrid_memory.documents.terms import plain
 
 
