@@ -1,8 +1,6 @@
-"""The date of a document, from its path, its metadata or its title, and the days that a filter on
-dates means. Pure.
-
-MERGED The days that a query means: "2023-09-12", "12.9.2023", "12 September", "September 2023",
-"last week", "gestern". Pure.
+"""Dates in texts: that of a document, from its path, its metadata or its title; the days that a
+filter means; and those that a query means, as "2023-09-12", "12.9.2023", "12 September",
+"September 2023", "last week" or "gestern". Pure.
 """
 
 import re
@@ -19,11 +17,19 @@ IN_PATH = r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}
 _VALUE = r"((?:19|20)[0-9]{2})-(0[1-9]|1[0-2])(?:-([0-9]{2}))?(?![0-9])"
 DATE_KEYS = tuple(DEFAULTS["date_keys"])
 _NAMES = (  # of the months in English, German, French and Spanish, without accents
-    "january jan januar janner janvier janv enero ene", "february feb februar fevrier fevr febrero", "march mar marz mars marzo",
-    "april apr avril avr abril abr", "may mai mayo", "june jun juni juin junio", "july jul juli juillet juil julio",
-    "august aug aout agosto ago", "september sep sept septembre septiembre set", "october oct oktober okt octobre octubre",
-    "november nov novembre noviembre", "december dec dezember dez decembre diciembre dic",
-)  # fmt: skip
+    "january jan januar janner janvier janv enero ene",
+    "february feb februar fevrier fevr febrero",
+    "march mar marz mars marzo",
+    "april apr avril avr abril abr",
+    "may mai mayo",
+    "june jun juni juin junio",
+    "july jul juli juillet juil julio",
+    "august aug aout agosto ago",
+    "september sep sept septembre septiembre set",
+    "october oct oktober okt octobre octubre",
+    "november nov novembre noviembre",
+    "december dec dezember dez decembre diciembre dic",
+)
 _MONTH = "[0-9]{4}-[0-9]{2}"
 _AGE = "([0-9]{1,5})([dwmy])"
 _DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
@@ -35,68 +41,72 @@ def document_date(
     titles: Sequence[str] = (),
     keys: Sequence[str] = DATE_KEYS,
 ) -> str | None:
-    """ISO 8601, the day or only the month: 'memory/2026-01-05-standup.md' -> '2026-01-05',
+    """Return ISO 8601, the day or only the month: 'memory/2026-01-05-standup.md' -> '2026-01-05',
     'notes/2026/01/x.md' -> '2026-01'.
 
     If the path has several dates, the last one with a day counts, or else the last month. A path
     without a date leaves it to the first of the `keys` of the metadata that has one, and these to
     the titles. A day that does not exist, such as 2026-02-30, is not a date.
     """
-    return next((found for _, found in _dates(doc_id, metadata, titles, keys)), None)
+    for _, day in _dates(doc_id, metadata, titles, keys):
+        return day
+    return None
 
 
 def origin_of_date(
-    found: str,
+    day: str,
     doc_id: str,
     metadata: Mapping[str, Any],
     titles: Sequence[str] = (),
     keys: Sequence[str] = DATE_KEYS,
 ) -> str:
-    """What gave a document this date: "path", a key of its metadata, "title"; or "text" if it is
-    none of them.
+    """Return what gave a document this date: "path", a key of its metadata, "title"; or "text" if
+    it is none of them.
     """
-    return next(
-        (origin for origin, each in _dates(doc_id, metadata, titles, keys) if each == found), "text"
-    )
+    for origin, candidate in _dates(doc_id, metadata, titles, keys):
+        if candidate == day:
+            return origin
+    return "text"
 
 
 def _dates(
     doc_id: str, metadata: Mapping[str, Any], titles: Sequence[str], keys: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Where a date is, and the date; the best first."""
-    in_path = [found for match in re.finditer(IN_PATH, doc_id) if (found := iso(match))]
+    """Yield where a date is, and the date; the best first."""
+    in_path = [day for match in re.finditer(IN_PATH, doc_id) if (day := iso(match))]
     if in_path:
         yield "path", max(reversed(in_path), key=len)
     for key in keys:
-        value = str(metadata.get(key, metadata.get(key.lower(), ""))).lstrip(
-            "[\"' "
-        )  # a link to a daily note is a date, too
+        value = str(metadata.get(key, metadata.get(key.lower(), "")))
+        value = value.lstrip("[\"' ")  # a link to a daily note is a date, too
         match = re.match(_VALUE, value)
-        if found := iso(match) if match else _written_out(value, at_start=True):
-            yield key, found
+        day = iso(match) if match else _written_out(value, at_start=True)
+        if day:
+            yield key, day
     for title in titles:
         match = re.search(IN_PATH, title)
-        if found := (iso(match) if match else None) or _written_out(title):
-            yield "title", found
+        day = (iso(match) if match else None) or _written_out(title)
+        if day:
+            yield "title", day
 
 
 def _written_out(text: str, *, at_start: bool = False) -> str | None:
-    """'5 January 2026', 'January 5th, 2026', '5. Januar 2026', '5 de enero de 2026' ->
-    '2026-01-05'; 'May 2026' -> '2026-05'
+    """Return the date of a text with the name of a month in it.
+
+    '5 January 2026', 'January 5th, 2026', '5. Januar 2026', '5 de enero de 2026' -> '2026-01-05';
+    'May 2026' -> '2026-05'
     """
     from unicodedata import normalize
 
-    plain = (
-        normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-        if re.search("[0-9]{4}", text)
-        else ""
-    )
-    numbers, pattern = months()
-    found = (pattern.match if at_start else pattern.search)(plain) if plain else None
-    if not found:
+    if not re.search("[0-9]{4}", text):
         return None
-    day = int(found["before"] or found["after"] or 0)
-    month = f"{found['year']}-{numbers[found['month']]:02}"
+    plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    numbers, pattern = months()
+    date_in_words = pattern.match(plain) if at_start else pattern.search(plain)
+    if not date_in_words:
+        return None
+    day = int(date_in_words["before"] or date_in_words["after"] or 0)
+    month = f"{date_in_words['year']}-{numbers[date_in_words['month']]:02}"
     if not day:
         return month
     match = re.match(_VALUE, f"{month}-{day:02}")
@@ -105,33 +115,37 @@ def _written_out(text: str, *, at_start: bool = False) -> str | None:
 
 @cache
 def months() -> tuple[dict[str, int], re.Pattern[str]]:
-    """The number of each name, and the pattern of a date with a name in it; compiled when the first
-    text needs it.
+    """Return the number of each name, and the pattern of a date with a name in it; compiled when
+    the first text needs it.
     """
     numbers = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
-    return numbers, re.compile(
+    names = "|".join(sorted(numbers, key=len, reverse=True))
+    pattern = re.compile(
         r"\b(?:(?P<before>[0-9]{1,2})(?:st|nd|rd|th|er|o)?\.?\s+(?:of\s+|de\s+)?)?"
-        rf"(?P<month>{'|'.join(sorted(numbers, key=len, reverse=True))})\b\.?,?\s+"
-        r"(?:(?P<after>[0-9]{1,2})(?:st|nd|rd|th)?,?\s+)?(?:of\s+|del?\s+)?(?P<year>(?:19|20)[0-9]{2})(?![0-9])"
+        rf"(?P<month>{names})\b\.?,?\s+"
+        r"(?:(?P<after>[0-9]{1,2})(?:st|nd|rd|th)?,?\s+)?"
+        r"(?:of\s+|del?\s+)?(?P<year>(?:19|20)[0-9]{2})(?![0-9])"
     )
+    return numbers, pattern
 
 
 def first_day(text: str, today: date) -> str:
-    """'2026-01' -> '2026-01-01', '7d' -> the day a week ago. Raises ValueError if the text is not a
-    date.
+    """Return the day on which a period begins: '2026-01' -> '2026-01-01', '7d' -> the day a week
+    ago. Raises ValueError if the text is not a date.
     """
     return _day(text, today, "-01")
 
 
 def last_day(text: str, today: date) -> str:
-    """'2026-01' -> '2026-01-31', and '-31' for every other month too: it only has to compare well.
-    Raises like `first_day`.
+    """Return the day on which a period ends: '2026-01' -> '2026-01-31', and '-31' for every other
+    month too: it only has to compare well. Raises like `first_day`.
     """
     return _day(text, today, "-31")
 
 
 def age(of_document: str, today: date) -> int:
-    """Days from a document's date to today, at least 0. A month's age is counted from its last day.
+    """Return the days from a document's date to today, at least 0. A month's age is counted from
+    its last day.
 
     '2026-01-31' and '2026-01' are both 1 day old on 2026-02-01. A day that the month does not have
     counts as the month's last day. A text that is not a date at all has the age 0.
@@ -146,7 +160,7 @@ def age(of_document: str, today: date) -> int:
 
 
 def iso(match: re.Match[str]) -> str | None:
-    """The date that was matched as year, month and perhaps day; None if it does not exist."""
+    """Return the date matched as year, month and perhaps day; None if it does not exist."""
     try:
         date(*(int(group or 1) for group in match.groups()))
     except ValueError:
@@ -155,8 +169,10 @@ def iso(match: re.Match[str]) -> str | None:
 
 
 def _day(text: str, today: date, rest_of_month: str) -> str:
-    if found := re.fullmatch(_AGE, text):
-        days = round(int(found[1]) * _DAYS[found[2]])
+    age_in_words = re.fullmatch(_AGE, text)
+    if age_in_words:
+        number, unit = age_in_words.groups()
+        days = round(int(number) * _DAYS[unit])
         return (today - timedelta(min(days, today.toordinal() - 1))).isoformat()
     try:
         if re.fullmatch(_MONTH, text):
@@ -172,47 +188,57 @@ MOST = 3  # periods of a query that count
 
 # How far back, by the folded words for it in English, German, French, Spanish, Portuguese, Italian,
 # Russian and Chinese. French "hier" is left out: it is German, too, where it means "here".
-DAY, WEEK, MONTH, YEAR = "day", "week", "month", "year"
+DAY = "day"
+WEEK = "week"
+MONTH = "month"
+YEAR = "year"
+TODAY = "today|heute|aujourd'hui|hoy|hoje|oggi|сегодня|今天"
+YESTERDAY = "yesterday|gestern|ayer|ontem|ieri|вчера|昨天"
+DAY_BEFORE = "day before yesterday|vorgestern|avant-hier|anteayer|anteontem|позавчера|前天"
+THIS_WEEK = (
+    "this week|diese woche|dieser woche|cette semaine|esta semana|questa settimana"
+    "|этой неделе|本周|这周"
+)
+LAST_WEEK = (
+    "last week|letzte woche|letzter woche|vorige woche|semaine derniere|semana pasada"
+    "|semana passada|settimana scorsa|прошлой неделе|上周|上个星期"
+)
+THIS_MONTH = (
+    "this month|diesen monat|diesem monat|ce mois|este mes|questo mese|этом месяце|本月|这个月"
+)
+LAST_MONTH = (
+    "last month|letzten monat|letztem monat|vorigen monat|mois dernier|mes pasado|mes passado"
+    "|mese scorso|прошлом месяце|上个月|上月"
+)
+LAST_YEAR = (
+    "last year|letztes jahr|letzten jahr|voriges jahr|annee derniere|an dernier|ano pasado"
+    "|ano passado|anno scorso|прошлом году|去年"
+)
 RELATIVE = {
-    (DAY, 0): "today|heute|aujourd'hui|hoy|hoje|oggi|сегодня|今天",
-    (DAY, 1): "yesterday|gestern|ayer|ontem|ieri|вчера|昨天",
-    (DAY, 2): "day before yesterday|vorgestern|avant-hier|anteayer|anteontem|позавчера|前天",
-    (
-        WEEK,
-        0,
-    ): "this week|diese woche|dieser woche|cette semaine|esta semana|questa settimana|этой неделе|本周|这周",
-    (
-        WEEK,
-        1,
-    ): "last week|letzte woche|letzter woche|vorige woche|semaine derniere|semana pasada|semana passada|settimana scorsa"
-    "|прошлой неделе|上周|上个星期",
-    (
-        MONTH,
-        0,
-    ): "this month|diesen monat|diesem monat|ce mois|este mes|questo mese|этом месяце|本月|这个月",
-    (
-        MONTH,
-        1,
-    ): "last month|letzten monat|letztem monat|vorigen monat|mois dernier|mes pasado|mes passado|mese scorso"
-    "|прошлом месяце|上个月|上月",
-    (
-        YEAR,
-        1,
-    ): "last year|letztes jahr|letzten jahr|voriges jahr|annee derniere|an dernier|ano pasado|ano passado|anno scorso"
-    "|прошлом году|去年",
+    (DAY, 0): TODAY,
+    (DAY, 1): YESTERDAY,
+    (DAY, 2): DAY_BEFORE,
+    (WEEK, 0): THIS_WEEK,
+    (WEEK, 1): LAST_WEEK,
+    (MONTH, 0): THIS_MONTH,
+    (MONTH, 1): LAST_MONTH,
+    (YEAR, 1): LAST_YEAR,
 }
-
 
 # A name with a day before or after it, or a year, or both: which of them there must be is checked
 # afterwards.
 BY_NAME = (
-    r"(?<![\w-])(?:(?P<before>[0-9]{{1,2}})(?:st|nd|rd|th|er|o)?\.?\s+(?:of\s+|de\s+)?)?(?P<month>{names})\b\.?"
-    r"(?:\s+(?P<after>[0-9]{{1,2}})(?:st|nd|rd|th)?(?![\w:]))?(?:,?\s+(?:of\s+|del?\s+)?(?P<year>(?:19|20)[0-9]{{2}})(?!\w))?"
+    r"(?<![\w-])(?:(?P<before>[0-9]{{1,2}})(?:st|nd|rd|th|er|o)?\.?\s+(?:of\s+|de\s+)?)?"
+    r"(?P<month>{names})\b\.?(?:\s+(?P<after>[0-9]{{1,2}})(?:st|nd|rd|th)?(?![\w:]))?"
+    r"(?:,?\s+(?:of\s+|del?\s+)?(?P<year>(?:19|20)[0-9]{{2}})(?!\w))?"
 )
 
 
+GERMAN = r"(?<![\w.])([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?((?:19|20)[0-9]{2})(?!\w)"  # 12.9.2023
+
+
 class Period(NamedTuple):
-    """The days from `first` to `last`, ISO 8601, which stand at [start:end] of the query;
+    """A span of days from `first` to `last`, ISO 8601, which stand at [start:end] of the query;
     `is_named` if by words like "today".
     """
 
@@ -223,14 +249,14 @@ class Period(NamedTuple):
     is_named: bool = False
 
     def has(self, day: str) -> bool:
-        """Whether a document of this day, or of this month, may be of the period: '2026-01' is of
+        """Return whether a document of this day, or of this month, may be of the period: '2026-01' is of
         every day of January.
         """
         return self.first[: len(day)] <= day <= self.last[: len(day)]
 
     def phrases(self) -> list[tuple[str, ...]]:
-        """What a text or a path says that is of the period: its year, its month or each of its
-        days, as tokens of a date.
+        """Return what a text or a path of the period says: its year, its month or each of its days,
+        as tokens of a date.
         """
         first, last = date.fromisoformat(self.first), date.fromisoformat(self.last)
         days = (last - first).days + 1
@@ -242,40 +268,47 @@ class Period(NamedTuple):
 
 
 def periods(folded: str, today: date) -> list[Period]:
-    """The first MOST periods that a folded query means, in its order. Words such as "yesterday" are
-    counted from `today`.
+    """Return the first MOST periods that a folded query means, in its order. Words such as
+    "yesterday" are counted from `today`.
     """
-    found: list[Period] = []
-    for period in sorted(
-        [*_written(folded, today), *_named(folded, today)], key=lambda each: (each.start, -each.end)
-    ):
-        if not found or period.start >= found[-1].end:
-            found.append(period)
-    return found[:MOST]
+    candidates = [*_written(folded, today), *_named(folded, today)]
+    candidates.sort(key=lambda period: (period.start, -period.end))
+    chosen: list[Period] = []
+    for period in candidates:
+        if not chosen or period.start >= chosen[-1].end:
+            chosen.append(period)
+    return chosen[:MOST]
 
 
 def _written(folded: str, today: date) -> Iterator[Period]:
     if not re.search("[0-9]", folded):
         return
     for match in re.finditer(IN_PATH, folded):
-        if found := iso(match):
-            yield _whole(found, match)
-    for match in re.finditer(
-        r"(?<![\w.])([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?((?:19|20)[0-9]{2})(?!\w)", folded
-    ):
-        if exact := _date(int(match[3]), int(match[2]), int(match[1])):
+        day_or_month = iso(match)
+        if day_or_month:
+            yield _whole(day_or_month, match)
+    for match in re.finditer(GERMAN, folded):
+        exact = _date(int(match[3]), int(match[2]), int(match[1]))
+        if exact:
             yield _whole(exact.isoformat(), match)
     numbers, _ = months()
     names = "|".join(sorted(numbers, key=len, reverse=True))
     for match in re.finditer(BY_NAME.format(names=names), folded):
         day = int(match["before"] or match["after"] or 0)
-        years = (
-            [int(match["year"])] if match["year"] else range(today.year, today.year - 8, -1)
-        )  # not each has a 29 February
-        known = (each for year in years if (each := _date(year, numbers[match["month"]], day or 1)))
-        best = next((each for each in known if match["year"] or each <= today), None)
-        if best and (day or match["year"]):
-            yield _whole(best.isoformat()[: 10 if day else 7], match)
+        first = _first_of(match, numbers[match["month"]], day or 1, today)
+        if first and (day or match["year"]):
+            yield _whole(first.isoformat()[: 10 if day else 7], match)
+
+
+def _first_of(match: re.Match[str], month: int, day: int, today: date) -> date | None:
+    """Return the day in the year that is named, else in the last year in which it was not ahead."""
+    if match["year"]:
+        return _date(int(match["year"]), month, day)
+    for year in range(today.year, today.year - 8, -1):  # not each has a 29 February
+        candidate = _date(year, month, day)
+        if candidate and candidate <= today:
+            return candidate
+    return None
 
 
 def _date(year: int, month: int, day: int) -> date | None:
@@ -286,12 +319,11 @@ def _date(year: int, month: int, day: int) -> date | None:
 
 
 def _whole(day: str, match: re.Match[str]) -> Period:
-    """The period of a day, or of a month."""
+    """Return the period of a day, or of a month."""
     if len(day) == 10:
         return Period(day, day, *match.span())
-    return Period(
-        f"{day}-01", _end_of_month(date.fromisoformat(f"{day}-01")).isoformat(), *match.span()
-    )
+    first = date.fromisoformat(f"{day}-01")
+    return Period(first.isoformat(), _end_of_month(first).isoformat(), *match.span())
 
 
 def _named(folded: str, today: date) -> Iterator[Period]:
@@ -305,7 +337,8 @@ def _named(folded: str, today: date) -> Iterator[Period]:
 
 def _days(unit: str, back: int, today: date) -> tuple[date, date]:
     if unit == DAY:
-        return (day := today - timedelta(back)), day
+        day = today - timedelta(back)
+        return day, day
     if unit == WEEK:
         monday = today - timedelta(today.weekday() + 7 * back)
         return monday, monday + timedelta(6)

@@ -1,21 +1,9 @@
 """Replaces the secrets in a text by [redacted]. Pure.
 
-There are three ways to recognise a secret. `service_keys` knows the form of the keys of many
-services. `named_secrets` finds values that are assigned to names such as `DB_PASSWORD`. The rules
-in this module find private keys, and secrets in URLs, headers and commands. A password in a
-sentence ("it is hunter2") is not recognised.
-
-MERGED Finds the keys of well-known services, which consist of a prefix and random characters. Pure.
-
-The lengths are minimums, because services have lengthened their keys before.
-
-MERGED Finds secrets by the names they are assigned to: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token
-…`, `**Password:** …`. Pure.
-
-The name ends in a word such as "password", "token" or "key". The value is a secret unless it looks
-like something else: a variable, a placeholder, a path, a function call, a number or an ordinary
-word. How much it must look like a secret depends on the name and on the sign between them: after
-`password:`, `correct-horse-battery` is enough, but after `token:` a digit is needed.
+There are three ways to recognise a secret. SERVICES have the form of the keys of many services: a
+prefix and random characters. RULES find private keys, and secrets in URLs, headers, files and
+commands. `named_secrets` finds values that are assigned to names such as `DB_PASSWORD`. A password
+in a sentence ("it is hunter2") is not recognised.
 """
 
 import re
@@ -23,9 +11,20 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-HEX, LETTERS, WORD = "[0-9a-f]", "[A-Za-z0-9]", r"[\w-]"
+from .named_secrets import named_secrets
 
-# The service, the prefixes of its keys, and a pattern for what follows the prefix.
+MASK = "[redacted]"
+LONGEST_COMMAND = 300  # characters between a command and its option
+
+HEX = "[0-9a-f]"
+LETTERS = "[A-Za-z0-9]"
+WORD = r"[\w-]"
+SIGNED = rf"eyJ{WORD}{{8,}}(?:\.(?:{WORD}{{8,}})?)?"  # the signature may be missing
+ENCRYPTED = rf"{WORD}*\.{WORD}{{16,}}\.{WORD}{{8,}}\.{WORD}{{16,}}"
+JWT = rf"{WORD}{{8,}}\.(?:{SIGNED}|{ENCRYPTED})"
+
+# The service, the prefixes of its keys, and a pattern for what follows the prefix. The lengths are
+# minimums, because services have lengthened their keys before.
 SERVICES = [
     (
         "OpenAI, Anthropic, OpenRouter, Langfuse",
@@ -50,6 +49,7 @@ SERVICES = [
     ),
     ("Slack", "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xoxe. xapp-", r"[\w.%-]{10,}"),
     ("AWS", "AKIA ASIA ABIA ACCA", "[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("AWS, old", "A3T", "[A-Z0-9]{17}(?![A-Za-z0-9])"),
     ("AWS Bedrock", "ABSK", "[A-Za-z0-9+/=]{60,}"),
     ("Alibaba Cloud, Tencent Cloud", "LTAI AKID", f"{LETTERS}{{16,}}"),
     ("Google", "AIza ya29. GOCSPX-", f"{WORD}{{20,}}"),
@@ -88,19 +88,40 @@ SERVICES = [
     ("Netlify, Neon, Contentful, Dynatrace", "nfp_ napi_ CFPAT- dt0c01.", r"[\w.-]{30,}"),
     ("Square", "sq0atp- sq0csp-", f"{WORD}{{20,}}"),
     ("Facebook, Square", "EAA", f"{LETTERS}{{60,}}"),
-    ("Dropbox", "sl.", f"{WORD}{{60,}}"),
+    ("Dropbox", "sl.", rf"(?:u\.)?{WORD}{{60,}}"),
     ("1Password", "ops_eyJ", r"[\w.+/=-]{40,}"),
-    ("JSON Web Token (RFC 7519)", "eyJ", rf"{WORD}{{8,}}\.eyJ{WORD}{{8,}}\.{WORD}{{8,}}"),
+    ("JSON Web Token (RFC 7519), also encrypted (RFC 7516)", "eyJ", JWT),
+    ("NVIDIA", "nvapi-", f"{WORD}{{40,}}"),
+    ("CircleCI", "CCIPAT_ CCIPRJ_", f"{LETTERS}{{20,}}_{HEX}{{40,}}"),
+    ("Artifactory", "AKC", f"(?=[A-Za-z]{{0,80}}[0-9]){LETTERS}{{10,}}"),
+    (
+        "Artifactory, encrypted password",
+        "AP",
+        "[0-9A-F](?=[A-Za-z]{0,80}[0-9])(?=[A-Z0-9]{0,80}[a-z])(?=[a-z0-9]{0,80}[A-Z])"
+        f"{LETTERS}{{8,}}(?![\\w-])",
+    ),
+    ("Buildkite", "bkua_", f"{HEX}{{40,}}"),
+    ("Clojars", "CLOJARS_", f"{HEX}{{60,}}"),
+    ("Google, new form", "AQ.", f"{WORD}{{40,}}"),
+    ("Google, refresh token", "1//0", f"{WORD}{{40,}}"),
+    ("Cloudflare, origin key", "v1.0-", f"{HEX}{{24}}-{HEX}{{100,}}"),
+    ("GitLab, registration", "GR1348941", f"{WORD}{{20,}}"),
+    ("Infisical", "st.", rf"{HEX}{{24}}\.{HEX}{{32}}\.{HEX}{{32}}"),
+    ("Asana", "1/", f"[0-9]{{16}}:{HEX}{{32}}"),
+    ("Bitcoin", "5H 5J 5K", f"{LETTERS}{{49}}(?!{WORD})"),
+    ("EasyPost", "EZAK EZTK", f"{LETTERS}{{54,}}"),
+    ("Prefect, ReadMe", "pnu_ pnb_ rdme_", f"{LETTERS}{{36,}}"),
+    ("X", "AAAAAAAAAAAAAAAAAAAA", f"{LETTERS}{{20,80}}%3D{LETTERS}{{30,}}"),
     ("Discord", "M N O", rf"{WORD}{{22,27}}\.{WORD}{{6}}\.{WORD}{{27,}}"),
     ("Mapbox", "pk.eyJ sk.eyJ", rf"{WORD}{{20,}}\.{WORD}{{10,}}"),
 ]
 
-_LONG = re.compile(r"[\w.+/=-]{16,}", re.ASCII)  # no key is shorter
+_LONG = re.compile(r"[\w.+/=-]{13,}", re.ASCII)  # no key is shorter
 _PATTERNS = [(prefix, rest) for _, prefixes, rest in SERVICES for prefix in prefixes.split()]
 
 
 def without_service_keys(text: str, mask: str) -> str:
-    """The text with `mask` in place of the keys of services."""
+    """Return the text with `mask` in place of the keys of services."""
     long = " ".join(_LONG.findall(text))  # a small part of most texts
     for prefix, rest in _PATTERNS if long else ():
         if prefix in long:
@@ -110,243 +131,14 @@ def without_service_keys(text: str, mask: str) -> str:
 
 @cache
 def _pattern(prefix: str, rest: str) -> re.Pattern[str]:
-    """The pattern of a key that begins where a word begins, or after the `\\n` of a quoted string.
+    """Return the pattern of a key that begins where a word begins, or after the `\\n` of a quoted
+    string.
 
     The pattern checks that after the prefix, because `re` is fast with patterns that begin with
     plain letters.
     """
     prefix = re.escape(prefix)
     return re.compile(rf"{prefix}(?:(?<![\w-]{prefix})|(?<=\\[nrt]{prefix})){rest}", re.ASCII)
-
-
-LONGEST_OPTION, LONGEST_WORD = (
-    40,
-    16,
-)  # characters that are looked at: of an option, and before the last word of a name
-LONGEST_JUDGED = (
-    120  # characters of a value that are looked at, so that a long text takes linear time
-)
-LONGEST_QUOTED = 2000  # characters between quotation marks
-SHORTENED = 16  # characters before an ellipsis that are not a secret: `gsk_12ab...`
-FEWEST_OF_PASSWORD, FEWEST_OF_CONSTANT, FEWEST = 2, 4, 6  # characters of a secret
-
-# The last word of a name, in lower case, and what may stand between it and its value.
-_NAME = "(?P<name>pass(?:word|wort|wd|phrase|code)?|pwd|pw|secret|credentials?|creds|token|key|pat|_auth)"
-_SUFFIX = "(?:[_-]?(?:base|id|value|string|text|prod|production|dev|staging|live|test|old|new|[0-9]{1,3}))?+"
-_MARKUP = "</?(?:b|strong|em|code|td|th|dt|dd|span)>"
-_ASSIGNED = re.compile(
-    rf"""{_NAME}{_SUFFIX} (?:
-      (?:\\?["'`*_\])]){{0,4}}+ (?:{_MARKUP})?+                # what closes "name", **name**, <td>name</td>, config["name"]
-      (?P<space>\s{{0,20}}+)
-      (?P<sign> [:=]{{1,2}}>? | \| | <t?d[td]?> | ,?["']?\s{{0,20}}["']?value["']?\s?[:=])
-      (?:\s{{0,20}}+ (?:\*\*|__|{_MARKUP}|@?(?=["']))){{0,3}} \s{{0,20}}+
-    | (?P<option>[ ]{{1,3}})                                   # --name value
-    )
-    (?! --[a-z] | [a-z_-]{{0,16}} (?P=name) [:=][\w-] | (?P=name) [ :=])  # of token=token=..., only the last one is judged
-    """,
-    re.VERBOSE | re.ASCII,
-)
-
-# Last words that are also common elsewhere, and the words of which one has to stand before them:
-# `apiKey`, `smtp_pass`.
-_ACCOUNTS = tuple(
-    """admin auth basic db email ftp git imap ldap login mail mongo my mysql pg postgres proxy redis root smtp ssh sudo user
-    wifi""".split()
-)
-_PURPOSES = tuple(
-    """access account admin api app application auth bot client consumer cookie deploy encrypt encryption function hmac host jwt
-    license master private root secret service role shared signing storage subscription webhook
-    anthropic aws azure openai stripe""".split()
-)
-_BEFORE = {
-    "token": (*_PURPOSES, "refresh", "bearer", "user", "my"),
-    "key": _PURPOSES,
-    "pass": _ACCOUNTS,
-    "pw": _ACCOUNTS,
-    "pat": ("github", "gitlab", "azure", "ado", "devops"),
-    "creds": (),
-    "_auth": (),
-}
-_NOT_SECRET_KEYS = (
-    "PUBLIC_",
-    "PRIMARY_",
-    "FOREIGN_",
-    "SORT_",
-    "CACHE_",
-    "PARTITION_",
-    "IDEMPOTENCY_",
-)
-_OPTION = re.compile(r"(?<![\w-])--?(?:[A-Za-z]+[_-]?){0,5}+\Z")
-
-_QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»"}
-_BARE = re.compile(  # up to white space; inside, a quotation mark, "|", "&" or ";" may stand
-    r"""(?:[^\s"'`<|&;\\]++|["'|](?=[A-Za-z0-9])|[&;](?![\w.-]{1,40}=|[&;\s]|\Z)|\\(?![nrt"'\s])|<(?![/\w]))++"""
-)
-_AFTER_A_VALUE = ".,:)]}"
-
-_PLACEHOLDER = re.compile(
-    r"""
-      \$\w+\W? | \$[({].* | \$env:.* | \$[A-Z]\w*/.*        # $TOKEN, ${TOKEN}, $(command), $HOME/.token
-    | <[^>]*>? | \{.* | \[.*                                # <your key>, {key}, [redacted]
-    | %[sd] | %[({].* | %\w+%                               # %s, %(key)s, %KEY%
-    | [\W_]+ | [xX*•.]+                                     # ***, ..., xxxx
-    | (?i:your|insert|replace|enter|paste|put)[_ -].* | (?i:change[_-]?me) | .{0,16}(?:\.{3}|…)
-    | (?:~|\.{1,2}|[A-Za-z]:)[/\\].* | /(?:[a-z._-]+|Users|Volumes|Library)(?:/.*)?
-    | [\w./-]+\.(?:pem|key|pub|crt|json|ya?ml|txt|md|env|toml|ini|py|js|ts|sh|go|rs|java|html|png|jpe?g)
-    | (?:[a-z][a-z-]*\.)+(?:com|org|net|io|dev|ai|cn|local)(?:[:/].*)?  # host names
-    | (?:[a-z][a-z+.-]*://|(?:arn|file|env|vault|sha[0-9]+|keyring|op):).*
-    | [A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+                         # API_KEY_2
-    | v?[0-9]{0,3}(?:[-.,:/_][0-9]+)*[kKmMgG%]?[bBs]?       # 12, 8-64, 1.2.3, 128k; but 1234 may be a password
-    | (?i:1password|sha[0-9-]+|md5|bcrypt.*|argon2.*|base64|utf-?8|oauth[0-9]?.*|ed25519|[rhe]s256|aes.*|x509|k8s)
-    """,
-    re.VERBOSE,
-)
-_CODE = re.compile(
-    r"""
-      (?:[A-Za-z_]\w*(?:\.|->|::|\?\.))*+[A-Za-z_]\w*[(\[](?:["'].*|.*[)\]].*|.*,)?  # parse(line), line.split()[0]
-    | (?:process|import|os|self|this|config|cfg|conf|settings|env|options|opts|args|req|request|res|response|ctx|context|secrets
-        |vars|data|params|props|state|user|event|app|local|module)[.\[].*
-    | (?:[A-Za-z_.]+[._])?(?i:password|passwd|pass|pwd?|secret|token|api_?key|credentials?)(?:[._][A-Za-z_.]+)?[,.:)}]?
-    """,
-    re.VERBOSE,
-)
-_ORDINARY = re.compile(  # what schemas, forms and manuals assign to "password"
-    r"""
-      (?: required|optional|string|str|text|none|null|nil|true|false|yes|no|on|off|hidden|redacted|undefined|unset|empty|missing
-        | invalid|wrong|incorrect|unknown|prompt|disabled|enabled|needed|default|masked|secure|varchar|char|bytes|object|boolean
-        | number|integer|any|never|auto|same|above|below|field|input|label|value|here|password|secret|token )
-    | (?:read|write|built|non|re|pre|auto|self|opt|case|multi|one|two|plain|end|user|server|client|env|command|low|high)-[a-z-]+
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_PROSE = re.compile(
-    r"\b(?:your|enter|the|is|are|was|an?|of|for|must|has|have|should|can|cannot|required|invalid|forgot|please|see|use|char\w*)\b"
-)
-_NUMBER = re.compile(r"[0-9][0-9.,:/_TZ-]*[kKmMgG%]?[bBs]?")
-_DIGIT = re.compile("[0-9]")
-_INNER_SYMBOL = re.compile(r"[!@#$%^&*+~?=-](?=\w)")
-
-
-class _Value(NamedTuple):
-    """What is assigned to a name: text[start:end]."""
-
-    start: int
-    end: int
-    is_quoted: bool
-
-
-def named_secrets(text: str) -> Iterator[tuple[int, int]]:
-    """Where the text has secrets that are known by their names: start and end of each, in order."""
-    lowered = text.replace("İ", "i").lower()  # İ is the only letter whose lower case is longer
-    at = 0
-    while found := _ASSIGNED.search(lowered, at):
-        at = found.end()
-        if _is_name(text, found):
-            value = _value(text, at)
-            if _is_secret(text, found, value):
-                at = value.end if value.is_quoted else _bare_end(text, value.start, len(text))
-                yield value.start, at
-
-
-def _is_name(text: str, found: re.Match[str]) -> bool:
-    """Whether the word that was found is the last one of a name that belongs to a secret."""
-    start, end = found.span("name")
-    if found["option"]:
-        before = text[max(start - LONGEST_OPTION, 0) : start]
-        if "-" not in before or not _OPTION.search(before):
-            return False
-    words = _BEFORE.get(found["name"])
-    if words is None:
-        return True
-    before, name = text[max(start - LONGEST_WORD, 0) : start], text[start:end]
-    last = before[-1:] if before[-1:].isascii() else ""
-    if found["name"] in ("token", "creds") and not last.isalpha():
-        return True
-    if found["name"] in ("pass", "pw", "_auth") and not last.isalnum() and last not in ("_", "-"):
-        return True
-    if name.isupper() and last == "_":
-        return before[:-1][-1:].isalnum() and not before.endswith(_NOT_SECRET_KEYS)
-    if found["name"] in ("token", "pass") and last.islower() and name[0].isupper():
-        return True
-    joined = last in ("_", "-") or (last == " " and found["name"] == "key")
-    return before.removesuffix(last if joined else "").lower().endswith(words)
-
-
-def _value(text: str, at: int) -> _Value:
-    """The value that starts here: a quoted string on one line, or everything up to white space."""
-    escape = "\\" if text.startswith("\\", at) else ""  # \"…\", inside another string
-    start = at + len(escape)
-    opening = text[start : start + 1]
-    if opening in _QUOTES:
-        closing = escape + _QUOTES[opening]
-        width = 3 if text.startswith(opening * 3, start) else 1
-        start += width
-        end = text.find(closing * width, start, start + LONGEST_QUOTED)
-        while end > 0 and not escape and text[end - 1] == "\\":
-            end = text.find(closing, end + 1, start + LONGEST_QUOTED)
-        if end >= start and "\n" not in text[start:end]:
-            return _Value(start, end, True)
-    return _Value(start, _bare_end(text, start, start + LONGEST_JUDGED), False)
-
-
-def _bare_end(text: str, start: int, limit: int) -> int:
-    """The end of the unquoted value that starts here, without the punctuation after it."""
-    found = _BARE.match(text, start, limit)
-    return start + len(found[0].rstrip(_AFTER_A_VALUE)) if found else start
-
-
-def _is_secret(text: str, found: re.Match[str], value: _Value) -> bool:
-    """Whether the value that is assigned to this name is a secret."""
-    shown = text[value.start : min(value.end, value.start + LONGEST_JUDGED)]
-    if not _is_likely(text, found, shown, value.is_quoted):
-        return False
-    return not _is_harmless(shown, value.is_quoted, text[value.end : value.end + len("...")])
-
-
-def _is_likely(text: str, found: re.Match[str], value: str, is_quoted: bool) -> bool:
-    """Whether the value looks enough like a secret for this name and this sign."""
-    start, end = found.span("name")
-    is_tight = found["sign"] == "=" and not found["space"] and text[found.end() - 1] == "="
-    has_digit = _DIGIT.search(value) is not None
-    if is_tight and text[start:end].isupper():
-        return len(value) >= FEWEST_OF_CONSTANT
-    if not found["name"].startswith(("pass", "pw")):
-        if not has_digit:
-            return _is_random(value)
-        return len(value) >= FEWEST and not _NUMBER.fullmatch(value)
-    if is_tight or is_quoted:
-        return len(value) >= (FEWEST_OF_PASSWORD if has_digit else FEWEST_OF_CONSTANT)
-    if found["name"] == "pass" and not re.match(r"[\w-]", text[max(start - 1, 0) : start]):
-        return False  # "PASS: test_login2"
-    return len(value) >= FEWEST_OF_PASSWORD and (
-        has_digit or _INNER_SYMBOL.search(value) is not None
-    )
-
-
-def _is_harmless(value: str, is_quoted: bool, after: str) -> bool:
-    """Whether the value is known to be something other than a secret; `after` is what follows it."""
-    if _PLACEHOLDER.fullmatch(value) or _ORDINARY.fullmatch(value):
-        return True
-    if is_quoted:
-        return (" " in value and _PROSE.search(value) is not None) or (
-            after[:1] == "`" and _CODE.fullmatch(value) is not None
-        )
-    return (after == "..." and len(value) <= SHORTENED) or _CODE.fullmatch(
-        value + after[:1].strip()
-    ) is not None
-
-
-def _is_random(value: str) -> bool:
-    """Whether the letters look random: 16 or more without a space, with about as many capitals as
-    small letters.
-    """
-    if len(value) < 16 or value.islower() or " " in value:
-        return False
-    return 0.3 <= sum(map(str.isupper, value)) / len(value) <= 0.7
-
-
-MASK = "[redacted]"
-LONGEST_COMMAND = 300  # characters between a command and its option
 
 
 class Rule(NamedTuple):
@@ -367,8 +159,14 @@ QUOTE = r"""[\\"'`]{0,3}"""
 ARGUMENT = NOT_PLACEHOLDER + r"""(?P<secret>[^\s"'-][^\s"']*)"""
 ANY_KEY = r"[A-Z0-9 ]{0,40}PRIVATE[ ]KEY(?:[ ]BLOCK)?[ ]?-{4,5}"
 HEADERS = r"(?:\s{1,9}+(?:Proc-Type|DEK-Info|Version|Comment):[^\n]{0,200}+){0,6}+"
-BASE64_LINES = r"""(?:(?:\\[nrt]|[\s"'`,+>|\\]){1,40}+[A-Za-z0-9+/=]{16,}+)++"""
-LAST_LINE = r"(?:\s{1,9}+(?=[A-Za-z]{0,80}+[0-9+/=])[A-Za-z0-9+/=]++(?=\n|\s{0,9}\Z))?"
+# Between lines of a key: quotation, diffs, and the numbers that tools put before lines
+SEPARATORS = r"""(?:\\[nrt]|[\s"'`,+>|\\]|[0-9]{1,6}+[→:|\t]){1,40}+"""
+BASE64_LINES = rf"(?:{SEPARATORS}[A-Za-z0-9+/=]{{16,}}+)++"
+LAST_LINE = (
+    r"(?:\s{1,9}+(?:[0-9]{1,6}+[→:|\t]\s{0,3}+)?"
+    r"(?=[A-Za-z]{0,80}+[0-9+/=])[A-Za-z0-9+/=]++(?=\n|\s{0,9}\Z))?"
+)
+OPENVPN = "OpenVPN[ ]Static[ ]key[ ]V1-{4,5}"
 
 RULES = [
     Rule(
@@ -378,6 +176,27 @@ RULES = [
               [^-]*+ (?:-(?!---)[^-]*+)*+ -{{4,5}}[ ]?END[ ]{ANY_KEY}
             | {HEADERS} {BASE64_LINES} {LAST_LINE}  # the end of the key is missing
             ))""",
+    ),
+    Rule(
+        "private key without its beginning",
+        ("private key",),
+        rf"(?:(?<=\n)|\A)[> \t]{{0,8}}(?P<secret>[A-Za-z0-9+/=]{{40,}}+"
+        rf"(?:{SEPARATORS}[A-Za-z0-9+/=]{{4,}}+){{0,120}}+\s{{1,9}}-{{4,5}}END[ ]{ANY_KEY})",
+    ),
+    Rule(
+        "key of OpenVPN",
+        ("static key",),
+        rf"(?P<secret>-{{4,5}}BEGIN[ ]{OPENVPN}(?:[^-]*+-{{4,5}}END[ ]{OPENVPN}|{BASE64_LINES}))",
+    ),
+    Rule(
+        "vault of Ansible",
+        ("$ansible_vault",),
+        r"\$ANSIBLE_VAULT;[\w.;-]{3,60}(?P<secret>(?:\s{1,12}+[0-9a-f]{20,}+)++)",
+    ),
+    Rule(
+        "key of Ethereum",
+        ("private key",),
+        r"\b(?P<secret>0x[0-9a-f]{64})\b(?=[^\n]{0,20}private[ ]key)",
     ),
     Rule(
         "private key of PuTTY",
@@ -398,6 +217,28 @@ RULES = [
         + r"(?P<secret>(?:(?=[a-z/]{0,200}[0-9+=])|(?=[a-z/]{40}))[\w/+=%]{6,})",
     ),
     Rule(
+        "pair of AWS",
+        ("akia", "asia"),
+        r"(?P<secret>(?-i:\bA[KS]IA[A-Z0-9]{16}[\s\"',:;/|]{1,8}[A-Za-z0-9/+]{40}))(?![\w/+])",
+    ),
+    Rule(
+        "session of another service",
+        ("bw_session", "_skey"),
+        rf"\b(?:BW_SESSION|[A-Z]{{1,20}}_SKEY){QUOTE}\s{{0,3}}[:=]\s{{0,3}}{QUOTE}"
+        + NOT_PLACEHOLDER
+        + r"(?P<secret>[\w+/=-]{16,})",
+    ),
+    Rule(
+        "key of Terraform",
+        (".atlasv1.",),
+        r"(?<!\w)(?P<secret>[a-z0-9]{14}\.atlasv1\.[\w-]{50,})",
+    ),
+    Rule("key of Okta", ("ssws ",), r"\bSSWS[ ]{1,3}(?P<secret>[\w-]{20,})"),
+    Rule("key of Mailchimp", ("-us",), r"(?<!\w)(?P<secret>[0-9a-z]{32}-us[0-9]{1,2})(?!\w)"),
+    Rule(
+        "key of Twitch", ("oauth:",), r"\boauth:(?P<secret>(?=[a-z]{0,29}[0-9])[a-z0-9]{30})(?!\w)"
+    ),
+    Rule(
         "account of Twilio",
         ("ac",),
         r"(?P<secret>(?-i:\bAC[0-9a-f]{32}[\s\"',:;]{1,6}[0-9a-f]{32}))(?!\w)",
@@ -405,7 +246,8 @@ RULES = [
     Rule(
         "token in a sentence",
         ("token ", "key ", "secret "),
-        r"\b(?:auth|access|api|secret|refresh|signing)[ _-]?(?:token|key|secret)[ ]{1,3}(?:(?:is|was)[ ]{1,3})?[\"'`]?"
+        r"\b(?:auth|access|api|secret|refresh|signing)[ _-]?(?:token|key|secret)[ ]{1,3}"
+        r"(?:(?:is|was)[ ]{1,3})?[\"'`]?"
         r"(?P<secret>(?=[a-f]{0,20}[0-9])[0-9a-f]{32,128})(?!\w)",
     ),
     Rule(
@@ -452,6 +294,13 @@ RULES = [
         + NOT_PLACEHOLDER
         + r"""(?P<secret>(?=[^\s"'`]{0,200}[0-9=])[^\s"'`\\]{8,}|(?<=\s)[A-Za-z+/._~-]{16,}={0,2})""",
     ),
+    Rule("answer to a challenge", ('response="',), r'\bresponse="(?P<secret>[0-9a-f]{32,128})"'),
+    Rule("signature of AWS", ("signature=",), r"\bSignature=(?P<secret>[0-9a-f]{64})(?!\w)"),
+    Rule(
+        "key in the path of a URL",
+        ("/soap/v3",),
+        r"/soap/v3(?:\.1)?/(?P<secret>[a-z0-9]{64})(?!\w)",
+    ),
     Rule(
         "cookies",
         ("cookie:",),
@@ -467,12 +316,15 @@ RULES = [
     Rule(
         "bearer without a digit",
         ("bearer",),
-        r"\bbearer[ \t]{1,5}(?P<secret>[a-z]{24,}(?![\w-])|(?-i:(?=[a-z]{0,20}[A-Z]{1,20}[a-z]{1,20}[A-Z])[A-Za-z]{16,}))",
+        r"\bbearer[ \t]{1,5}(?P<secret>[a-z]{24,}(?![\w-])"
+        r"|(?-i:(?=[a-z]{0,20}[A-Z]{1,20}[a-z]{1,20}[A-Z])[A-Za-z]{16,}))",
     ),
     Rule(
         "element of XML",
         ("</",),
-        r"<(?P<tag>[\w.:-]{0,40}(?:pass(?:word|phrase|wd)?|pwd|secret|token|(?:api|access|private|secret|auth)[_-]?key))(?:\s[^<>]{0,100})?>\s{0,20}+"
+        r"<(?P<tag>[\w.:-]{0,40}(?:pass(?:word|phrase|wd)?|pwd|secret|token"
+        r"|(?:api|access|private|secret|auth|encryption|master|hash|signing|account|session)"
+        r"[_-]?key))(?:\s[^<>]{0,100})?>\s{0,20}+"
         + NOT_PLACEHOLDER
         + r"(?P<secret>[^<>\n]{1,500})</(?P=tag)",
     ),
@@ -484,12 +336,47 @@ RULES = [
         + r"""(?P<secret>[^"'\n]{3,200})(?P=quote)""",
     ),
     Rule(
-        "password in .netrc", ("login",), r"login\s{1,5}\S{1,100}\s{1,5}password\s{1,5}" + ARGUMENT
+        "password in .netrc",
+        ("login", "machine"),
+        r"\b(?:login|machine)\s{1,5}[^\s,]{1,100}(?:\s{1,5}account\s{1,5}\S{1,100})?"
+        r"\s{1,5}password\s{1,5}" + ARGUMENT,
+    ),
+    Rule(
+        "password in .pgpass",
+        (":54", ":64", ":25060:", ":*:"),
+        r"""(?:(?<=[\n>"'`])|\A)[\w.*-]{1,100}:(?:54[0-9]{2}|64[0-9]{2}|25060|\*):"""
+        r"""(?![0-9]{1,9}:)[\w.*-]{1,63}:[\w.*-]{1,63}:(?P<secret>[^\s:"'`]{4,})(?=["'`]?(?:\n|\Z))""",
+    ),
+    Rule(
+        "key of a cluster",
+        ("client-key-data", "tls.key"),
+        rf"(?:client-key-data|tls\.key){QUOTE}:\s{{0,3}}{QUOTE}(?P<secret>[\w+/=]{{40,}})",
+    ),
+    Rule(
+        "login of a registry",
+        ("auth",),
+        r'(?<=")auth\\?"\s{0,3}:\s{0,3}\\?"'
+        r'(?P<secret>(?:(?=[a-z+/]{0,200}[0-9=])[a-z0-9+/]{12,}|[a-z+/]{24,})={0,2})(?=\\?")',
+    ),
+    Rule(
+        "pair of requests",
+        ("auth=", "auth =", "auth\t="),
+        r"""\bauth[ \t]?=\s?(?:[\w.]{1,60})?\(\s?["'][^"'\n]{0,100}["'],\s{0,3}["']"""
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>[^"'\n]{2,200})["']\s?\)""",
+    ),
+    Rule(
+        "key of a wireless network",
+        ("psk=",),
+        r"""\bpsk=(?:["']|(?=\S{0,63}[0-9]))"""
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>[^\s"']{8,64})""",
     ),
     Rule(
         "words of a seed",
         ("phrase", "mnemonic"),
-        rf"(?:(?:seed|recovery|secret)[ ]phrase|mnemonic)[*]{{0,2}}{QUOTE}\s{{0,5}}[:=][*]{{0,2}}\s{{0,5}}{QUOTE}"
+        rf"(?:(?:seed|recovery|secret)[ ]phrase|mnemonic)[*]{{0,2}}{QUOTE}"
+        rf"\s{{0,5}}[:=][*]{{0,2}}\s{{0,5}}{QUOTE}"
         r"(?P<secret>(?:[a-z]{3,8}[ ]){11,23}[a-z]{3,8})\b",
     ),
     Rule(
@@ -506,6 +393,53 @@ RULES = [
         after=r"(?:docker|podman|helm|oc|az)\s.*login|mongo\w*",
     ),
     Rule(
+        "setting of a command",
+        (" set ",),
+        r"\bconfig(?:ure)?[ ]{1,3}set[ ]{1,3}[\w.:/-]{0,80}(?:_key|token|secret|password)[ =]{1,3}"
+        r"""["']?(?=[^\s]{0,200}[0-9])""" + ARGUMENT,
+    ),
+    Rule(
+        "login with a key",
+        ("login ", "authtoken "),
+        r"(?:\bwandb[ ]{1,3}login|authtoken)[ ]{1,3}(?:--relogin[ ]{1,3})?"
+        r"(?P<secret>(?=[a-z_-]{0,40}[0-9])[\w-]{20,})",
+    ),
+    Rule(
+        "password through a pipe",
+        ("-stdin", "--with-token", "sudo "),
+        r"""\becho[ ]{1,3}(?:-n[ ]{1,3})?["']?"""
+        + NOT_PLACEHOLDER
+        + r"""(?P<secret>[^\s"'|-][^\s"'|]{1,200})["']?[ ]{0,3}\|[ ]{0,3}"""
+        r"(?:sudo[ ]{1,3}-S|[^\n|]{1,150}--(?:password-stdin|with-token|stdin))\b",
+    ),
+    Rule(
+        "option of htpasswd",
+        ("htpasswd",),
+        r"htpasswd[ ]{1,3}-(?=[a-z]{0,5}b)(?:[a-z]{0,5}n[a-z]{0,5}|[a-z]{1,6}[ ]{1,3}\S{1,100})"
+        r"""[ ]{1,3}\S{1,60}[ ]{1,3}["']?""" + ARGUMENT,
+    ),
+    Rule("option of zip", ("zip",), r"""\s(?-i:-P)[ ]?["']?""" + ARGUMENT, after="(?:un)?zip"),
+    Rule(
+        "option of Samba",
+        ("%",),
+        r"""\s-U[ ]?["']?[^\s%"']{1,60}%""" + ARGUMENT,
+        after="smb[a-z]+|rpcclient|net",
+    ),
+    Rule("option of lftp", ("lftp",), r"""\s-u[ ]?["']?[^\s,"']{1,60},""" + ARGUMENT, after="lftp"),
+    Rule("option of RDP", ("freerdp",), r"""\s/p:["']?""" + ARGUMENT, after="x?freerdp[0-9]?"),
+    Rule(
+        "option of net use",
+        ("/user:",),
+        r"""\s/user:[^\s]{1,60}[ ]{1,3}["']?(?!/)""" + ARGUMENT,
+        after=r"net\s+use",
+    ),
+    Rule(
+        "option of rclone",
+        ("rclone",),
+        r"""\s(?:pass|password|secret_access_key|client_secret|token|key)[ =]["']?""" + ARGUMENT,
+        after="rclone",
+    ),
+    Rule(
         "option of mysql",
         ("mysql", "mariadb", "7z"),
         r"""\s-p["']?""" + ARGUMENT,
@@ -519,32 +453,39 @@ RULES = [
 
 
 def redact(text: str) -> str:
-    """`curl -H "Authorization: Bearer abc123…" -> curl -H "Authorization: Bearer [redacted]`"""
+    """Return the text with MASK in place of its secrets.
+
+    `curl -H "Authorization: Bearer abc123…" -> curl -H "Authorization: Bearer [redacted]`
+    """
     lowered = text.lower()
     for rule in RULES:
         if any(hint in lowered for hint in rule.hints):
-            text = _masked(text, _found(rule, text))
+            text = _masked(text, _spans(rule, text))
     text = without_service_keys(text, MASK)
     return _masked(text, named_secrets(text))
 
 
 def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     pieces: list[str] = []
-    at = 0
+    position = 0
     for start, end in spans:
-        pieces += text[at:start], MASK
-        at = end
-    return "".join([*pieces, text[at:]]) if at else text
+        pieces += [text[position:start], MASK]
+        position = end
+    return "".join([*pieces, text[position:]]) if position else text
 
 
-def _found(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each secret."""
-    for found in _compiled(rule.pattern).finditer(text):
-        before = text[max(found.start() - LONGEST_COMMAND, 0) : found.start() + 1]
-        if not rule.after or _compiled(rf"\b(?:{rule.after})\b").search(
-            before.replace("\\\n", "  ").rpartition("\n")[2]
-        ):
-            yield found.span("secret")
+def _spans(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each secret of this kind."""
+    for match in _compiled(rule.pattern).finditer(text):
+        if not rule.after or _follows(rule.after, text, match.start()):
+            yield match.span("secret")
+
+
+def _follows(command: str, text: str, position: int) -> bool:
+    """Return whether the command stands before this position, on the same line of a shell."""
+    before = text[max(position - LONGEST_COMMAND, 0) : position + 1]
+    line = before.replace("\\\n", "  ").rpartition("\n")[2]
+    return _compiled(rf"\b(?:{command})\b").search(line) is not None
 
 
 @cache

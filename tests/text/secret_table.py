@@ -175,14 +175,89 @@ OTHERS = [
     "⟦-----BEGIN EC {P} KEY-----\n> {A64}\n> {A64}\n{A7}=⟧\nand so on",
 ]  # fmt: skip
 
-ROWS = [
-    *[f"⟦{key}⟧" for key in SERVICES],
-    *[f"it is ⟦{key}⟧, and then" for key in SERVICES],
-    *[form.replace("{}", name) for name in CONSTANTS for form in CONSTANT_FORMS],
-    *[form.replace("{}", name) for name in NAMES for form in NAME_FORMS],
-    *OTHERS,
+# The shapes of the plugins of detect-secrets, and of what it and others found in texts that had been masked
+KEYS = """
+    sl.u.{A130} nvapi-{A64} CCIPAT_{A22}_{H40} AKCp8{A68} AKC{A12} AP6{A20} bkua_{H40} CLOJARS_{H60} AQ.{A50} 1//0{A60}
+    v1.0-{H24}-{H146} GR1348941{A20} glcbt-1f_{A20} st.{H24}.{H32}.{H32} 1/1234567890123456:{H32} 5K{A49} EZAK{A54} pnu_{A36}
+    rdme_{A70} AAAAAAAAAAAAAAAAAAAAA{A30}%3D{A50} {A14}.atlasv1.{A67} {H32}-us12 A3TX{U16} sq0csp-{A43}
+    eyJ{A20}.{A80}.{A16}.{A60}.{A22} eyJ{A20}..{A16}.{A60}.{A22} eyJ{A20}.eyJ{A40}
+""".replace("{U16}", "QX7RT2MX9KLW4ZB1").split()  # fmt: skip
+
+HEADERS = [
+    "AWS4-HMAC-SHA256 SignedHeaders=host, Signature=⟦{H64}⟧",
+    'Digest username="joe", realm="x", response="⟦{H32}⟧"',
+    "SSWS ⟦00{A40}⟧",
+    "PASS oauth:⟦3f9a0c7be1d528463f9a0c7be1d528⟧",
+    "https://api.softlayer.com/soap/v3.1/⟦{H64}⟧",
 ]
-SECRETS = [filled(row.replace("{P}", "PRIVATE")) for row in ROWS]
+
+FILES = [
+    "client-key-data: ⟦{A300}⟧",
+    "  tls.key: ⟦{A300}⟧",
+    '{"auths":{"reg":{"auth":"⟦{A30}⟧"}}}',
+    r'"{\"auth\": \"⟦{A30}==⟧\"}"',
+    "machine api.x.com password ⟦swordfish⟧",
+    "machine x login joe account a password ⟦swordfish⟧",
+    "machine api.x.com\n  login joe\n  password ⟦swordfish⟧",
+    "db.example.com:5432:mydb:myuser:⟦swordfish⟧",
+    "*:*:*:postgres:⟦swordfish⟧",
+    'BW_SESSION="⟦{A86}==⟧"',
+    "DUO_SKEY=⟦{A40}⟧",
+    "<encryption_key>⟦{A24}⟧</encryption_key>",
+    "<MASTER_KEY>⟦{A24}⟧</MASTER_KEY>",
+    "<PASSWORD_HASH_KEY>⟦{A24}⟧</PASSWORD_HASH_KEY>",
+    'psk="⟦swordfish1⟧"',
+    "$ANSIBLE_VAULT;1.1;AES256⟦\n{H80}\n{H80}⟧\nend",
+]
+
+COMMANDS = [
+    "aws configure set aws_secret_access_key ⟦{A40}⟧",
+    "⟦AKIAQX7RT2MX9KLW4ZB1 / {A40}⟧",
+    "wandb login ⟦{H40}⟧",
+    "ngrok config add-authtoken ⟦2{A26}_{A21}⟧",
+    "htpasswd -b file joe ⟦swordfish⟧",
+    "htpasswd -nb joe ⟦swordfish⟧",
+    "zip -P ⟦swordfish⟧ a.zip b",
+    "smbclient //h/s -U joe%⟦swordfish⟧",
+    "lftp -u joe,⟦swordfish⟧ h",
+    "xfreerdp /u:joe /p:⟦swordfish⟧ /v:h",
+    "net use Z: \\\\h\\s /user:joe ⟦swordfish⟧",
+    "rclone config create x sftp pass ⟦swordfish⟧",
+    "echo ⟦swordfish⟧ | docker login --password-stdin",
+    'echo "⟦swordfish⟧" | sudo -S apt',
+    "requests.get(u, auth=('joe','⟦swordfish⟧'))",
+    "requests.get(u, auth=HTTPBasicAuth('joe', '⟦swordfish⟧'))",
+]
+
+PRIVATE_KEYS = [
+    "    0→⟦-----BEGIN RSA {P} KEY-----\n    1→{A64}\n    2→{A64}\n    3→{A64}⟧",
+    "0|⟦-----BEGIN {P} KEY-----\n1|{A64}\n2|{A64}⟧",
+    "⟦{A64}\n{A64}\n{A20}==\n-----END RSA {P} KEY-----⟧",
+    "...\n⟦{A70}\n{A70}\n{A7}=\n-----END OPENSSH {P} KEY-----⟧",
+    "⟦-----BEGIN OpenVPN Static key V1-----\n{H32}\n{H32}\n-----END OpenVPN Static key V1-----⟧",
+    "⟦0x{H64}⟧ is the private key",
+]
+
+FAMILIES = {
+    "keys of services": [f"⟦{key}⟧" for key in SERVICES],
+    "keys of services in sentences": [f"it is ⟦{key}⟧, and then" for key in SERVICES],
+    "more keys of services": [f"it is ⟦{key}⟧, and then" for key in KEYS],
+    **{
+        f"constants, {form}": [form.replace("{}", name) for name in CONSTANTS]
+        for form in CONSTANT_FORMS
+    },
+    **{f"names, {form}": [form.replace("{}", name) for name in NAMES] for form in NAME_FORMS},
+    "others": OTHERS,
+    "headers and addresses": HEADERS,
+    "files": FILES,
+    "commands": COMMANDS,
+    "private keys": PRIVATE_KEYS,
+}
+FAMILIES = {
+    family: [filled(row.replace("{P}", "PRIVATE")) for row in rows]
+    for family, rows in FAMILIES.items()
+}
+SECRETS = [row for rows in FAMILIES.values() for row in rows]
 
 INNOCENT = [
     "token = line.split()[0]",
@@ -284,4 +359,34 @@ INNOCENT = [
     "https://example.com/reset-password?lang=en&key=value",
     "--token --verbose",
     "token: token: str",
+    "src/main.c:1234:5:error:expected",
+    "log.txt:5432:ERROR:module:message text",
+    "the application (APACHE2) and APIs",
+    "1/2 of 1//2, v1.0-beta and AQ.1",
+    "echo done | tee log1",
+    "echo $PASSWORD | docker login --password-stdin",
+    'echo "hello2" | sort',
+    '"auth": "oauth2"',
+    '{"auth": {"type": "basic"}, "auth": "required"}',
+    "requests.get(url, auth=(user, password))",
+    "auth=('$USER', '$PASSWORD')",
+    "git config set user.name ann2",
+    "aws configure set region eu-west-1",
+    "npm config set fund false",
+    "unzip -p a.zip b.txt",
+    "zip -r a2.zip b",
+    "lftp -u ann host2",
+    "wandb login --relogin",
+    "ngrok config add-authtoken $TOKEN",
+    "net use Z: \\\\h\\s /user:joe /persistent:yes",
+    "machine learning, login page, password policy",
+    "the machine has a password manager",
+    "0x9fceb02d0ae598e95dc970b74767f19372d61af89fceb02d0ae598e95dc970b7 is the hash",
+    "eyJhbGciOiJIUzI1NiJ9 is how a token begins",
+    "data:image/png;base64,AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "9fceb02d0ae598e95dc970b74767f193 in us-east-1",
+    "wpa: psk=required",
+    "oauth:authorization_code",
+    'Signature=invalid, response="ok"',
+    "st.patrick and the 1/1000000000000000 part",
 ]
