@@ -339,7 +339,8 @@ def _unfinished(
 ) -> Embedded:
     state = building(storage) or {"done": 0, "of": 0}
     told = (
-        f"{state['done']:,} of {state['of']:,} chunks have an embedding by {name_of(following)}; the embeddings that were there "
+        f"{state['done']:,} of {state['of']:,} chunks have an embedding by {name_of(following)}; "
+        "the embeddings that were there "
         "answer until all have, and `hybrid-memory update` goes on"
     )
     return Embedded(count, [*problems, told], fits=False)
@@ -420,7 +421,10 @@ class Deleted(NamedTuple):
         """What the user should know, in a line."""
         if self.coming_back is None:
             return None
-        return f"{self.coming_back} is still there, and the next ingest of its folder takes it in again unless you --exclude it"
+        return (
+            f"{self.coming_back} is still there, and the next ingest of its folder takes it in again "
+            "unless you --exclude it"
+        )
 
 
 def delete_document(storage: Storage, doc_id: str) -> Deleted:
