@@ -422,7 +422,10 @@ class Deleted(NamedTuple):
         """What the user should know, in a line."""
         if self.coming_back is None:
             return None
-        return f"{self.coming_back} is still there, and the next ingest of its folder takes it in again unless you --exclude it"
+        return (
+            f"{self.coming_back} is still there, and the next ingest of its folder takes it in again "
+            "unless you --exclude it"
+        )
 
 
 def delete_document(storage: Storage, doc_id: str) -> Deleted:

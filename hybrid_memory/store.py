@@ -106,7 +106,8 @@ class HybridStore:
             self.path = self.storage.path  # without a password
         elif self.config["space"] != configuration.DEFAULTS["space"]:
             raise ConfigError(
-                f"a SQLite file has no spaces, so {self.config['space']!r} is none; name another file with --db"
+                f"a SQLite file has no spaces, so {self.config['space']!r} is none; "
+                "name another file with --db"
             )
         else:
             self.storage = SQLiteStorage(

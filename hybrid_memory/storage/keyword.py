@@ -1,10 +1,8 @@
-"""Expressions in FTS5's syntax: made from a query's terms, or written by the user (`--fts-syntax`),
-checked and folded.
+"""What keyword search has in common in both engines: BM25, stems and expressions.
 
-MERGED What both engines rank by: BM25 as FTS5 computes it, with the weights of our columns.
-
-MERGED Stems of words as the keyword index has them: made by FTS5's own porter tokenizer, in a
-database in memory.
+BM25 is as FTS5 computes it, with the weights of our columns. Stems are made by FTS5's own porter
+tokenizer, in a database in memory. Expressions in FTS5's syntax are made from a query's terms, or written
+by the user (`--fts-syntax`), checked and folded.
 """
 
 import re

@@ -1,7 +1,7 @@
 """How every engine reads names, links and tags, and where links lead.
 
-MERGED Where links lead: to the nearest path that ends so, else to an alias, as in Obsidian; in
-markdown first by relative path.
+A link leads to the nearest path that ends so, else to an alias, as in Obsidian; in markdown first by
+relative path.
 """
 
 import posixpath

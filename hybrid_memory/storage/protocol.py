@@ -4,12 +4,6 @@ is made of.
 Nothing but this is used outside of an engine. Methods that write need an open `transaction`, unless
 they say otherwise; those that read see one state of the store inside a `snapshot`. Raises
 StoreError for what is wrong with the file, disk or server.
-
-MERGED What the rest of the program may ask of names, links and tags; a part of protocol.py, which
-says what holds for all.
-
-MERGED What the rest of the program may ask of the embeddings in a store; a part of protocol.py,
-which says what holds for all.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -250,18 +244,22 @@ class Sources(Protocol):
         """Every source, or those of this collection and path."""
 
     def of_own_name(self, source: Source) -> Source:
-        """The source, in a collection of this host if its name is that of a folder of another host.
-        Its user gave it no name.
+        """Return the source under the collection that its folder has in this store, where its user
+        named none.
+
+        That is the folder's own name. If several hosts share the store and one of them has taken the
+        name, it is NAME@HOST of this host.
         """
 
     def check_claim(self, source: Source) -> None:
-        """Raises SourceError if the collection belongs to another folder, whose documents would
-        have the same ids.
+        """Raise SourceError if the collection belongs to another folder, whose documents would have
+        the same ids.
         """
 
     def news(self, source: Source) -> Source | None:
-        """What is to be remembered of an ingest of this source, with the patterns of earlier
-        ingests; None if nothing is new.
+        """Return the source as `remember` is to be given it, or None if it is remembered so already.
+
+        It has the patterns of earlier ingests besides its own, and their chunk sizes if it has none.
         """
 
     def sized(self, source: Source) -> Source:

@@ -152,7 +152,8 @@ def claimed(source: Source, path: str | None, collection: str) -> SourceError:
     """The error for a source whose collection holds the documents of another path."""
     return SourceError(
         f"collection {source.collection!r} holds the documents of {path}; give {source.path} another "
-        f"name with --collection NAME, or free this one: `hybrid-memory delete --collection {quote(collection)}`"
+        f"name with --collection NAME, or free this one: "
+        f"`hybrid-memory delete --collection {quote(collection)}`"
     )
 
 

@@ -37,8 +37,12 @@ where  d.doc_id = ?
 # What is pending comes from its own small index (+ keeps another out); counting what is embedded
 # would read every chunk.
 LIST = """
-with waiting as (select doc_id, count(*) as pending from chunks where embedding is null and not unembeddable group by +doc_id)
-select   doc_id, collection, date, source_path as path, chunk_count as chunks, coalesce(pending, 0) as pending,
+with waiting as (
+    select doc_id, count(*) as pending from chunks where embedding is null and not unembeddable
+    group by +doc_id
+)
+select   doc_id, collection, date, source_path as path, chunk_count as chunks,
+         coalesce(pending, 0) as pending,
          file_size as size,
          strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') as indexed_at
 from     documents d left join waiting using (doc_id)
@@ -66,7 +70,9 @@ select (select count(*) from documents)                       as doc_count,
 """
 
 METADATA = "select metadata, source_path is not null from documents where doc_id = ?"
-PASSAGES = "select chunk_id, heading, heading_path, start_line, end_line from chunks where doc_id = ? order by id"
+PASSAGES = """
+select chunk_id, heading, heading_path, start_line, end_line from chunks where doc_id = ? order by id
+"""
 
 COLLECTIONS = """
 select   collection as name, count(*) as documents, sum(chunk_count) as chunks
@@ -213,7 +219,9 @@ select abs(pairless) from (
 where  pairless <> 0
 """
 UNPAIRED = "select id from chunks where (slot is null) <> (embedding is null)"
-ASTRAY = "select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)"
+ASTRAY = """
+select id, slot from chunks where slot is not null and slot / ? not in (select block from vector_blocks)
+"""
 
 
 class Checks:

@@ -31,7 +31,9 @@ select c.id, c.doc_id, c.start_line, c.end_line, e.pages
 from   chunks c left join extracts e using (doc_id)
 where  c.id in (select value from json_each(?))
 """
-DATES = "select doc_id, date from documents where date is not null and doc_id in (select value from json_each(?))"
+DATES = """
+select doc_id, date from documents where date is not null and doc_id in (select value from json_each(?))
+"""
 AROUND = """
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
 from     chunks c join documents d using (doc_id)

@@ -27,30 +27,42 @@ WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or t
     sqlite3.SQLITE_CORRUPT_VTAB: "; `hybrid-memory reindex` makes the index anew",
     sqlite3.SQLITE_FULL: "; make room and run the command again",
     sqlite3.SQLITE_IOERR: "; its disk or file system fails",
-    sqlite3.SQLITE_NOTADB: "; name another file with --db, or if it was one, `hybrid-memory rescue OUT` saves what can be read",
+    sqlite3.SQLITE_NOTADB: (
+        "; name another file with --db, or if it was one, "
+        "`hybrid-memory rescue OUT` saves what can be read"
+    ),
     sqlite3.SQLITE_PERM: "",
     sqlite3.SQLITE_READONLY: "",
 }
 
 BROKEN = (
     sqlite3.DatabaseError,
-    UnicodeDecodeError,
-)  # the latter for an error message that quotes damaged bytes
+    UnicodeDecodeError,  # of an error message that quotes damaged bytes
+)
 
 # How SQLite's messages begin where a table or a value is not what this program wrote; their code is
 # that of any SQL error.
 SIGNS_OF_DAMAGE = (
-    "no such table", "no such column", "malformed", "Could not decode", "vtable constructor failed", "unsupported file format",
-    "user-defined function raised exception", "invalid fts5 file format",
-)  # fmt: skip
+    "no such table",
+    "no such column",
+    "malformed",
+    "Could not decode",
+    "vtable constructor failed",
+    "unsupported file format",
+    "user-defined function raised exception",
+    "invalid fts5 file format",
+)
 
 # One statement, because another process may create the tables between two.
 VERSION_AND_OWNER = """
-select user_version, application_id, exists (select 1 from sqlite_schema) from pragma_user_version, pragma_application_id
+select user_version, application_id, exists (select 1 from sqlite_schema)
+from   pragma_user_version, pragma_application_id
 """
 
 
-DEVELOPMENT_TEXTS = "select doc_id, content, metadata from documents where source_path is null and content is not null"
+DEVELOPMENT_TEXTS = """
+select doc_id, content, metadata from documents where source_path is null and content is not null
+"""
 
 # Rows of text and embedding have 1.5 to 5 KB: of small pages, they leave up to half unused. Freed
 # pages can be given back.
@@ -66,7 +78,8 @@ def connect(
     """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600,
     WAL).
 
-    Any thread may use the connection, one at a time. Opening an up-to-date database writes nothing and waits for nobody. Raises StoreError for a file
+    Any thread may use the connection, one at a time. Opening an up-to-date database writes nothing
+    and waits for nobody. Raises StoreError for a file
     that is missing, damaged, from another program or from a newer version, and with `read_only` of
     an older one; the file stays as it is.
     """
@@ -87,9 +100,8 @@ def connect(
             if read_only:
                 _refuse_older(path)
             _upgrade(conn, path, create, on_wait)
-        elif (
-            conn.execute("pragma journal_mode").fetchone()[0] == "delete"
-        ):  # a copy, as `vacuum into` makes it
+        elif conn.execute("pragma journal_mode").fetchone()[0] == "delete":
+            # A copy, as `vacuum into` makes it.
             with suppress(sqlite3.OperationalError):
                 conn.execute("pragma journal_mode = wal")
     except BaseException as error:
@@ -105,14 +117,13 @@ def _refuse_older(path: str) -> NoReturn:
 
 
 def failure(error: Exception, path: str, what: str = "cannot write") -> StoreError | None:
-    """What SQLite says about the file, its disk or its lock, in one line with the way out; None for
-    a bug in this program.
+    """Return what SQLite says about the file, its disk or its lock, in one line with the way out;
+    None for a bug in this program.
     """
     if isinstance(error, UnicodeDecodeError) or str(error).startswith(SIGNS_OF_DAMAGE):
         return StoreError(f"{path} is damaged: {error}{DAMAGED}")
-    kind = getattr(
-        error, "sqlite_errorcode", sqlite3.SQLITE_ERROR
-    )  # sqlite3 itself raises errors without a code
+    # The module sqlite3 itself raises errors without a code.
+    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     code = kind & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreError(
@@ -188,7 +199,8 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
     version, application, is_used = conn.execute(VERSION_AND_OWNER).fetchone()
     if application == schema.DEVELOPMENT_ID:
         raise StoreError(
-            f"{path} was made by a development version, whose tables are not read any more: give it another name, ingest its "
+            f"{path} was made by a development version, whose tables are not read any more: "
+            "give it another name, ingest its "
             "folders again, and carry over what was put in by `store` with `hybrid-memory copy OLD NEW`"
         )
     if application != schema.APPLICATION_ID and (version or is_used):
@@ -199,7 +211,8 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
         raise StoreError(f"{path} is damaged: it says schema version {version}{DAMAGED}")
     if version > schema.VERSION:
         raise StoreError(
-            f"{path} was written by a newer hybrid-memory (schema {version}, this one knows {schema.VERSION}); upgrade this one"
+            f"{path} was written by a newer hybrid-memory (schema {version}, this one knows "
+            f"{schema.VERSION}); upgrade this one"
         )
     return int(version)
 
@@ -299,8 +312,8 @@ def write(conn: sqlite3.Connection, statement: str, path: str, on_wait: OnWait) 
 
 @contextmanager
 def one_state(conn: sqlite3.Connection) -> Iterator[None]:
-    """One state of the database for all statements inside, whoever writes meanwhile. Nothing may be
-    written.
+    """Show one state of the database to all statements inside, whoever writes meanwhile. Nothing may
+    be written.
     """
     if conn.in_transaction:  # the caller's, who sees one state already
         yield

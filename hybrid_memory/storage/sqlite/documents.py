@@ -1,9 +1,7 @@
 """Write documents and chunks over all tables, whole or only what was added at the end. Every method
-needs a transaction.
+that writes needs a transaction.
 
-MERGED Write the names, links and tags of documents. The only writer of these tables; never commits.
-
-MERGED The folders and files that were ingested, and how.
+The folders and files that were ingested, and how, stand here too, as these give documents their ids.
 """
 
 import json
@@ -11,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...documents.document import Prepared, embedded_text
 from ...documents.links import NO_LINKS
@@ -24,9 +22,6 @@ from .keyword import FTSIndex, called, checksum, of_chunks
 from .links import Links, put_links, remove_links
 from .schema import path_from_column, path_to_column
 
-if TYPE_CHECKING:
-    from ...documents.terms import Terms
-
 CLAIMED = """
 select path, collection from folders
 where  collection = :collection and not is_file and path <> :path
@@ -34,7 +29,8 @@ and    exists (select 1 from documents where collection = :collection)
 """
 
 SOURCES = """
-select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata
+select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
+       chunk_overlap, doc_id, metadata
 from   folders
 where  collection = coalesce(:collection, collection) and path = coalesce(:path, path)
 order  by collection, path
@@ -42,7 +38,8 @@ order  by collection, path
 
 REMEMBER = """
 insert or replace into folders
-       (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata)
+       (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
+        chunk_overlap, doc_id, metadata)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
@@ -58,15 +55,7 @@ class Sources(KnownSources):
 
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
         rows = self._conn.execute(SOURCES, {"collection": collection, "path": path_to_column(path)})
-        return [
-            Source(
-                str(path_from_column(path)), collection or None, bool(is_file), patterns and tuple(json.loads(patterns)),
-                tuple(json.loads(exclude)), bool(follow_symlinks), bool(keep_missing), size,
-                overlap, own_id, tuple(json.loads(metadata).items()),
-            )
-            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap, own_id, metadata
-            in rows
-        ]  # fmt: skip
+        return [_source(*row) for row in rows]
 
     def check_claim(self, source: Source) -> None:
         if source.is_file:
@@ -96,18 +85,49 @@ class Sources(KnownSources):
         self._conn.execute(FORGET, (source.collection or "", path_to_column(source.path)))
 
 
+def _source(
+    path: str | bytes,
+    collection: str,
+    is_file: int,
+    patterns: str,
+    exclude: str,
+    follow_symlinks: int,
+    keep_missing: int,
+    chunk_size: int | None,
+    chunk_overlap: int | None,
+    own_id: str | None,
+    metadata: str,
+) -> Source:
+    return Source(
+        str(path_from_column(path)),
+        collection or None,
+        bool(is_file),
+        tuple(json.loads(patterns or "[]")),
+        tuple(json.loads(exclude)),
+        bool(follow_symlinks),
+        bool(keep_missing),
+        chunk_size,
+        chunk_overlap,
+        own_id,
+        tuple(json.loads(metadata).items()),
+    )
+
+
 PUT_DOCUMENT = """
-insert or replace into documents (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata, content,
-                       chunking, chunk_count)
-values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collection, :date, :metadata, :content,
-        :chunking, :chunk_count)
+insert or replace into documents
+       (doc_id, source_path, file_mtime, file_size, content_hash, collection, date, metadata,
+        content, chunking, chunk_count)
+values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collection, :date, :metadata,
+        :content, :chunking, :chunk_count)
 """
 
 PUT_CHUNK = """
-insert into chunks (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, indexed, slot,
-                    embedding, truncated)
-values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash, :indexed, :slot,
-        :embedding, :truncated)
+insert into chunks (
+    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, indexed, slot,
+    embedding, truncated
+)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash,
+        :indexed, :slot, :embedding, :truncated)
 """
 
 NOT_EMBEDDED: dict[str, Any] = {"slot": None, "embedding": None, "truncated": False}
@@ -127,13 +147,14 @@ OF_ID = f"{STORED} where doc_id = ?"
 OF_IDS = f"{STORED} where doc_id in (select value from json_each(?))"
 
 WHOLE = """
-select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.content_hash, d.collection, d.date, d.metadata, d.content,
-       d.chunking, d.chunk_count, e.pages, e.content as extracted
+select d.doc_id, d.source_path, d.file_mtime, d.file_size, d.content_hash, d.collection, d.date,
+       d.metadata, d.content, d.chunking, d.chunk_count, e.pages, e.content as extracted
 from   documents d left join extracts e using (doc_id)
 where  d.doc_id = ?
 """
 WHOLE_CHUNKS = """
-select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding, truncated
+select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash,
+       embedding, truncated
 from   chunks where doc_id = ? order by id
 """
 
@@ -159,7 +180,8 @@ create temp table spool (doc_id, chunk_id, heading, heading_path, content, start
 """
 DROP_SPOOL = "drop table if exists temp.spool"
 SPOOL = """
-insert into temp.spool values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
+insert into temp.spool
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
 """
 SPOOLED = "select content_hash, heading_path, content from temp.spool order by rowid"
 SPOOLED_ROWS = "select * from temp.spool order by rowid"
@@ -268,11 +290,11 @@ class GrowingDocument:
     """
 
     def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings, doc_id: str) -> None:
-        self._conn, self._embeddings, self._doc_id = conn, embeddings, doc_id
-        self._kept, self._last = (
-            0,
-            0,
-        )  # how many chunks stay as they are, and the chunks.id of the last of them
+        self._conn = conn
+        self._embeddings = embeddings
+        self._doc_id = doc_id
+        self._kept = 0  # chunks that stay as they are
+        self._last = 0  # the chunks.id of the last of them
         self._new = 0
         self._conn.execute(DROP_SPOOL)  # one may be left where an ingest was interrupted
         self._conn.execute(CREATE_SPOOL)
@@ -286,7 +308,8 @@ class GrowingDocument:
                 row = stored.fetchone() if same else None
                 same = row is not None and row[1:] == tuple(chunk[key] for key in COMPARED)
                 if same and row:
-                    self._kept, self._last = self._kept + 1, row[0]
+                    self._kept += 1
+                    self._last = row[0]
                 else:
                     self._conn.execute(SPOOL, chunk)
                     self._new += 1
@@ -298,16 +321,15 @@ class GrowingDocument:
 
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
         rows = self._conn.execute(SPOOLED)
-        while some := rows.fetchmany(batch):
+        while spooled := rows.fetchmany(batch):
             yield {
-                content_hash: embedded_text(path, content) for content_hash, path, content in some
+                content_hash: embedded_text(path, content)
+                for content_hash, path, content in spooled
             }
 
     def write(self, row: Mapping[str, Any]) -> int | None:
-        if self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone() != (
-            self._kept,
-            self._last or None,
-        ):
+        kept = self._conn.execute(KEPT, (self._doc_id, self._last)).fetchone()
+        if kept != (self._kept, self._last or None):
             return None
         ids = [id for (id,) in self._conn.execute(AFTER, (self._doc_id, self._last))]
         self._embeddings.keep(ids)
@@ -330,25 +352,28 @@ class GrowingDocument:
     def _put_spooled(self, row: Mapping[str, Any]) -> None:
         names = None if self._last else called(self._conn, self._doc_id)
         written = ((path, content) for _, path, content in self._conn.execute(SPOOLED))
-        found = terms(self._doc_id, row["collection"], row["metadata"], written, names)
+        terms_of_chunks = terms(self._doc_id, row["collection"], row["metadata"], written, names)
         spooled = self._conn.execute(SPOOLED_ROWS)
         columns = [column[0] for column in spooled.description]
-        chunks = (dict(zip(columns, each, strict=True)) for each in spooled)
-        while some := list(islice(zip(chunks, found, strict=True), BATCH)):
-            _put_chunks(self._conn, self._doc_id, some)
+        chunks = (dict(zip(columns, values, strict=True)) for values in spooled)
+        while batch := list(islice(zip(chunks, terms_of_chunks, strict=True), BATCH)):
+            _put_chunks(self._conn, self._doc_id, batch)
 
     def close(self) -> None:
-        with suppress(sqlite3.OperationalError):  # an interrupted statement may still be reading it
+        # An interrupted statement may still be reading it.
+        with suppress(sqlite3.OperationalError):
             self._conn.execute(DROP_SPOOL)
 
 
 def _embedded(
     chunk: Mapping[str, Any], vectors: Vectors, placing: blocks.Placing
 ) -> dict[str, Any]:
-    """What the row of a chunk has of its embedding, if that is known."""
-    known, truncated = vectors.get(chunk["content_hash"], (b"", False))
-    data = placing.fitting(chunk["chunk_id"], known)
-    return {"slot": placing.take(data), "embedding": data, "truncated": truncated} if data else {}
+    """Return what the row of a chunk has of its embedding, if that is known."""
+    vector, truncated = vectors.get(chunk["content_hash"], (b"", False))
+    data = placing.fitting(chunk["chunk_id"], vector)
+    if data is None:
+        return {}
+    return {"slot": placing.take(data), "embedding": data, "truncated": truncated}
 
 
 def _put_chunks(
@@ -370,7 +395,7 @@ def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row as the table holds it; a text without a file has its size beside it, so that a list
+    """Return the row as the table holds it; a text without a file has its size beside it, so that a list
     need not read the text.
     """
     size = row["file_size"] if row["content"] is None else len(row["content"].encode())

@@ -1,7 +1,7 @@
 """Which chunk has which embedding: the one identity they share, what is known, what is pending.
 
-MERGED Embeddings that no chunk has, by identity and content hash: those of texts that left, and
-those of the next model.
+Spare embeddings belong to no chunk: those of texts that left, and those of the next model, by identity and
+content hash.
 """
 
 import json
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from ..rows import Identity, Vectors
     from ..source import Pending
 
-PUT = "insert or replace into spare_embeddings (model, content_hash, embedding, truncated) values (?, ?, ?, ?)"
-KNOWN_SPARE = "select embedding, truncated from spare_embeddings where model = ? and content_hash = ? and embedding <> x''"
+PUT = """
+insert or replace into spare_embeddings (model, content_hash, embedding, truncated) values (?, ?, ?, ?)
+"""
+KNOWN_SPARE = """
+select embedding, truncated from spare_embeddings where model = ? and content_hash = ? and embedding <> x''
+"""
 KEEP = """
 insert or replace into spare_embeddings (model, content_hash, embedding, truncated)
 select ?, content_hash, embedding, truncated from chunks where id = ? and embedding is not null
@@ -34,7 +38,9 @@ WANTED_BATCH = 512  # chunks
 DROP_UNUSED = """
 delete from spare_embeddings
 where  content_hash not in (select content_hash from chunks where embedding is null)
-and    not exists (select 1 from chunks c where c.content_hash = spare_embeddings.content_hash and c.embedding is not null)
+and    not exists (
+    select 1 from chunks c where c.content_hash = spare_embeddings.content_hash and c.embedding is not null
+)
 """
 DROP_USED = """
 delete from spare_embeddings
@@ -54,7 +60,8 @@ SET_NEXT = "insert or replace into meta (key, value) values ('next_embeddings', 
 FORGET_NEXT = "delete from meta where key = 'next_embeddings'"
 HAS = "exists (select 1 from spare_embeddings s where s.model = :model and s.content_hash = c.content_hash)"
 LACKING = f"""
-select id, content_hash, heading_path, content from chunks c where id < :before and not {HAS} order by id desc limit :batch
+select id, content_hash, heading_path, content from chunks c where id < :before and not {HAS}
+order by id desc limit :batch
 """
 COUNT_LACKING = f"select count(*) from chunks c where not {HAS}"
 TAKE_OVER = """
@@ -77,8 +84,12 @@ class SpareEmbeddings:
 
     def known(self, identity: "Identity", hashes: Iterable[bytes]) -> "Vectors":
         model = _key(identity)
-        found = ((h, self._conn.execute(KNOWN_SPARE, (model, h)).fetchone()) for h in hashes)
-        return {h: (row[0], bool(row[1])) for h, row in found if row}
+        vectors: Vectors = {}
+        for content_hash in hashes:
+            row = self._conn.execute(KNOWN_SPARE, (model, content_hash)).fetchone()
+            if row:
+                vectors[content_hash] = (row[0], bool(row[1]))
+        return vectors
 
     def keep(self, identity: "Identity", ids: Iterable[int]) -> None:
         model = _key(identity)
@@ -139,11 +150,11 @@ class SpareEmbeddings:
         return int(self._conn.execute(COUNT_LACKING, {"model": _key(identity)}).fetchone()[0])
 
     def take_over(self, identity: "Identity") -> None:
-        from . import vectors as blocks
+        from .vectors import rebuild
 
         model = _key(identity)
         self._conn.execute(TAKE_OVER, {"model": model})
-        blocks.rebuild(self._conn)
+        rebuild(self._conn)
         self._conn.execute(DROP_MODEL, (model,))
         self._conn.execute(FORGET_NEXT)
 
@@ -193,17 +204,22 @@ class Embeddings:
         self._conn.execute(SET_IDENTITY, (json.dumps(identity),))
 
     def known(self, hashes: Iterable[bytes]) -> "Vectors":
-        identity, wanted = self.identity(), list(hashes)
+        identity = self.identity()
         if identity is None:
             return {}
-        rows = ((h, self._conn.execute(KNOWN, (h,)).fetchone()) for h in wanted)
-        found = {h: row for h, row in rows if row}
-        return found | self.spare.known(identity, (h for h in wanted if h not in found))
+        vectors: Vectors = {}
+        unknown = []
+        for content_hash in hashes:
+            row = self._conn.execute(KNOWN, (content_hash,)).fetchone()
+            if row:
+                vectors[content_hash] = row
+            else:
+                unknown.append(content_hash)
+        return vectors | self.spare.known(identity, unknown)
 
     def pending(self, before: int, batch: int, *, tried: bool) -> "list[Pending]":
-        from ...documents.document import (
-            embedded_text,
-        )  # imports like these are not for every search to pay
+        # Imports like these are not for every search to pay.
+        from ...documents.document import embedded_text
         from ..source import Pending
 
         rows = self._conn.execute(PENDING, {"before": before, "batch": batch, "tried": tried})
@@ -217,16 +233,14 @@ class Embeddings:
         return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in rows]
 
     def count_pending(self) -> int:
-        return (
-            int(self._conn.execute(COUNT_PENDING).fetchone()[0])
-            if self._conn.execute(ANY_WITHOUT).fetchone()
-            else 0
-        )
+        if self._conn.execute(ANY_WITHOUT).fetchone() is None:
+            return 0
+        return int(self._conn.execute(COUNT_PENDING).fetchone()[0])
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
-        from . import vectors as blocks
+        from .vectors import put
 
-        blocks.put(self._conn, rows)
+        put(self._conn, rows)
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
         marked = list(hashes)
@@ -234,8 +248,7 @@ class Embeddings:
             self._conn.execute(MARK_UNEMBEDDABLE.format(", ".join("?" * len(marked))), marked)
 
     @cached_property
-    def spare(self) -> "SpareEmbeddings":
-
+    def spare(self) -> SpareEmbeddings:
         return SpareEmbeddings(self._conn)
 
     def keep(self, ids: Iterable[int]) -> None:

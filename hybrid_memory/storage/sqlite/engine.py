@@ -66,8 +66,11 @@ MUCH_GROWN = 1.5  # times the chunks before
 
 # SQLite's own check does not mind a value of another type than its column's.
 NO_TEXT = """
-select exists (select 1 from chunks where typeof(content) || typeof(heading) || typeof(heading_path) <> 'texttexttext')
-or     exists (select 1 from documents where typeof(doc_id) || typeof(metadata) || typeof(chunking) <> 'texttexttext')
+select exists (
+    select 1 from chunks where typeof(content) || typeof(heading) || typeof(heading_path) <> 'texttexttext'
+) or exists (
+    select 1 from documents where typeof(doc_id) || typeof(metadata) || typeof(chunking) <> 'texttexttext'
+)
 """
 
 

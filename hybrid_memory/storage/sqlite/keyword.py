@@ -1,7 +1,7 @@
 """Keyword search: the chunks that match a query, ranked by BM25 through FTS5. The only writer of
 chunks_fts.
 
-MERGED Which words of a query a chunk has: what confidence is made of, beside the cosine.
+The coverage, which words of a query a chunk has, is what confidence is made of beside the cosine.
 """
 
 import json
@@ -134,7 +134,8 @@ OPTIMIZE = "insert into chunks_fts (chunks_fts) values ('optimize')"
 ADD = "insert into chunks_fts (rowid, heading, content, context) values (?, ?, ?, ?)"
 SET_CHECKSUM = "update chunks set indexed = :checksum where id = :id and indexed is not :checksum"
 CHECKSUMS = """
-select id, indexed from chunks where id in (select value from json_each(?)) and id in (select id from chunks_fts_docsize)
+select id, indexed from chunks
+where  id in (select value from json_each(?)) and id in (select id from chunks_fts_docsize)
 """
 REMOVE = "insert into chunks_fts (chunks_fts, rowid, heading, content, context) values ('delete', ?, ?, ?, ?)"
 REMOVE_WITH_TEXTS = "delete from chunks_fts where rowid = ?"  # where the index has a copy of them
@@ -142,9 +143,13 @@ BATCH = 512  # chunks whose texts are in memory at a time
 
 # Chunks that may have a word of the folded text: LIKE ignores case in ASCII, and only other letters
 # are folded.
-MAY_HAVE = "select id, content from {texts} where ({words} or length(content) <> length(cast(content as blob))) {rows}"
+MAY_HAVE = """
+select id, content from {texts}
+where  ({words} or length(content) <> length(cast(content as blob))) {rows}
+"""
 HAVING = """
-select * from (select id, {count} as matches, length(content) from {texts} where true {rows}) where matches > 0
+select * from (select id, {count} as matches, length(content) from {texts} where true {rows})
+where  matches > 0
 """
 LIKE = r"(content like ? escape '\')"
 
@@ -171,7 +176,10 @@ select doc_id, chunk_id, heading, content from chunks
 # Compiled only when needed: few searches get that far. The second finds what `fold` may turn into
 # letters of ASCII.
 _LIKE_SYNTAX = r"[\\%_]"
-_FOLDED = "[^\0-\x7f\u2010-\u2027\u2190-\u23ff\u2500-\u2bff\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\ufe0f\U0001f300-\U0001faff]"
+_FOLDED = (
+    "[^\0-\x7f\u2010-\u2027\u2190-\u23ff\u2500-\u2bff\u3000-\u30ff\u3400-\u9fff"
+    "\uac00-\ud7a3\ufe0f\U0001f300-\U0001faff]"
+)
 
 
 # What the index was given of chunks, made once more from the chunks and their documents.

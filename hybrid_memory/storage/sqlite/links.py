@@ -5,14 +5,11 @@ lead somewhere.
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...documents.links import DocumentLinks, aliases, all_of, key_of, path_of
 from ...text.characters import storable
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
-
-if TYPE_CHECKING:
-    pass
 
 TABLES = ("names", "links", "tags")
 PUT_NAME = "insert or ignore into names (key, doc_id, kind, name) values (?, ?, ?, ?)"
@@ -49,7 +46,9 @@ def remove_links(conn: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
         conn.executemany(f"delete from {table} where doc_id = ?", ids)
 
 
-NAMED = "select doc_id, collection, kind, name from names join documents using (doc_id) where key = ? order by doc_id"
+NAMED = """
+select doc_id, collection, kind, name from names join documents using (doc_id) where key = ? order by doc_id
+"""
 TITLES = "select name from names where doc_id = :doc_id and kind = 'title'"
 LINKS = """
 select l.doc_id, l.line, l.target, l.kind, d.collection

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from ...errors import StoreError
 
 VERSION = 1
-ERASES_WORDS = sqlite3.sqlite_version_info >= (
-    3,
-    42,
-)  # FTS5's secure-delete; before, words of removed rows stay in old segments
+# FTS5's secure-delete; before, words of removed rows stay in old segments
+ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)
 APPLICATION_ID = 0x484D454E  # tells our file from any other SQLite database
 DEVELOPMENT_ID = 0x484D454D  # of files that were made before the first version of these tables
 
@@ -24,7 +22,10 @@ create table meta (
 
 """
 
-END_OF_CHUNK_ID = "iif(substr(chunk_id, 1, length(doc_id)) = doc_id, substr(chunk_id, length(doc_id) + 1), chunk_id)"
+END_OF_CHUNK_ID = (
+    "iif(substr(chunk_id, 1, length(doc_id)) = doc_id, "
+    "substr(chunk_id, length(doc_id) + 1), chunk_id)"
+)
 
 CHUNKS = f"""
 create table chunks (
@@ -44,7 +45,7 @@ create table chunks (
     unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
     indexed      integer              -- checksum of what the keyword index was given of it, see written.py
 );
-create unique index chunks_by_document on chunks ( -- by doc_id and chunk_id, but the latter, "<doc_id>-3", only from the "-" on
+create unique index chunks_by_document on chunks ( -- of chunk_id, "<doc_id>-3", only from the "-" on
     doc_id, {END_OF_CHUNK_ID}
 );
 create unique index chunks_by_slot on chunks (slot) where slot is not null;
@@ -70,7 +71,7 @@ create table query_embeddings (
 """
 
 DOCUMENTS = """
-create table documents (              -- with rowids: a look-up in a table without them reads whole rows, long texts included
+create table documents (              -- with rowids: without them, a look-up reads long texts, too
     doc_id       text primary key not null,
     source_path  text,                -- absolute; null for texts that have no file
     file_mtime   real,
@@ -98,22 +99,22 @@ create table folders (                -- what was ingested, and how; a refresh l
     keep_missing    integer not null default 0,
     chunk_size      integer,          -- where the user named it for this source; null: what the settings say
     chunk_overlap   integer,
-    doc_id          text,             -- of a single file whose document has an id of its own, not the file's name
+    doc_id          text,             -- of a single file whose document has not the file's name
     metadata        text not null default '{}', -- JSON; of a single file: what wins over its front matter
     primary key (collection, path)
 ) without rowid
 """
 
 EXTRACTS = """
-create table extracts (               -- the texts of documents whose files are not text, as their lines are cited
+create table extracts (               -- of documents whose files are not text, as their lines are cited
     doc_id  text primary key not null,
-    pages   text,                     -- JSON: the line with which each page begins; null where there are no pages
+    pages   text,                     -- JSON: the line with which each page begins; null: no pages
     content text not null             -- last, as it may be long
 )
 """
 
 SPARE_EMBEDDINGS = """
-create table spare_embeddings (       -- of texts that left, and of the model that the store is changing over to
+create table spare_embeddings (       -- of texts that left, and of the next model of the store
     model        blob not null,       -- hash of an identity
     content_hash blob not null,
     embedding    blob not null,
@@ -133,7 +134,7 @@ create table names (                  -- what documents are called: by file name
 ) without rowid;
 create index names_by_document on names (doc_id);
 
-create table links (                  -- as they are written; names says where they lead, whatever comes and goes
+create table links (                  -- as they are written; names says where they lead
     doc_id text not null,
     line   integer not null,
     target text not null,
@@ -143,7 +144,7 @@ create table links (                  -- as they are written; names says where t
 create index links_by_document on links (doc_id);
 create index links_by_key on links (key);
 
-create table tags (                   -- of the metadata and of the text, folded; also the words of a tag that has several
+create table tags (                   -- of metadata and text, folded; also each word of a tag
     tag    text not null,
     doc_id text not null,
     primary key (tag, doc_id)

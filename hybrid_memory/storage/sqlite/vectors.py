@@ -1,8 +1,7 @@
-"""Find the chunks nearest to a query: bit planes give candidates, and exact cosines order these.
-Reads what blocks.py keeps.
+"""Find the chunks nearest to a query, and keep the embeddings and their bit planes consistent.
 
-MERGED Keep the embeddings in the database, and their bit planes consistent with them, inside the
-caller's transaction.
+Bit planes give candidates, and exact cosines order these. Everything is written inside the caller's
+transaction.
 
 `chunks.embedding` has the embedding: a vector of length 1, as little-endian float32. `chunks.slot`,
 which is 8,192 x block + place, tells where `vector_blocks` has its code (see bitplanes.py). `live`
@@ -306,7 +305,9 @@ SLACK = 1e-5  # the error of a sum of float32 is smaller
 
 CHOSEN_SLOTS = "select slot from chunks where slot is not null and id {}"
 ALL = "select id, embedding, slot from chunks where embedding is not null"
-BY_ID = "select id, embedding from chunks where id in (select value from json_each(?)) and embedding is not null"
+BY_ID = """
+select id, embedding from chunks where id in (select value from json_each(?)) and embedding is not null
+"""
 BY_SLOT = (
     "select id, embedding from (select value from json_each(?)) cross join chunks on slot = value"
 )
@@ -314,7 +315,10 @@ BY_SLOT = (
 # counts once.
 SAMPLED_VECTORS = """
 select id, embedding
-from   (select min(id) as id from chunks where embedding is not null group by content_hash order by content_hash limit ?)
+from   (
+           select min(id) as id from chunks where embedding is not null
+           group by content_hash order by content_hash limit ?
+       )
        cross join chunks using (id)
 """
 
@@ -543,7 +547,8 @@ def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:
 GET = "select embedding, used_at from query_embeddings where key = ?"
 PUT = "insert or replace into query_embeddings (key, embedding, used_at) values (?, ?, ?)"
 EVICT = """
-delete from query_embeddings where key in (select key from query_embeddings order by used_at desc limit -1 offset ?)
+delete from query_embeddings
+where  key in (select key from query_embeddings order by used_at desc limit -1 offset ?)
 """
 
 
