@@ -185,7 +185,7 @@ def build(
         after many changes.
         """
         with open_store() as store:
-            report = refresh(store, embed_seconds=UPDATE_SECONDS)
+            report = refresh(store, embed_seconds=UPDATE_SECONDS, extract_seconds=UPDATE_SECONDS)
             return replies.updated(report, problems(report) + report.embedding_problems)
 
     @tool(READS)
