@@ -416,6 +416,7 @@ class Deleted(NamedTuple):
     documents: int
     chunks: int
     coming_back: str | None = None
+    sources: int = 0  # that are not looked at any more, as far as they were asked for by path
 
     @property
     def warning(self) -> str | None:
@@ -459,7 +460,11 @@ def delete_path(storage: Storage, path: str) -> Deleted:
     path = real_path(path)
     with storage.transaction():
         sources = [source for source in storage.sources.all() if is_in(source.path, path)]
-        return _delete(storage, storage.documents.from_path(path), sources)
+        for source in sources:
+            storage.sources.forget(source)
+        return _delete(storage, storage.documents.from_path(path), ())._replace(
+            sources=len(sources)
+        )
 
 
 def _delete(

@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from fnmatch import translate
 from functools import partial
 from typing import BinaryIO, NamedTuple
@@ -39,13 +40,34 @@ class BadFileError(Exception):
     """A file that cannot be indexed. It is reported, and the other files are not affected.
 
     `kind` says why in a word: "size", "encoding", "changing" (while it is read), "special" (not a
-    regular file), or of documents that are not text "damaged", "encrypted" or "package" (one is
-    missing).
+    regular file), or of documents that are not text "damaged", "encrypted", "package" (one is
+    missing) or "late" (see Patience).
     """
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
         self.kind = kind
+
+
+class Patience:
+    """The seconds that are left for extracting texts, for all files of a refresh together."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+
+# None: an extraction takes as long as its own limits allow.
+patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
+
+
+@contextmanager
+def hurried(seconds: float | None) -> Iterator[None]:
+    """Let the extractions inside this block take so many seconds in all; None: no such limit."""
+    token = patience.set(None if seconds is None else Patience(seconds))
+    try:
+        yield
+    finally:
+        patience.reset(token)
 
 
 def open_in_place(path: str, flags: int) -> int:

@@ -15,7 +15,16 @@ from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
 from .rows import ChunkRow, Coverage, Identity, Ranked, Scores, Vectors
-from .source import DocumentRow, Neighbour, Pending, Source, SourceFile, StoredDocument, Whole
+from .source import (
+    DocumentRow,
+    Neighbour,
+    Pending,
+    Refusal,
+    Source,
+    SourceFile,
+    StoredDocument,
+    Whole,
+)
 
 
 class LinkRow(NamedTuple):
@@ -270,6 +279,12 @@ class Sources(Protocol):
 
     def forget(self, source: Source) -> None:
         """Forget a source."""
+
+    def refusals(self) -> dict[str, Refusal]:
+        """Return the files of this host that were refused, by path."""
+
+    def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
+        """Note the files of this host that were refused, in place of those noted before."""
 
 
 class KeywordIndex(Protocol):

@@ -29,6 +29,46 @@ class StoredDocument(NamedTuple):
     chunking: str
 
 
+READERS = 1  # to be raised when a reader learns to read what it refused before
+
+
+class Refusal(NamedTuple):
+    """Why a file was refused, and what it was then: it is read again only if something of that has
+    changed.
+    """
+
+    mtime: float  # seconds since 1970
+    size: int  # bytes
+    limits: str  # as `refusal_limits` gives them
+    kind: str  # as in BadFileError
+    reason: str
+    seconds: float | None = None  # that it was given, if that was too little
+
+    def holds(self, mtime: float, size: int, limits: str, seconds: float | None = None) -> bool:
+        """Return whether a file with this time and size would be refused again.
+
+        `seconds` are what there is for reading it; None: as many as it takes.
+        """
+        if (self.mtime, self.size, self.limits) != (mtime, size, limits):
+            return False
+        return self.seconds is None or (seconds is not None and seconds <= self.seconds)
+
+
+def refusal_limits(settings: Mapping[str, Any]) -> str:
+    """Return what, beside the file itself, decides whether it is refused."""
+    return f"readers={READERS} max_file_bytes={settings['max_file_bytes']}"
+
+
+def refusals_to_json(refusals: Mapping[str, Refusal]) -> str:
+    """Return what a store keeps of refusals, by path."""
+    return json.dumps(refusals)
+
+
+def refusals_from_json(value: str | None) -> dict[str, Refusal]:
+    """Return what `refusals_to_json` was given; nothing for None."""
+    return {path: Refusal(*row) for path, row in json.loads(value or "{}").items()}
+
+
 class Source(NamedTuple):
     """A folder or a file that is ingested, and how. `path` has no links; `collection` is what its
     documents' ids begin with.

@@ -1,5 +1,5 @@
-"""Make the store the mirror of folders: what is new or changed goes in, what vanished goes out, all
-else is left alone.
+"""Make the store the mirror of folders: what is new or changed goes in, what vanished goes out, and
+all else is left alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,17 +7,28 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..documents.document import Prepared
-from ..documents.files import Found
+from ..documents.document import Prepared, chunk_row, document_row
+from ..documents.files import Found, patience
 from ..documents.formats import format_of
 from ..embedding.protocol import conflict
 from ..errors import SourceError
 from ..messages import Progress, counted
 from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
-from .plan import Listing, Rules, is_due, is_recut, left_out, listed, remembered, selected, settled
-from .reading import Job, Outcome, Reader, read
-from .report import Report
+from .plan import (
+    Listing,
+    Refusals,
+    Rules,
+    is_due,
+    is_recut,
+    left_out,
+    listed,
+    remembered,
+    selected,
+    settled,
+)
+from .reading import Job, Outcome, Unchanged, Way, read
+from .report import ELSEWHERE, Report
 from .writing import Recut, Writer
 
 if TYPE_CHECKING:
@@ -32,6 +43,146 @@ class Due(NamedTuple):
     file: Found
     known: StoredDocument | None
     job: Job | None
+
+
+class Intake:
+    """The way of one source's files into the store. What cannot be read is in the report."""
+
+    def __init__(
+        self,
+        store: HybridStore,
+        listing: Listing,
+        rules: Rules,
+        writer: Writer,
+        refusals: Refusals,
+        report: Report,
+    ) -> None:
+        source, settings = listing.source, store.config
+        self._listing = listing
+        self._source = source
+        self._storage = store.storage
+        self._rules = rules
+        self._writer = writer
+        self._refusals = refusals
+        self._report = report
+        self._recut = Recut(store, writer, report)
+        self.way = Way(
+            source.collection,
+            dict(source.metadata),
+            source.follow_symlinks,
+            settings["max_file_bytes"],
+            source.sizes(settings),
+            settings["date_keys"],
+        )
+
+    def due(self) -> Iterator[tuple[Due | None, Job | None]]:
+        """Yield for each file what is to be done, if anything; with a job for one that fits into
+        memory.
+        """
+        documents = self._listing.known
+        files = [(self._source.doc_id(file.relative), file) for file in self._listing.found]
+        paths = {doc_id: document.path for doc_id, document in documents.items()}
+        taken = self._writer.taken(
+            (doc_id, file.path) for doc_id, file in files if paths.get(doc_id) != file.path
+        )
+        for doc_id, file in files:
+            known = documents.get(doc_id)
+            if (doc_id, file.path) in taken or not self._is_due(file, known):
+                yield None, None
+            elif format_of(file.path).grows:
+                yield Due(doc_id, file, known, None), None
+            else:
+                embeds = known is None
+                job = Job(doc_id, file.path, file.size, self._unchanged_hash(known), embeds)
+                yield Due(doc_id, file, known, job), job
+
+    def take_in(self, due: Due, outcome: Outcome | None) -> None:
+        """Read a file, unless another process has done so, and write it if anything is new."""
+        if due.job is None:
+            self._take_in_growing(due)
+            return
+        seconds = _seconds_for_extraction()
+        if outcome is None:
+            outcome = read(self.way, due.job, self._writer.embedder)
+        self._report.errors += outcome.errors
+        self._report.warnings += outcome.warnings
+        self._refusals.note(due.file, outcome.errors, seconds)
+        document = outcome.found
+        if isinstance(document, Prepared) and due.known:
+            content_hash, cut = document.row["content_hash"], document.row["chunking"]
+            if is_recut(due.known, content_hash, cut):
+                self._recut.add(self._source, document)
+                return
+        if document:
+            self._writer.add(self._source, document, outcome.vectors, outcome.without)
+
+    def finish(self) -> None:
+        """Write what is not yet written of the files."""
+        self._recut.flush(self._source)
+        self._writer.flush(self._source)
+
+    def remember(self) -> None:
+        """Note how the source was ingested. A file that was refused leaves no source."""
+        if self._source.is_file and not all(map(self._is_in, self._listing.found)):
+            return
+        self._writer.remember(self._source)
+
+    def _is_in(self, file: Found) -> bool:
+        """Return whether the file is the document that has its id."""
+        doc_id = self._source.doc_id(file.relative)
+        document = self._listing.known.get(doc_id)
+        if document is None or document.path != file.path:
+            document = self._storage.documents.get(doc_id)
+        return document is not None and document.path == file.path
+
+    def _is_due(self, file: Found, known: StoredDocument | None) -> bool:
+        """Return whether a file is to be read. One that would be refused again is an error."""
+        if not is_due(file, known, self._rules, self._report, self._source.follow_symlinks):
+            return False
+        if not self._rules.incremental:
+            return True
+        refusal = self._refusals.of(file, _seconds_for_extraction())
+        if refusal is None:
+            return True
+        self._report.error(file.path, refusal.reason, refusal.kind)
+        return False
+
+    def _take_in_growing(self, due: Due) -> None:
+        """Read a file that may be larger than memory, and write what is new in it.
+
+        Of a file that is as it was, and is only to be cut anew, nothing is written until its new
+        chunks have their embeddings.
+        """
+        doc_id, file, known, _ = due
+        with (
+            self._report.reading(file.path),
+            closing(self.way.open(file.path)) as reading,
+            closing(self._storage.documents.growing(doc_id)) as document,
+        ):
+            chunks = reading.chunks(*self.way.sizes)
+            count = document.spool(chunk_row(doc_id, chunk) for chunk in chunks)
+            for warning in reading.warnings:
+                self._report.warning(file.path, *warning)
+            if self._unchanged_hash(known) == reading.digest:
+                unchanged = Unchanged(doc_id, reading.mtime, reading.size)
+                self._writer.add(self._source, unchanged)
+                return
+            recut = known and is_recut(known, reading.digest, self.way.chunking)
+            if recut and not self._recut.spooled(document):
+                return
+            date = reading.date(doc_id, self.way.date_keys)
+            of_file = self.way.document(doc_id, file.path, reading)
+            row = document_row(of_file, date, self.way.chunking, count)
+            self._writer.grown(self._source, document, row, file.path)
+
+    def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
+        """Return the hash of the content that need not be indexed again."""
+        return known.content_hash if known and self._rules.is_current(known) else None
+
+
+def _seconds_for_extraction() -> float | None:
+    hurry = patience.get()
+    return hurry.left if hurry else None
 
 
 class Ingest:
@@ -63,7 +214,8 @@ class Ingest:
         progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
         self.report = Report()
-        self._store, self._progress = store, progress
+        self._store = store
+        self._progress = progress
         self._like = Source(
             "",
             None,
@@ -74,9 +226,12 @@ class Ingest:
             keep_missing,
             *(sizes or ()),
         )
-        self._rules, self._rechunk = Rules(incremental, everything), rechunk
+        self._rules = Rules(incremental, everything)
+        self._rechunk = rechunk
         self._workers = workers
         self._embeds = False
+        self._total = 0  # files
+        self._done = 0
         self._reached: dict[str, Progress] = {}  # by stage
 
     def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
@@ -119,26 +274,25 @@ class Ingest:
 
     def mirror(self, sources: Iterable[Source]) -> list[Listing]:
         """Everything but the embeddings."""
-        writer = Writer(self._store.storage, self.report)
-        storage = self._store.storage
+        storage, settings = self._store.storage, self._store.config
+        writer = Writer(storage, self.report)
+        self._refusals = Refusals(storage, settings)
         listings = [
             listed(storage.sources.sized(source), storage.documents, self.report)
             for source in sources
         ]
         listings = settled(listings, storage)
-        total, done = sum(len(listing.found) for listing in listings), 0
+        self._total = sum(len(listing.found) for listing in listings)
         with self._processes() as workers:
             for listing in listings:
-                self._take_in(listing, writer, workers, done, total)
-                done += len(listing.found)
-        for listing in (
-            listings
-        ):  # last, because what moved from one source to another has its embeddings in the first
+                self._take_in(listing, writer, workers)
+        # Last, because what moved from one source to another has its embeddings in the first.
+        for listing in listings:
             self._remove_vanished(listing, writer)
+            self._refusals.forget_others(listing)
+        self._refusals.save()
         if self.report.files or self.report.removed:
-            writer.settle(
-                self._store.config["old_embeddings_mb"], self._store.config["old_embeddings_days"]
-            )
+            writer.settle(settings["old_embeddings_mb"], settings["old_embeddings_days"])
         self.report.leave_out(left_out(listings))
         return listings
 
@@ -149,93 +303,35 @@ class Ingest:
 
         return closing(Workers(self._workers))
 
-    def _take_in(
-        self, listing: Listing, writer: Writer, workers: "Workers | None", before: int, total: int
-    ) -> None:
+    def _take_in(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
         """Read and write what is due."""
         rules = self._rules
         if self._rechunk:
             rules = rules._replace(chunking=listing.source.chunking(self._store.config))
-        reader = Reader(self._store, listing.source, rules, self.report)
-        recut = Recut(self._store, writer, self.report)
-        builtin = writer.embedder = self._builtin
-        files = self._due(listing, reader, writer)
+        intake = Intake(self._store, listing, rules, writer, self._refusals, self.report)
+        builtin = self._builtin
+        writer.embedder = builtin
+        files = intake.due()
         outcomes: Iterable[tuple[Due | None, Outcome | None]] = ((due, None) for due, _ in files)
         if workers:
-            outcomes = workers.outcomes(files, reader.way, builtin.path if builtin else None)
+            table = builtin.path if builtin else None
+            outcomes = workers.outcomes(files, intake.way, table)
         try:
-            for number, (due, outcome) in enumerate(outcomes, before + 1):
+            for number, (due, outcome) in enumerate(outcomes, 1):
                 if due:
-                    self._take_in_file(listing, due, outcome, reader, writer, recut)
-                if number == before + len(listing.found):
-                    recut.flush(listing.source)
-                    writer.flush(listing.source)
-                self._tell(Progress("files", number, total, self.report.chunks))
+                    intake.take_in(due, outcome)
+                if number == len(listing.found):
+                    intake.finish()
+                self._done += 1
+                self._tell(Progress("files", self._done, self._total, self.report.chunks))
         except KeyboardInterrupt:
             writer.flush(listing.source)  # what was read before is not lost
             raise
-        writer.remember(listing.source)
-
-    def _due(
-        self, listing: Listing, reader: Reader, writer: Writer
-    ) -> Iterator[tuple[Due | None, Job | None]]:
-        """For each file what is to be done, if anything; with a job for one that fits into memory."""
-        source = listing.source
-        files = [(source.doc_id(file.relative), file) for file in listing.found]
-        known_paths = {doc_id: document.path for doc_id, document in listing.known.items()}
-        taken = writer.taken(
-            (doc_id, file.path) for doc_id, file in files if known_paths.get(doc_id) != file.path
-        )
-        for doc_id, file in files:
-            known = listing.known.get(doc_id)
-            if (doc_id, file.path) in taken or not is_due(
-                file, known, reader.rules, self.report, source.follow_symlinks
-            ):
-                yield None, None
-            elif format_of(file.path).grows:
-                yield Due(doc_id, file, known, None), None
-            else:
-                job = reader.job(doc_id, file, known, embed=known is None)
-                yield Due(doc_id, file, known, job), job
-
-    def _take_in_file(
-        self,
-        listing: Listing,
-        due: Due,
-        outcome: Outcome | None,
-        reader: Reader,
-        writer: Writer,
-        recut: Recut,
-    ) -> None:
-        source, (doc_id, file, known, job) = listing.source, due
-        if job is None:
-            grown = reader.growing(
-                doc_id,
-                file,
-                known,
-                recut.spooled,
-                lambda document, row: writer.grown(source, document, row, file.path),
-            )
-            if grown:
-                writer.add(source, grown)
-            return
-        found, vectors, without, errors, warnings = outcome or read(
-            reader.way, job, writer.embedder
-        )
-        self.report.errors += errors
-        self.report.warnings += warnings
-        if (
-            isinstance(found, Prepared)
-            and known
-            and is_recut(known, found.row["content_hash"], found.row["chunking"])
-        ):
-            recut.add(source, found)
-        elif found:
-            writer.add(source, found, vectors, without)
+        intake.remember()
 
     @property
     def _builtin(self) -> "BuiltinEmbedder | None":
-        """The built-in model if it is to embed what is new; then new documents are embedded as they
+        """Return the built-in model if it is to embed what is new; then new documents are embedded as they
         are read.
         """
         embedder = self._store.embedder if self._embeds else None
@@ -257,26 +353,23 @@ class Ingest:
         source = listing.source
         if not (source.is_file or listing.found or listing.others):
             if ours := listing.ours():
-                drop = f"`hybrid-memory delete --path {quote(source.path)}` takes them out"
-                kept = f"the {len(ours)} documents from here were kept; {drop}"
-                self.report.error(
-                    source.path,
-                    f"no file here matches {_either(source)} any more; {kept}",
-                    "nothing matches",
+                reason = (
+                    f"no file here matches {_either(source)} any more; "
+                    f"the {len(ours)} documents from here were kept; "
+                    f"`hybrid-memory delete --path {quote(source.path)}` takes them out"
                 )
+                self.report.error(source.path, reason, "nothing matches")
         elif gone := listing.leaving():
             writer.remove(gone)
 
     def _tell_of_others(self, listings: Iterable[Listing]) -> None:
         for listing in listings:
             for source, count in listing.others:
-                of = source.path + (
-                    f" (collection {source.collection})" if source.collection else ""
-                )
-                self.report.warning(
-                    listing.source.path,
-                    f"{count} files are in the memory already, as documents of {of}",
-                )
+                owner = source.path
+                if source.collection:
+                    owner += f" (collection {source.collection})"
+                reason = f"{count} files are in the memory already, as documents of {owner}"
+                self.report.warning(listing.source.path, reason, ELSEWHERE)
 
     def _embed(self) -> None:
         def on_total(total: int) -> Callable[[int], None]:
@@ -287,13 +380,31 @@ class Ingest:
 
         self.report.embedded_by(self._store.embed(on_total))
         self.report.pending = self._store.storage.embeddings.count_pending()
+        self._check_server()
+
+    def _check_server(self) -> None:
+        """Say, once, that the server which embeds queries is down, or has lost the model."""
+        embedder = self._store.fitting_embedder
+        if embedder is None or embedder.is_final:
+            return
+        problems = self.report.embedding_problems
+        if self.report.embedded or not (self._store.storage.embeddings.identity() or problems):
+            return
+        if embedder.is_available():
+            return
+        reason = embedder.problem or f"{embedder.provider} {embedder.model} does not answer"
+        line = f"{reason}; until then, searches answer by keyword"
+        if reason in problems:
+            problems[problems.index(reason)] = line
+        else:
+            problems.append(line)
 
     def _tell(self, progress: Progress) -> None:
         self._reached[progress.stage] = progress
         self._progress(progress)
 
     def reached(self) -> str:
-        """How far it came, for whoever interrupts it: "120 of 500 files, 80 of 300 embeddings"."""
+        """Return how far it came, for whoever interrupts it: "120 of 500 files, 80 of 300 embeddings"."""
         return (
             ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items())
             or "nothing"

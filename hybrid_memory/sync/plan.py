@@ -1,25 +1,30 @@
-"""What is due: the files of a source beside what the store has of them. Reads names and times, no
-file.
+"""Decide what an ingest reads: the sources that a user's paths stand for, the files below them, and
+which of these are due. Looks at names and times, and opens no file.
 
-MERGED From the paths that a user names to the sources that are ingested.
-
-MERGED Give a file that several sources reach to one of them: to the one whose document it is
-already, else to the innermost.
+A file that several sources reach goes to one of them: to the one whose document it is already, else
+to the innermost.
 """
 
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from shlex import quote
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..documents.files import Found, Walk
 from ..documents.formats import format_of
 from ..errors import SourceError
 from ..storage.protocol import Documents, Sources, Storage
-from ..storage.source import Source, StoredDocument, default_collection, real_path
+from ..storage.source import (
+    Refusal,
+    Source,
+    StoredDocument,
+    default_collection,
+    real_path,
+    refusal_limits,
+)
 from ..text.characters import storable_name
 from .report import LITTLE_NEW, UNCHANGED, Report
 
@@ -332,3 +337,63 @@ def is_due(
     if due is False:
         report.skip(LITTLE_NEW)
     return bool(due)
+
+
+# Kinds of refusals that stay until the file or a limit changes. To see that a package is missing
+# takes no time, and the other kinds may be gone at the next look.
+LASTING = {"size", "encoding", "damaged", "encrypted", "late"}
+
+
+class Refusals:
+    """The files that were refused, so that they are not read again while nothing changes."""
+
+    def __init__(self, storage: Storage, settings: Mapping[str, Any]) -> None:
+        self._storage = storage
+        self._limits = refusal_limits(settings)
+        self._by_path = storage.sources.refusals()
+        self._is_changed = False
+
+    def of(self, file: Found, seconds: float | None) -> Refusal | None:
+        """Return why the file would be refused again if reading it may take so many seconds."""
+        refusal = self._by_path.get(file.path)
+        if refusal and refusal.holds(file.mtime, file.size, self._limits, seconds):
+            return refusal
+        return None
+
+    def note(self, file: Found, errors: Sequence[Mapping[str, str]], seconds: float | None) -> None:
+        """Remember what came of reading a file, for which there were so many seconds."""
+        error = next((error for error in errors if error["kind"] in LASTING), None)
+        if error is None or (error["kind"] == "late" and not (seconds and seconds > 0)):
+            self._forget(file.path)
+            return
+        refusal = Refusal(
+            file.mtime,
+            file.size,
+            self._limits,
+            error["kind"],
+            error["reason"],
+            seconds if error["kind"] == "late" else None,
+        )
+        if self._by_path.get(file.path) != refusal:
+            self._by_path[file.path] = refusal
+            self._is_changed = True
+
+    def forget_others(self, listing: Listing) -> None:
+        """Forget the files of a source that are not there any more."""
+        present = {file.path for file in listing.found}
+        above = os.path.join(listing.source.path, "")
+        for path in list(self._by_path):
+            is_ours = path.startswith(above) or path == listing.source.path
+            if is_ours and path not in present and not os.path.lexists(path):
+                self._forget(path)
+
+    def save(self) -> None:
+        """Write what has changed."""
+        if self._is_changed:
+            with self._storage.transaction():
+                self._storage.sources.remember_refusals(self._by_path)
+            self._is_changed = False
+
+    def _forget(self, path: str) -> None:
+        if self._by_path.pop(path, None):
+            self._is_changed = True

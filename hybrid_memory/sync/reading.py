@@ -1,18 +1,14 @@
-"""Read a file that is due, cut it into chunks, and embed these if the model is the built-in one.
+"""Read files that are due, cut them into chunks, and embed these if the model is the built-in one:
+in this process, or in others while this one writes.
 
-MERGED Lets other processes read files while this one writes, if there is enough to do. The outcomes
-come in the order of the files.
+A process of the pool runs `main` until its standard input ends, which is when the ingest ends. A
+request is a batch: how the files of the source are read, the path of the built-in model's table if
+texts are to be embedded, and jobs. The reply has an outcome for each job, or None for one that
+raised what nobody expected. Both are marshal data behind their length: Python values without
+classes, between two processes of one Python.
 
-Whatever happens to a process, nothing is lost: jobs of which no outcome came are done by the
-caller.
-
-MERGED A process that reads, cuts and embeds files for an ingest. It ends when its standard input
-does, which is when the ingest ends.
-
-A request is a batch: how the files of the source are read, the path of the built-in model's table
-if texts are to be embedded, and jobs. The reply has an outcome for each job, or None for one that
-raised what nobody expected, which the ingest then does itself. Both are marshal data behind their
-length: Python values without classes, between two processes of one Python.
+Outcomes come in the order of the files. Nothing is lost with a process: the caller does the jobs
+that have no outcome.
 """
 
 import gc
@@ -21,28 +17,23 @@ import os
 import struct
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ..documents.document import (
     Document,
     Extract,
     Prepared,
     assemble,
-    chunk_row,
     chunking,
-    document_row,
     texts_of,
 )
-from ..documents.files import Found
 from ..documents.formats import Reading, format_of
 from ..documents.links import DocumentLinks, Link
 from ..environment import CHECKOUT
 from ..indexing import made
 from ..storage.rows import Vectors
-from ..storage.source import Source, StoredDocument
-from .plan import Rules, is_recut
 from .report import Report
 
 if TYPE_CHECKING:
@@ -52,8 +43,6 @@ if TYPE_CHECKING:
 
     from ..embedding.builtin import BuiltinEmbedder
     from ..embedding.protocol import Embedder
-    from ..storage.protocol import GrowingDocument
-    from ..store import HybridStore
 
 
 class Unchanged(NamedTuple):
@@ -139,60 +128,6 @@ def read(way: Way, job: Job, embedder: "Embedder | None") -> Outcome:
         report.errors,
         report.warnings,
     )
-
-
-class Reader:
-    """Reads the files of one source. What cannot be read is in the report."""
-
-    def __init__(self, store: "HybridStore", source: Source, rules: Rules, report: Report) -> None:
-        self._store, self.rules, self._report = store, rules, report
-        metadata, max_bytes = dict(source.metadata), store.config["max_file_bytes"]
-        how = source.sizes(store.config), store.config["date_keys"]
-        self.way = Way(source.collection, metadata, source.follow_symlinks, max_bytes, *how)
-
-    def job(self, doc_id: str, file: Found, known: StoredDocument | None, *, embed: bool) -> Job:
-        """A file that fits into memory, to be read."""
-        return Job(doc_id, file.path, file.size, self._unchanged_hash(known), embed)
-
-    def growing(
-        self,
-        doc_id: str,
-        file: Found,
-        known: StoredDocument | None,
-        is_ready: "Callable[[GrowingDocument], bool]",
-        write: "Callable[[GrowingDocument, dict[str, Any]], None]",
-    ) -> Unchanged | None:
-        """A file that may be larger than memory: `write` is called with what is new, and with the
-        document's row.
-
-        Of a file that is as it was, and is only to be cut anew, nothing is written unless
-        `is_ready`.
-        """
-        growing, cut = self._store.storage.documents.growing, self.way.chunking
-        with (
-            self._report.reading(file.path),
-            closing(self.way.open(file.path)) as reading,
-            closing(growing(doc_id)) as document,
-        ):
-            count = document.spool(
-                chunk_row(doc_id, chunk) for chunk in reading.chunks(*self.way.sizes)
-            )
-            for warning in reading.warnings:
-                self._report.warning(file.path, *warning)
-            if self._unchanged_hash(known) == reading.digest:
-                return Unchanged(doc_id, reading.mtime, reading.size)
-            if known and is_recut(known, reading.digest, cut) and not is_ready(document):
-                return None
-            date = reading.date(doc_id, self.way.date_keys)
-            write(
-                document,
-                document_row(self.way.document(doc_id, file.path, reading), date, cut, count),
-            )
-        return None
-
-    def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
-        """The hash of the content that need not be indexed again."""
-        return known.content_hash if known is not None and self.rules.is_current(known) else None
 
 
 LENGTH = struct.Struct("<Q")
@@ -293,9 +228,8 @@ def main() -> None:
 
 
 MOST = 8  # processes: one writer cannot keep more of them busy. They take some 15 MB each
-MOST_EMBEDDING = (
-    3  # the same with the built-in model, some 45 MB each: with the writer less than 200 MB
-)
+# The same with the built-in model, some 45 MB each: with the writer less than 200 MB
+MOST_EMBEDDING = 3
 # Bytes of files that are due: less is done before the processes have started; a fourth if they
 # embed
 ENOUGH = 2_000_000
@@ -337,9 +271,11 @@ class _Batch:
         self._size = 0
         self._outcomes: list[Outcome | None] | None = None
 
-    def add(self, job: Job) -> None:
+    def add(self, job: Job) -> int:
+        """Take a job in. Gives its number in the batch."""
         self.jobs.append(job)
         self._size += job.size
+        return len(self.jobs) - 1
 
     def is_full(self) -> bool:
         return self._size >= BATCH or len(self.jobs) == BATCH_FILES
@@ -353,11 +289,28 @@ class _Batch:
         return outcome
 
 
+class _Place(NamedTuple, Generic[Item]):
+    """An item in the queue, with the batch that has its job, and the job's number there."""
+
+    item: Item
+    batch: _Batch | None
+    number: int
+
+    @property
+    def size(self) -> int:
+        return self.batch.jobs[self.number].size if self.batch else 0
+
+    def outcome(self) -> Outcome | None:
+        """Wait for the outcome of the job; None if the caller has to do it."""
+        return self.batch.outcome(self.number) if self.batch else None
+
+
 class Workers:
     """At most `count` processes, started when they are first needed. To be closed."""
 
     def __init__(self, count: int) -> None:
-        self._wanted = self._count = count
+        self._most = count  # that the caller wants
+        self._count = count  # for the present source
         self._batches: SimpleQueue[_Batch | None] | None = None
         self._threads: list[Thread] = []
         self._processes: set[Popen[bytes]] = set()
@@ -372,39 +325,47 @@ class Workers:
 
         `table` is that of the built-in model, for jobs whose texts are to be embedded.
         """
-        ahead: deque[tuple[Item, _Batch | None, int]] = (
-            deque()
-        )  # items with their batch, and their place in it
-        unsent: list[
-            _Batch
-            # What is read by the caller, unless there is enough of it; all but the last are full
-        ] = []
-        size, enough = 0, ENOUGH // 4 if table else ENOUGH
-        self._count = min(self._wanted, MOST_EMBEDDING if table else MOST)
+        self._count = min(self._most, MOST_EMBEDDING if table else MOST)
+        bytes_to_start = ENOUGH // 4 if table else ENOUGH
+        queue: deque[_Place[Item]] = deque()  # read and not yet given out, in order
+        waiting: list[_Batch] = []  # of no process yet; all but the last are full
+        bytes_ahead = 0
         for item, job in items:
-            if job is None:
-                ahead.append((item, None, 0))
-            else:
-                if not unsent or unsent[-1].is_full():
-                    unsent.append(_Batch(way, table))
-                ahead.append((item, unsent[-1], len(unsent[-1].jobs)))
-                unsent[-1].add(job)
-                size += job.size
-            if self._threads or size >= enough:
-                while unsent and unsent[0].is_full():
-                    self._send(unsent.pop(0))
-            while ahead:
-                item, batch, number = ahead[0]
-                if batch and not batch.is_done.is_set() and (size <= AHEAD or batch in unsent):
-                    break
-                ahead.popleft()
-                size -= batch.jobs[number].size if batch else 0
-                yield item, batch.outcome(number) if batch else None
-        if self._threads:
-            while unsent:
-                self._send(unsent.pop())
-        for item, batch, number in ahead:
-            yield item, batch.outcome(number) if batch and batch not in unsent else None
+            batch = None
+            number = 0
+            if job:
+                if not waiting or waiting[-1].is_full():
+                    waiting.append(_Batch(way, table))
+                batch = waiting[-1]
+                number = batch.add(job)
+                bytes_ahead += job.size
+            queue.append(_Place(item, batch, number))
+            if self._has_started or bytes_ahead >= bytes_to_start:
+                while waiting and waiting[0].is_full():
+                    self._send(waiting.pop(0))
+            while queue and self._may_go(queue[0], waiting, bytes_ahead):
+                place = queue.popleft()
+                bytes_ahead -= place.size
+                yield place.item, place.outcome()
+        if self._has_started:
+            while waiting:
+                self._send(waiting.pop())
+        for place in queue:
+            # A batch that was never sent is too little for a process: the caller does it.
+            yield place.item, None if place.batch in waiting else place.outcome()
+
+    @property
+    def _has_started(self) -> bool:
+        return bool(self._threads)
+
+    @staticmethod
+    def _may_go(place: "_Place[Item]", waiting: list[_Batch], bytes_ahead: int) -> bool:
+        """Return whether the first item in the queue is given out now, waiting for its batch if more
+        than AHEAD is in memory.
+        """
+        if place.batch is None or place.batch.is_done.is_set():
+            return True
+        return bytes_ahead > AHEAD and place.batch not in waiting
 
     def close(self) -> None:
         """End the processes, whatever they are doing."""
@@ -439,9 +400,8 @@ class Workers:
                 if self._failures < FAILURES and not self._closed:
                     process = process or self._started()
                     batch.reply = asked(process, batch.way, batch.table, batch.jobs)
-            except (
-                Exception
-            ):  # the caller, who does the batch itself, finds out what is wrong with it
+            except Exception:
+                # The caller, who does the batch itself, finds out what is wrong with it.
                 self._failures += 1
                 self._ended(process)
                 process = None

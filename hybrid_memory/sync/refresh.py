@@ -1,15 +1,7 @@
-"""Take in what changed since the last ingest, for a search that is about to begin: in little time,
-and without failing.
+"""Keep the store current between ingests: for a search that is about to begin, for a file that is
+stored under an id of its own, and, with `Watch`, while files change.
 
-MERGED Put a file into the store under an id that the user chose. From then on it is kept current
-like what was ingested.
-
-MERGED Keep the store current while files change: the operating system tells of changes, and
-`refresh` does the rest.
-
-Some changes come without an event and are looked for now and then: single files (editors put
-another file in their place), sessions that have become quiet, chunks that wait for a server,
-folders that come back.
+A refresh takes little time and does not fail: what goes wrong is in its report.
 """
 
 import os
@@ -19,7 +11,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ..documents.document import Document, assemble
-from ..documents.files import BadFileError
+from ..documents.files import BadFileError, hurried
 from ..documents.formats import format_of
 from ..environment import missing_package
 from ..errors import ConnectionLostError, SourceError, StoreError
@@ -34,54 +26,64 @@ from .report import Report
 if TYPE_CHECKING:
     from threading import Event
 
-EMBED_SECONDS = (
-    2.0  # a search that first refreshes the store spends at most this long on embeddings
-)
+# A search that first refreshes the store spends at most so many seconds on embeddings, and on
+# extracting texts from files such as PDFs
+EMBED_SECONDS = 2.0
+EXTRACT_SECONDS = 3.0
 SHOWN = 3  # problems that are told one by one
 LOCK_TIMEOUT = 1.0  # seconds that a search waits for another writer
 
 
 def refresh(
-    store: HybridStore, *, embed_seconds: float = EMBED_SECONDS, paths: Collection[str] = ()
+    store: HybridStore,
+    *,
+    embed_seconds: float = EMBED_SECONDS,
+    extract_seconds: float | None = EXTRACT_SECONDS,
+    paths: Collection[str] = (),
 ) -> Report:
-    """An incremental ingest of everything that was ingested before (or of these paths), as it was
-    ingested.
+    """Ingest incrementally everything that was ingested before (or these paths), as it was ingested.
 
-    Writes nothing if nothing changed. What is new is embedded for `embed_seconds` at most; the rest
-    stays pending, as after an ingest without a server. Whatever goes wrong is in the report's
-    `warnings`; no document is removed because of it.
+    Writes nothing if nothing changed. What is pending is embedded for `embed_seconds` at most; the
+    rest stays pending, as after an ingest without a server. Texts are extracted for
+    `extract_seconds` at most (None: as long as it takes); the files that this leaves out wait for
+    an `update`. Whatever goes wrong is in the report's `warnings`; no document is removed because of
+    it.
     """
-    job = Ingest(
-        store, incremental=True, rechunk=False
-    )  # or one search with other settings would cut the whole store anew
+    # With `rechunk`, one search with other settings would cut the whole store anew.
+    job = Ingest(store, incremental=True, rechunk=False)
     report = job.report
     with store.storage.waiting(LOCK_TIMEOUT):
         try:
             with store.storage.guarded():
-                job.mirror(remembered(store.storage.sources, report, paths))
+                with hurried(extract_seconds):
+                    job.mirror(remembered(store.storage.sources, report, paths))
+                report.pending = store.storage.embeddings.count_pending()
                 if embed_seconds > 0:
                     _embed(store, report, embed_seconds)
-                report.pending = store.storage.embeddings.count_pending()
         except (StoreError, SourceError) as error:
-            report.warning(
-                store.path, f"changes since the last ingest are not in: {error}", "database"
-            )
-    report.warnings, report.errors = report.errors + report.warnings, []
+            report.is_complete = False
+            reason = f"changes since the last ingest are not in: {error}"
+            report.warning(store.path, reason, "database")
+    report.warnings = report.errors + report.warnings
+    report.errors = []
     return report
 
 
 def _embed(store: HybridStore, report: Report, seconds: float) -> None:
-    """Embed what is new, and go on with a change of model. Only an ingest begins one that the
+    """Embed what is pending, and go on with a change of model. Only an ingest begins one that the
     settings ask for.
     """
-    if store.storage.embeddings.spare.next_identity() or (report.files and store.moves_up):
+    embeddings = store.storage.embeddings
+    if embeddings.spare.next_identity() or store.moves_up:
         report.embedded_by(store.embed(seconds=seconds))
-    elif report.files and (embedder := store.fitting_embedder):
+    elif report.pending and (embedder := store.fitting_embedder):
         report.embedded_by(embed_pending(store.storage, embedder, seconds=seconds))
+    if report.embedded:
+        report.pending = embeddings.count_pending()
 
 
 def problems(report: Report) -> list[str]:
-    """The warnings of a refresh as lines: the first few, and how many more there are."""
+    """Return the warnings of a refresh as lines: the first few, and how many more there are."""
     lines = report.problem_lines()
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"and {len(lines) - SHOWN} more; `hybrid-memory update` names all"]
@@ -89,7 +91,7 @@ def problems(report: Report) -> list[str]:
 
 
 def search(store: HybridStore, query: str, request: Request, *, refreshed: bool) -> Answer:
-    """The answer of a search; with `refreshed`, changes in the ingested folders are taken in first.
+    """Answer a query; with `refreshed`, changes in the ingested folders are taken in first.
 
     What kept changes out is among its warnings. Raises what HybridStore.search raises.
     """
@@ -140,9 +142,8 @@ def store_file(
 
 
 DEBOUNCE = 1500  # milliseconds without a further change until a change is taken in
-DEBOUNCE_STOPPED = (
-    400  # where somebody may stop it: only then does it look whether that has happened
-)
+# The same where somebody may stop it: only then does it look whether that has happened
+DEBOUNCE_STOPPED = 400
 LONGEST = 10_000  # milliseconds for which changes may put that off
 LOOK = 2000  # milliseconds between two looks for changes that come without an event
 ROUND = 60.0  # seconds between two rounds without any event
@@ -150,7 +151,13 @@ WATCH_EMBED_SECONDS = 30.0
 
 
 class Watch:
-    """`paths` are some of what was ingested, empty for all. `on_report` gets the report of each
+    """A watch over what was ingested: the operating system tells of changes, `refresh` does the rest.
+
+    Some changes come without an event and are looked for now and then: single files (editors put
+    another file in their place), sessions that have become quiet, chunks that wait for a server,
+    folders that come back.
+
+    `paths` are some of what was ingested, empty for all. `on_report` gets the report of each
     update.
 
     Raises SourceError for a path that was never ingested, or if the package watchfiles is missing.
@@ -186,7 +193,7 @@ class Watch:
         return sorted({source.path for source in self._sources()})
 
     def run(self) -> None:
-        """Until a KeyboardInterrupt, or until `stop` is set."""
+        """Take in changes until a KeyboardInterrupt, or until `stop` is set."""
         while not (self._stop and self._stop.is_set()):
             folders = self._folders()
             due = True  # for what happened while nobody watched
@@ -232,7 +239,7 @@ class Watch:
         """Refresh the store. Gives False if the database could not be written or reached, so that
         it is tried again.
         """
-        report = refresh(self._store, embed_seconds=0.0, paths=self._only)
+        report = refresh(self._store, embed_seconds=0.0, extract_seconds=None, paths=self._only)
         try:
             with self._store.storage.guarded():
                 embeddings = self._store.storage.embeddings
@@ -240,12 +247,13 @@ class Watch:
                     report.embedded_by(self._store.embed(seconds=WATCH_EMBED_SECONDS))
                     report.pending = embeddings.count_pending()
         except StoreError as error:
+            report.is_complete = False
             report.warning(self._store.path, str(error), "database")
         self._on_report(report)
-        return all(warning["path"] != self._store.path for warning in report.warnings)
+        return report.is_complete
 
     def _sources(self) -> list[Source]:
-        """What is watched: while a server is down, what it was before."""
+        """Return what is watched: while a server is down, what it was before."""
         try:
             with self._store.storage.guarded():
                 self._known = self._store.storage.sources.all()

@@ -8,6 +8,7 @@ from typing import Any
 from ..documents.files import LINK, BadFileError
 from ..indexing import Embedded
 
+ELSEWHERE = "elsewhere"  # files that are documents of another source: nothing is wrong
 UNCHANGED = "unchanged"
 LITTLE_NEW = "little new"  # in a transcript that goes on
 
@@ -20,22 +21,22 @@ class Report:
     def __init__(self) -> None:
         self.files = self.chunks = 0  # written
         self.skipped = 0  # files that are as they were, and symbolic links
-        self.skipped_by: Counter[str] = (
-            Counter()
-        )  # the same by reason, and what the rules of wanted.py leave out
+        # The same by reason, and what the rules of files.Wanted leave out
+        self.skipped_by: Counter[str] = Counter()
         self.removed = 0  # documents whose file is gone
         self.embedded = self.pending = 0  # chunks
         self.errors: list[dict[str, str]] = []  # {"path", "reason", "kind"}
         self.warnings: list[dict[str, str]] = []
         self.embedding_problems: list[str] = []
         self.notes: list[str] = []  # what was done besides
+        self.is_complete = True  # False if the database could not be read or written
 
     def as_dict(self) -> dict[str, Any]:
-        """What `ingest` prints. A warning about the embeddings is of no file, so its path is None."""
+        """Return what `ingest` prints. A warning about the embeddings is of no file, so its path is None."""
         counts = {
             key: value
             for key, value in vars(self).items()
-            if key not in ("embedding_problems", "notes")
+            if key not in ("embedding_problems", "notes", "is_complete")
         }
         warnings: list[dict[str, Any]] = [*self.warnings]
         warnings += [
@@ -48,7 +49,7 @@ class Report:
         }
 
     def left_out(self) -> list[str]:
-        """What the rules left out, in a line; nothing if that is nothing."""
+        """Return what the rules left out, in a line; nothing if that is nothing."""
         counts = [
             f"{count:,} {rule}"
             for rule, count in self.skipped_by.items()
@@ -61,22 +62,27 @@ class Report:
         )
 
     def summary(self) -> list[str]:
-        """What was done, in a line; nothing if nothing was."""
+        """Return what was done, in a line; nothing if nothing was."""
         if not (self.files or self.removed or self.embedded):
             return []
         counts = f"{self.files} files, {self.chunks} chunks, {self.removed} removed, {self.embedded} embedded"
         return [counts + (f", {self.pending} pending" if self.pending else "")]
 
     def problem_lines(self) -> list[str]:
-        """The warnings about files, a line each."""
-        return _lines(self.warnings)
+        """Return the warnings about files, a line each."""
+        return _lines(warning for warning in self.warnings if warning["kind"] != ELSEWHERE)
+
+    def advice_lines(self) -> list[str]:
+        """Return what a person may want to know, and nobody has to act on, a line each."""
+        elsewhere = [warning for warning in self.warnings if warning["kind"] == ELSEWHERE]
+        return _lines(elsewhere) + self.left_out() + self.notes
 
     def error_lines(self) -> list[str]:
-        """The errors, a line each."""
+        """Return the errors, a line each."""
         return _lines(self.errors)
 
     def warning_lines(self) -> list[str]:
-        """All warnings, a line each."""
+        """Return all warnings, a line each."""
         return self.problem_lines() + self.embedding_problems
 
     def embedded_by(self, embedded: Embedded) -> None:
@@ -109,7 +115,7 @@ class Report:
 
     @contextmanager
     def reading(self, path: str) -> Iterator[None]:
-        """Notes a file that vanished, or could not be read or indexed, instead of raising."""
+        """Note a file that vanished, or could not be read or indexed, instead of raising."""
         try:
             yield
         except FileNotFoundError:
@@ -120,7 +126,7 @@ class Report:
             self.error(path, error.strerror or str(error), "unreadable")
 
 
-def _lines(problems: list[dict[str, str]]) -> list[str]:
+def _lines(problems: Iterable[Mapping[str, str]]) -> list[str]:
     return [f"{problem['path']}: {problem['reason']}" for problem in problems]
 
 

@@ -1,7 +1,7 @@
 """Write what was read to the store, in transactions of many documents, with what is remembered of
 its source.
 
-MERGED Cut files anew that are as they were: their new chunks take the place of the old ones once
+Where a file is as it was and is only cut anew, its new chunks take the place of the old ones once
 they have their embeddings.
 """
 
@@ -26,7 +26,7 @@ GROUP_CHUNKS = 2048
 
 
 class Writer:
-    """Writes documents."""
+    """A writer of documents, which puts many into one transaction."""
 
     def __init__(self, storage: Storage, report: Report) -> None:
         self.embedder: Embedder | None = None  # that made the vectors which documents come with
@@ -67,13 +67,11 @@ class Writer:
         """Write what is not yet written."""
         if self._documents or self._unchanged:
             self._write(source, self._put)
-            self._documents, self._unchanged, self._vectors, self._without, self._chunks = (
-                [],
-                [],
-                {},
-                [],
-                0,
-            )
+            self._documents = []
+            self._unchanged = []
+            self._vectors = {}
+            self._without = []
+            self._chunks = 0
 
     def grown(
         self, source: Source, document: GrowingDocument, row: dict[str, Any], path: str
@@ -103,29 +101,29 @@ class Writer:
                 embeddings.restore()
                 embeddings.spare.trim(identity, megabytes, days)
 
-    def taken(self, wanted: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those of these ids and paths whose id a document from elsewhere has; each is an error in
+    def taken(self, files: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return those of these ids and paths whose id a document from elsewhere has; each is an error in
         the report.
         """
-        pairs = list(wanted)
+        pairs = list(files)
         owners = self._storage.documents.several([doc_id for doc_id, _ in pairs]) if pairs else {}
-        found = {
+        taken = {
             (doc_id, path)
             for doc_id, path in pairs
             if doc_id in owners and owners[doc_id].path != path
         }
-        for doc_id, path in sorted(found):
+        for doc_id, path in sorted(taken):
             if owner := owners[doc_id].path:
-                told = f"of {owner}; give this one another with --collection NAME"
+                whose = f"of {owner}; give this one another with --collection NAME"
             else:
-                told = f"that was put in by `store`; `hybrid-memory delete --doc-id {quote(doc_id)}` makes room for the file"
-            self._report.error(
-                path, f"its id {doc_id!r} is that of the document {told}", "id taken"
-            )
-        return found
+                delete = f"`hybrid-memory delete --doc-id {quote(doc_id)}`"
+                whose = f"that was put in by `store`; {delete} makes room for the file"
+            reason = f"its id {doc_id!r} is that of the document {whose}"
+            self._report.error(path, reason, "id taken")
+        return taken
 
     def _write(self, source: Source, put: Callable[[], None]) -> None:
-        """`put` in a transaction, with everything that goes with it."""
+        """Run `put` in a transaction, with everything that goes with it."""
         with self._storage.transaction():
             self._storage.sources.check_claim(source)
             if news := self._storage.sources.news(source):
@@ -143,7 +141,7 @@ class Writer:
             self._storage.documents.touch(*file)
 
     def _free(self, vectors: Vectors) -> Iterator[Prepared]:
-        """The documents whose ids are still free: another process, or one before them, may have
+        """Yield the documents whose ids are still free: another process, or one before them, may have
         been first.
         """
         ids = [
@@ -178,6 +176,7 @@ class Recut:
     def __init__(self, store: HybridStore, writer: Writer, report: Report) -> None:
         self._store, self._writer, self._report = store, writer, report
         self._documents: list[Prepared] = []
+        self._embedded: set[bytes] = set()  # content hashes of the texts that got an embedding
         self._kept_back = 0
 
     def add(self, source: Source, prepared: Prepared) -> None:
@@ -192,13 +191,20 @@ class Recut:
         """Write what is not yet written, and tell what is not to be."""
         self._write(source)
         if self._kept_back:
-            reason = f"{self._kept_back} documents keep their chunks of another size until the new ones can be embedded"
+            reason = (
+                f"{self._kept_back} documents keep their chunks of another size "
+                "until the new ones can be embedded"
+            )
             self._report.warning(source.path, reason)
 
     def spooled(self, document: GrowingDocument) -> bool:
-        """Whether the new chunks of a growing document have their embeddings now."""
+        """Return whether the new chunks of a growing document have their embeddings now."""
+        before = len(self._embedded)
         ready = all(self._is_embedded(texts) for texts in document.texts(BATCH))
-        self._kept_back += not ready
+        if ready:
+            self._report.embedded += len(self._embedded) - before
+        else:
+            self._kept_back += 1
         return ready
 
     def _write(self, source: Source) -> None:
@@ -209,11 +215,14 @@ class Recut:
         for document in documents:
             if self._is_embedded(document.texts):
                 self._writer.add(source, document)
+                self._report.embedded += sum(
+                    chunk["content_hash"] in self._embedded for chunk in document.chunks
+                )
             else:
                 self._kept_back += 1
 
     def _is_embedded(self, texts: Mapping[bytes, str]) -> bool:
-        """Whether all of these texts have an embedding now, or will never have one; those that are
+        """Return whether all of these texts have an embedding now, or will never have one; those that are
         new become spare ones.
         """
         storage, embedder = self._store.storage, self._store.fitting_embedder
@@ -229,4 +238,5 @@ class Recut:
                 if not accepts(storage, embedder, new.vectors, fingerprint):
                     return False
                 storage.embeddings.spare.put(storage.embeddings.identity() or identity, new.vectors)
+            self._embedded.update(new.vectors)
         return embedder.is_final or not (new.without or new.problem)

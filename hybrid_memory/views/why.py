@@ -27,7 +27,14 @@ from ..documents.files import (
 from ..documents.formats import format_of, refusal
 from ..errors import QueryError
 from ..search.hit import Request, configured
-from ..storage.source import Source, StoredDocument, default_collection, is_in
+from ..storage.source import (
+    Refusal,
+    Source,
+    StoredDocument,
+    default_collection,
+    is_in,
+    refusal_limits,
+)
 from ..storage.target import find
 from ..store import HybridStore, tried_again
 from ..text.query import Query
@@ -113,9 +120,25 @@ def of_file(store: HybridStore, source: Source, path: str, doc_id: str) -> Missi
     if owner and owner.path != path:
         holder = owner.path or "a text that was put in by `store`"
         return Missing(path, source, TAKEN, f"its id {doc_id!r} is that of {holder}")
+    known = _refused_before(store, path)
+    if known:
+        return Missing(path, source, known.kind, known.reason)
     refused = refusal(path, store.config["max_file_bytes"], source.follow_symlinks)
-    rule, reason = refused or (NEW, REASONS[NEW])
-    return Missing(path, source, rule, reason)
+    kind, reason = refused or (NEW, REASONS[NEW])
+    return Missing(path, source, kind, reason)
+
+
+def _refused_before(store: HybridStore, path: str) -> Refusal | None:
+    """Return why the file was refused at the last ingest, if it would be refused again."""
+    known = store.storage.sources.refusals().get(path)
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    limits = refusal_limits(store.config)
+    if known and known.holds(status.st_mtime, status.st_size, limits, known.seconds):
+        return known
+    return None
 
 
 def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory import store as deletion
+from hybrid_memory.indexing import delete_collection
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.views.doctor import examine
@@ -83,7 +83,7 @@ def test_deleting_a_collection_takes_the_embeddings_of_files_that_were_gone_befo
     (folder / "a.md").unlink()
     ingest(store, folder)
     assert spare(store) == 1
-    deletion.delete_collection(store.storage, "memory")
+    delete_collection(store.storage, "memory")
     assert spare(store) == 0
 
 

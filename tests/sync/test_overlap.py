@@ -257,7 +257,7 @@ def test_sources_that_cannot_meet_cost_no_look_at_the_documents(
     refresh(store)
     store.storage.connection.set_trace_callback(None)
     assert not [one for one in statements if "left join folders" in one]
-    assert len(statements) < 20
+    assert len(statements) < 22
 
 
 NAMES = ("a.md", "daily/1.md", "daily/deep/2.md")

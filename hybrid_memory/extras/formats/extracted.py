@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -22,7 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...documents.document import Extract, ExtractError
-from ...documents.files import BadFileError, FileBytes, read
+from ...documents.files import BadFileError, FileBytes, patience, read
 from ...documents.markdown import Parsed, chunks
 from ...environment import CHECKOUT, missing_package
 from ...text.characters import digest, storable, with_plain_newlines
@@ -134,12 +135,21 @@ def extracted(data: bytes, kind: str, package: str | None) -> Extract:
     if package and find_spec(package) is None:
         raise BadFileError(missing_package(f"a .{kind} file", "documents"), "package")
     command = [sys.executable, "-P", "-c", RUN, CHECKOUT, kind]
+    hurry = patience.get()
+    if hurry and hurry.left <= 0:
+        raise BadFileError("there was no time to read it; `hybrid-memory update` does", "late")
+    timeout = min(PATIENCE * SECONDS, hurry.left) if hurry else PATIENCE * SECONDS
+    started = time.monotonic()
     try:
         done = subprocess.run(
-            command, input=data, capture_output=True, timeout=PATIENCE * SECONDS, check=False
+            command, input=data, capture_output=True, timeout=timeout, check=False
         )
         answer = json.loads(done.stdout)
     except subprocess.TimeoutExpired as error:
+        if timeout < PATIENCE * SECONDS:
+            raise BadFileError(
+                "it takes too long to be read now; `hybrid-memory update` reads it", "late"
+            ) from error
         raise BadFileError(
             f"reading it takes more than {PATIENCE * SECONDS} seconds", "size"
         ) from error
@@ -151,6 +161,9 @@ def extracted(data: bytes, kind: str, package: str | None) -> Extract:
         raise BadFileError(
             f"it breaks the program that reads it (status {done.returncode})", "damaged"
         ) from error
+    finally:
+        if hurry:
+            hurry.left -= time.monotonic() - started
     if "error" in answer:
         raise BadFileError(answer["error"], answer["kind"])
     return Extract(**answer)

@@ -236,7 +236,7 @@ class Tools:
         after many changes.
         """
         with self._open_store() as store:
-            report = refresh(store, embed_seconds=UPDATE_SECONDS)
+            report = refresh(store, embed_seconds=UPDATE_SECONDS, extract_seconds=UPDATE_SECONDS)
             return replies.updated(report, problems(report) + report.embedding_problems)
 
     def memory_status(self) -> str:

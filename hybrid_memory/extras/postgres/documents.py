@@ -18,7 +18,18 @@ from ...documents.links import NO_LINKS, DocumentLinks, aliases, all_of, key_of,
 from ...documents.terms import Terms, terms
 from ...storage.links import ALIAS, FILE, TITLE
 from ...storage.rows import Vectors
-from ...storage.source import KnownSources, Source, StoredDocument, Whole, claimed, is_in, whole
+from ...storage.source import (
+    KnownSources,
+    Refusal,
+    Source,
+    StoredDocument,
+    Whole,
+    claimed,
+    is_in,
+    refusals_from_json,
+    refusals_to_json,
+    whole,
+)
 from ...storage.vector import encode_embedding
 from .chunks import Links, text_of_chunks
 from .connection import LOCK, Connection, from_column, here, to_column
@@ -111,6 +122,13 @@ delete from folders where space = %(space)s and host = %(host)s and collection =
 """
 
 
+REFUSALS = "select value from meta where space = %(space)s and key = 'refusals@' || %(host)s"
+FORGET_REFUSALS = "delete from meta where space = %(space)s and key = 'refusals@' || %(host)s"
+REMEMBER_REFUSALS = """
+insert into meta (space, key, value) values (%(space)s, 'refusals@' || %(host)s, %(value)s)
+"""
+
+
 class Sources(KnownSources):
     """Implements `protocol.Sources`."""
 
@@ -160,6 +178,15 @@ class Sources(KnownSources):
 
     def forget(self, source: Source) -> None:
         self._conn.execute(FORGET, self._key(source))
+
+    def refusals(self) -> dict[str, Refusal]:
+        row = self._conn.first(REFUSALS, self._of)
+        return refusals_from_json(row[0] if row else None)
+
+    def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
+        self._conn.execute(FORGET_REFUSALS, self._of)
+        if refusals:
+            self._conn.execute(REMEMBER_REFUSALS, self._of | {"value": refusals_to_json(refusals)})
 
     def _key(self, source: Source) -> dict[str, object]:
         return self._of | {

@@ -15,7 +15,18 @@ from ...documents.document import Prepared, embedded_text
 from ...documents.links import NO_LINKS
 from ...documents.terms import Terms, terms
 from ..rows import Vectors
-from ..source import KnownSources, Source, StoredDocument, Whole, claimed, is_in, whole
+from ..source import (
+    KnownSources,
+    Refusal,
+    Source,
+    StoredDocument,
+    Whole,
+    claimed,
+    is_in,
+    refusals_from_json,
+    refusals_to_json,
+    whole,
+)
 from . import vectors as blocks
 from .embeddings import Embeddings
 from .keyword import FTSIndex, called, checksum, of_chunks
@@ -45,6 +56,10 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 FORGET = "delete from folders where collection = ? and path = ?"
 FORGET_OTHERS = "delete from folders where collection = ? and not is_file and path <> ?"
+
+REFUSALS = "select value from meta where key = 'refusals'"
+FORGET_REFUSALS = "delete from meta where key = 'refusals'"
+REMEMBER_REFUSALS = "insert into meta (key, value) values ('refusals', ?)"
 
 
 class Sources(KnownSources):
@@ -83,6 +98,15 @@ class Sources(KnownSources):
 
     def forget(self, source: Source) -> None:
         self._conn.execute(FORGET, (source.collection or "", path_to_column(source.path)))
+
+    def refusals(self) -> dict[str, Refusal]:
+        row = self._conn.execute(REFUSALS).fetchone()
+        return refusals_from_json(row and row[0])
+
+    def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
+        self._conn.execute(FORGET_REFUSALS)
+        if refusals:
+            self._conn.execute(REMEMBER_REFUSALS, [refusals_to_json(refusals)])
 
 
 def _source(

@@ -238,7 +238,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
             reports.append(job.run([place.path], place.collection))
         for report in reports:
             tell(*report.error_lines(), *report.warning_lines())
-            advise(args, *report.notes)
+            advise(args, *report.advice_lines())
         if any(report.embedded for report in reports):
             advise_model(args, store)
     return [report.as_dict() for report in reports]

@@ -91,7 +91,7 @@ def run_ingest(args: Namespace) -> int:
                 f"interrupted after {job.reached()}; run it again{again} to go on"
             ) from error
         tell(*report.error_lines(), *report.warning_lines())
-        advise(args, *report.left_out(), *report.notes)
+        advise(args, *report.advice_lines())
         if report.embedded:
             advise_model(args, store)
     print_answer(args, report.as_dict())

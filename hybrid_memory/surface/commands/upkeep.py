@@ -233,7 +233,8 @@ def _reindex(
 
 def _deleted(key: str, name: str, deleted: "Deleted", known: list[str]) -> dict[str, Any]:
     nothing = f"nothing was deleted, because there is no {key} {name!r}; known: {', '.join(known) or 'none'}"
-    warnings = _told(deleted.warning, None if deleted.documents else nothing)
+    is_known = deleted.documents or deleted.sources
+    warnings = _told(deleted.warning, None if is_known else nothing)
     return {
         key: name,
         "documents_deleted": deleted.documents,
