@@ -70,12 +70,13 @@ def program(*, for_cron: bool = False) -> list[str]:
     name = os.path.basename(script)
     if name != "hybrid-memory" or not os.access(script, os.X_OK):
         return [sys.executable, "-m", "hybrid_memory"]
-    found = which(name)
-    return [
-        name
-        if found and os.path.realpath(found) == os.path.realpath(script) and not for_cron
-        else script
-    ]
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if "UV_RUN_RECURSION_DEPTH" in os.environ:
+        folders = folders[1:]  # `uv run` puts its environment first, only for what it runs
+    by_name = which(name, path=os.pathsep.join(folders))
+    if for_cron or by_name is None or os.path.realpath(by_name) != os.path.realpath(script):
+        return [script]
+    return [name]
 
 
 def checkouts() -> list[str]:
