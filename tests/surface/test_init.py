@@ -315,3 +315,9 @@ def test_under_uv_run_the_program_is_named_by_its_whole_path(
     )
     assert shlex.split(answer(done)["next"][0])[0] == str(script)
     assert f"`{script} " in answer(done)["agents_md"]
+
+
+def test_the_lines_name_the_provider_that_an_option_chose(workspace: Path, run: Run) -> None:
+    lines = answer(run("init", str(workspace), "--yes", "--provider", "builtin"))
+    assert "--provider builtin" in lines["crontab"]
+    assert "--provider builtin" in lines["agents_md"]

@@ -54,7 +54,7 @@ class Place(NamedTuple):
     collection: str | None = None  # None: what `ingest` would choose
 
     def is_of(self, sources: list[Source]) -> bool:
-        """Whether one of the sources takes in this place: itself, or for notes a folder around it."""
+        """Return True if a source takes in this place: itself, or for notes a folder around it."""
         return any(
             source.path == self.path
             or (is_in(self.path, source.path) and set(self.patterns) <= set(source.patterns))
@@ -137,7 +137,7 @@ def _file(path: str) -> Place:
 
 
 def _sessions(top: str, home: str) -> Iterator[tuple[str, str]]:
-    """Where OpenClaw, Claude Code and pi keep what was said, each with a collection. Of Claude
+    """Yield where OpenClaw, Claude Code and pi keep what was said, each with a collection. Of Claude
     Code, the project of `top`.
     """
     agents = os.path.join(home, ".openclaw", "agents")
@@ -258,7 +258,7 @@ def _with_free_collection(place: Place, top: str, sources: list[Source]) -> Plac
 
 
 def _wanted(args: Namespace, new: Sequence[Place], is_asking: bool) -> list[Place]:
-    """What is to be taken in: notes if the user agrees, and transcripts, which are private, only if
+    """Return what is to be taken in: notes if the user agrees, and transcripts, which are private, only if
     the user says so for them.
     """
     taken = [place for place in new if place.kind != SESSIONS]
@@ -312,13 +312,16 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
 
 
 def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
-    """The next commands, and the lines for AGENTS.md and a crontab, as they run from anywhere."""
+    """Return the next commands, and the lines for AGENTS.md and a crontab, as they run from anywhere."""
     options = []
     file = args.config or os.environ.get(CONFIG)
     if file:
         options += ["--config", os.path.abspath(os.path.expanduser(file))]
     if opening.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
         options += ["--db", without_password(absolute(settings["db_path"]))]
+    for key in ("space", "provider"):  # or the next run might use other ones
+        if opening.origin(settings, key) == f"--{key}":
+            options += [f"--{key}", settings[key]]
     short = join([*program(), *options])
     full = join([*program(for_cron=True), *options])
     cron = f"0 */6 * * *  {full} update --quiet >/dev/null"
@@ -412,6 +415,6 @@ def _bytes(size: int) -> str:
 
 
 def _short(path: str) -> str:
-    """The path with ~ for the home."""
+    """Return the path with ~ for the home."""
     home = os.path.join(os.path.expanduser("~"), "")
     return "~/" + path.removeprefix(home) if path.startswith(home) else path
