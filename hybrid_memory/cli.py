@@ -17,7 +17,7 @@ except KeyboardInterrupt:  # Ctrl-C while the program starts
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and give its exit status. Raises SystemExit for help and for wrong usage."""
+    """Run a command and return its exit status. Raises SystemExit for help and for wrong usage."""
     command = ""
     try:
         args = parse(argv)
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def entry_point() -> NoReturn:
-    """The command `hybrid-memory`."""
+    """Run the command `hybrid-memory`."""
     try:
         streams.prepare()
         status = main()

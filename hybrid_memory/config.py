@@ -1,7 +1,6 @@
 """Where settings come from: defaults < config.json < HYBRID_MEMORY_* environment < command line.
 
-MERGED A config file as it is on the disk, whose db_path may be an address; what its keys may be is
-checked in config.py.
+A database is a file, or the address of a server; here it is decided which of them a text is.
 """
 
 import json
@@ -19,8 +18,7 @@ from .seams import PROVIDERS, RERANKERS
 DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",
     "space": "default",  # of a database on a PostgreSQL server, which may have many
-    # Decided when a store gets its first embedding: Ollama if it answers and has the model, else
-    # builtin
+    # Decided when a store gets its first embedding: Ollama if it answers and has the model, else builtin
     "provider": "auto",
     "ollama_url": "http://localhost:11434",
     "base_url": None,  # URL of another provider than Ollama; null: its usual one
@@ -58,8 +56,9 @@ DEFAULTS: dict[str, Any] = {
     "date_keys": ["date", "created", "created_at", "updated", "modified", "published"],
 }
 OPTIONAL = {  # these may be null
-    "base_url", "model", "dims", "query_prompt", "document_prompt", "per_doc", "rerank_url", "rerank_model",
-}  # fmt: skip
+    *("base_url", "model", "dims", "query_prompt", "document_prompt"),
+    *("per_doc", "rerank_url", "rerank_model"),
+}
 CHOICES = {"provider": ("auto", *PROVIDERS, "none"), "rerank": ("none", *RERANKERS)}
 MINIMUM = {
     "dims": 1,
@@ -99,8 +98,10 @@ WORDS = {
     "no": False,
     "off": False,
 }
-THE_DEFAULTS, LIBRARY = "the defaults", "config"
-ENVIRONMENT, COMMAND_LINE = "the environment (HYBRID_MEMORY_*)", "the command line"
+THE_DEFAULTS = "the defaults"
+LIBRARY = "config"
+ENVIRONMENT = "the environment (HYBRID_MEMORY_*)"
+COMMAND_LINE = "the command line"
 PREFIX = "HYBRID_MEMORY_"  # of a variable, before a key in capitals
 CONFIG = "HYBRID_MEMORY_CONFIG"
 OF_TESTS = "HYBRID_MEMORY_TEST_"  # what this project's own tests are told
@@ -120,15 +121,16 @@ class Settings(dict[str, Any]):
 
 
 def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
-    """The defaults, overridden by named layers. A later layer overrides an earlier one. Every value
-    is checked.
+    """Return the defaults, overridden by named layers. A later layer overrides an earlier one. Every
+    value is checked.
 
     If a layer names a provider but no model, the provider's default model is used. If it names a
     provider or a model but no dims, the model decides the dims. A layer that names a model or
     Ollama's URL, but no other provider, chooses Ollama. URL and model of a reranker do not pass to
     another one. Raises ConfigError with the name of the layer.
     """
-    settings, origin = Settings(DEFAULTS), {key: (THE_DEFAULTS, key) for key in DEFAULTS}
+    settings = Settings(DEFAULTS)
+    origin = {key: (THE_DEFAULTS, key) for key in DEFAULTS}
     for name, layer in layers:
         if "provider" in layer and "model" not in layer:
             settings["model"] = settings["dims"] = None
@@ -136,20 +138,18 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
         if "model" in layer:
             settings["dims"] = None
             origin["dims"] = name, "model"
-        if settings["rerank"] not in (
-            "none",
-            layer.get("rerank", settings["rerank"]),
-        ):  # another one is named
+        reranker = layer.get("rerank", settings["rerank"])
+        if settings["rerank"] not in ("none", reranker):  # another one is named
             settings["rerank_url"] = settings["rerank_model"] = None
             origin["rerank_url"] = origin["rerank_model"] = name, "rerank"
         for key, value in layer.items():
             settings[key] = _checked(name, key, value)
             origin[key] = name, key
         settings.chosen |= layer.keys()
-        if settings["provider"] == "auto" and (
-            named := sorted(layer.keys() & {"ollama_url", "model"})
-        ):
-            settings["provider"], origin["provider"] = "ollama", (name, named[0])
+        of_ollama = sorted(layer.keys() & {"ollama_url", "model"})
+        if settings["provider"] == "auto" and of_ollama:
+            settings["provider"] = "ollama"
+            origin["provider"] = (name, of_ollama[0])
     settings.origins = origin
     _check_together(settings, {key: name for key, (name, _) in origin.items()})
     return settings
@@ -158,16 +158,15 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
 def load(
     path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """The settings of a command. `path` is the value of --config, `options` has what the command
+    """Return the settings of a command. `path` is the value of --config, `options` has what the command
     line sets, by config key.
     """
     file = in_force(path, environ)
-    is_there = (
-        path or environ.get(CONFIG) or os.path.exists(file)
-    )  # one that is named has to be there
+    # A file that is named has to be there.
+    is_read = path or environ.get(CONFIG) or os.path.exists(file)
     settings = merged(
         (THE_DEFAULTS, {"db_path": standard_database(environ)}),
-        (file, read(file) if is_there else {}),
+        (file, read(file) if is_read else {}),
         *_environment(environ),
         (COMMAND_LINE, options),
     )
@@ -267,7 +266,7 @@ def _error(source: str, message: str) -> ConfigError:
 
 
 def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """The HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST sets ollama_url, too. They are one layer, so
+    """Return the HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST sets ollama_url, too. They are one layer, so
     that model and dims match.
     """
     values: dict[str, Any] = {}
@@ -292,7 +291,7 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
 
 
 def from_text(key: str, text: str, name: str) -> Any:
-    """A value as it is written in a variable or on a command line. Raises ConfigError with the name
+    """Return the value of a text in a variable or on a command line. Raises ConfigError with the name
     of what has it.
     """
     kind = TYPES[key]
@@ -305,12 +304,12 @@ def from_text(key: str, text: str, name: str) -> Any:
 
 
 def in_checkout() -> bool:
-    """Whether this is the package of a checkout, not an installed one."""
+    """Return True for the package of a checkout, False for an installed one."""
     return os.path.exists(os.path.join(CHECKOUT, "pyproject.toml"))
 
 
 def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
-    """The config file that is named, else the one of the checkout, else of the user; it may not
+    """Return the config file that is named, else the one of the checkout, else of the user; it may not
     exist.
 
     The working directory may be anybody's, so it is not searched.
@@ -320,7 +319,7 @@ def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def standard_database(environ: Mapping[str, str] = os.environ) -> str:
-    """Where a database is unless anything says otherwise: in the checkout, or in the data folder of
+    """Return where a database is unless anything says otherwise: in the checkout, or in the data folder of
     the user.
     """
     if in_checkout():
@@ -339,7 +338,7 @@ def _users_database(environ: Mapping[str, str]) -> str:
 
 
 def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
-    """A folder as the XDG Base Directory Specification 0.8 says. If the variable is unset or
+    """Return a folder as the XDG Base Directory Specification 0.8 says. If the variable is unset or
     relative, the fallback is used.
     """
     value = environ.get(variable, "")
@@ -347,24 +346,24 @@ def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
 
 
 def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
-    """The databases that exist of all that another environment, option or way of installing would
+    """Return the databases that exist of all that another environment, option or way of installing would
     use; no search of the disk.
     """
-    found = [environ.get("HYBRID_MEMORY_DB_PATH", ""), _users_database(environ)]
+    databases = [environ.get("HYBRID_MEMORY_DB_PATH", ""), _users_database(environ)]
     files = [environ.get(CONFIG, ""), _users_file(environ)]
     for checkout in checkouts:
-        found.append(os.path.join(checkout, DEFAULTS["db_path"]))
+        databases.append(os.path.join(checkout, DEFAULTS["db_path"]))
         files.append(os.path.join(checkout, "config.json"))
     for file in filter(os.path.isfile, map(os.path.expanduser, files)):
         with suppress(ConfigError):
-            found.append(str(read(file).get("db_path", "")))
-    files = [path for path in found if path and "\0" not in path and not _is_address(path)]
-    real = (os.path.realpath(os.path.expanduser(path)) for path in files)
+            databases.append(str(read(file).get("db_path", "")))
+    paths = [path for path in databases if path and "\0" not in path and not _is_address(path)]
+    real = [os.path.realpath(os.path.expanduser(path)) for path in paths]
     return list(dict.fromkeys(filter(os.path.isfile, real)))
 
 
 def read(path: str) -> dict[str, Any]:
-    """The keys of a config file. A relative db_path in it is relative to the folder of the file."""
+    """Return the keys of a config file. A relative db_path in it is relative to the folder of the file."""
     path = os.path.expanduser(path)
     try:
         with open(path, encoding="utf-8-sig", opener=_open_without_waiting) as file:

@@ -1,6 +1,4 @@
-"""The Python environment at hand: which command adds a package to stay, and which folders this
-program came from.
-"""
+"""The Python environment at hand: what adds a package to it, and where this program came from."""
 
 import os
 import sys
@@ -25,11 +23,12 @@ CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def missing_package(user: str, extra: str) -> str:
-    """One line for `user`, the command or setting that needs the package of this extra."""
+    """Return one line for `user`, the command or setting that needs the package of this extra."""
     requirement = EXTRAS[extra]
     name = requirement.partition(">")[0]
     command = join(install_command(extra, requirement))
-    return f"{user} needs the Python package {name}, which this environment does not have; add it with `{command}`"
+    problem = f"{user} needs the Python package {name}, which this environment does not have"
+    return f"{problem}; add it with `{command}`"
 
 
 @contextmanager
@@ -44,7 +43,7 @@ def needing(extra: str, user: str | None = None) -> Iterator[None]:
 
 
 def install_command(extra: str, requirement: str) -> list[str]:
-    """The arguments of the command. A tool of uv and the environment of a checkout are told to uv,
+    """Return the arguments of the command. A tool of uv and the environment of a checkout are told to uv,
     or its next change would remove the package.
     """
     if tool := _tool_install():
@@ -61,7 +60,7 @@ def install_command(extra: str, requirement: str) -> list[str]:
 
 
 def program(*, for_cron: bool = False) -> list[str]:
-    """The words that start this program again from any folder: its name if the shell finds it by
+    """Return the words that start this program again from any folder: its name if the shell finds it by
     that, else a whole path.
     """
     from shutil import which
@@ -70,16 +69,17 @@ def program(*, for_cron: bool = False) -> list[str]:
     name = os.path.basename(script)
     if name != "hybrid-memory" or not os.access(script, os.X_OK):
         return [sys.executable, "-m", "hybrid_memory"]
-    found = which(name)
-    return [
-        name
-        if found and os.path.realpath(found) == os.path.realpath(script) and not for_cron
-        else script
-    ]
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if "UV_RUN_RECURSION_DEPTH" in os.environ:
+        folders = folders[1:]  # `uv run` puts its environment first, only for what it runs
+    by_name = which(name, path=os.pathsep.join(folders))
+    if for_cron or by_name is None or os.path.realpath(by_name) != os.path.realpath(script):
+        return [script]
+    return [name]
 
 
 def checkouts() -> list[str]:
-    """The folder that this code is in, if it is a checkout, and the one that it was installed from,
+    """Return the folder that this code is in, if it is a checkout, and the one that it was installed from,
     if that still exists.
     """
     import json
@@ -102,7 +102,7 @@ def checkouts() -> list[str]:
 
 
 def _tool_install() -> list[str] | None:
-    """The `uv tool install` that made this environment; None if that did not, or if its receipt
+    """Return the `uv tool install` that made this environment; None if that did not, or if its receipt
     names no files of ours.
     """
     import tomllib
@@ -128,7 +128,7 @@ def _tool_install() -> list[str] | None:
 
 
 def _requirement(noted: dict[str, Any]) -> str | None:
-    """A requirement of a receipt as an argument; None for one that does not come from an index."""
+    """Return a requirement of a receipt as an argument; None for one that does not come from an index."""
     if noted.keys() - {"name", "extras", "specifier"}:
         return None
     extras = f"[{','.join(noted['extras'])}]" if "extras" in noted else ""
@@ -136,7 +136,7 @@ def _requirement(noted: dict[str, Any]) -> str | None:
 
 
 def _project_environment() -> str:
-    """Where `uv run` and `uv sync` keep the environment of the checkout."""
+    """Return where `uv run` and `uv sync` keep the environment of the checkout."""
     return os.path.join(CHECKOUT, os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv")
 
 

@@ -109,7 +109,8 @@ COMMANDS = {
     "doctor": Command(
         "surface.commands.upkeep:doctor_options",
         "surface.commands.upkeep:run_doctor",
-        "Check the memory, its files and the embedding server. Exit status 1 means that something should be repaired.",
+        "Check the memory, its files and the embedding server. "
+        "Exit status 1 means that something should be repaired.",
     ),
     "reindex": Command(
         "surface.commands.upkeep:reindex_options",

@@ -1,12 +1,9 @@
-"""Opens the store that the arguments of the command line name.
+"""What the arguments of a command name: its settings, its filters, and the store that it opens.
 
-MERGED Turns the parsed arguments of the command line into settings and requests.
-
-MERGED Which database a command uses, why this one, and which others there are. For `stats`, and
-where the database is missing.
+`stats`, and a message about a missing database, also tell why it is this one, and which others
+there are.
 """
 
-import argparse
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -25,36 +22,35 @@ if TYPE_CHECKING:
     from ..storage.filters import Filters
 
 
-def settings(args: argparse.Namespace) -> config.Settings:
-    """The settings of a command. Raises ConfigError."""
+def settings(args: Namespace) -> config.Settings:
+    """Return the settings of a command. Raises ConfigError."""
     return config.load(args.config, options(args))
 
 
-def options(args: argparse.Namespace) -> dict[str, Any]:
-    """The config keys that the command line sets."""
+def options(args: Namespace) -> dict[str, Any]:
+    """Return the config keys that the command line sets."""
     values = {key: getattr(args, option) for option, key in SETTINGS.items()}
     if args.command == "search":  # `list` has a --limit of its own
         values |= {key: getattr(args, key) for key in config.SEARCH}
     return {key: value for key, value in values.items() if value is not None}
 
 
-def origin(found: config.Settings, key: str, environ: Mapping[str, str] = os.environ) -> str:
-    """What decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or
+def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return what decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or
     "default".
     """
-    layer, named = found.origins[key]
+    layer, named = chosen.origins[key]
     if layer == config.COMMAND_LINE:
-        return "--" + next(option for option, of in SETTINGS.items() if of == named).replace(
-            "_", "-"
-        )
+        [option] = [option for option, of in SETTINGS.items() if of == named]
+        return f"--{option.replace('_', '-')}"
     if layer == config.ENVIRONMENT:
         variable = f"HYBRID_MEMORY_{named.upper()}"
         return variable if environ.get(variable) else "OLLAMA_HOST"
     return "default" if layer == config.THE_DEFAULTS else os.path.abspath(os.path.expanduser(layer))
 
 
-def filters(args: argparse.Namespace) -> "Filters | None":
-    """The filters, or None if there are none. Raises UsageError for a bad date."""
+def filters(args: Namespace) -> "Filters | None":
+    """Return the filters, or None if there are none. Raises UsageError for a bad date."""
     single = args.collection, args.inside, args.since, args.until, args.linked_to, args.heading
     if not (args.tag or args.where or any(value is not None for value in single)):
         return None
@@ -63,9 +59,10 @@ def filters(args: argparse.Namespace) -> "Filters | None":
     from ..storage.filters import Filters
     from ..text.dates import first_day
 
-    for text in (text for text in (args.since, args.until) if text is not None):
+    for text in (args.since, args.until):
         try:
-            first_day(text, date.today())
+            if text is not None:
+                first_day(text, date.today())
         except ValueError as error:
             raise UsageError(str(error)) from None
     where: dict[str, list[str]] = {}
@@ -84,7 +81,7 @@ def filters(args: argparse.Namespace) -> "Filters | None":
 
 
 def has_working_directory() -> bool:
-    """Whether the folder to which the paths of the arguments are relative still exists."""
+    """Return True if the folder to which the paths of the arguments are relative still exists."""
     try:
         return bool(os.getcwd())
     except FileNotFoundError:
@@ -92,32 +89,28 @@ def has_working_directory() -> bool:
 
 
 def place(args: Namespace, path: str) -> dict[str, Any]:
-    """`db_path_from`: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or "default"; and
+    """Return `db_path_from`: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or "default"; and
     `other_stores`, paths.
     """
     from ..environment import checkouts
 
-    others = [
-        other for other in config.known_databases(checkouts()) if other != os.path.realpath(path)
-    ]
+    databases = config.known_databases(checkouts())
+    others = [other for other in databases if other != os.path.realpath(path)]
     return {"db_path_from": origin(settings(args), "db_path"), "other_stores": others}
 
 
-def told(args: Namespace, path: str) -> str:
-    """`place` as the rest of a message that says that there is nothing at this path."""
-    found = place(args, path)
-    origin = (
-        "this path is the default"
-        if found["db_path_from"] == "default"
-        else f"this path is from {found['db_path_from']}"
-    )
-    others = ", ".join(f"`--db {quote(other)}`" for other in found["other_stores"])
-    return f"{origin}; there is another: {others}" if others else origin
+def _why_this_path(args: Namespace, path: str) -> str:
+    """Return `place` as the rest of a message that says that there is nothing at this path."""
+    facts = place(args, path)
+    source = facts["db_path_from"]
+    message = f"this path is {'the default' if source == 'default' else f'from {source}'}"
+    others = ", ".join(f"`--db {quote(other)}`" for other in facts["other_stores"])
+    return f"{message}; there is another: {others}" if others else message
 
 
 @contextmanager
 def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore]:
-    """The store. Whatever the storage engine raises while it is open becomes a StoreError."""
+    """Open the store. Whatever the storage engine raises while it is open becomes a StoreError."""
     chosen = settings(args)
     try:
         opened = HybridStore(
@@ -130,6 +123,6 @@ def open_store(args: Namespace, *, create: bool = False) -> Iterator[HybridStore
         path = chosen["db_path"]
         if is_server(path) or os.path.exists(path):
             raise
-        raise StoreError(f"{error}; {told(args, path)}") from error
+        raise StoreError(f"{error}; {_why_this_path(args, path)}") from error
     with opened as store, store.storage.guarded():
         yield store

@@ -1,8 +1,7 @@
-"""Standard output and standard error of a command. If one cannot be written, that is told in a
-line, or to nobody.
+"""Standard output and standard error of a command, and texts that are safe on a terminal.
 
-MERGED Texts without anything that a terminal would obey: control characters, and marks that change
-the direction of text.
+If a stream cannot be written, that is told in a line, or to nobody. Control characters, which a
+terminal would obey, and marks that change the direction of text are never printed.
 """
 
 import json
@@ -23,23 +22,22 @@ _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x
 _CONTROL: dict[int, str | None] = {
     code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != 0x09
 }
-_CONTROL |= dict.fromkeys(
-    (0x0A, 0x0D, 0x2028, 0x2029), "\n"
-)  # a bare CR would let the rest of its line cover the beginning
+# A bare CR would let the rest of its line cover the beginning.
+_CONTROL |= dict.fromkeys((0x0A, 0x0D, 0x2028, 0x2029), "\n")
 _CONTROL |= dict.fromkeys(_DIRECTIONS)
 # JSON itself escapes what is below U+0020.
 _ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029, *_DIRECTIONS)}
 
 
 def printable(text: str) -> str:
-    """The text with U+FFFD for each control character, every line ended by a line feed, and no
+    """Return the text with U+FFFD for each control character, every line ended by a line feed, and no
     marks of direction.
     """
     return text.replace("\r\n", "\n").translate(_CONTROL)
 
 
 def harmless(text: str) -> str:
-    """The text, printable and on one line."""
+    """Return the text, printable and on one line."""
     return re.sub(r"\s+", " ", printable(text))
 
 
@@ -72,9 +70,8 @@ def prepare() -> None:
     """
     for name, descriptor, flags in (("stdout", 1, os.O_RDONLY), ("stderr", 2, os.O_WRONLY)):
         if getattr(sys, name) is None:
-            os.dup2(
-                os.open(os.devnull, flags), descriptor
-            )  # or the next file that is opened would get this descriptor
+            # Or the next file that is opened would get this descriptor.
+            os.dup2(os.open(os.devnull, flags), descriptor)
             setattr(sys, name, open(descriptor, "w", closefd=False))  # noqa: SIM115
         # An unpaired surrogate is printed as \udcff, which is how JSON writes it.
         getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -104,9 +101,8 @@ def output() -> Iterator[TextIO]:
     except OSError as error:
         _discard(sys.stdout)
         if not isinstance(error, BrokenPipeError):
-            raise HybridMemoryError(
-                f"cannot write to standard output: {error.strerror or error}"
-            ) from error
+            reason = error.strerror or error
+            raise HybridMemoryError(f"cannot write to standard output: {reason}") from error
 
 
 def tell(*messages: str) -> None:

@@ -1,7 +1,4 @@
-"""What people see on a terminal besides results: colours, progress and tables.
-
-MERGED Opens a file at a line in the user's editor.
-"""
+"""The terminal of the user: colours, links, tables, a line of progress, and the editor."""
 
 import os
 import shlex
@@ -36,12 +33,13 @@ class Style:
         is_able = stream.isatty() and os.environ.get("TERM") != "dumb"
         on = (is_able or os.environ.get("FORCE_COLOR")) and not os.environ.get("NO_COLOR")
         self._has_links = is_able and _knows_links(os.environ)
-        self.bold, self.dim, self.match, self.off = (
-            ("\033[1m", "\033[2m", "\033[1;33m", "\033[0m") if on else ("",) * 4
-        )
+        self.bold = "\033[1m" if on else ""
+        self.dim = "\033[2m" if on else ""
+        self.match = "\033[1;33m" if on else ""
+        self.off = "\033[0m" if on else ""
 
     def link(self, path: str, text: str) -> str:
-        """The text as a link to a file (OSC 8), where the terminal knows such links.
+        """Return the text as a link to a file (OSC 8), where the terminal knows such links.
 
         Every byte of the path but letters, digits and a few signs is escaped, so no name can end
         the link or begin another code.
@@ -55,18 +53,18 @@ class Style:
 
 
 def _knows_links(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal is one that is known to show links. FORCE_HYPERLINK=1 or 0 says it for
+    """Return True for a terminal that is known to show links. FORCE_HYPERLINK=1 or 0 says it for
     any other.
     """
-    if forced := environ.get("FORCE_HYPERLINK"):
+    forced = environ.get("FORCE_HYPERLINK")
+    if forced:
         return forced != "0"
-    if environ.get("TERM", "").startswith(
-        ("screen", "tmux")
-    ):  # they may pass nothing on to the terminal behind them
+    terminal = environ.get("TERM", "")
+    if terminal.startswith(("screen", "tmux")):  # which may pass nothing on to the one behind them
         return False
     vte = environ.get("VTE_VERSION", "")
     return (
-        environ.get("TERM", "") in LINKING_TERMS
+        terminal in LINKING_TERMS
         or environ.get("TERM_PROGRAM", "") in LINKING_PROGRAMS
         or "WT_SESSION" in environ
         or (vte.isdecimal() and int(vte) >= 5000)
@@ -74,75 +72,69 @@ def _knows_links(environ: Mapping[str, str]) -> bool:
 
 
 def show_findings(findings: Sequence["Finding"], stream: TextIO) -> None:
-    """A line for each finding of the doctor."""
+    """Print a line for each finding of the doctor."""
     for finding in findings:
-        print(
-            "ok     " if finding.ok else "PROBLEM",
-            f"{finding.check}: {harmless(finding.text)}",
-            file=stream,
-        )
+        state = "ok     " if finding.ok else "PROBLEM"
+        print(state, f"{finding.check}: {harmless(finding.text)}", file=stream)
 
 
 def show_reason(answer: dict[str, Any], stream: TextIO) -> None:
-    """What `why` answers, as one line."""
-    name = answer["doc_id"] if answer["in_memory"] else answer["path"]
+    """Print what `why` answers as one line, and the rank in a search."""
     if answer["in_memory"]:
-        facts = (
-            [f"{answer['chunks']:,} chunks", f"{answer['pending']:,} pending"]
-            if answer["pending"]
-            else [f"{answer['chunks']:,} chunks"]
-        )
-        facts += [f"dated {answer['date']}"] if answer["date"] else []
-        origin = answer["source"] or answer["path"] or answer.get("host") or "`store`"
-        facts += [f"read {answer['indexed_at']}", f"from {origin}"]
-        told = (
-            f"in{' and current' if answer['current'] else ', but not current'}: {', '.join(facts)}"
-        )
+        state = "in and current" if answer["current"] else "in, but not current"
+        parts = [f"{answer['doc_id']}: {state}: {', '.join(_facts(answer))}"]
     else:
-        told = f"not in: {answer['rule']}"
-    rest = [part for part in (answer["reason"], answer["way_out"]) if part]
-    print(harmless("; ".join([f"{name}: {told}", *rest])), file=stream)
+        parts = [f"{answer['path']}: not in: {answer['rule']}"]
+    parts += [part for part in (answer["reason"], answer["way_out"]) if part]
+    print(harmless("; ".join(parts)), file=stream)
     if "search" in answer:
         _show_rank(answer["search"], stream)
 
 
-def _show_rank(found: dict[str, Any], stream: TextIO) -> None:
+def _facts(answer: dict[str, Any]) -> list[str]:
+    facts = [f"{answer['chunks']:,} chunks"]
+    if answer["pending"]:
+        facts.append(f"{answer['pending']:,} pending")
+    if answer["date"]:
+        facts.append(f"dated {answer['date']}")
+    origin = answer["source"] or answer["path"] or answer.get("host") or "`store`"
+    return [*facts, f"read {answer['indexed_at']}", f"from {origin}"]
+
+
+def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
     style = Style(stream)
-
-    def ranks(of: dict[str, Any]) -> str:
-        return ", ".join(f"{leg} rank {of[f'{leg}_rank'] or '-'}" for leg in ("keyword", "vector"))
-
-    place = (
-        f"rank {found['rank']} of {found['of']}"
-        if found["rank"]
-        else f"not among {found['of']} results"
-    )
-    passage = (
-        f": {found['citation']}, score {found['score']:.3f}, confidence {found['confidence']:.2f}"
-        if found["rank"]
-        else ""
-    )
+    if rank["rank"]:
+        place = f"rank {rank['rank']} of {rank['of']}"
+        scores = f"score {rank['score']:.3f}, confidence {rank['confidence']:.2f}"
+        passage = harmless(f": {rank['citation']}, {scores}")
+    else:
+        place = f"not among {rank['of']} results"
+        passage = ""
     print(
-        f"\n{style.bold}{place}{style.off}{harmless(passage)}  {style.dim}{ranks(found)}{style.off}",
+        f"\n{style.bold}{place}{style.off}{passage}  {style.dim}{_ranks(rank)}{style.off}",
         file=stream,
     )
-    if found["left_out_by"]:
+    if rank["left_out_by"]:
         print(
-            f"  a search leaves it out, because of the setting {found['left_out_by']}", file=stream
+            f"  a search leaves it out, because of the setting {rank['left_out_by']}", file=stream
         )
     for verb in ("has", "lacks"):
-        print(
-            f"  it {verb}: {harmless(', '.join(found[verb])) or 'no word of the query'}",
-            file=stream,
-        )
-    for other in found["before"]:
+        words = harmless(", ".join(rank[verb])) or "no word of the query"
+        print(f"  it {verb}: {words}", file=stream)
+    for other in rank["before"]:
         words = harmless(", ".join(other["has"])) or "no word"
-        line = f"{harmless(other['citation'])}, score {other['score']:.3f}  {style.dim}{ranks(other)}; has {words}{style.off}"
-        print(f"  before it, {other['rank']}: {line}", file=stream)
+        passage = f"{harmless(other['citation'])}, score {other['score']:.3f}"
+        details = f"{style.dim}{_ranks(other)}; has {words}{style.off}"
+        print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
+
+
+def _ranks(passage: dict[str, Any]) -> str:
+    keyword = passage["keyword_rank"] or "-"
+    return f"keyword rank {keyword}, vector rank {passage['vector_rank'] or '-'}"
 
 
 def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
-    """A table with a line for each document."""
+    """Print a table with a line for each document."""
     style = Style(stream)
     rows = [["DATE", "CHUNKS", "PENDING", "BYTES", "DOCUMENT"]]
     for document in documents:
@@ -158,7 +150,7 @@ def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
 
 
 def progress_line(quiet: bool) -> AbstractContextManager[Callable[[Progress], None]]:
-    """A progress line on stderr. If stderr is not a terminal, or with `quiet`, nothing is shown."""
+    """Return a progress line on stderr. If stderr is not a terminal, or with `quiet`, nothing is shown."""
     if quiet or not sys.stderr.isatty():
         return nullcontext(lambda progress: None)
     return ProgressLine(sys.stderr)
@@ -171,13 +163,16 @@ class ProgressLine:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._stage, self._drawn, self._open = "", 0.0, False
+        self._stage = ""
+        self._drawn = 0.0
+        self._open = False
         self._started = self._called = time.monotonic()
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         if progress.stage != self._stage:
-            self._stage, self._started = progress.stage, self._called
+            self._stage = progress.stage
+            self._started = self._called
         self._called = now
         finished = progress.done >= progress.total
         if now - self._drawn < 0.1 and not finished:
@@ -185,13 +180,13 @@ class ProgressLine:
         self._drawn = now
         seconds = max(now - self._started, 1e-3)
         rate = progress.done / seconds
-        left = (
-            ""
-            if finished
-            else f", {_duration((progress.total - progress.done) / max(rate, 1e-9))} left"
-        )
-        chunks = f", {progress.chunks:,} chunks" if progress.stage == "files" else ""
-        line = f"{progress.stage} {progress.done:,}/{progress.total:,}{chunks}, {rate:,.0f}/s{left}"
+        line = f"{progress.stage} {progress.done:,}/{progress.total:,}"
+        if progress.stage == "files":
+            line += f", {progress.chunks:,} chunks"
+        line += f", {rate:,.0f}/s"
+        if not finished:
+            rest = (progress.total - progress.done) / max(rate, 1e-9)
+            line += f", {_duration(rest)} left"
         width = shutil.get_terminal_size().columns - 1
         with suppress(OSError):  # the terminal may have been closed
             print(
@@ -216,13 +211,11 @@ class ProgressLine:
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return (
-        f"{hours} h {minutes} min"
-        if hours
-        else f"{minutes} min {rest} s"
-        if minutes
-        else f"{rest} s"
-    )
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes:
+        return f"{minutes} min {rest} s"
+    return f"{rest} s"
 
 
 # The name of the program -> its arguments for a line. Other editors get the file alone.
@@ -238,15 +231,14 @@ def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
     text, HybridMemoryError if no editor is known or it fails.
     """
     if number > len(results):
-        found = f"{len(results)} results" if len(results) != 1 else "1 result"
-        raise UsageError(f"--open {number}: the search has {found}")
+        results_of_it = f"{len(results)} results" if len(results) != 1 else "1 result"
+        raise UsageError(f"--open {number}: the search has {results_of_it}")
     result = results[number - 1]
     if result["path"] is None:
         raise SourceError(f"{result['citation']} was stored without a file; `get` reads it")
     if not format_of(result["path"]).is_text:
-        raise SourceError(
-            f"{result['path']} is no text for an editor; `hybrid-memory get {shlex.quote(result['citation'])}` reads it"
-        )
+        way_out = f"`hybrid-memory get {shlex.quote(result['citation'])}` reads it"
+        raise SourceError(f"{result['path']} is no text for an editor; {way_out}")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise HybridMemoryError(
@@ -264,7 +256,7 @@ def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
 
 
 def command(editor: str, path: str, line: int) -> list[str]:
-    """The editor with its own arguments, and the file at the line if the editor's way to say that
+    """Return the editor with its own arguments, and the file at the line if the editor's way to say that
     is known.
 
     'code -w', '/a.md', 3 -> code -w --goto /a.md:3

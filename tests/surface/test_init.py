@@ -27,6 +27,12 @@ SAID = (
 )
 
 
+LEFT_OUT = (
+    "left out: README.md (1 file), src (1 file); beside an agent's notes, only memory, notes, vaults and the files "
+    "of an agent are taken in; `hybrid-memory ingest --path PATH` takes in any other"
+)
+
+
 @pytest.fixture
 def home(tmp_path: Path, environ: dict[str, str]) -> Path:
     """A home with OpenClaw's sessions, of which the test's environment knows."""
@@ -94,10 +100,12 @@ def test_without_a_terminal_it_says_what_it_found_and_changes_nothing(
         "notes": ("folder", 1, False, False),
         "sessions": ("sessions", 1, False, False),
     }
-    assert (
-        done.stderr
-        == "hybrid-memory: nothing was changed; --yes takes in the notes without a question\n"
-    )
+    assert done.stderr.splitlines() == [
+        "hybrid-memory: nothing was changed; --yes takes in the notes without a question",
+        f"hybrid-memory: {LEFT_OUT}",
+    ]
+    rest = [(os.path.basename(p["path"]), p["files"]) for p in json.loads(done.stdout)["left_out"]]
+    assert rest == [("README.md", 1), ("src", 1)]
     assert "next" not in json.loads(done.stdout)
 
 
@@ -132,10 +140,10 @@ def test_a_second_run_says_what_is_in_and_reads_nothing(run: Run, workspace: Pat
         first["next"],
         first["crontab"],
     )
-    assert (
-        done.stderr
-        == "hybrid-memory: all of it is in the memory already; `hybrid-memory update` takes in what has changed\n"
-    )
+    assert done.stderr.splitlines() == [
+        "hybrid-memory: all of it is in the memory already; `hybrid-memory update` takes in what has changed",
+        f"hybrid-memory: {LEFT_OUT}",
+    ]
 
 
 def test_what_a_folder_around_it_takes_in_counts_as_in(run: Run, workspace: Path) -> None:
@@ -236,9 +244,80 @@ def test_where_there_are_no_notes_it_says_so(home: Path, run: Run, tmp_path: Pat
     (tmp_path / "empty").mkdir()
     done = run("init", str(tmp_path / "empty"), "--yes", "--sessions")
     assert done.returncode == 1
-    assert "there are no notes with a known name in" in done.stderr
+    assert "there is no markdown in" in done.stderr
     missing = run("init", str(tmp_path / "absent"), "--yes")
     assert (missing.returncode, missing.stderr) == (
         1,
         f"hybrid-memory: cannot look into {tmp_path}/absent: No such file or directory\n",
     )
+
+
+def written(top: Path, *names: str) -> None:
+    for name in names:
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(f"# {name}\n\nThe gpu server.\n")
+
+
+def test_a_folder_around_vaults_is_taken_with_all_that_has_markdown(home: Path, run: Run) -> None:
+    top = home / "all"
+    written(top, "v1/.obsidian/a.md", "v1/a.md", "v2/.obsidian/a.md", "v2/deep/b.md")
+    written(top, "til/git/c.md", "til/d.md", "help/e.md", "loose.md", ".hidden/f.md")
+    done = run("init", str(top), "--yes")
+    assert done.returncode == 0
+    assert {name: place[:3] for name, place in found(done).items() if name != "sessions"} == {
+        "v1": ("vault", 1, True),
+        "v2": ("vault", 1, True),
+        "til": ("folder", 2, True),
+        "help": ("folder", 1, True),
+        "loose.md": ("file", 1, True),
+    }
+    assert answer(run("stats"))["doc_count"] == 6
+
+
+def test_a_folder_with_notes_only_in_folders_below_is_one_place(home: Path, run: Run) -> None:
+    written(home / "x1", "sub/deep/a.md", "sub/b.md")
+    done = run("init", str(home / "x1"), "--yes")
+    assert (done.returncode, found(done)["x1"]) == (0, ("folder", 2, True, True))
+
+
+def test_a_second_workspace_is_taken_in_beside_the_first_one(
+    home: Path, run: Run, tmp_path: Path
+) -> None:
+    for top in (home / "A", home / "B", tmp_path / "other/B"):
+        written(top, "memory/2026-01-05.md", "MEMORY.md", "AGENTS.md")
+        done = run("init", str(top), "--yes")
+        assert (done.returncode, "delete --collection" in done.stderr) == (0, False)
+        again = run("init", str(top), "--yes")
+        assert (again.returncode, json.loads(again.stdout)["reports"]) == (0, [])
+    ids = {document["doc_id"] for document in answer(run("list"))["documents"]}
+    assert ids == {
+        *("AGENTS.md", "MEMORY.md", "memory/2026-01-05.md"),
+        *("AGENTS-B/AGENTS.md", "MEMORY-B/MEMORY.md", "memory-B/2026-01-05.md"),
+        *("AGENTS-B-2/AGENTS.md", "MEMORY-B-2/MEMORY.md", "memory-B-2/2026-01-05.md"),
+    }
+
+
+def test_on_a_terminal_what_is_left_out_is_shown_with_its_reason(
+    workspace: Path, environ: dict[str, str]
+) -> None:
+    _, seen = typed(environ, "n\n", "init", str(workspace))
+    assert "Left out: beside an agent's notes" in seen
+    assert re.search(r"/src  \(1 file, \d+ bytes\)", seen)
+
+
+def test_under_uv_run_the_program_is_named_by_its_whole_path(
+    workspace: Path, environ: dict[str, str]
+) -> None:
+    script = Path(sys.executable).parent / "hybrid-memory"
+    environ |= {"PATH": f"{script.parent}:/usr/bin:/bin", "UV_RUN_RECURSION_DEPTH": "1"}
+    done = subprocess.run(
+        [script, "init", workspace, "--yes"], env=environ, capture_output=True, text=True
+    )
+    assert shlex.split(answer(done)["next"][0])[0] == str(script)
+    assert f"`{script} " in answer(done)["agents_md"]
+
+
+def test_the_lines_name_the_provider_that_an_option_chose(workspace: Path, run: Run) -> None:
+    lines = answer(run("init", str(workspace), "--yes", "--provider", "builtin"))
+    assert "--provider builtin" in lines["crontab"]
+    assert "--provider builtin" in lines["agents_md"]

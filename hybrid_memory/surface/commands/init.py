@@ -1,7 +1,7 @@
 """The command `init`: finds what is worth taking in, asks, takes it in, and says how to go on.
 
-MERGED What is worth taking in below a folder: an agent's notes, a vault, and the session
-transcripts of agents. Reads no file.
+That is an agent's notes, vaults, folders of notes, and the session transcripts of agents. Whatever
+else has markdown is named, too, with the reason why it is left out.
 """
 
 import os
@@ -10,15 +10,16 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain, count
 from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...config import absolute, is_server, shown, without_password
+from ...config import CONFIG, absolute, is_server, shown, without_password
 from ...documents.files import Walk
 from ...environment import program
 from ...errors import SourceError, StoreError
-from ...storage.source import Source, is_in, real_path
+from ...storage.source import Source, default_collection, is_in, real_path
 from .. import opening
 from ..arguments import Parser, examples
 from ..opening import open_store
@@ -31,7 +32,13 @@ FILES = ("memory.md", "agents.md", "tools.md", "user.md")  # of an agent's works
 FOLDERS = ("memory", "notes")
 VAULT = ".obsidian"  # the folder that makes a folder a vault
 SESSIONS = "sessions"  # the kind of a folder of transcripts
-NOTES, TRANSCRIPTS = ("*.md",), ("*.jsonl",)
+NOTES = ("*.md",)
+TRANSCRIPTS = ("*.jsonl",)
+NAMED = 8  # places that one line names
+REASON = (
+    "beside an agent's notes, only memory, notes, vaults and the files of an agent are taken in"
+)
+WAY_OUT = "`hybrid-memory ingest --path PATH` takes in any other"
 
 
 class Place(NamedTuple):
@@ -47,7 +54,7 @@ class Place(NamedTuple):
     collection: str | None = None  # None: what `ingest` would choose
 
     def is_of(self, sources: list[Source]) -> bool:
-        """Whether one of the sources takes in this place: itself, or for notes a folder around it."""
+        """Return True if a source takes in this place: itself, or for notes a folder around it."""
         return any(
             source.path == self.path
             or (is_in(self.path, source.path) and set(self.patterns) <= set(source.patterns))
@@ -55,33 +62,48 @@ class Place(NamedTuple):
         )
 
 
-def workspace(folder: str, home: str) -> list[Place]:
-    """The places of a folder, notes first, then the transcripts of the agents of the user whose
-    home this is.
+class Surroundings(NamedTuple):
+    """What lies in a folder: what can be taken in, and what has markdown and is left out."""
 
-    A vault is taken as a whole. Where nothing has a name that is known, the folder itself is a
-    place if notes lie in it. Raises SourceError if it cannot be listed.
+    places: list[Place]
+    left_out: list[Place]
+
+
+def workspace(folder: str, home: str) -> Surroundings:
+    """Return the places of a folder, notes first, then the transcripts of the agents of the user
+    whose home this is.
+
+    A vault is taken as a whole. Of an agent's workspace, what has the name of notes is taken. Of a
+    folder around vaults, all that has markdown is taken, each part by itself; any other folder is
+    taken as a whole. Raises SourceError if the folder cannot be listed.
     """
     top = real_path(folder)
     try:
         names = sorted(os.listdir(top))
     except OSError as error:
         raise SourceError(f"cannot look into {folder}: {error.strerror}") from error
+    left_out: list[Place] = []
     if VAULT in names:
         notes = [_folder(top, "vault")]
     else:
         notes = list(_named(top, names))
-        if not notes and any(name.endswith(".md") for name in names):
+        others = _others(top, notes)
+        if any(place.kind != "vault" for place in notes):
+            left_out = others
+        elif notes:
+            notes = sorted(notes + others)
+        else:
             notes = [_folder(top, "folder")]
     sessions = [
         _folder(path, SESSIONS, TRANSCRIPTS, collection)
         for collection, path in _sessions(top, home)
         if os.path.isdir(path)
     ]
-    return [place for place in notes + sessions if place.files]
+    return Surroundings([place for place in notes + sessions if place.files], left_out)
 
 
 def _named(top: str, names: list[str]) -> Iterator[Place]:
+    """Yield vaults, and what has the name of an agent's notes."""
     for name in names:
         path = os.path.join(top, name)
         if os.path.isdir(os.path.join(path, VAULT)):
@@ -89,11 +111,33 @@ def _named(top: str, names: list[str]) -> Iterator[Place]:
         elif name.lower() in FOLDERS and os.path.isdir(path):
             yield _folder(path, "folder")
         elif name.lower() in FILES and os.path.isfile(path):
-            yield Place(os.path.realpath(path), "file", (), 1, os.path.getsize(path))
+            yield _file(path)
+
+
+def _others(top: str, notes: Sequence[Place]) -> list[Place]:
+    """Return all other files and folders directly below `top` that have markdown."""
+    named = {place.path for place in notes}
+    sizes: dict[str, list[int]] = {}
+    for file in Walk(top, NOTES):
+        name = file.relative.partition(os.sep)[0]
+        path = os.path.join(top, name)
+        if path not in named:
+            sizes.setdefault(path, []).append(file.size)
+    others = []
+    for path, of_files in sizes.items():
+        if os.path.isdir(path):
+            others.append(Place(path, "folder", NOTES, len(of_files), sum(of_files)))
+        else:
+            others.append(_file(path))
+    return others
+
+
+def _file(path: str) -> Place:
+    return Place(os.path.realpath(path), "file", (), 1, os.path.getsize(path))
 
 
 def _sessions(top: str, home: str) -> Iterator[tuple[str, str]]:
-    """Where OpenClaw, Claude Code and pi keep what was said, each with a collection. Of Claude
+    """Yield where OpenClaw, Claude Code and pi keep what was said, each with a collection. Of Claude
     Code, the project of `top`.
     """
     agents = os.path.join(home, ".openclaw", "agents")
@@ -152,49 +196,69 @@ def init_options(parser: Parser) -> None:
 
 def run_init(args: Namespace) -> int:
     settings = opening.settings(args)
-    places = workspace(args.dir, os.path.expanduser("~"))
-    new = _new(args, places, settings)
+    places, left_out = workspace(args.dir, os.path.expanduser("~"))
+    sources = _sources(args, settings)
+    top = os.path.basename(real_path(args.dir))
+    places = [_with_free_collection(place, top, sources) for place in places]
+    new = [place for place in places if not place.is_of(sources)]
+    left_out = [place for place in left_out if not place.is_of(sources)]
     is_asking = sys.stdin.isatty() and sys.stdout.isatty() and not (args.json or args.yes)
     if sys.stdout.isatty() and not args.json:
-        _show_found(args.dir, shown(settings["db_path"]), places, new)
+        _show_found(args.dir, shown(settings["db_path"]), places, new, left_out)
     taken = _wanted(args, new, is_asking)
     reports = _ingest(args, taken) if taken else []
-    left = [place for place in new if place not in taken]
+    rest = [place for place in new if place not in taken]
     answer = {
         "dir": os.path.abspath(args.dir),
         "db_path": shown(absolute(settings["db_path"])),
         "found": [
-            _described(place) | {"taken": place in taken, "in_memory": place not in left}
+            _described(place) | {"taken": place in taken, "in_memory": place not in rest}
             for place in places
         ],
+        "left_out": [_described(place) for place in left_out],
         "reports": reports,
-        **(_how_to_go_on(args, settings) if len(left) < len(places) else {}),
     }
+    if len(rest) < len(places):
+        answer |= _how_to_go_on(args, settings)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
-    tell(*_what_was_not_done(args, places, new, left))
+    tell(*_what_was_not_done(args, places, new, rest))
+    if left_out and not (sys.stdout.isatty() and not args.json):
+        advise(args, _left_out(left_out))
     notes = [place for place in places if place.kind != SESSIONS]
-    is_done = (
-        notes
-        and not any(place in left for place in notes)
-        and not any(report["errors"] for report in reports)
-    )
-    return 0 if is_done else 1
+    if not notes or any(place in rest for place in notes):
+        return 1
+    return 1 if any(report["errors"] for report in reports) else 0
 
 
-def _new(args: Namespace, places: Sequence[Place], settings: "Settings") -> list[Place]:
-    """What is not in the memory. Makes no database."""
+def _sources(args: Namespace, settings: "Settings") -> list[Source]:
+    """Return what the memory takes in already. Makes no database."""
     try:
         with open_store(args) as store:
-            sources = store.storage.sources.all()
+            return store.storage.sources.all()
     except StoreError:
         if is_server(settings["db_path"]) or not os.path.exists(settings["db_path"]):
-            return list(places)  # what else may be wrong is told when they are taken in
+            return []  # what else may be wrong is told when something is taken in
         raise
-    return [place for place in places if not place.is_of(sources)]
+
+
+def _with_free_collection(place: Place, top: str, sources: list[Source]) -> Place:
+    """Return the place, with a collection of its own if another one has the name that it would get."""
+    if place.is_of(sources):
+        return place
+    is_file = place.kind == "file"
+    name = place.collection or default_collection(place.path, is_file, place.patterns)
+    if name is None:
+        name = os.path.basename(place.path)
+    names = {source.collection or os.path.basename(source.path) for source in sources}
+    if name not in names:
+        return place
+    stem = f"{name.removesuffix('.md')}-{top}"
+    ends = chain([""], (f"-{number}" for number in count(2)))
+    return place._replace(collection=next(stem + end for end in ends if stem + end not in names))
 
 
 def _wanted(args: Namespace, new: Sequence[Place], is_asking: bool) -> list[Place]:
-    """What is to be taken in: notes if the user agrees, and transcripts, which are private, only if
+    """Return what is to be taken in: notes if the user agrees, and transcripts, which are private, only if
     the user says so for them.
     """
     taken = [place for place in new if place.kind != SESSIONS]
@@ -219,23 +283,26 @@ def _agrees(question: str, default: bool) -> bool:
 
 
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
-    """A report of all notes, and one of each folder of transcripts."""
+    """Return a report of all notes, and one of each place with a collection of its own."""
     from ...sync.ingest import Ingest
     from ...sync.reading import cores
     from ..terminal import progress_line
 
-    notes = [place.path for place in places if place.kind != SESSIONS]
+    together = [place for place in places if place.collection is None]
+    apart = [place for place in places if place.collection is not None]
+    reports = []
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
-        reports = (
-            [Ingest(store, incremental=True, workers=cores(), progress=progress).run(notes)]
-            if notes
-            else []
-        )
-        for place in (place for place in places if place.kind == SESSIONS):
+
+        def ingest(paths: list[str], patterns: Sequence[str], collection: str | None) -> None:
             job = Ingest(
-                store, patterns=place.patterns, incremental=True, workers=cores(), progress=progress
+                store, patterns=patterns, incremental=True, workers=cores(), progress=progress
             )
-            reports.append(job.run([place.path], place.collection))
+            reports.append(job.run(paths, collection))
+
+        if together:
+            ingest([place.path for place in together], NOTES, None)
+        for place in apart:
+            ingest([place.path], place.patterns or NOTES, place.collection)
         for report in reports:
             tell(*report.error_lines(), *report.warning_lines())
             advise(args, *report.advice_lines())
@@ -245,16 +312,19 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
 
 
 def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
-    """The next commands, and the lines for AGENTS.md and a crontab, as they run from anywhere."""
-    named = []
-    if args.config or os.environ.get("HYBRID_MEMORY_CONFIG"):
-        named += [
-            "--config",
-            os.path.abspath(os.path.expanduser(args.config or os.environ["HYBRID_MEMORY_CONFIG"])),
-        ]
+    """Return the next commands, and the lines for AGENTS.md and a crontab, as they run from anywhere."""
+    options = []
+    file = args.config or os.environ.get(CONFIG)
+    if file:
+        options += ["--config", os.path.abspath(os.path.expanduser(file))]
     if opening.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
-        named += ["--db", without_password(absolute(settings["db_path"]))]
-    short, full = (join([*words, *named]) for words in (program(), program(for_cron=True)))
+        options += ["--db", without_password(absolute(settings["db_path"]))]
+    for key in ("space", "provider"):  # or the next run might use other ones
+        if opening.origin(settings, key) == f"--{key}":
+            options += [f"--{key}", settings[key]]
+    short = join([*program(), *options])
+    full = join([*program(for_cron=True), *options])
+    cron = f"0 */6 * * *  {full} update --quiet >/dev/null"
     return {
         "next": [
             f'{short} search "what you want to know"',
@@ -262,9 +332,7 @@ def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
             f"{short} doctor",
         ],
         "agents_md": AGENTS.format(program=short),
-        "crontab": f"0 */6 * * *  {full} update --quiet >/dev/null".replace(
-            "%", r"\%"
-        ),  # cron makes a line break of a bare %
+        "crontab": cron.replace("%", r"\%"),  # cron makes a line break of a bare %
     }
 
 
@@ -272,19 +340,36 @@ def _described(place: Place) -> dict[str, Any]:
     return {"path": place.path, "kind": place.kind, "files": place.files, "bytes": place.size}
 
 
-def _show_found(folder: str, db_path: str, places: Sequence[Place], new: Sequence[Place]) -> None:
+def _show_found(
+    folder: str,
+    db_path: str,
+    places: Sequence[Place],
+    new: Sequence[Place],
+    left_out: Sequence[Place],
+) -> None:
     with output() as stream:
-        print(
-            f"Looked into {harmless(_short(os.path.abspath(folder)))}, and for sessions into the home.",
-            file=stream,
-        )
+        top = harmless(_short(os.path.abspath(folder)))
+        print(f"Looked into {top}, and for sessions into the home.", file=stream)
         for place in places:
-            what = f"{KINDS[place.kind]}, {_files([place])}, {_bytes(place.size)}"
-            print(
-                f"  {harmless(_short(place.path))}  ({what}{'' if place in new else '; in the memory'})",
-                file=stream,
-            )
+            state = "" if place in new else "; in the memory"
+            if place.collection and place.kind != SESSIONS:
+                state = f"; as the collection {harmless(place.collection)}"
+            what = f"{KINDS[place.kind]}, {_files([place])}, {_bytes(place.size)}{state}"
+            print(f"  {harmless(_short(place.path))}  ({what})", file=stream)
+        if left_out:
+            print(f"Left out: {REASON}. {WAY_OUT}.", file=stream)
+        for place in left_out:
+            what = f"{_files([place])}, {_bytes(place.size)}"
+            print(f"  {harmless(_short(place.path))}  ({what})", file=stream)
         print(f"The memory is {harmless(_short(db_path))}.", file=stream)
+
+
+def _left_out(places: Sequence[Place]) -> str:
+    """Return one line about what was left out."""
+    names = [f"{os.path.basename(place.path)} ({_files([place])})" for place in places[:NAMED]]
+    if len(places) > NAMED:
+        names.append(f"{len(places) - NAMED:,} more places ({_files(places[NAMED:])})")
+    return f"left out: {', '.join(names)}; {REASON}; {WAY_OUT}"
 
 
 def _next_steps(answer: dict[str, Any]) -> str:
@@ -301,15 +386,18 @@ def _next_steps(answer: dict[str, Any]) -> str:
 
 
 def _what_was_not_done(
-    args: Namespace, places: Sequence[Place], new: Sequence[Place], left: Sequence[Place]
+    args: Namespace, places: Sequence[Place], new: Sequence[Place], rest: Sequence[Place]
 ) -> Iterator[str]:
     if all(place.kind == SESSIONS for place in places):
-        yield f"there are no notes with a known name in {args.dir}; `hybrid-memory ingest --path DIR` takes in any folder"
+        yield (
+            f"there is no markdown in {args.dir}; other files are taken in as in "
+            '`hybrid-memory ingest --path DIR --pattern "*.txt"`'
+        )
     elif not new:
         yield "all of it is in the memory already; `hybrid-memory update` takes in what has changed"
-    if any(place.kind != SESSIONS for place in left):
+    if any(place.kind != SESSIONS for place in rest):
         yield "nothing was changed; --yes takes in the notes without a question"
-    elif left and not args.sessions:
+    elif rest and not args.sessions:
         yield "session transcripts are private and were left out; --sessions takes them in"
 
 
@@ -319,16 +407,14 @@ def _files(places: Iterable[Place]) -> str:
 
 
 def _bytes(size: int) -> str:
-    return (
-        f"{size:,} bytes"
-        if size < 1000
-        else f"{size / 1000:,.0f} KB"
-        if size < 1_000_000
-        else f"{size / 1e6:,.1f} MB"
-    )
+    if size < 1000:
+        return f"{size:,} bytes"
+    if size < 1_000_000:
+        return f"{size / 1000:,.0f} KB"
+    return f"{size / 1e6:,.1f} MB"
 
 
 def _short(path: str) -> str:
-    """The path with ~ for the home."""
+    """Return the path with ~ for the home."""
     home = os.path.join(os.path.expanduser("~"), "")
     return "~/" + path.removeprefix(home) if path.startswith(home) else path

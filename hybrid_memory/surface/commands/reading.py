@@ -1,7 +1,4 @@
-"""The commands `get`, `why` and `list`.
-
-MERGED The commands `links` and `tags`.
-"""
+"""The commands that read what is in the memory: `get`, `why`, `list`, `links` and `tags`."""
 
 import sys
 from argparse import Namespace
@@ -22,7 +19,8 @@ def get_options(parser: Parser) -> None:
         "targets",
         nargs="+",
         metavar="TARGET",
-        help="a citation (notes/a.md#L12-L30), an id or its end, a path, an alias, a title, [[Note]], or Note#Heading",
+        help="a citation (notes/a.md#L12-L30), an id or its end, a path, an alias, a title, "
+        "[[Note]], or Note#Heading",
     )
     parser.add_argument(
         "--max-lines",
@@ -43,7 +41,8 @@ def get_options(parser: Parser) -> None:
 
 
 def run_get(args: Namespace) -> int:
-    is_one, answers = len(args.targets) == 1, []
+    is_one = len(args.targets) == 1
+    answers = []
     with open_store(args) as store:
         for target in args.targets:
             try:
@@ -55,13 +54,12 @@ def run_get(args: Namespace) -> int:
                     raise
                 tell(str(error))
     for answer in answers:
+        name = answer["doc_id"]
         if "host" in answer:
-            tell(
-                f"{answer['doc_id']} is a file of {answer['host']}; this is its text as it was indexed"
-            )
+            tell(f"{name} is a file of {answer['host']}; this is its text as it was indexed")
         if answer["changed"]:
             tell(
-                f"{answer['doc_id']} changed since it was indexed; lines that a search gave before may have moved"
+                f"{name} changed since it was indexed; lines that a search gave before may have moved"
             )
     print_answer(
         args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one)
@@ -69,20 +67,20 @@ def run_get(args: Namespace) -> int:
     if sys.stdout.isatty() and not args.json:
         from shlex import quote
 
-        for answer in (answer for answer in answers if answer["next"]):
-            place = f"line {answer['end_line']} of {answer['total_lines']}"
-            advise(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
+        for answer in answers:
+            if answer["next"]:
+                place = f"line {answer['end_line']} of {answer['total_lines']}"
+                advise(args, f"{place}; `hybrid-memory get {quote(answer['next'])}` goes on")
     return 0 if len(answers) == len(args.targets) else 1
 
 
 def _show_texts(answers: list[dict[str, Any]], stream: TextIO, is_one: bool) -> None:
     """Print the texts, several of them each under its citation, as `head` does it."""
     for number, answer in enumerate(answers):
+        if number > 0:
+            print(file=stream)
         if not is_one:
-            print(
-                f"{'' if number == 0 else chr(10)}==> {harmless(answer['citation'])} <==",
-                file=stream,
-            )
+            print(f"==> {harmless(answer['citation'])} <==", file=stream)
         print(printable(answer["text"]), file=stream)
 
 
@@ -130,11 +128,10 @@ def run_list(args: Namespace) -> int:
     with open_store(args) as store:
         answer = documents(store, filters=opening.filters(args), limit=args.limit)
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
-    if (shown := len(answer["documents"])) < answer["total"]:
-        advise(
-            args,
-            f"{shown} of {answer['total']} documents; --limit {answer['total']} lists them all",
-        )
+    shown = len(answer["documents"])
+    total = answer["total"]
+    if shown < total:
+        advise(args, f"{shown} of {total} documents; --limit {total} lists them all")
     return 0
 
 
@@ -184,7 +181,9 @@ def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
     """The links in a document, each with its line, and those that lead to it."""
     print(f"{harmless(answer['doc_id'])} links to", file=stream)
     for link in answer["links"]:
-        note = "" if link["doc_id"] else "  (no such document)" if link["broken"] else "  (a file)"
+        note = ""
+        if not link["doc_id"]:
+            note = "  (no such document)" if link["broken"] else "  (a file)"
         print(
             f"  {link['line']:>5}  {harmless(link['doc_id'] or link['target'])}{note}", file=stream
         )

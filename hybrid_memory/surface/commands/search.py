@@ -66,7 +66,8 @@ def search_options(parser: Parser) -> None:
         nargs="?",
         const=30.0,
         metavar="DAYS",
-        help="halve the score of a dated document for every DAYS days of its age (default: never; 30 if DAYS is left out)",
+        help="halve the score of a dated document for every DAYS days of its age "
+        "(default: never; 30 if DAYS is left out)",
     )
     parser.add_argument(
         "--today",

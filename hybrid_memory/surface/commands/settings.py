@@ -1,7 +1,6 @@
-"""The command `config`.
+"""The command `config`: shows the settings, and changes one key of the config file.
 
-MERGED Changes one key of a config file. All others stay as they are, and the file is whole at any
-moment.
+All other keys stay as they are, and the file is whole at any moment.
 """
 
 import json
@@ -14,7 +13,6 @@ from shutil import copymode
 from typing import Any, TextIO
 
 from ... import config
-from ... import config as config_file
 from ...config import absolute, shown
 from ...errors import ConfigError, UsageError
 from .. import opening
@@ -31,9 +29,10 @@ def change(path: str, key: str, *value: Any) -> dict[str, Any]:
     ConfigError if the file is wrong otherwise, or if it cannot be read or written.
     """
     path = os.path.realpath(path)  # a link stays a link
-    is_right, text = True, ""
+    is_right = True
+    text = ""
     if os.path.exists(path):
-        is_right = _can_be_loaded(path, config_file.read(path))
+        is_right = _can_be_loaded(path, config.read(path))
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
     values: dict[str, Any] = json.loads(
@@ -50,11 +49,10 @@ def change(path: str, key: str, *value: Any) -> dict[str, Any]:
             config.merged((path, values))
     else:
         return before
-    _write(
-        path,
-        json.dumps(values, indent=_indent(text), ensure_ascii=False)
-        + ("\n" if text[-1:] in ("", "\n") else ""),
-    )
+    changed = json.dumps(values, indent=_indent(text), ensure_ascii=False)
+    if text[-1:] in ("", "\n"):
+        changed += "\n"
+    _write(path, changed)
     return before
 
 
@@ -67,11 +65,13 @@ def _can_be_loaded(path: str, values: Mapping[str, Any]) -> bool:
 
 
 def _indent(text: str) -> str | int | None:
-    """The indentation of the file. One without any line break stays on one line."""
+    """Return the indentation of the file. One without any line break stays on one line."""
     if not text.strip():
         return 2
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found else 2 if "\n" in text.strip() else None
+    indented = re.search(r"\n([ \t]+)\S", text)
+    if indented:
+        return indented[1]
+    return 2 if "\n" in text.strip() else None
 
 
 def _write(path: str, text: str) -> None:
@@ -183,21 +183,18 @@ def _value(key: str, text: str) -> Any:
 
 
 def _show(answer: dict[str, Any], stream: TextIO) -> None:
-    """A line for each setting, and where it came from."""
+    """Print a line for each setting, and where it came from."""
     from ..terminal import Style
 
     style = Style(stream)
-    print(
-        f"{style.bold}{harmless(answer['file'])}{style.off}{'' if answer['exists'] else ' (does not exist)'}\n",
-        file=stream,
-    )
-    values = {key: harmless(json_text(found["value"])) for key, found in answer["settings"].items()}
-    first, second = (
-        max(map(len, values)),
-        max(len(value) for value in values.values() if len(value) <= WIDEST),
-    )
+    note = "" if answer["exists"] else " (does not exist)"
+    print(f"{style.bold}{harmless(answer['file'])}{style.off}{note}\n", file=stream)
+    settings = answer["settings"]
+    values = {key: harmless(json_text(setting["value"])) for key, setting in settings.items()}
+    first = max(map(len, values))
+    second = max(len(value) for value in values.values() if len(value) <= WIDEST)
     for key, value in values.items():
-        origin = answer["settings"][key]["from"]
+        origin = settings[key]["from"]
         shown = "config file" if origin == answer["file"] else harmless(origin)
         dim, off = (style.dim, style.off) if origin == "default" else ("", "")
         print(f"{dim}{key:<{first}}  {value:<{second}}  {shown}{off}", file=stream)

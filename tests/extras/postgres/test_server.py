@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 import hybrid_memory
 from hybrid_memory import ConfigError, HybridStore, StoreError
@@ -20,7 +21,7 @@ from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.views.doctor import examine
 from hybrid_memory.views.get import read
-from tests.command import Run
+from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.extras.postgres_server import PostgresServer
 from tests.extras.serving import served
@@ -440,3 +441,11 @@ def test_the_questions_of_the_page_for_monitoring_are_answered(
     assert connected and replicas == []
     assert {"chunks", "postings"} <= {row[0] for row in sizes}
     assert "chunks_by_document" in {row[0] for row in hits}
+
+
+def test_the_words_of_libpq_name_the_same_database(run: Run, postgres_path: str) -> None:
+    words = make_conninfo("", **conninfo_to_dict(postgres_path), password="S3cr3t")
+    run("store", "--doc-id", "a", "--text", "The gpu server", "--db", postgres_path)
+    done = run("stats", "--db", words)
+    assert answer(done)["doc_count"] == 1
+    assert "S3cr3t" not in done.stdout + done.stderr
