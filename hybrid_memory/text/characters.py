@@ -1,13 +1,10 @@
-"""Functions of characters: lines, graphemes, scripts without spaces, and which characters can be
-stored.
-
-MERGED How many columns of a terminal a text takes, and how to break it into lines that fit.
+"""Functions of characters: lines, graphemes, scripts without spaces, which characters can be stored,
+and how many columns of a terminal they take. Also the hash that shows whether two contents are the
+same: 16 bytes of BLAKE2b (RFC 7693).
 
 An East Asian wide character takes two columns and a combining mark takes none. An emoji that is
 joined from several others counts as all of its parts, so that a line comes out too short rather
 than too long.
-
-MERGED The hash that shows whether two contents are the same: 16 bytes of BLAKE2b (RFC 7693).
 """
 
 import re
@@ -20,14 +17,20 @@ if TYPE_CHECKING:
 
 # Thai and Lao, Burmese, Khmer, kana, Chinese: scripts that put no spaces between words. For use
 # inside [...].
-UNSPACED = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+UNSPACED = (
+    r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    r"\U00020000-\U0003ffff"
+)
 
 _NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
 _ZERO_WIDTH_JOINER = "\u200d"
 # These patterns are compiled when they are first needed, because many searches do not need them.
 # Belongs to the character before it although it is not a mark in unicodedata: joiners, vowels, skin
 # tones, jamo
-_EXTENDS = "[\u200c\u200d\u0e33\u0eb3\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7fb]"
+_EXTENDS = (
+    "[\u200c\u200d\u0e33\u0eb3\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+    "\u1160-\u11ff\ud7b0-\ud7fb]"
+)
 # Jamo, Arabic number signs
 _LEADS = "[\u1100-\u115f\ua960-\ua97c\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2]"
 _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # two make a flag
@@ -180,8 +183,10 @@ _MARKS_BASE, _MARKS_END, _PRIVATE = (
     0xE000,
 )  # Devanagari up to the arrows: as many as private-use letters
 _LETTERS = str.maketrans({
-    "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o", "ħ": "h", "Ħ": "h", "ı": "i",
-    "’": "'", "‐": "-", "‑": "-", "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "þ": "th", "Þ": "th",
+    "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o",
+    "ħ": "h", "Ħ": "h", "ı": "i",
+    "’": "'", "‐": "-", "‑": "-", "ß": "ss", "ẞ": "ss", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe",
+    "þ": "th", "Þ": "th",
     "ς": "σ",
     # Arabic as in Larkey, Ballesteros and Connell, "Improving stemming for Arabic information
     # retrieval" (SIGIR 2002).

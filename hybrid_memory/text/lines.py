@@ -1,7 +1,5 @@
-"""The lines of a text, cut out when they are asked for. A list of all of them can take far more
-memory than the text.
-
-MERGED The citation of a passage, and the pages that it stands on.
+"""The lines of a text, as citations count them, and the citation of a passage, with the pages that
+it stands on.
 """
 
 import re
@@ -16,7 +14,8 @@ class Lines(Sequence[str]):
     """The lines as citations count them: a form feed or one of Unicode's separators does not end a
     line.
 
-    A slice is a list of lines that follow each other; steps are not supported.
+    They are cut out when they are asked for, because a list of all of them can take far more memory
+    than the text. A slice is a list of lines that follow each other; steps are not supported.
     """
 
     def __init__(self, text: str) -> None:

@@ -1,13 +1,10 @@
-"""Read an indexed document, or some of its lines, as its file is now. A file that was not indexed
+"""Reads an indexed document, or some of its lines, as its file is now. A file that was not indexed
 is never read.
-
-MERGED The lines of a part of a document: below a heading, or a block that has a name.
-
-MERGED Which document a target of `get` names, and which of its lines.
 
 A target is the id of a document, the end of an id, the path of a file, an alias, a title, or a link
 to any of them: [[Note]]. The case of letters counts only where two documents differ by it. Lines
-may follow, `#L10-L40` or `:10-40`, or a part, `#Heading` or `#^block`.
+may follow, `#L10-L40` or `:10-40`, or a part: `#Heading` are the lines below a heading, `#^block`
+those of a block that has a name.
 """
 
 import os
