@@ -214,8 +214,8 @@ def operation(
     responses: Json | None = None,
     **more: Any,
 ) -> Json:
-    """Return an operation that answers 200 with a schema, or with what `responses` has; `may` are the
-    other statuses that it may have.
+    """Return an operation that answers 200 with a schema, or with what `responses` has; `may` are
+    the other statuses that it may have.
     """
     answers: Json = {str(status): _problem(status) for status in sorted((*ALWAYS, *may))}
     if schema:

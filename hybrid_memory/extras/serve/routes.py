@@ -160,8 +160,8 @@ def _stored(store: HybridStore, doc_id: str, text: str, metadata: dict[str, Any]
 
 
 async def unless_known(request: Request, work: Work, *parts: object) -> Response:
-    """Return what `work` gives for a store, which depends on these parts and the store; or 304 if the
-    client has it already.
+    """Return what `work` gives for a store, which depends on these parts and the store; or 304 if
+    the client has it already.
     """
     memory = memory_of(request)
     tag = await memory.etag(*parts)
