@@ -7,12 +7,12 @@ import json
 import math
 from collections.abc import Mapping
 from datetime import date
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from ...surface.arguments import meant
 from ...text.dates import first_day
 
 MOST_PASSAGES = 100
@@ -49,7 +49,7 @@ def named(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) ->
         if name not in names:
             name = FORMER_NAMES.get(given_name, given_name)
         if name not in names:
-            raise ToolError(f"{tool} has no argument {given_name!r}; {_way_out(given_name, names)}")
+            raise ToolError(f"{tool} has no argument {given_name!r}{_way_out(given_name, names)}")
         if name in renamed:
             raise ToolError(f"{name} is given twice, once as {given_name}")
         renamed[name] = value
@@ -57,10 +57,8 @@ def named(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) ->
 
 
 def _way_out(name: str, names: list[str]) -> str:
-    close = get_close_matches(name, names, 1)
-    if close:
-        return f"did you mean {close[0]}?"
-    return f"it takes {', '.join(names)}" if names else "it takes none"
+    names_taken = f"it takes {', '.join(names)}" if names else "it takes none"
+    return meant(name, names) or f"; {names_taken}"
 
 
 def refusal(error: ValidationError) -> str:
@@ -69,7 +67,8 @@ def refusal(error: ValidationError) -> str:
     for fault in error.errors():
         place = ".".join(map(str, fault["loc"]))
         words = FAULTS.get(fault["type"], "is not what the tool's schema asks for")
-        faults.append(f"{place}: {words.format(**fault.get('ctx', {}))}")
+        figures = fault.get("ctx", {})
+        faults.append(f"{place}: {words.format(**figures)}")
     return "; ".join(faults)
 
 

@@ -7,16 +7,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ... import __version__
-from . import parameters
-from . import responses as answers
+from . import parameters, responses
 from .parameters import Parameter
 
 Json = dict[str, Any]
 
-TEXT, COUNT, NUMBER, SWITCH, OBJECT = (
-    {"type": name} for name in ("string", "integer", "number", "boolean", "object")
-)
-NAME_OR_NULL, NUMBER_OR_NULL = {"type": ["string", "null"]}, {"type": ["number", "null"]}
+TEXT: Json = {"type": "string"}
+COUNT: Json = {"type": "integer"}
+NUMBER: Json = {"type": "number"}
+SWITCH: Json = {"type": "boolean"}
+OBJECT: Json = {"type": "object"}
+TEXT_OR_NULL: Json = {"type": ["string", "null"]}
+COUNT_OR_NULL: Json = {"type": ["integer", "null"]}
+NUMBER_OR_NULL: Json = {"type": ["number", "null"]}
 
 
 def listed(schema: Json) -> Json:
@@ -24,19 +27,17 @@ def listed(schema: Json) -> Json:
 
 
 def fields(**properties: Json) -> Json:
-    """An object that has all of these; a trailing _ keeps a name from being a keyword of Python."""
-    named = {name.rstrip("_"): schema for name, schema in properties.items()}
-    return {"type": "object", "properties": named, "required": [*named]}
+    """Return the schema of an object that has all of these."""
+    return {"type": "object", "properties": properties, "required": [*properties]}
 
 
-def with_page(schema: Json) -> Json:
-    """An object that has a page, too, if the document has pages."""
-    return schema | {"properties": schema["properties"] | {"page": COUNT}}
+def and_perhaps(schema: Json, **properties: Json) -> Json:
+    """Return the schema of an object that may have these besides."""
+    return schema | {"properties": schema["properties"] | properties}
 
 
-def with_host(schema: Json) -> Json:
-    """An object that has a host, too, if the document is a file of another one."""
-    return schema | {"properties": schema["properties"] | {"host": TEXT}}
+def or_null(schema: Json) -> Json:
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 def ref(name: str) -> Json:
@@ -44,44 +45,89 @@ def ref(name: str) -> Json:
 
 
 PASSAGE: Json = {
-    "doc_id": TEXT, "chunk_id": TEXT, "heading": TEXT, "heading_path": TEXT, "text": TEXT, "score": NUMBER,
-    "path": NAME_OR_NULL, "start_line": COUNT, "end_line": COUNT, "citation": TEXT, "collection": NAME_OR_NULL,
-    "date": NAME_OR_NULL, "metadata": OBJECT,
-}  # fmt: skip
+    "doc_id": TEXT,
+    "chunk_id": TEXT,
+    "heading": TEXT,
+    "heading_path": TEXT,
+    "text": TEXT,
+    "score": NUMBER,
+    "path": TEXT_OR_NULL,
+    "start_line": COUNT,
+    "end_line": COUNT,
+    "citation": TEXT,
+    "collection": TEXT_OR_NULL,
+    "date": TEXT_OR_NULL,
+    "metadata": OBJECT,
+}
 LINK: Json = {
-    "target": TEXT, "kind": {"enum": ["wikilink", "embed", "markdown"]}, "line": COUNT, "citation": TEXT,
-}  # fmt: skip
+    "target": TEXT,
+    "kind": {"enum": ["wikilink", "embed", "markdown"]},
+    "line": COUNT,
+    "citation": TEXT,
+}
+RESULT = fields(
+    **PASSAGE,
+    confidence=NUMBER,
+    source={"enum": ["keyword", "vector", "hybrid"]},
+    also=listed(TEXT),
+    scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL),
+)
+ENTRY = fields(
+    doc_id=TEXT,
+    collection=TEXT_OR_NULL,
+    date=TEXT_OR_NULL,
+    path=TEXT_OR_NULL,
+    chunks=COUNT,
+    pending=COUNT,
+    size=COUNT_OR_NULL,
+    indexed_at=TEXT,
+)
+DOCUMENT = fields(
+    doc_id=TEXT,
+    path=TEXT_OR_NULL,
+    text=TEXT,
+    start_line=COUNT,
+    end_line=COUNT,
+    total_lines=COUNT,
+    citation=TEXT,
+    collection=TEXT_OR_NULL,
+    date=TEXT_OR_NULL,
+    date_from=TEXT_OR_NULL,
+    changed=SWITCH,
+    next=TEXT_OR_NULL,
+    next_lines=TEXT_OR_NULL,
+    metadata=OBJECT,
+    is_file=SWITCH,
+    passages=listed(
+        fields(chunk_id=TEXT, heading=TEXT, heading_path=TEXT, start_line=COUNT, end_line=COUNT)
+    ),
+)
+PROBLEM = fields(type=TEXT, title=TEXT, status=COUNT, detail=TEXT, instance=TEXT)
 SCHEMAS: Mapping[str, Json] = {
-    "Problem": fields(type=TEXT, title=TEXT, status=COUNT, detail=TEXT, instance=TEXT),
+    "Problem": and_perhaps(PROBLEM, errors=listed(fields(parameter=TEXT, detail=TEXT))),
     "Passage": fields(**PASSAGE),
-    "Result": with_page(
-        fields(
-            **PASSAGE, confidence=NUMBER, source=TEXT, also=listed(TEXT),
-            scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL),
-        )
+    "Result": and_perhaps(
+        RESULT,
+        page=COUNT,  # if the document has pages
+        newer=TEXT,  # the citation of a later passage that revises this one
+        marks=listed(TEXT),  # if the request asks for them, as for the next
+        explain=OBJECT,
     ),
     "Search": fields(
         results=listed(ref("Result")),
-        nearest_miss={"anyOf": [ref("Result"), {"type": "null"}]},
+        nearest_miss=or_null(ref("Result")),
         timings={"type": "object", "additionalProperties": NUMBER},
         warnings=listed(TEXT),
-        hint=NAME_OR_NULL,
+        unanswered=TEXT_OR_NULL,
+        hint=TEXT_OR_NULL,
     ),
-    "Entry": with_host(fields(
-        doc_id=TEXT, collection=NAME_OR_NULL, date=NAME_OR_NULL, path=NAME_OR_NULL, chunks=COUNT, pending=COUNT,
-        size={"type": ["integer", "null"]}, indexed_at=TEXT,
-    )),
+    "Entry": and_perhaps(ENTRY, host=TEXT),  # if it is a file of another one
     "Listing": fields(total=COUNT, documents=listed(ref("Entry"))),
-    "Document": with_host(with_page(fields(
-        doc_id=TEXT, path=NAME_OR_NULL, text=TEXT, start_line=COUNT, end_line=COUNT, total_lines=COUNT, citation=TEXT,
-        collection=NAME_OR_NULL, date=NAME_OR_NULL, date_from=NAME_OR_NULL, changed=SWITCH, next=NAME_OR_NULL,
-        next_lines=NAME_OR_NULL, metadata=OBJECT, is_file=SWITCH,
-        passages=listed(fields(chunk_id=TEXT, heading=TEXT, heading_path=TEXT, start_line=COUNT, end_line=COUNT)),
-    ))),
+    "Document": and_perhaps(DOCUMENT, page=COUNT, host=TEXT),
     "Similar": fields(by={"enum": ["vector", "keyword"]}, results=listed(ref("Passage"))),
     "Links": fields(
         doc_id=TEXT,
-        links=listed(fields(**LINK, doc_id=NAME_OR_NULL, broken=SWITCH)),
+        links=listed(fields(**LINK, doc_id=TEXT_OR_NULL, broken=SWITCH)),
         linked_from=listed(fields(**LINK, doc_id=TEXT)),
     ),
     "Text": {
@@ -94,12 +140,22 @@ SCHEMAS: Mapping[str, Json] = {
     "Stored": fields(doc_id=TEXT, chunks=COUNT, warnings=listed(TEXT)),
     "Deleted": fields(doc_id=TEXT, chunks_deleted=COUNT, warnings=listed(TEXT)),
     "Status": fields(
-        doc_count=COUNT, chunk_count=COUNT, embedded_count=COUNT, pending_count=COUNT, unembeddable_count=COUNT,
-        db_size_bytes=COUNT, db_path=TEXT, embeddings={"type": ["object", "null"]}, advice=NAME_OR_NULL, reranker=NAME_OR_NULL,
+        doc_count=COUNT,
+        chunk_count=COUNT,
+        embedded_count=COUNT,
+        pending_count=COUNT,
+        unembeddable_count=COUNT,
+        truncated_count=COUNT,
+        db_size_bytes=COUNT,
+        db_path=TEXT,
+        embeddings={"type": ["object", "null"]},
+        building=or_null(fields(model=TEXT, done=COUNT, of=COUNT)),
+        advice=TEXT_OR_NULL,
+        reranker=TEXT_OR_NULL,
     ),
     "Overview": fields(
         status=ref("Status"),
-        collections=listed(fields(name=NAME_OR_NULL, documents=COUNT, chunks=COUNT)),
+        collections=listed(fields(name=TEXT_OR_NULL, documents=COUNT, chunks=COUNT)),
         months=listed(fields(month=TEXT, documents=COUNT)),
         undated=COUNT,
         tags=listed(fields(tag=TEXT, documents=COUNT)),
@@ -108,13 +164,16 @@ SCHEMAS: Mapping[str, Json] = {
     ),
     "Findings": listed(fields(check=TEXT, ok=SWITCH, text=TEXT)),
     "Token": {"type": "object", "properties": {"token": TEXT}},
-}  # fmt: skip
+}
 
 DOC_ID: Json = {
-    "name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1},
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "minLength": 1},
     "example": "memory/hosts/atlas.md",
     "description": "The document's exact id, as one percent-encoded segment.",
-}  # fmt: skip
+}
 EXAMPLES = {"q": "how do I log in to the GPU server?", "lines": "1-20"}
 WHEN = {
     304: "The client has it already.",
@@ -131,60 +190,61 @@ ALWAYS = (401, 422, 503)
 
 
 def described(parameter: Parameter) -> Json:
-    """A parameter of the query string."""
-    found: Json = {
+    """Return the description of a parameter of the query string."""
+    description: Json = {
         "name": parameter.name,
         "in": "query",
         "description": parameter.about,
         "schema": parameter.schema(),
     }
-    found |= {"required": True} if parameter.required else {}
-    return found | ({"example": EXAMPLES[parameter.name]} if parameter.name in EXAMPLES else {})
+    if parameter.required:
+        description["required"] = True
+    if parameter.name in EXAMPLES:
+        description["example"] = EXAMPLES[parameter.name]
+    return description
 
 
 def operation(
     name: str,
     about: str,
-    answer: str | None,
+    schema: str | None,
     table: Sequence[Parameter] = (),
     *,
     may: Sequence[int] = (),
+    responses: Json | None = None,
     **more: Any,
 ) -> Json:
-    """An operation that answers 200 with a schema; `may` are the other statuses that it may have."""
-    responses: Json = {str(status): _problem(status) for status in sorted((*ALWAYS, *may))}
-    if answer:
-        responses["200"] = {
-            "description": "The answer.",
-            "content": {"application/json": {"schema": ref(answer)}},
-        }
-    found = {
+    """Return an operation that answers 200 with a schema, or with what `responses` has; `may` are
+    the other statuses that it may have.
+    """
+    answers: Json = {str(status): _problem(status) for status in sorted((*ALWAYS, *may))}
+    if schema:
+        answers["200"] = answer("The answer.", schema)
+    return {
         "operationId": name,
         "summary": about,
         "parameters": [described(parameter) for parameter in table],
+        "responses": answers | (responses or {}),
+        **more,
     }
-    return found | {"responses": responses | more.pop("responses", {})} | more
+
+
+def answer(about: str, schema: str) -> Json:
+    return {"description": about, "content": {"application/json": {"schema": ref(schema)}}}
 
 
 def _problem(status: int) -> Json:
-    if status == 304:
-        return {"description": WHEN[status]}
-    return {
-        "description": WHEN[status],
-        "content": {"application/problem+json": {"schema": ref("Problem")}},
-    }
+    description: Json = {"description": WHEN[status]}
+    if status != 304:
+        description["content"] = {"application/problem+json": {"schema": ref("Problem")}}
+    return description
 
 
 def body(schema: str) -> Json:
     return {"required": True, "content": {"application/json": {"schema": ref(schema)}}}
 
 
-CREATED = {
-    "201": {
-        "description": "A new document.",
-        "content": {"application/json": {"schema": ref("Stored")}},
-    }
-}
+CREATED = {"201": answer("A new document.", "Stored")}
 EVENTS = {
     "200": {
         "description": "Server-sent events: progress, then report or problem.",
@@ -276,7 +336,8 @@ DESCRIPTION: Json = {
     "info": {
         "title": "hybrid-memory",
         "version": __version__,
-        "description": "Local hybrid search over an agent's markdown memory. Every error is a problem document (RFC 9457).",
+        "description": "Local hybrid search over an agent's markdown memory. "
+        "Every error is a problem document (RFC 9457).",
         "license": {"name": "MIT", "identifier": "MIT"},
     },
     "servers": [{"url": "/"}],
@@ -293,5 +354,5 @@ DESCRIPTION: Json = {
 
 
 async def document(request: Request) -> Response:
-    """GET /api/openapi.json"""
-    return answers.answer(DESCRIPTION)
+    """Answer GET /api/openapi.json."""
+    return responses.answer(DESCRIPTION)

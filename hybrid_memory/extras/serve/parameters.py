@@ -11,36 +11,42 @@ from starlette.datastructures import QueryParams
 
 from ...search.hit import MODES, Request, configured
 from ...storage.filters import Filters
+from ...surface.arguments import meant
 from ...text.dates import first_day
 from .responses import Problem
 
-TEXT, COUNT, NUMBER, SWITCH, DATE, PAIR, LINES = (
-    "text",
-    "count",
-    "number",
-    "switch",
-    "date",
-    "pair",
-    "lines",
-)
+TEXT = "text"
+COUNT = "count"
+NUMBER = "number"
+SWITCH = "switch"
+DATE = "date"
+PAIR = "pair"
+LINES = "lines"
 PATTERNS = {  # of the whole text
     TEXT: r"[^\x00]*",
     COUNT: r"0|[1-9][0-9]{0,8}",
     NUMBER: r"(0|[1-9][0-9]{0,8})(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?",
     SWITCH: "false|true",
-    DATE: r"(19|20)[0-9]{2}-(0[1-9]|1[0-2])(-(0[1-9]|1[0-9]|2[0-8]))?|[0-9]{4}-[0-9]{2}(-[0-9]{2})?|[0-9]{1,5}[dwmy]",
+    DATE: r"(19|20)[0-9]{2}-(0[1-9]|1[0-2])(-(0[1-9]|1[0-9]|2[0-8]))?"
+    r"|[0-9]{4}-[0-9]{2}(-[0-9]{2})?|[0-9]{1,5}[dwmy]",
     PAIR: r"[^\x00=]+=[^\x00]*",
     LINES: "[1-9][0-9]{0,8}(C[1-9][0-9]{0,8})?(-[1-9][0-9]{0,8})?",
 }
 MEANT = {
-    COUNT: "a whole number", NUMBER: "a number", SWITCH: "true or false", PAIR: "KEY=VALUE", LINES: "a range of lines, as 12-30",
-    DATE: "a date: write 2026-01-05, 2026-01, or an age such as 7d, 3w, 6m, 1y", TEXT: "a text without NUL characters",
-}  # fmt: skip
+    TEXT: "a text without NUL characters",
+    COUNT: "a whole number",
+    NUMBER: "a number",
+    SWITCH: "true or false",
+    DATE: "a date: write 2026-01-05, 2026-01, or an age such as 7d, 3w, 6m, 1y",
+    PAIR: "KEY=VALUE",
+    LINES: "a range of lines, as 12-30",
+}
+OTHER_NAMES = {"query": "q", "tags": "tag", "inside": "in", "per_document": "per_doc"}
 
 
 class Parameter(NamedTuple):
-    """What a parameter may be. `least` and `most` are the bounds of a number; `default` None: the
-    settings', or none at all.
+    """A parameter and what it may be. `least` and `most` are the bounds of a number; `default` None:
+    the settings', or none at all.
     """
 
     name: str
@@ -54,28 +60,30 @@ class Parameter(NamedTuple):
     required: bool = False
 
     def value(self, text: str) -> Any:
-        """What the text means. Raises ValueError."""
+        """Return what the text means. Raises ValueError."""
         if self.choices and text not in self.choices:
             raise ValueError(f"{text!r} is not one of {', '.join(self.choices)}")
         if not re.fullmatch(PATTERNS[self.kind], text):
             raise ValueError(f"{text!r} is not {MEANT[self.kind]}")
         if self.kind == DATE:
             first_day(text, date.today())  # may be a day that does not exist
-        if self.kind in (COUNT, NUMBER):
-            number = int(text) if self.kind == COUNT else float(text)
-            if not self.least <= number <= self.most:
-                raise ValueError(f"{text} is not from {self.least} to {self.most}")
-            return number
-        return (
-            text == "true"
-            if self.kind == SWITCH
-            else tuple(text.split("=", 1))
-            if self.kind == PAIR
-            else text
-        )
+        elif self.kind in (COUNT, NUMBER):
+            return self._number(text)
+        elif self.kind == SWITCH:
+            return text == "true"
+        elif self.kind == PAIR:
+            key, _, value = text.partition("=")
+            return key, value
+        return text
+
+    def _number(self, text: str) -> int | float:
+        number = int(text) if self.kind == COUNT else float(text)
+        if not self.least <= number <= self.most:
+            raise ValueError(f"{text} is not from {self.least} to {self.most}")
+        return number
 
     def schema(self) -> dict[str, Any]:
-        """The same for people and programs, as JSON Schema."""
+        """Return the same for people and programs, as JSON Schema."""
         schema: dict[str, Any] = {"type": "string"}
         if self.choices:
             schema["enum"] = [*self.choices]
@@ -185,59 +193,72 @@ UPDATE = (Parameter("all", SWITCH, "Also read transcripts in which little is new
 DOCTOR = (Parameter("thorough", SWITCH, "Also read the whole file.", False),)
 
 
-def read(given: QueryParams, table: Sequence[Parameter]) -> dict[str, Any]:
-    """The values by name, defaults included. Raises Problem (422) that names everything that is
-    wrong.
+def read(query: QueryParams, table: Sequence[Parameter]) -> dict[str, Any]:
+    """Return the values by name, defaults included. Raises Problem (422) that names everything that
+    is wrong.
     """
-    known, errors, found = {parameter.name: parameter for parameter in table}, [], {}
-    errors = [_wrong(name, "there is no such parameter") for name in given if name not in known]
-    for name, parameter in known.items():
-        texts = given.getlist(name)
-        found[name] = [] if parameter.repeated else parameter.default
-        if not texts:
-            if parameter.required:
-                errors.append(_wrong(name, "it is missing"))
-        elif len(texts) > 1 and not parameter.repeated:
-            errors.append(_wrong(name, "it is given more than once"))
-        else:
-            try:
-                values = [parameter.value(text) for text in texts]
-                found[name] = values if parameter.repeated else values[0]
-            except ValueError as error:
-                errors.append(_wrong(name, str(error)))
+    names = [parameter.name for parameter in table]
+    errors = []
+    for name in query:
+        if name not in names:
+            other_name = OTHER_NAMES.get(name)
+            close = f"; did you mean {other_name}?" if other_name in names else meant(name, names)
+            errors.append(_wrong(name, f"there is no such parameter{close}"))
+    values: dict[str, Any] = {}
+    for parameter in table:
+        try:
+            values[parameter.name] = _value(parameter, query.getlist(parameter.name))
+        except ValueError as error:
+            errors.append(_wrong(parameter.name, str(error)))
     if errors:
-        raise Problem(
-            422,
-            "; ".join(f"{error['parameter']}: {error['detail']}" for error in errors),
-            errors=errors,
-        )
-    return found
+        details = [f"{error['parameter']}: {error['detail']}" for error in errors]
+        raise Problem(422, "; ".join(details), errors=errors)
+    return values
 
 
-def filters(values: dict[str, Any]) -> Filters | None:
-    """The filters among the values; None if there are none."""
-    where: dict[str, list[str]] = {}
-    for key, value in values["where"]:
-        where.setdefault(key, []).append(value)
-    single = {key: values[key] for key in ("collection", "since", "until", "linked_to", "heading")}
-    found = Filters(**single, inside=values["in"], tags=values["tag"], where=where)
-    return found if any(value or value == "" for value in found) else None
-
-
-def search_request(values: dict[str, Any], settings: dict[str, Any]) -> Request:
-    """The options of a search; where they are not given, the settings hold."""
-    given = {
-        key: values[key]
-        for key in ("limit", "min_score", "min_confidence", "per_doc")
-        if values[key] is not None
-    }
-    completed = configured(settings) | given
-    same = {
-        key: values[key] for key in ("mode", "context", "explain", "exact", "fts_syntax", "rerank")
-    }
-    completed["per_doc"] = completed["per_doc"] or None
-    return Request(**completed, **same, filters=filters(values), half_life_days=values["half_life"])
+def _value(parameter: Parameter, texts: Sequence[str]) -> Any:
+    if parameter.repeated:
+        return [parameter.value(text) for text in texts]
+    if len(texts) > 1:
+        raise ValueError("it is given more than once")
+    if texts:
+        return parameter.value(texts[0])
+    if parameter.required:
+        raise ValueError("it is missing")
+    return parameter.default
 
 
 def _wrong(name: str, detail: str) -> dict[str, str]:
     return {"parameter": name, "detail": detail}
+
+
+def filters(values: dict[str, Any]) -> Filters | None:
+    """Return the filters among the values; None if there are none."""
+    where: dict[str, list[str]] = {}
+    for key, value in values["where"]:
+        where.setdefault(key, []).append(value)
+    filters = Filters(
+        collection=values["collection"],
+        inside=values["in"],
+        tags=values["tag"],
+        where=where,
+        since=values["since"],
+        until=values["until"],
+        linked_to=values["linked_to"],
+        heading=values["heading"],
+    )
+    if any(value or value == "" for value in filters):
+        return filters
+    return None
+
+
+def search_request(values: dict[str, Any], settings: dict[str, Any]) -> Request:
+    """Return the options of a search; where they are not given, the settings hold."""
+    options = configured(settings)
+    for name in ("limit", "min_score", "min_confidence", "per_doc"):
+        if values[name] is not None:
+            options[name] = values[name]
+    options["per_doc"] = options["per_doc"] or None
+    for name in ("mode", "context", "explain", "exact", "fts_syntax", "rerank"):
+        options[name] = values[name]
+    return Request(**options, filters=filters(values), half_life_days=values["half_life"])

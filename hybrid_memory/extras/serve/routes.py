@@ -22,7 +22,7 @@ from ...views.get import outlined
 from ...views.links import documents as listed
 from ...views.links import links_of_document, why_nothing
 from . import parameters, responses
-from .memory import Memory
+from .memory import Memory, Work
 from .responses import Problem
 from .similar import passages
 from .updates import Update
@@ -60,15 +60,14 @@ async def search(request: Request) -> Response:
 
 async def documents(request: Request) -> Response:
     """Answer GET /api/documents."""
-    memory = memory_of(request)
     values = parameters.read(request.query_params, parameters.LISTING)
     filters = parameters.filters(values)
-    tag = await memory.etag(request.url.query)
-    if responses.has(request, tag):
-        return responses.not_modified(tag)
     limit = values["limit"]
-    answer = await memory.read(lambda store: listed(store, filters=filters, limit=limit))
-    return responses.tagged(answer, tag)
+
+    def work(store: HybridStore) -> dict[str, Any]:
+        return listed(store, filters=filters, limit=limit)
+
+    return await unless_known(request, work, request.url.query)
 
 
 async def document(request: Request) -> Response:
@@ -99,25 +98,22 @@ async def document(request: Request) -> Response:
 
 async def similar(request: Request, doc_id: str) -> Response:
     """Answer GET /api/documents/{id}/similar."""
-    memory = memory_of(request)
     values = parameters.read(request.query_params, parameters.SIMILAR)
-    tag = await memory.etag(doc_id, request.url.query)
-    if responses.has(request, tag):
-        return responses.not_modified(tag)
-    answer = await memory.read(
-        lambda store: passages(store, doc_id, values["lines"], limit=values["limit"])
-    )
-    return responses.tagged(answer, tag)
+
+    def work(store: HybridStore) -> dict[str, Any]:
+        return passages(store, doc_id, values["lines"], limit=values["limit"])
+
+    return await unless_known(request, work, doc_id, request.url.query)
 
 
 async def links(request: Request, doc_id: str) -> Response:
     """Answer GET /api/documents/{id}/links."""
-    memory = memory_of(request)
     parameters.read(request.query_params, ())
-    tag = await memory.etag(doc_id)
-    if responses.has(request, tag):
-        return responses.not_modified(tag)
-    return responses.tagged(await memory.read(lambda store: links_of_document(store, doc_id)), tag)
+
+    def work(store: HybridStore) -> dict[str, Any]:
+        return links_of_document(store, doc_id)
+
+    return await unless_known(request, work, doc_id)
 
 
 async def status(request: Request) -> Response:
@@ -140,12 +136,12 @@ async def doctor(request: Request) -> Response:
 async def overview(request: Request) -> Response:
     """Answer GET /api/overview."""
     parameters.read(request.query_params, ())
-    memory = memory_of(request)
-    server = memory.server()
-    tag = await memory.etag(server)
-    if responses.has(request, tag):
-        return responses.not_modified(tag)
-    return responses.tagged(await memory.read(_overview) | {"server": server}, tag)
+    server = memory_of(request).server()
+
+    def work(store: HybridStore) -> dict[str, Any]:
+        return _overview(store) | {"server": server}
+
+    return await unless_known(request, work, server)
 
 
 @tried_again
@@ -161,6 +157,17 @@ def _stored(store: HybridStore, doc_id: str, text: str, metadata: dict[str, Any]
         "chunks": store.store(doc_id, text, metadata),
         "warnings": store.warnings,
     }
+
+
+async def unless_known(request: Request, work: Work, *parts: object) -> Response:
+    """Return what `work` gives for a store, which depends on these parts and the store; or 304 if
+    the client has it already.
+    """
+    memory = memory_of(request)
+    tag = await memory.etag(*parts)
+    if responses.has(request, tag):
+        return responses.not_modified(tag)
+    return responses.tagged(await memory.read(work), tag)
 
 
 def memory_of(request: Request) -> Memory:

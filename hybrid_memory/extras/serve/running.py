@@ -31,8 +31,8 @@ def serve(args: Namespace) -> int:
 
 
 def prepared(args: Namespace) -> tuple[server.Server, socket]:
-    """Return the server, and the socket on which it listens. Raises ConfigError, or StoreError if there is
-    no database.
+    """Return the server, and the socket on which it listens. Raises ConfigError, or StoreError if
+    there is no database.
     """
     settings = opening.settings(args)
     with open_store(args) as store:  # what is wrong is told now, not at the first request
@@ -58,7 +58,7 @@ def prepared(args: Namespace) -> tuple[server.Server, socket]:
             memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
             memory.watcher.start()
         if args.open:
-            _open_browser(url + (f"#token={token.secret}" if token else ""))
+            _open_browser(f"{url}#token={token.secret}" if token else url)
 
     app = Guard(application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
     return server.server(app, on_start, memory.end), listener

@@ -1,18 +1,22 @@
 """The OpenAPI document is valid, its examples work, and the server keeps what it promises."""
 
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from hybrid_memory.extras.serve import openapi
 from hybrid_memory.extras.serve.server import ROUTES
-from tests.extras.serving import Client
+from tests.command import Run
+from tests.extras.serving import Client, served
 
 METHODS = ("get", "put", "post", "delete")
 OPERATIONS = [
@@ -95,3 +99,61 @@ def test_an_id_may_have_line_breaks(client: Client) -> None:
 def test_any_id_gets_an_answer(client: Client, doc_id: str) -> None:
     answer = client.get(f"/api/documents/{quote(doc_id.encode('utf-8', 'replace'), safe='')}")
     assert answer.status_code in (200, 404)
+
+
+def closed(schema: Any) -> Any:
+    """The schema where an object has no other keys than those described."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    parts = {key: closed(part) for key, part in schema.items()}
+    return {"additionalProperties": False} | parts if "properties" in parts else parts
+
+
+def assert_described(answer: requests.Response, method: str, path: str) -> None:
+    """The answer has all that its schema requires, and nothing that the schema does not name."""
+    described = openapi.PATHS[path][method]["responses"][str(answer.status_code)]
+    [media] = described["content"].values()
+    components = {"schemas": closed(dict(openapi.SCHEMAS))}
+    validator = Draft202012Validator({"components": components, **media["schema"]})
+    assert [error.message for error in validator.iter_errors(answer.json())] == []
+
+
+def test_answers_have_the_keys_that_are_described_and_no_others(
+    client: Client, run: Run, folder: Path
+) -> None:
+    (folder / "linking.md").write_text("The server of [[meeting]] and of [[nothing]].\n")
+    assert run("ingest", "--path", str(folder)).returncode == 0
+    one = "/api/documents/{id}"
+    for path, parameters in (
+        ("/api/search", {"q": "server costs", "explain": "true", "marks": "true"}),
+        ("/api/search", {"q": "server", "min_confidence": 1}),
+        ("/api/search", {"q": "zebra", "collection": "nix", "mode": "vector"}),
+        ("/api/search", {}),
+        ("/api/documents", {}),
+        ("/api/documents", {"limit": 0, "nix": 1}),
+        ("/api/overview", {}),
+        ("/api/status", {}),
+        ("/api/doctor", {"thorough": "true"}),
+    ):
+        assert_described(client.get(path, params=parameters), "get", path)
+    for kind in ("", "/similar", "/links"):
+        answer = client.get(f"/api/documents/memory/linking.md{kind}")
+        assert answer.status_code == 200
+        assert_described(answer, "get", one + kind)
+    assert_described(client.get("/api/documents/nix"), "get", one)
+    assert_described(client.put_text("a", "A text."), "put", one)
+    assert_described(client.put_text("a", "Another text."), "put", one)
+    assert_described(client.put("/api/documents/a", json=[]), "put", one)
+    assert_described(client.delete("/api/documents/a"), "delete", one)
+
+
+def test_a_search_by_meaning_without_a_model_is_described(
+    folder: Path, environ: dict[str, str]
+) -> None:
+    with served(environ | {"HYBRID_MEMORY_PROVIDER": "none"}) as client:
+        answer = client.get("/api/search", params={"q": "server", "mode": "vector"})
+        assert "no search by meaning" in answer.json()["unanswered"]
+        assert_described(answer, "get", "/api/search")
+        assert_described(client.get("/api/status"), "get", "/api/status")
