@@ -325,6 +325,14 @@ def within(seconds: float, work: Callable[[], Any]) -> Any:
     return outcome[0]
 
 
+def duration(seconds: float) -> str:
+    """Return a time as people write it: `0.0170082 -> 17 ms`, `1.98765 -> 2 s`, `12.6 -> 13 s`."""
+    if seconds < 0.0995:
+        return f"{max(1, round(seconds * 1000))} ms"
+    decimals = 1 if seconds < 9.95 else 0
+    return f"{round(seconds, decimals):g} s"
+
+
 def backoff(attempt: int) -> float:
     """Seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying at
     the same time.
