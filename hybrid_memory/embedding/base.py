@@ -14,7 +14,20 @@ from typing import Any
 from .. import messages as log
 from ..text.characters import storable
 from . import protocol as prompts
-from .transport import BUSY, LONG, REST, RETRY, STOP, TEXT, TRIES, Failure, Server, backoff, within
+from .transport import (
+    BUSY,
+    LONG,
+    REST,
+    RETRY,
+    STOP,
+    TEXT,
+    TRIES,
+    Failure,
+    Server,
+    backoff,
+    duration,
+    within,
+)
 
 QUERY, DOCUMENT = "query", "document"
 
@@ -239,9 +252,10 @@ class BaseEmbedder:
         while True:
             attempt += 1
             seconds = min(call.deadline - time.monotonic(), call.timeout)
-            limit = f"{call.timeout:g} s" if call.role == DOCUMENT else self._query_limit()
             try:
-                raw = self._within(seconds, limit, lambda: self._request(texts, call.role))
+                raw = self._within(
+                    seconds, self._late(call), lambda: self._request(texts, call.role)
+                )
             except Failure as failure:
                 allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
                 wait = failure.wait or backoff(attempt)
@@ -257,17 +271,30 @@ class BaseEmbedder:
                 raise Failure(TEXT, f"{self._name()} did not give a vector for each text")
             return raw
 
-    def _query_limit(self) -> str:
-        return f"{self.query_timeout:g} s (query_timeout); a model that must be loaded first takes longer"
+    def _late(self, call: "_Call") -> str:
+        """Say that a call had no answer in time, and whose limit this time was."""
+        if call.role == QUERY:
+            return self._late_query()
+        if call.timeout < self.document_timeout:
+            left = duration(call.timeout)
+            return f"no answer from {self._name()} in the {left} that were left for embedding"
+        return f"{self._name()} did not answer within {self.document_timeout:g} s"
 
-    def _within(self, seconds: float, limit: str, work: Callable[[], Any]) -> Any:
-        """What `work` returns. Raises Failure if it takes more than `seconds`; the message calls
-        this time `limit`.
+    def _late_query(self) -> str:
+        limit = f"{self.query_timeout:g} s (query_timeout)"
+        return (
+            f"{self._name()} did not answer within {limit}; "
+            "a model that must be loaded first takes longer"
+        )
+
+    def _within(self, seconds: float, late: str, work: Callable[[], Any]) -> Any:
+        """Return what `work` returns. Raises Failure with the reason `late` if it takes more than
+        `seconds`.
         """
         try:
             return within(seconds, work)
         except TimeoutError as error:
-            raise Failure(STOP, f"{self._name()} did not answer within {limit}", REST) from error
+            raise Failure(STOP, late, REST) from error
 
     def _unit(self, vector: Any) -> list[float]:
         """The vector, cut to wanted_dims, at length 1.

@@ -332,7 +332,7 @@ class BuiltinEmbedder:
     def _unpacked(self, total: int) -> tuple[int, ...]:
         size, half = self._table.dims + COUNTS, self._half
         # `half` makes every lane positive, because a negative one would borrow from the next.
-        return struct.unpack(f"<{size}i", (total + half ^ half).to_bytes(4 * size, "little"))
+        return struct.unpack(f"<{size}i", ((total + half) ^ half).to_bytes(4 * size, "little"))
 
     @cached_property
     def _half(self) -> int:

@@ -1,6 +1,8 @@
-"""Plain HTTP to a server on this machine, without `requests`, and the limits of a reply that every client keeps.
+"""Plain HTTP to a server on this machine, without `requests`, and the limits of a reply that every
+client keeps.
 
-Such a server needs no proxy, no TLS and no cookies, and importing `requests` takes longer than three whole searches.
+Such a server needs no proxy, no TLS and no cookies, and importing `requests` takes longer than three
+whole searches.
 """
 
 import select
@@ -14,6 +16,7 @@ from urllib.parse import unquote_to_bytes
 
 from .transport import ConnectTimeout, Response, TooLong
 
+# As much of an error's body is read: a page of HTML is shorter, and the reason is at its beginning
 ERROR_BYTES = 100_000
 DAY = 86400.0  # seconds
 

@@ -54,7 +54,7 @@ class OllamaEmbedder(BaseEmbedder):
         try:
             reply = self._within(
                 self.query_timeout,
-                self._query_limit(),
+                self._late_query(),
                 lambda: self._call("/api/tags", None, QUERY),
             )
             if not isinstance(reply, dict) or not isinstance(reply.get("models"), list):

@@ -1,18 +1,12 @@
-"""The methods and attributes of an embedder that the program uses, and an adapter for embedders
-that have fewer.
+"""Describe an embedder: its prompts, its methods, the identity of its vectors, and the provider
+that the settings choose.
 
-MERGED Prompt templates of models that distinguish queries from documents. This module knows nothing
-of servers.
-
-The templates are copied from the model cards. A model that is not listed gets its texts unchanged.
-
-MERGED Which model made the embeddings of a store, and whether an embedder may add to them.
+The prompt templates are copied from the model cards; a model that is not listed gets its texts
+unchanged. An embedder of a user that has fewer methods than `Embedder` is completed by an adapter.
 
 Vectors of two models cannot be compared, so all vectors of a store have one identity: provider,
 model, prompts and dimensions. If the embedder's identity differs, the store's own model answers
 until an ingest or `reindex` has made all vectors by the other one.
-
-MERGED The embedding providers, and which of them the settings choose.
 
 A new provider is a module, a row in TABLE and one in `seams.PROVIDERS`.
 """

@@ -1,8 +1,8 @@
 """One HTTP request to a server of a model, and what a failure means. Knows nothing of vectors.
 
 A reply is judged by its words before its status: Ollama answers 400 to a text that is too long, and
-also when its runner has just crashed. A plain HTTP server on this machine is asked by py, every
-other one by remote.py, which needs `requests`; each is imported at the first call.
+also when its runner has just crashed. A plain HTTP server on this machine is asked by loopback.py,
+every other one by remote.py, which needs `requests`; each is imported at the first call.
 """
 
 import json
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 from ..seams import LOOPBACK_SESSION, REMOTE_SESSION, load
 
 
-# As much of an error's body is read: a page of HTML is shorter, and the reason is at its beginning
 class Response(NamedTuple):
+    """A reply, whatever its status."""
+
     status_code: int
     headers: dict[str, str]  # names in lower case
     content: bytes
@@ -299,7 +300,7 @@ class Server:
 
 
 def within(seconds: float, work: Callable[[], Any]) -> Any:
-    """What `work` returns or raises. Raises TimeoutError if that takes more than `seconds`; the
+    """Return or raise what `work` does. Raises TimeoutError if that takes more than `seconds`; the
     work then goes on in its thread.
 
     A socket's own time-out begins again with every byte, and does not include the look-up of a host
@@ -323,6 +324,14 @@ def within(seconds: float, work: Callable[[], Any]) -> Any:
     if isinstance(outcome[0], Exception):
         raise outcome[0]
     return outcome[0]
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people write it: `0.0170082 -> 17 ms`, `1.98765 -> 2 s`, `12.6 -> 13 s`."""
+    if seconds < 0.0995:
+        return f"{max(1, round(seconds * 1000))} ms"
+    decimals = 1 if seconds < 9.95 else 0
+    return f"{round(seconds, decimals):g} s"
 
 
 def backoff(attempt: int) -> float:

@@ -11,6 +11,7 @@ import pytest
 
 from hybrid_memory.embedder import OllamaEmbedder
 from hybrid_memory.embedding.ollama import parse_ollama_host
+from hybrid_memory.embedding.transport import duration
 from hybrid_memory.errors import ConfigError
 from tests.fake_ollama import FakeOllama, vector
 
@@ -677,6 +678,31 @@ def test_a_batch_has_a_time_limit_too(ollama):
     assert "did not answer within 0.2 s" in embedder.problem
     assert embedder.embed_batch(["c"]) == [[]]
     assert len(ollama.requests) == 1
+
+
+def test_a_caller_that_has_little_time_left_does_not_blame_the_server(ollama):
+    ollama.drip = 0.2
+    embedder = OllamaEmbedder(ollama.url, "all-minilm")
+    assert embedder.embed_batch(["a"], seconds=0.0170082) == [[]]
+    assert "no answer from Ollama" in embedder.problem
+    assert embedder.problem.endswith("in the 17 ms that were left for embedding")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "1 ms"),
+        (0.0170082, "17 ms"),
+        (0.0994, "99 ms"),
+        (0.0996, "0.1 s"),
+        (1.98765, "2 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.7, "60 s"),
+    ],
+)
+def test_durations_are_rounded_as_people_write_them(seconds, text):
+    assert duration(seconds) == text
 
 
 def test_documents_wait_for_a_cold_model_that_a_query_does_not(ollama):

@@ -1,7 +1,5 @@
-"""What is read of documents: one of them, lists, counts.
-
-MERGED What may be inconsistent in a database: indexes against tables. For the doctor; changes
-nothing.
+"""Read documents: one of them, lists, counts, and for the doctor what is inconsistent between
+indexes and tables. This module changes nothing.
 """
 
 import json

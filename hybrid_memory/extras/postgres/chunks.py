@@ -1,7 +1,4 @@
-"""What a search reads of chunks and their documents.
-
-MERGED Read names, links and tags: the statements of PostgreSQL.
-"""
+"""Read what a search needs of chunks and their documents, with their names, links and tags."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence

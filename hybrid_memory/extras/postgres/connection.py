@@ -1,8 +1,8 @@
 """A connection to PostgreSQL: opened with what libpq takes, opened again when it was lost, its
 errors told without a password.
 
-MERGED Whose files these are: documents and sources belong to a user of a machine, as a path means
-nothing on another one.
+Documents and sources belong to a user of a machine, as a path means nothing on another one; this
+module names that owner.
 """
 
 import os

@@ -1,11 +1,7 @@
-"""Write documents and chunks over all tables. Every method that writes needs a transaction.
+"""Write documents, chunks, names, links, tags and sources over all tables.
 
-MERGED Write the names, links and tags of documents. The only writer of these tables; needs a
-transaction.
-
-MERGED The folders and files that were ingested by this user on this machine, and how.
-
-MERGED A document that grows at its end, such as a transcript: only what was added is written.
+Every method that writes needs a transaction; no other module writes names, links and tags. Of a
+document that grows at its end, such as a transcript, only what was added is written.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Which chunk has which embedding: the one identity they share, what is known, what is pending.
+"""Read and write embeddings: the identity they share, those of chunks, and spare ones.
 
-MERGED Embeddings that no chunk has, by identity and content hash: those of texts that left, and
-those of the next model.
+Spare embeddings belong to no chunk: those of texts that left, and those of the next model. They are
+found by identity and content hash.
 """
 
 import json

@@ -1,15 +1,12 @@
-"""Expressions in FTS5's syntax over our postings: the chunks that match, with the BM25 that FTS5
-gives them.
+"""Find the phrases of a query, its fragments, and expressions in FTS5's syntax in our postings.
 
-In one case the scores differ: in `a OR NEAR(b "c d")`, and with NOT, FTS5 adds the score of b for a
-chunk with a, b, c and d in which c and d do not stand side by side (fts5ExprNearTest in fts5_expr.c
-fills the places of one phrase before it tests the next). Here it does not count.
+`Phrases` looks up the terms of a query, and the chunks in which a phrase or a prefix stands.
+`substring_search` is the last tier, for what is not a word, such as 'ollam', '→' and '🎉'.
+`Matches` evaluates an expression in FTS5's syntax, with the BM25 that FTS5 gives to each chunk.
 
-MERGED What is to be looked for, as the index has it: the terms of each phrase of a query, and where
-phrases and prefixes stand.
-
-MERGED The last tier: fragments of a query as substrings of the chunks, for what is not a word, such
-as 'ollam', '→' and '🎉'.
+In one case the scores differ from FTS5's: in `a OR NEAR(b "c d")`, and with NOT, FTS5 adds the score
+of b for a chunk with a, b, c and d in which c and d do not stand side by side (fts5ExprNearTest in
+fts5_expr.c fills the places of one phrase before it tests the next). Here it does not count.
 """
 
 import re

@@ -7,7 +7,16 @@ from itertools import accumulate
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
-from ...storage.keyword import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, K1, B, enough, idf
+from ...storage.keyword import (
+    CONTENT_WEIGHT,
+    CONTEXT_WEIGHT,
+    HEADING_WEIGHT,
+    K1,
+    B,
+    enough,
+    idf,
+    match_expression,
+)
 from ...storage.rows import Coverage, Ranked
 from ...text.query import Query, Term
 from .connection import Connection
@@ -106,14 +115,15 @@ class KeywordIndex:
             )
         if named:
             return Ranked(hits, is_name=True)
-        frequencies = [phrase.frequency for phrase in self._phrases.of(query.affordable_words)]
+        words = _distinct_words(query)
+        frequencies = [phrase.frequency for phrase in self._phrases.of(words)]
         return Ranked(hits, enough=enough(frequencies, self._sizes()[0]))
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
         """For each of these chunks, which words of the query it has; if no chunk of all has any,
         which of its fragments.
         """
-        words = query.affordable_words
+        words = _distinct_words(query)
         phrases = self._phrases.of(words)
         if not any(phrase.frequency for phrase in phrases):
             return by_fragments(self._conn, query, ids)
@@ -257,6 +267,14 @@ class KeywordIndex:
         top = max(named.values(), default=0.0) if len(set(ranks.values())) > 1 else 0.0
         raised = {id: score + top * ranks[id] for id, score in named.items()}
         return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _distinct_words(query: Query) -> list[Term]:
+    """Return the words of a query, of two forms that are one word to the index the later one.
+
+    The SQLite engine knows words by their expressions, and counts such forms once.
+    """
+    return list({match_expression([term]): term for term in query.affordable_words}.values())
 
 
 def _ordered(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -1,21 +1,19 @@
 """Write the keyword index: terms with their frequencies, postings, and what was indexed of each
 chunk. Needs a transaction.
 
-MERGED Postings in blocks: a row holds up to SIZE chunks of a term, as one integer for each.
-
-From the highest bit down, such an entry is how far the chunk's id is above that of the block's
-first chunk, the chunk's length in tokens (18 bits), and how often it has the term, each column with
-its weight, in quarters (14 bits). The chunks of a block ascend. A row for each posting would be six
-times as large, and most of the work of writing it would be the row's.
+Postings stand in blocks: a row holds up to SIZE chunks of a term, as one integer for each. From the
+highest bit down, such an entry is how far the chunk's id is above that of the block's first chunk,
+the chunk's length in tokens (18 bits), and how often it has the term, each column with its weight,
+in quarters (14 bits). The chunks of a block ascend. A row for each posting would be six times as
+large, and most of the work of writing it would be the row's.
 
 Every transaction that adds chunks writes blocks of its own. Once a term has LOOSE small ones, they
 are merged, so that a posting is written some four times in its life, as in a log-structured merge
 tree (O'Neil et al., 1996).
 
-MERGED The terms of a text: its words as FTS5 cuts and stems them.
-
-SQLite is the tokenizer, in memory, so that a word has the same stem in both engines whatever its
-script. Every word is tokenized once in the life of a process.
+The terms of a text are its words as FTS5 cuts and stems them. SQLite is the tokenizer, in memory,
+so that a word has the same stem in both engines whatever its script. Every word is tokenized once
+in the life of a process.
 """
 
 import sqlite3
@@ -73,12 +71,12 @@ class Block(NamedTuple):
 
 
 def payload(length: int) -> int:
-    """What the entry of a chunk of so many tokens says besides its place, the weight left open."""
+    """Return an entry without its place and weight, for a chunk of so many tokens."""
     return min(length, MOST_LENGTH) << WEIGHT_BITS
 
 
 def blocks(term: int, entries: Sequence[int]) -> Iterator[Block]:
-    """The blocks of a term's entries, which ascend and have whole ids as their places."""
+    """Yield the blocks of a term's entries, which ascend and have whole ids as their places."""
     for start in range(0, len(entries), SIZE):
         some = entries[start : start + SIZE]
         first = some[0] >> PLACE
@@ -89,7 +87,7 @@ def blocks(term: int, entries: Sequence[int]) -> Iterator[Block]:
 
 
 def decoded(rows: str, *columns: str) -> str:
-    """SQL for the postings (chunk, weight, length, and these columns) in the blocks that a FROM
+    """Return SQL for the postings (chunk, weight, length, and these columns) in the blocks that a FROM
     clause gives.
     """
     more = "".join(f", {column}" for column in columns)
@@ -112,7 +110,7 @@ class Tokenizer:
         self._known: dict[str, tuple[str, ...]] = {}
 
     def terms(self, texts: Sequence[str]) -> list[list[str]]:
-        """The terms of each text, in order. Texts are words separated by spaces, as the analyzer
+        """Return the terms of each text, in order. Texts are words separated by spaces, as the analyzer
         writes them.
         """
         split = [text.split(" ") if text else [] for text in texts]
@@ -138,7 +136,7 @@ def _tokenized(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def fitting(term: str) -> str:
-    """The term, the end of a long one replaced by its digest."""
+    """Return the term, the end of a long one replaced by its digest."""
     return term if len(term) <= LONGEST else term[:LONGEST] + sha256(term.encode()).hexdigest()
 
 
@@ -176,6 +174,13 @@ from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], 
 """
 ADD_TOTALS = "update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s"
 
+# Takes chunks out of the index in one statement, so that each table is visited once:
+# - gone: what was indexed of the chunks, deleted; had: its terms, each once a chunk
+# - lost: of each term, how many chunks and between which ids, which narrows the blocks to look at
+# - touched: the blocks with an entry of a chunk that leaves, deleted
+# - others: these blocks again without that entry; one that has no entry any more is not written
+# - rarer, fewer: the frequencies of the terms, and the totals of the space
+# It returns the terms that no chunk has any more, for DROP_TERMS.
 REMOVE = f"""
 with gone as materialized (
     delete from words where chunk = any(%(ids)s) returning chunk, sequence
@@ -260,7 +265,7 @@ class Postings:
             self.add((row[1], of_chunk, row[3]) for row, of_chunk in zip(rows, found, strict=True))
 
     def called(self, document: int) -> list[str]:
-        """Titles and aliases of a document, by its number."""
+        """Return the titles and aliases of a document, by its number."""
         return [name for (name,) in self._conn.all(CALLED, {"document": document})]
 
     def forget(self) -> None:

@@ -101,7 +101,7 @@ create table postings (                    -- chunks that have a term, a block o
     space   integer not null,
     first   bigint not null,               -- of the chunks
     last    bigint not null,
-    entries bigint[] not null              -- keyword/blocks.py says what is in them
+    entries bigint[] not null              -- postings.py says what is in them
 );
 create index postings_by_term on postings (term, first);
 

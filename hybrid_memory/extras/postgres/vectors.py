@@ -1,7 +1,7 @@
 """Find the chunks nearest to a query: an HNSW index of half-precision vectors proposes, exact
 cosines decide.
 
-MERGED The cache of queries in PostgreSQL; see storage/query_cache.py. What a role may not write is
+The embeddings of queries are kept, too (see storage/query_cache.py); what a role may not write is
 not kept.
 """
 
