@@ -70,6 +70,7 @@ RESULT = fields(
     confidence=NUMBER,
     source={"enum": ["keyword", "vector", "hybrid"]},
     also=listed(TEXT),
+    newer=TEXT_OR_NULL,
     scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL),
 )
 ENTRY = fields(
