@@ -102,7 +102,10 @@ def _content(whole: Whole) -> tuple[Any, ...]:
     return (
         described,
         marked,
-        [(each["content_hash"], each["start_line"], each["end_line"]) for each in chunks],
+        [
+            (chunk["content_hash"], chunk["start_line"], chunk["end_line"], chunk["date"])
+            for chunk in chunks
+        ],
         whole.vectors,
     )
 
