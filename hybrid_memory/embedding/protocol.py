@@ -247,6 +247,11 @@ def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> st
     return None
 
 
+def meanwhile(problem: str) -> str:
+    """Return a server's problem with what it means for searches."""
+    return f"{problem}; meanwhile, searches answer by keyword"
+
+
 def name_of(identity: "Mapping[str, object]") -> str:
     """What users call the model of an identity: "ollama nomic-embed-text"."""
     return f"{identity['provider']} {identity['model']}".strip()
