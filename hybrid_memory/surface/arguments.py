@@ -7,10 +7,11 @@ usage errors are printed here.
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__, config
+from ..errors import meant
 from ..seams import COMMANDS, load
 from ..search.hit import MODES
 from ..text.characters import storable_name
@@ -350,14 +351,6 @@ def _add_common_options(parser: Parser) -> None:
         help="colours: auto (on a terminal; the default), always or never",
     )
     add("--quiet", action="store_true", help="show no progress and no advice, only what goes wrong")
-
-
-def meant(written: str, known: Iterable[str]) -> str:
-    """Return `; did you mean X?` if one of the names is close, else nothing."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(written, list(known), 1, cutoff=0.75)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _columns() -> int:

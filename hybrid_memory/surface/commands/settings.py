@@ -14,9 +14,9 @@ from typing import Any, TextIO
 
 from ... import config
 from ...config import absolute, shown
-from ...errors import ConfigError, UsageError
+from ...errors import ConfigError, UsageError, meant
 from .. import opening
-from ..arguments import Parser, examples, meant
+from ..arguments import Parser, examples
 from ..streams import harmless, json_text, print_answer, tell
 
 
