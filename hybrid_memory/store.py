@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 DEFAULT_DB = "hybrid_search.db"
+ADVISED_BY = 20  # documents, and lines of each, whose language decides which model is advised
 
 
 def tried_again(
@@ -183,9 +184,17 @@ class HybridStore:
     @property
     def advice(self) -> str | None:
         """A line that says what would make searches better; None if there is nothing to say."""
-        from .embedding.protocol import BUILTIN_ADVICE
+        if not self.moves_up:
+            return None
+        from .embedding.protocol import better_model
 
-        return BUILTIN_ADVICE if self.moves_up else None
+        with self.storage.guarded():
+            _, newest = self.storage.catalog.listing(None, ADVISED_BY)
+            texts = []
+            for document in newest:
+                chunks = self.storage.chunks.at(document["doc_id"], 1, ADVISED_BY)
+                texts += [row.text for row in self.storage.chunks.rows(chunks).values()]
+        return better_model(" ".join(texts))
 
     def embed(
         self,

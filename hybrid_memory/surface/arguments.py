@@ -122,6 +122,15 @@ SETTINGS = {  # option -> config key
 }
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Asks for the width of the terminal without `shutil`, whose import takes 2 ms: argparse makes a
+    formatter for each option.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that tells a usage error in one line, and suggests only options that it knows.
 
@@ -135,16 +144,11 @@ class Parser(argparse.ArgumentParser):
         self.arguments: list[argparse.Action] = []
         for parent in parents:
             self.arguments += parent.arguments
-        # argparse makes a formatter for each option, which would ask `shutil` for the width: an
-        # import that costs more than parsing.
-        self._width = _columns() - 2
         super().__init__(
             prog,
             usage=f"{prog} [options]",
             parents=list(parents),
-            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
-                prog, width=self._width
-            ),
+            formatter_class=HelpFormatter,
             allow_abbrev=False,
             **kwargs,
         )
@@ -175,7 +179,7 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: Any = None) -> None:
         from textwrap import fill
 
-        self.description = fill(self.description or "", self._width)
+        self.description = fill(self.description or "", _columns() - 2)
         with output() as stream:
             stream.write(self.format_help())
 
@@ -267,6 +271,11 @@ def _table_of_commands(width: int) -> str:
 def examples(parser: Parser, *lines: str) -> None:
     """End the help of a command with examples, each without the name of the program."""
     parser.epilog = "\n".join(["examples:", *(f"  hybrid-memory {line}" for line in lines), ""])
+
+
+def add_json(parser: Parser) -> None:
+    """Add the option that gives a program its answer on a terminal, too."""
+    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
