@@ -184,17 +184,26 @@ class HybridStore:
     @property
     def advice(self) -> str | None:
         """A line that says what would make searches better; None if there is nothing to say."""
-        if not self.moves_up:
-            return None
         from .embedding.protocol import better_model
 
         with self.storage.guarded():
+            if not (self.moves_up or self._has_only_unknown_languages()):
+                return None
             _, newest = self.storage.catalog.listing(None, ADVISED_BY)
             texts = []
             for document in newest:
                 chunks = self.storage.chunks.at(document["doc_id"], 1, ADVISED_BY)
                 texts += [row.text for row in self.storage.chunks.rows(chunks).values()]
         return better_model(" ".join(texts))
+
+    def _has_only_unknown_languages(self) -> bool:
+        """Return True if the built-in model, which nobody chose, could embed nothing so far."""
+        return (
+            self._given_embedder is None
+            and self.config["provider"] == "auto"
+            and self.storage.embeddings.identity() is None
+            and self.storage.catalog.counts()["unembeddable_count"] > 0
+        )
 
     def embed(
         self,

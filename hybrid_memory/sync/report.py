@@ -71,7 +71,8 @@ class Report:
             deeds.append(f"removed {plural(self.removed, 'note')}")
         if self.embedded:
             deeds.append(f"embedded {plural(self.embedded, 'passage')}")
-        if deeds and self.pending:
+        is_to_embed = self.embedded or self.embedding_problems  # not where keywords are enough
+        if deeds and self.pending and is_to_embed:
             deeds.append(f"{self.pending:,} still to embed")
         return [", ".join(deeds)] if deeds else []
 

@@ -293,7 +293,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     apart = [place for place in places if place.collection is not None]
     reports = []
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
-        is_first = store.storage.embeddings.identity() is None
+        is_first = store.storage.chunks.count() == 0
 
         def ingest(paths: list[str], patterns: Sequence[str], collection: str | None) -> None:
             job = Ingest(
@@ -308,7 +308,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
         for report in reports:
             tell(*report.error_lines(), *report.warning_lines())
             advise(args, *report.advice_lines())
-        if is_first and any(report.embedded for report in reports):
+        if is_first and any(report.files for report in reports):
             advise_model(args, store)
     return [report.as_dict() for report in reports]
 

@@ -81,7 +81,7 @@ def run_ingest(args: Namespace) -> int:
     ):  # or a database would be made
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
     with open_store(args, create=bool(args.path)) as store, progress_line(args.quiet) as progress:
-        is_first = store.storage.embeddings.identity() is None
+        is_first = store.storage.chunks.count() == 0
         job = Ingest(
             store, **options, sizes=_sizes(args, store.config), workers=cores(), progress=progress
         )
@@ -94,7 +94,7 @@ def run_ingest(args: Namespace) -> int:
             ) from error
         tell(*report.error_lines(), *report.warning_lines())
         advise(args, *report.advice_lines())
-        if is_first and report.embedded:
+        if is_first and report.files:
             advise_model(args, store)
     print_answer(args, report.as_dict(), lambda stream: show_report(report, stream))
     return 1 if report.errors else 0
