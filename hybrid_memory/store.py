@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 DEFAULT_DB = "hybrid_search.db"
+ADVISED_BY = 20  # documents, and lines of each, whose language decides which model is advised
 
 
 def tried_again(
@@ -176,7 +177,24 @@ class HybridStore:
     @property
     def advice(self) -> str | None:
         """Return a line that says what would make searches better; None if there is nothing to say."""
-        return providers.BUILTIN_ADVICE if self.moves_up else None
+        with self.storage.guarded():
+            if not (self.moves_up or self._has_only_unknown_languages()):
+                return None
+            _, newest = self.storage.catalog.listing(None, ADVISED_BY)
+            texts = []
+            for document in newest:
+                chunks = self.storage.chunks.at(document["doc_id"], 1, ADVISED_BY)
+                texts += [row.text for row in self.storage.chunks.rows(chunks).values()]
+        return providers.better_model(" ".join(texts))
+
+    def _has_only_unknown_languages(self) -> bool:
+        """Return True if the built-in model, which nobody chose, could embed nothing so far."""
+        return (
+            self._given_embedder is None
+            and self.config["provider"] == "auto"
+            and self.storage.embeddings.identity() is None
+            and self.storage.catalog.counts()["unembeddable_count"] > 0
+        )
 
     def embed(
         self,
