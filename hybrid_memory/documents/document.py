@@ -143,13 +143,13 @@ MAX_TEXT = 10_000_000  # characters
 
 class Extract(NamedTuple):
     """A text in markdown. `pages` has the line, from 1, with which each page begins; it is empty if
-    the format has no pages.
+    the format has no pages. A warning is a reason and its kind, as in `formats.Reading`.
     """
 
     text: str
     pages: list[int]
     metadata: dict[str, Any]
-    warning: str | None = None
+    warnings: Sequence[tuple[str, str]] = ()
 
 
 class ExtractError(Exception):

@@ -48,7 +48,7 @@ async def search(request: Request) -> Response:
             add_marks(answer["results"], values["q"])
         hint = UNCLEAR if is_unclear(answer["results"]) else None
         if not answer["results"] and not answer["nearest_miss"]:
-            hint = why_nothing(store, search_request)
+            hint = why_nothing(store, search_request, refreshed=refresh)
         return answer | {"hint": hint}
 
     tag = await memory.etag(request.url.query)

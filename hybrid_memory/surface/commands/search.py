@@ -160,7 +160,7 @@ def run_search(args: argparse.Namespace) -> int:
         if not advice and not answer.results and not answer.unanswered:
             from ...views.links import why_nothing
 
-            advice = [why_nothing(store, request)]
+            advice = [why_nothing(store, request, refreshed=store.config["refresh"])]
         elif is_unclear(answer.results):
             advice = [UNCLEAR]
         advise(args, *advice)
