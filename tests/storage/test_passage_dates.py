@@ -117,6 +117,25 @@ def test_age_and_the_days_of_a_query_are_those_of_passages(session: HybridStore)
     assert {hit["date"] for hit in hits if "of_date" in hit["explain"]} == {"2026-01-06"}
 
 
+@pytest.mark.parametrize(
+    ("query", "doc_id"),
+    [
+        ("what happens on 3 May?", "memory/2026-04-20.md"),
+        ("what happens on 2026-05-03", "memory/2026-04-20.md"),
+        ("what happened on 24 April?", "memory/2026-04-21.md"),
+    ],
+)
+def test_days_that_a_passage_speaks_of_count_as_its_days(
+    db_path: str, query: str, doc_id: str
+) -> None:
+    with HybridStore(db_path, CONFIG) as store:
+        store.store("memory/2026-04-20.md", "the dentist happens to be free on 3 May")
+        store.store("memory/2026-04-21.md", "what happens at the demo next Friday")
+        store.store("memory/2026-02-01.md", "what happens in the garden")
+        hits = store.search(query, today=date(2026, 5, 20))
+        assert hits[0]["doc_id"] == doc_id
+
+
 def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     first = read(session, "sessions/s1.jsonl")
     assert (first["date"], first["date_from"]) == ("2026-01-05", "text")
