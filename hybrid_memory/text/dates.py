@@ -6,7 +6,7 @@ filter means; and those that a query means, as "2023-09-12", "12.9.2023", "12 Se
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -150,6 +150,16 @@ def last_day(text: str, today: date) -> str:
     month too: it only has to compare well. Raises like `first_day`.
     """
     return _day(text, today, "-31")
+
+
+def first_second(text: str, today: date) -> float:
+    """Return when the first day of a period begins here, in seconds since 1970. Raises like
+    `first_day`.
+    """
+    day = date.fromisoformat(first_day(text, today))
+    with suppress(OverflowError, ValueError):  # before the clock
+        return datetime(day.year, day.month, day.day).timestamp()
+    return 0.0
 
 
 def age(of_document: str, today: date) -> int:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -186,6 +187,29 @@ def test_a_stored_text_with_a_date_of_its_own_has_that(db_path: str) -> None:
         store.store("facts/ssh", "---\nCreated-At: 2026-01-05\n---\nssh")
         assert store.search("ssh")[0]["date"] == "2026-01-05"
         assert read(store, "facts/ssh")["date_from"] == "created-at"
+
+
+def test_the_time_of_a_file_filters_and_sorts_and_is_told(db_path: str, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name, day in (("2026-01-05", 1_000_000_000), ("2020-01-05", 1_200_000_000)):
+        (notes / f"{name}.md").write_text("ssh")
+        os.utime(notes / f"{name}.md", (day, day))
+    with HybridStore(db_path, CONFIG) as store:
+        Ingest(store).run([str(notes)])
+
+        def ids(**options: Any) -> list[str]:
+            return [document["doc_id"] for document in documents(store, **options)["documents"]]
+
+        assert ids() == ["notes/2026-01-05.md", "notes/2020-01-05.md"]
+        assert ids(by_change=True) == ["notes/2020-01-05.md", "notes/2026-01-05.md"]
+        recent = Filters(modified_since="2005-01-01")
+        assert ids(filters=recent) == ["notes/2020-01-05.md"]
+        assert [hit["doc_id"] for hit in store.search("ssh", filters=recent)] == ids(filters=recent)
+        assert read(store, "notes/2026-01-05.md")["modified"] == "2001-09-09T01:46:40Z"
+
+        store.store("today", "ssh")
+        assert ids(by_change=True)[0] == "today"
 
 
 def test_a_file_without_a_date_gets_none_from_its_times(db_path: str, tmp_path: Path) -> None:
