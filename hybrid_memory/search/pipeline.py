@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..embedding.protocol import MISFIT, NAMESAKE, conflict, name_of
+from ..embedding.protocol import MISFIT, NAMESAKE, conflict, meanwhile, name_of
 from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.lines import citation, page
@@ -62,11 +62,10 @@ ORDERING: list[Stage] = [
     dated,
     scoring_enough,
     aged,
-    phrases_first,
     same_text_once,
     spread,
 ]
-CHOOSING: list[Stage] = [with_confidence, confident_enough, limited]
+CHOOSING: list[Stage] = [phrases_first, with_confidence, confident_enough, limited]
 STAGES = [*ORDERING, *CHOOSING]
 # These follow a reranker, and read nothing of the store.
 FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, spread, limited})
@@ -115,9 +114,8 @@ class Search:
         one state of the store.
         """
         while True:
-            with _timed(
-                "embedding", timings
-            ):  # before the snapshot, which must not wait for a slow server
+            # Before the snapshot, which must not wait for a slow server
+            with _timed("embedding", timings):
                 vector = query_vector(
                     self._storage, self._settings, self._embedder, query, request.mode
                 )
@@ -427,7 +425,10 @@ def query_vector(
             vector, _backlog(storage) or _chosen_otherwise(settings, identity), identity
         )
     # Without a problem, the model works and knows no word of this: nothing is near.
-    return QueryVector([], MISFIT if vector else model.problem, identity, answers=is_only_leg)
+    problem = MISFIT if vector else model.problem
+    if model.problem and not (vector or is_only_leg):
+        problem = meanwhile(model.problem)
+    return QueryVector([], problem, identity, answers=is_only_leg)
 
 
 def _embedded(
