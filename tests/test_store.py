@@ -419,6 +419,15 @@ def test_misuse_is_a_value_error(store: HybridStore, limit: int, mode: str) -> N
         store.search("x", limit=limit, mode=mode)
 
 
+@pytest.mark.parametrize("name", ["min_score", "min_confidence"])
+@pytest.mark.parametrize("share", [2, -0.1])
+def test_a_bound_that_is_no_share_is_a_value_error(
+    store: HybridStore, name: str, share: float
+) -> None:
+    with pytest.raises(ValueError, match=f"{name} is {share}; it must be from 0 to 1"):
+        store.search("x", **{name: share})
+
+
 def test_empty_id_is_a_value_error(store: HybridStore) -> None:
     with pytest.raises(ValueError, match="doc_id"):
         store.store("", "text")
