@@ -252,6 +252,47 @@ class Reranker(Protocol):
         """Close idle connections; the next call opens a new one."""
 
 
+# The least confidence of a match that is called so; docs/scores.md has how many of each are right.
+STRONG = 0.5
+SOME = 0.3
+
+
+def match(confidence: float) -> str:
+    """Return how good a match is, in a word."""
+    if confidence >= STRONG:
+        return "strong"
+    return "some" if confidence >= SOME else "faint"
+
+
+UNCLEAR = "nothing here is clearly about this"
+
+
+FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read
+
+
+def floored(answer: Answer, floor: float) -> Answer:
+    """Return the answer if a result is as sure as `floor`, else one without results, which tells of
+    the surest.
+
+    Whole answers are kept back, not single results, because a passage that continues a sure one
+    often shares few words with the query.
+    """
+    if not answer.results or any(result["confidence"] >= floor for result in answer.results):
+        return answer
+    surest = max(answer.results, key=lambda result: result["confidence"])
+    nearest = f"the nearest is {surest['citation']} with {surest['confidence']:g}"
+    least = f"nothing reaches confidence {floor:g}"
+    kept_back = Answer([], [*answer.warnings, f"{least}; {nearest}"])
+    kept_back.nearest_miss = surest
+    kept_back.timings = answer.timings
+    return kept_back
+
+
+def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether there are results and all of them are faint matches."""
+    return bool(results) and all(match(result["confidence"]) == "faint" for result in results)
+
+
 LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ... import config
 from ...errors import UsageError
 from ...seams import OPEN_CHOSEN, PICKER, load
-from ...search.hit import MODES, Request, configured, lean
+from ...search.hit import MODES, UNCLEAR, Request, configured, floored, is_unclear, lean
 from ...store import HybridStore
 from .. import arguments, opening
 from ..arguments import Parser, add_filters, examples
@@ -59,6 +59,13 @@ def search_options(parser: Parser) -> None:
         type=arguments.share,
         metavar="C",
         help="leave out results with a lower confidence (0 to 1)",
+    )
+    parser.add_argument(
+        "--floor",
+        type=arguments.share,
+        metavar="C",
+        default=0.0,
+        help="no results if the surest has a lower confidence (0 to 1)",
     )
     parser.add_argument(
         "--half-life",
@@ -145,6 +152,7 @@ def run_search(args: argparse.Namespace) -> int:
             answer = search(store, query, request, refreshed=True)
         else:
             answer = store.answer(query, request)
+        answer = floored(answer, args.floor)
         advice = (
             answer.warnings[-1:] if answer.nearest_miss else []
         )  # the last line tells of the nearest miss
@@ -153,6 +161,8 @@ def run_search(args: argparse.Namespace) -> int:
             from ...views.links import why_nothing
 
             advice = [why_nothing(store, request, refreshed=store.config["refresh"])]
+        elif is_unclear(answer.results):
+            advice = [UNCLEAR]
         advise(args, *advice)
     if args.explain:
         tell(
