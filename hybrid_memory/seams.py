@@ -46,6 +46,11 @@ COMMANDS = {
         "surface.commands.search:run_search",
         "Find the chunks that answer a query, best first.",
     ),
+    "recall": Command(
+        "extras.recall.command:recall_options",
+        "extras.recall.command:run_recall",
+        "Print the few passages that bear on a prompt, or nothing. For the hooks of agents; never fails.",
+    ),
     "get": Command(
         "surface.commands.reading:get_options",
         "surface.commands.reading:run_get",

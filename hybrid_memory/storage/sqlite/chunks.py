@@ -3,13 +3,9 @@
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from ..rows import ChunkRow
+from ..rows import ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
-
-if TYPE_CHECKING:
-    from ..source import Neighbour
 
 CANDIDATES = (
     "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
@@ -89,9 +85,7 @@ class Chunks:
     def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
         return dict(self._conn.execute(DATES, (json.dumps(list(doc_ids)),)))
 
-    def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
-        from ..source import Neighbour
-
+    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         return [
             Neighbour(*row)
             for row in self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count})
