@@ -13,7 +13,7 @@ from hybrid_memory.documents.chunker import LONGEST_PATH, Chunk
 from hybrid_memory.documents.document import Document, Prepared, assemble, prepare
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
-from hybrid_memory.documents.markdown import MAX_METADATA, parse
+from hybrid_memory.documents.markdown import MAX_METADATA, front_matter
 from hybrid_memory.documents.noise import readable, without_runs
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.characters import storable
@@ -249,8 +249,8 @@ def check_lines(format: Format, path: str, chunks: list[Chunk], size: int, diges
     assert digest_of_lines == digest
     spoken = path.endswith(".jsonl")
     whole = "\n".join(lines)
-    front_matter = sum(len(line) + 1 for line in lines[: parse(whole).lines])
-    cleaned = readable(f"\n{whole}", front_matter).split("\n")[1:]
+    length = sum(len(line) + 1 for line in lines[: front_matter(whole).lines])
+    cleaned = readable(f"\n{whole}", length).split("\n")[1:]
     before = 1
     for number, chunk in enumerate(chunks):
         assert chunk.index == number

@@ -6,6 +6,7 @@ The JSON is what the benchmarks print with --json. In the page a table stands be
 and JSON disagree.
 """
 
+import argparse
 import json
 import math
 import sys
@@ -190,6 +191,9 @@ def made() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     for path, text in made().items():
         path.write_text(text, "utf-8")
         print(f"wrote {path}", file=sys.stderr)

@@ -9,6 +9,7 @@ server, leaves the set for the next run to go on with.
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from shlex import quote
 from typing import Any, NamedTuple
 
@@ -368,6 +369,9 @@ def put_document(
     problems = [made.problem] if made.problem else []
     with storage.transaction():
         _make_room(storage, prepared.row["doc_id"], source)
+        if source is None and prepared.row["date"] is None:
+            day = _stored_on(storage, prepared.row)
+            prepared = prepared._replace(row=prepared.row | {"date": day})
         fits = embedder is None or accepts(storage, embedder, made.vectors, fingerprint)
         storage.documents.put(prepared, made.vectors if fits else {})
         if source:
@@ -375,6 +379,17 @@ def put_document(
         if embedder:
             mark_unembeddable(storage, embedder, made.without)
     return problems if fits else [*problems, MISFIT]
+
+
+def _stored_on(storage: Storage, row: Mapping[str, Any]) -> str:
+    """Return the day on which a text that has no file was stored as it is: today, or the day that
+    it has already.
+    """
+    if storage.catalog.by_id(row["doc_id"]):
+        before = storage.catalog.document(row["doc_id"])
+        if before.path is None and before.content == row["content"] and before.date:
+            return before.date
+    return date.today().isoformat()
 
 
 def _make_room(storage: Storage, doc_id: str, source: Source | None) -> None:

@@ -18,8 +18,8 @@ from ..storage.protocol import Storage
 from ..storage.source import Whole
 from ..storage.sqlite.connection import development_texts
 from ..store import HybridStore
+from ..surface import opening
 from ..surface.arguments import Parser, examples
-from ..surface.opening import settings as settings_of
 from ..surface.streams import print_answer
 
 GROUP = 64  # documents in a transaction
@@ -102,7 +102,10 @@ def _content(whole: Whole) -> tuple[Any, ...]:
     return (
         described,
         marked,
-        [(each["content_hash"], each["start_line"], each["end_line"]) for each in chunks],
+        [
+            (chunk["content_hash"], chunk["start_line"], chunk["end_line"], chunk["date"])
+            for chunk in chunks
+        ],
         whole.vectors,
     )
 
@@ -123,7 +126,7 @@ def copy_options(parser: Parser) -> None:
 def run_copy(args: Namespace) -> int:
     from ..surface.terminal import progress_line
 
-    settings = settings_of(args)
+    settings = opening.settings(args)
 
     def opened(path: str, *, create: bool) -> HybridStore:
         space = settings["space"] if is_server(path) else DEFAULTS["space"]

@@ -77,6 +77,9 @@ class Request:
         for name, value in (("half_life_days", half_life_days or 0), ("context", context)):
             if value < 0:
                 raise ValueError(f"{name} is {value}; it must be at least 0")
+        for name, share in (("min_score", min_score), ("min_confidence", min_confidence)):
+            if not 0 <= share <= 1:
+                raise ValueError(f"{name} is {share}; it must be from 0 to 1")
         fields: dict[str, Any] = {
             "limit": limit,
             "mode": "keyword" if fts_syntax else mode,

@@ -133,10 +133,12 @@ def print_answer(
             print(json_text(answer, indent=2), file=stream)
 
 
-def print_with_warnings(args: Namespace, answer: dict[str, Any]) -> None:
-    """Tell the `warnings` of an answer, and print the rest of it as JSON."""
+def print_with_warnings(
+    args: Namespace, answer: dict[str, Any], show: Callable[[TextIO], None] | None = None
+) -> None:
+    """Tell the `warnings` of an answer, and print the rest of it as `print_answer` does."""
     tell(*answer.pop("warnings"))
-    print_answer(args, answer)
+    print_answer(args, answer, show)
 
 
 def advise(args: Namespace, *lines: str) -> None:

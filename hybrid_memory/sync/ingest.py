@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..documents.document import Prepared, chunk_row, document_row
 from ..documents.files import Found, patience
 from ..documents.formats import format_of
-from ..embedding.protocol import conflict
+from ..embedding.protocol import conflict, meanwhile
 from ..errors import SourceError
 from ..messages import Progress, counted
 from ..storage.source import Source, StoredDocument
@@ -393,7 +393,7 @@ class Ingest:
         if embedder.is_available():
             return
         reason = embedder.problem or f"{embedder.provider} {embedder.model} does not answer"
-        line = f"{reason}; until then, searches answer by keyword"
+        line = meanwhile(reason)
         if reason in problems:
             problems[problems.index(reason)] = line
         else:

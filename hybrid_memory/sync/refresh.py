@@ -99,7 +99,12 @@ def search(store: HybridStore, query: str, request: Request, *, refreshed: bool)
         return store.answer(query, request)
     report = refresh(store, embed_seconds=0.0 if request.mode == "keyword" else EMBED_SECONDS)
     answer = store.answer(query, request)
-    warnings = problems(report) + report.embedding_problems + answer.warnings
+    of_model = [
+        problem
+        for problem in report.embedding_problems
+        if not any(warning.startswith(problem) for warning in answer.warnings)
+    ]
+    warnings = problems(report) + of_model + answer.warnings
     answer.warnings = list(dict.fromkeys(warnings))
     return answer
 

@@ -17,7 +17,7 @@ def full(store: HybridStore) -> HybridStore:
     """Seven notes about a server, more and more so, and one about a dog."""
     for number in range(1, 8):
         store.store(f"n{number}", "server " * number + "and the kettle " * (8 - number))
-    store.store("dog", "Host machine, dog barks.")
+    store.store("dog", "A dog barks.")
     return store
 
 
@@ -90,6 +90,9 @@ def test_words_are_those_of_the_whole_note_whatever_their_form(store: HybridStor
 
 
 def test_a_note_that_no_leg_has_is_behind_everything(full: HybridStore) -> None:
+    full.store("dog", "The dog barks at the host machine.")
+    for number in range(8):  # what is nearer to the query than most has a rank
+        full.store(f"puppy{number}", f"Puppy {number} sleeps.")
     found = rank(full, "dog", "server")
     vector = next(
         hit for hit in full.search("server", limit=100, explain=True) if hit["doc_id"] == "dog"

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from ...surface.arguments import meant
+from ...errors import meant
 from ...text.dates import first_day
 
 MOST_PASSAGES = 100

@@ -24,7 +24,7 @@ DOCUMENT = (
 )  # fmt: skip
 CHUNK = (
     "id", "doc_id", "chunk_id", "heading", "heading_path", "content", "start_line", "end_line", "content_hash", "slot",
-    "truncated", "created_at", "embedding", "unembeddable", "indexed",
+    "truncated", "date", "created_at", "embedding", "unembeddable", "indexed",
 )  # fmt: skip
 CHUNK_COLUMNS = (
     "doc_id",
@@ -35,6 +35,7 @@ CHUNK_COLUMNS = (
     "start_line",
     "end_line",
     "content_hash",
+    "date",
 )
 FOLDER = (
     "collection", "path", "is_file", "patterns", "exclude", "follow_symlinks", "keep_missing", "chunk_size", "chunk_overlap",
@@ -248,6 +249,7 @@ def _is_chunk(found: Record) -> bool:
         and all(isinstance(value, str) for value in values[1:6])
         and all(isinstance(value, int) for value in values[6:8])
         and isinstance(values[8], bytes)
+        and isinstance(values[CHUNK.index("date")], str | None)
         and _number(values[1], values[2]) is not None
     )
 

@@ -22,6 +22,7 @@ from ...environment import program
 from ...errors import SourceError, StoreError
 from ...seams import REMOVE_HOOK, WRITE_HOOK, load
 from ...storage.source import Source, default_collection, is_in, real_path
+from ...text.characters import plural
 from .. import opening
 from ..arguments import Parser, examples
 from ..opening import open_store
@@ -307,6 +308,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     apart = [place for place in places if place.collection is not None]
     reports = []
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
+        is_first = store.storage.chunks.count() == 0
 
         def ingest(paths: list[str], patterns: Sequence[str], collection: str | None) -> None:
             job = Ingest(
@@ -321,7 +323,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
         for report in reports:
             tell(*report.error_lines(), *report.warning_lines())
             advise(args, *report.advice_lines())
-        if any(report.embedded for report in reports):
+        if is_first and any(report.files for report in reports):
             advise_model(args, store)
     return [report.as_dict() for report in reports]
 
@@ -426,8 +428,7 @@ def _what_was_not_done(
 
 
 def _files(places: Iterable[Place]) -> str:
-    count = sum(place.files for place in places)
-    return "1 file" if count == 1 else f"{count:,} files"
+    return plural(sum(place.files for place in places), "file")
 
 
 def _bytes(size: int) -> str:
