@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ..storage.filters import Filters
-    from ..storage.rows import ChunkRow
-    from ..storage.source import Neighbour
+    from ..storage.rows import ChunkRow, Neighbour
     from .legs import Legs
 
 MODES = ("hybrid", "keyword", "vector")

@@ -233,16 +233,6 @@ def whole(
     return Whole(Prepared(own, plain, texts_of(plain), links=links), vectors)
 
 
-class Neighbour(NamedTuple):
-    """A chunk among those around another one; `chunking` tells how its document was cut."""
-
-    id: int
-    text: str
-    start_line: int
-    end_line: int
-    chunking: str
-
-
 class DocumentRow(NamedTuple):
     """A document; `content` is the text of one that has no file, or whose file is not text or on
     another `host`.

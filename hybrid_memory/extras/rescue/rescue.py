@@ -23,7 +23,7 @@ from ...errors import StoreError
 from ...indexing import embed_pending
 from ...messages import Progress, counted
 from ...search.packing import joined
-from ...storage.source import Neighbour
+from ...storage.rows import Neighbour
 from ...storage.sqlite.engine import SQLiteStorage
 from ...store import HybridStore
 from ...surface.arguments import Parser, examples
