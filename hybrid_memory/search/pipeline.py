@@ -62,11 +62,10 @@ ORDERING: list[Stage] = [
     dated,
     scoring_enough,
     aged,
-    phrases_first,
     same_text_once,
     spread,
 ]
-CHOOSING: list[Stage] = [with_confidence, confident_enough, limited]
+CHOOSING: list[Stage] = [phrases_first, with_confidence, confident_enough, limited]
 STAGES = [*ORDERING, *CHOOSING]
 # These follow a reranker, and read nothing of the store.
 FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, spread, limited})
@@ -115,9 +114,8 @@ class Search:
         one state of the store.
         """
         while True:
-            with _timed(
-                "embedding", timings
-            ):  # before the snapshot, which must not wait for a slow server
+            # Before the snapshot, which must not wait for a slow server
+            with _timed("embedding", timings):
                 vector = query_vector(
                     self._storage, self._settings, self._embedder, query, request.mode
                 )

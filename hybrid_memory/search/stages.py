@@ -77,8 +77,6 @@ def with_phrases(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
             _stands_in([stem_of.get(word, word) for word in phrase.tokens], stemmed, phrase.prefix)
             for phrase in phrases
         )
-    if hits and not any(hit.has_phrases for hit in hits):
-        context.warnings.append("no passage has the words in quotes side by side, in this order")
     return hits
 
 
@@ -187,6 +185,8 @@ def phrases_first(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     ranked = list(hits)
     having = [hit for hit in ranked if hit.has_phrases]
     others = [hit for hit in ranked if not hit.has_phrases]
+    if others and not having:
+        context.warnings.append("no passage has the words in quotes side by side, in this order")
     if having and others and others[0].score > having[-1].score:
         scale = having[-1].score / others[0].score
         for hit in others:
