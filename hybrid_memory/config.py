@@ -53,7 +53,25 @@ DEFAULTS: dict[str, Any] = {
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
     # keys of the front matter that may date a document whose path does not, the best first
-    "date_keys": ["date", "created", "created_at", "updated", "modified", "published"],
+    "date_keys": [
+        "date",
+        "created",
+        "created_at",
+        "created_on",
+        "date_created",
+        "creation_date",
+        "updated",
+        "updated_at",
+        "last_updated",
+        "date_updated",
+        "modified",
+        "modified_at",
+        "last_modified",
+        "date_modified",
+        "published",
+        "published_at",
+        "date_published",
+    ],
 }
 OPTIONAL = {  # these may be null
     *("base_url", "model", "dims", "query_prompt", "document_prompt"),

@@ -143,9 +143,9 @@ def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     if not periods:
         return hits
     hits = list(hits)
-    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
+    dates = context.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        day = dates.get(hit.doc_id)
+        day = dates.get(hit.id)
         is_meant = day is not None and any(period.has(day) for period in periods)
         hit.of_date = OF_DATE if is_meant else 0.0
         hit.scale_by(1 - OF_DATE)
@@ -160,16 +160,16 @@ def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
 
 
 def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Halve scores by each half-life of the document's age; an undated document does not age."""
+    """Halve scores by each half-life of the passage's age; an undated passage does not age."""
     if not context.half_life_days:
         return hits
     hits = list(hits)
     today = context.request.today or date.today()
-    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
+    dates = context.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
         hit.before_decay = hit.score
-        if hit.doc_id in dates:
-            days = age(dates[hit.doc_id], today)
+        if hit.id in dates:
+            days = age(dates[hit.id], today)
             hit.decay = exp(-log(2) * days / context.half_life_days)
         hit.score *= hit.decay
     return best_first(hits)

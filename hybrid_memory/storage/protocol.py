@@ -335,8 +335,13 @@ class Chunks(Protocol):
         document begin.
         """
 
-    def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
-        """The dates of those of these documents that have one."""
+    def dates(self, ids: Iterable[int]) -> dict[int, str]:
+        """The dates of those of these chunks that have one: their own, or else their document's."""
+
+    def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
+        """The first line and the date of each chunk of a document that has a date of its own, in
+        the order of the document.
+        """
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         """The chunk and up to `count` chunks of its document on either side."""

@@ -327,6 +327,27 @@ def test_search_takes_from_the_config_what_a_call_does_not_give(
     with_client(environ, play)
 
 
+def test_update_embeds_what_was_stored_while_the_server_was_down(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async def play(client: Client) -> None:
+        await ask(client, "memory_store", doc_id="later", text="a kettle")
+        down = await ask(client, "memory_update")
+        assert down.startswith("no file has changed; 1 passage pending\n[warning: cannot connect")
+        ollama.start()
+        assert await ask(client, "memory_update") == "0 files, 0 chunks, 0 removed, 1 embedded"
+        assert "pending_count: 0" in await ask(client, "memory_status")
+
+    with FakeOllama() as ollama:
+        of_ollama = {
+            "HYBRID_MEMORY_PROVIDER": "ollama",
+            "HYBRID_MEMORY_OLLAMA_URL": ollama.url,
+        }
+        command_line(environ | of_ollama, "update")
+        ollama.stop()
+        with_client(environ | of_ollama, play)
+
+
 @pytest.mark.both_engines
 def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> None:
     async def play(client: Client) -> None:

@@ -2,6 +2,7 @@ import json
 import os
 import re
 import shlex
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: R
     assert "**memory/pi.md#L1-L8**, confidence 1.00\n> # Raspberry Pi\n" in shown
     quoted = "> # Raspberry Pi\n>\n> ```\n> gpu_mem = 16\n>     indented\n> ```\n>\n> Its password is the GPU server's.\n"
     assert quoted in shown
-    assert "**kept#L1-L1**, confidence" in shown
+    assert f"**kept#L1-L1**, {date.today()}, confidence" in shown
     for line in shown.splitlines():
         assert not line or line.startswith(("**", "> ")) or line == ">"
 
@@ -145,7 +146,7 @@ def test_context_is_shown_with_its_lines(run: Run) -> None:
     )
     shown = run("search", "gpu", "--context", "1", "--format", "md", "--provider", "none").stdout
     assert shown.startswith(
-        "**it#L1-L11**, confidence 1.00\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
+        f"**it#L1-L11**, {date.today()}, confidence 1.00\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
     )
 
 

@@ -80,7 +80,10 @@ def deleted(answer: Answer) -> str:
 
 def updated(report: Report, problems: Sequence[str]) -> str:
     """Return what was taken in."""
-    return _with_warnings(report.summary() or ["nothing has changed"], problems)
+    lines = report.summary() or ["nothing has changed"]
+    if report.embedding_problems and report.pending and not report.summary():
+        lines = [f"no file has changed; {_passages(report.pending)} pending"]
+    return _with_warnings(lines, problems)
 
 
 def status(answer: Answer) -> str:

@@ -46,7 +46,8 @@ async def search(request: Request) -> Response:
         if values["marks"]:
             add_marks(answer["results"], values["q"])
         is_empty = not answer["results"] and not answer["nearest_miss"]
-        return answer | {"hint": why_nothing(store, search_request) if is_empty else None}
+        hint = why_nothing(store, search_request, refreshed=refresh) if is_empty else None
+        return answer | {"hint": hint}
 
     tag = await memory.etag(request.url.query)
     if not refresh and responses.has(request, tag):

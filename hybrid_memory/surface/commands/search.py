@@ -150,7 +150,7 @@ def run_search(args: argparse.Namespace) -> int:
         if not advice and not answer.results and not answer.unanswered:
             from ...views.links import why_nothing
 
-            advice = [why_nothing(store, request)]
+            advice = [why_nothing(store, request, refreshed=store.config["refresh"])]
         advise(args, *advice)
     if args.explain:
         tell(
