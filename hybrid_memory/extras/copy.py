@@ -107,7 +107,10 @@ def _content(document: Whole) -> tuple[Any, ...]:
     return (
         [row[key] for key in keys],
         (sorted(links.titles), links.links, sorted(links.tags)),
-        [(chunk["content_hash"], chunk["start_line"], chunk["end_line"]) for chunk in chunks],
+        [
+            (chunk["content_hash"], chunk["start_line"], chunk["end_line"], chunk["date"])
+            for chunk in chunks
+        ],
         document.vectors,
     )
 
