@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ..storage.filters import Filters
-    from ..storage.rows import ChunkRow
-    from ..storage.source import Neighbour
+    from ..storage.rows import ChunkRow, Neighbour
     from .legs import Legs
 
 MODES = ("hybrid", "keyword", "vector")
@@ -162,8 +161,9 @@ class Hit:
 
     __slots__ = (
         "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
-        "document", "has_phrases", "id", "legs", "nearness", "neighbours", "of_date", "others",
-        "rerank", "row", "scale", "score", "source", "terms", "text",
+        "document", "has_phrases", "id", "legs", "nearness", "neighbours", "newer",
+        "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
+        "succession", "terms", "text",
     )  # fmt: skip
 
     def __init__(self, id: int, doc_id: str, chunk_id: str, text: str, legs: "Legs") -> None:
@@ -187,6 +187,10 @@ class Hit:
         self.decay = 1.0
         # The same text once
         self.others: list[int] = []  # chunks with the same text
+        # Successors
+        self.newer: Hit | None = None  # what revises it
+        self.newer_citation: str | None = None
+        self.succession = 0.0  # the part of the score that puts it before what it revises
         # Confidence
         self.confidence = 0.0
         self.coverage = 0.0
@@ -211,8 +215,16 @@ class Hit:
         self.document *= share
         self.scale *= share
         self.of_date *= share
+        self.succession *= share
         if self.before_decay is not None:
             self.before_decay *= share
+
+    def succeed(self, former: "Hit") -> None:
+        """Raise the score to that of a hit that this one revises."""
+        part = (former.score - self.score) / self.decay if self.decay else 0.0
+        if part > 0:
+            self.succession += part
+            self.add(part)
 
     def add(self, part: float) -> None:
         """Add to the score, which ages as a whole."""

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple, Protocol
 from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
-from .rows import ChunkRow, Coverage, Identity, Ranked, Scores, Vectors
+from .rows import ChunkRow, Coverage, Identity, Neighbour, Ranked, Scores, Vectors
 from .source import (
     DocumentRow,
-    Neighbour,
     Pending,
     Refusal,
     Source,
@@ -295,6 +294,9 @@ class KeywordIndex(Protocol):
 
     def coverage(self, query: Query, ids: Collection[int]) -> Mapping[int, Coverage]:
         """The coverage of each of these chunks."""
+
+    def counts(self, query: Query) -> dict[str, int]:
+        """How many chunks of the whole store have each word of the query, in the query's order."""
 
 
 class VectorIndex(Protocol):

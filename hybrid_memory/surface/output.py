@@ -6,12 +6,11 @@ answers, with its line breaks, wrapped where it is prose.
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from io import StringIO
 from shlex import quote
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..search.hit import Budget, lean, match
 from ..storage.keyword import stems
@@ -19,7 +18,9 @@ from ..text.characters import clipped, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
 from ..text.query import Query
 from .streams import harmless, json_line, json_lines, printable
-from .terminal import Style
+
+if TYPE_CHECKING:
+    from .terminal import Style
 
 Result = dict[str, Any]
 
@@ -41,6 +42,10 @@ _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """Print results for people: score, place, headings, and a passage with the query's words marked."""
+    import shutil  # the other forms, which agents ask for, need neither
+
+    from .terminal import Style
+
     style = Style(stream)
     bodies = [_HEADINGS.sub("", result["text"]) or result["text"] for result in results]
     highlighter = Highlighter(Query(query), bodies, stems)
@@ -63,7 +68,7 @@ def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
         print(file=stream)
 
 
-def _headline(result: Result, style: Style) -> str:
+def _headline(result: Result, style: "Style") -> str:
     place = _place(result)
     if result["path"]:
         place = style.link(result["path"], place)

@@ -375,7 +375,7 @@ def test_update_embeds_what_was_stored_while_the_server_was_down(
         down = await ask(client, "memory_update")
         assert down.startswith("no file has changed; 1 passage pending\n[warning: cannot connect")
         ollama.start()
-        assert await ask(client, "memory_update") == "0 files, 0 chunks, 0 removed, 1 embedded"
+        assert await ask(client, "memory_update") == "embedded 1 passage"
         assert "pending_count: 0" in await ask(client, "memory_status")
 
     with FakeOllama() as ollama:

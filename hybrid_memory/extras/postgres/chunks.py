@@ -2,15 +2,12 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...storage.links import LinkColumns, LinkReader
-from ...storage.rows import ChunkRow
+from ...storage.rows import ChunkRow, Neighbour
 from .connection import Connection, from_column, here
 from .selection import text
-
-if TYPE_CHECKING:
-    from ...storage.source import Neighbour
 
 CANDIDATES = """
 select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
@@ -98,9 +95,7 @@ class Chunks:
     def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
         return self._conn.all(OWN_DATES, {"space": self._space, "doc_id": text(doc_id)})
 
-    def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
-        from ...storage.source import Neighbour
-
+    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         parameters = {"space": self._space, "doc_id": text(doc_id), "id": id, "count": count}
         return [Neighbour(*row) for row in self._conn.all(AROUND, parameters)]
 

@@ -3,13 +3,9 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from ..rows import ChunkRow
+from ..rows import ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
-
-if TYPE_CHECKING:
-    from ..source import Neighbour
 
 CANDIDATES = (
     "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
@@ -97,9 +93,7 @@ class Chunks:
     def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
         return self._conn.execute(OWN_DATES, (doc_id,)).fetchall()
 
-    def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
-        from ..source import Neighbour
-
+    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         return [
             Neighbour(*row)
             for row in self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count})
