@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..embedding.protocol import MISFIT, NAMESAKE, conflict, name_of
+from ..embedding.protocol import MISFIT, NAMESAKE, conflict, meanwhile, name_of
 from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.lines import citation, page
@@ -439,7 +439,10 @@ def query_vector(
             vector, _backlog(storage) or _chosen_otherwise(settings, identity), identity
         )
     # Without a problem, the model works and knows no word of this: nothing is near.
-    return QueryVector([], MISFIT if vector else model.problem, identity, answers=is_only_leg)
+    problem = MISFIT if vector else model.problem
+    if model.problem and not (vector or is_only_leg):
+        problem = meanwhile(model.problem)
+    return QueryVector([], problem, identity, answers=is_only_leg)
 
 
 def _embedded(

@@ -250,7 +250,7 @@ class Comparison:
 
     def __init__(self, question: Question, hits: Sequence[Hit], storage: "Storage") -> None:
         self.question = question
-        self.dates = storage.chunks.dates({hit.doc_id for hit in hits})
+        self.dates = storage.chunks.dates([hit.id for hit in hits])
         words = {hit.id: roots(words_of(hit.text)) for hit in hits}
         counts = Counter(chain.from_iterable(words.values()))
         most = log(1 + (len(hits) + 0.5) / 1.5)
@@ -314,12 +314,12 @@ class Comparison:
         """Return 1 if the second statement is later than the first, -1 if it is earlier, 0 if
         nothing but their words can tell.
         """
-        if earlier.hit.doc_id == later.hit.doc_id:
-            return 1 if later.place > earlier.place else -1
-        first = self.dates.get(earlier.hit.doc_id)
-        second = self.dates.get(later.hit.doc_id)
+        first = self.dates.get(earlier.hit.id)
+        second = self.dates.get(later.hit.id)
         if first and second and first != second:
             return 1 if second > first else -1
+        if earlier.hit.doc_id == later.hit.doc_id:
+            return 1 if later.place > earlier.place else -1
         return 0
 
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
