@@ -19,11 +19,11 @@ the figures.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..text import analyzer
 from ..text.changes import (
@@ -54,6 +54,9 @@ SEPARATOR = " > "  # between the headings of a path
 INSIDE = r"(?<=[\w,;)] )[^\W\da-z_]\w+"  # a word with a capital, not at the beginning of a sentence
 MARKS = ".,;!?()[]|*_\"'“”"  # around a word
 NAMED_VALUES = WEEKDAYS | HOURS | NUMBERS
+# Keys of metadata
+SUPERSEDED_BY = ("superseded_by", "replaced_by")
+SUPERSEDES = ("supersedes", "replaces")
 LETTERS = 5  # of a word that are compared
 ENOUGH = -0.9  # the least sum for a mark: at most one mark in ten on a fact that is in force
 LEAST_SHARED = 0.5  # of rarity, below which no pair of statements reaches ENOUGH
@@ -261,10 +264,11 @@ class Comparison:
         self._anchor_hits = hits[:ANCHORS]
         shortlist = self._shortlist(hits, words)
         rows = storage.chunks.rows([hit.id for hit in shortlist])
+        self._metadata = {id: row.metadata for id, row in rows.items()}
+        self._shortlisted = [hit for hit in shortlist if hit.id in rows]
         self.statements = [
             statement
-            for hit in shortlist
-            if hit.id in rows
+            for hit in self._shortlisted
             for statement in statements(hit, *_context(hit.doc_id, rows[hit.id].heading_path))
         ]
         self.names = names_in([hit.text for hit in shortlist])
@@ -333,6 +337,8 @@ class Comparison:
         if self.weight(shared) < LEAST_SHARED:
             return None
         order = self.order(former, later)
+        if order == 0 and not {former.hit.id, later.hit.id} & self.dates.keys():
+            return None  # where nothing has a date, a word for change tells nothing of the order
         if order < 0 or (order == 0 and (former.is_change or not later.is_change)):
             return None
         if self._is_of_another(former, later):
@@ -396,18 +402,33 @@ class Comparison:
             return False  # of the same conversation, or of a person or thing that was the old value
         return bool(lost & self.names)
 
-    def successor(self, former: Statement) -> tuple[Statement, float] | None:
-        """Return the statement that most likely revises this one, and the sum of its signs, if it is
-        enough.
-        """
-        best: tuple[Statement, float] | None = None
+    def declared(self, former: Hit) -> Hit | None:
+        """Return the best passage of a document that supersedes the hit's by the metadata of either."""
+        own = self._metadata.get(former.id, {})
+        successors = _documents(own, SUPERSEDED_BY)
+        status = str(own.get("status", ""))
+        if status.lower().startswith("superseded by "):
+            successors.append(_document(status[len("superseded by ") :]))
+        for hit in self._shortlisted:
+            if hit.doc_id == former.doc_id:
+                continue
+            predecessors = _documents(self._metadata[hit.id], SUPERSEDES)
+            if _is_named(hit.doc_id, successors) or _is_named(former.doc_id, predecessors):
+                return hit
+        return None
+
+    def successor(self, former: Statement) -> Hit | None:
+        """Return the passage with the statement that most likely revises this one, if one does."""
+        best = None
+        most = ENOUGH
         for later in self.statements:
             signs = self.signs(former, later)
             if signs is None:
                 continue
             total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
-            if total > (best[1] if best else ENOUGH):
-                best = later, total
+            if total > most:
+                best = later.hit
+                most = total
         return best
 
 
@@ -439,6 +460,25 @@ def names_in(texts: Iterable[str]) -> set[str]:
     return roots(words_of(" ".join(capitals))) - roots(words_of(" ".join(others))) - MONTH_ROOTS
 
 
+def _documents(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    """Return the documents that metadata name under one of these keys."""
+    names = []
+    for key, value in metadata.items():
+        if key.lower().replace("-", "_").replace(" ", "_") in keys:
+            values = value if isinstance(value, list) else [value]
+            names += [_document(str(name)) for name in values if name]
+    return names
+
+
+def _document(name: str) -> str:
+    return name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md").lower()
+
+
+def _is_named(doc_id: str, names: Iterable[str]) -> bool:
+    path = f"/{_document(doc_id)}"
+    return any(path.endswith(f"/{name}") for name in names)
+
+
 def _is_repeated(former: Statement, later: Statement) -> bool:
     """Return whether the former passage has the later statement, too: chunks overlap, and notes are
     copied.
@@ -457,9 +497,7 @@ def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
     pool = ranked[:POOL]
     comparison = Comparison(question, pool, context.storage)
     for former in comparison.anchors():
-        successor = comparison.successor(former)
-        if successor:
-            former.hit.newer = successor[0].hit
+        former.hit.newer = comparison.declared(former.hit) or comparison.successor(former)
     context.is_past = question.is_past
     return ranked
 

@@ -71,6 +71,28 @@ def test_another_host_is_another_fact(notes: Notes) -> None:
     assert [newer for _, newer in found] == [None] * len(found)
 
 
+@pytest.mark.parametrize(
+    ("old_key", "new_key"),
+    [
+        ("status: superseded by adr/0011-zarr", "status: accepted"),
+        ("superseded-by: '[[0011-zarr]]'", "status: accepted"),
+        ("status: old", "supersedes: [0003-format.md]"),
+    ],
+)
+def test_what_metadata_declare_is_believed(notes: Notes, old_key: str, new_key: str) -> None:
+    old = f"---\n{old_key}\n---\n\n# Format\n\nImage stacks are stored as TIFF, a file a channel.\n"
+    new = f"---\n{new_key}\n---\n\n# Zarr\n\nA store for image stacks, chunked by tile.\n"
+    with notes({"adr/0003-format.md": old, "adr/0011-zarr.md": new}) as store:
+        found = places(store.search("in which format are image stacks stored?"))
+    assert found[:2] == [("0011-zarr.md", None), ("0003-format.md", "0011-zarr.md")]
+
+
+def test_undated_pages_that_look_alike_revise_nothing(notes: Notes) -> None:
+    with notes({"hosts.md": OLD, "changes.md": NEW}) as store:
+        found = places(store.search("which ssh port does heron have?"))
+    assert [newer for _, newer in found] == [None] * len(found)
+
+
 def test_a_copied_sentence_is_no_revision(notes: Notes) -> None:
     with notes({"2026-01-08.md": OLD, "2026-02-13.md": OLD + "\nNothing else today.\n"}) as store:
         found = places(store.search("which ssh port does heron have?"))
