@@ -348,7 +348,7 @@ class Comparison:
         kept = self.share(asked & former.words, later.all_words)
         has_new, has_kind = self._new_value(former, later)
         old_values = self._values(former) & later.words
-        if order == 0 and not (has_new and old_values):
+        if order == 0 and not has_new:
             return None
         rarest = max(asked & former.all_words, key=self.rarity, default="")
         is_rarest_lost = not is_same and rarest not in {"", *later.all_words}
