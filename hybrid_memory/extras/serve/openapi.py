@@ -112,7 +112,6 @@ SCHEMAS: Mapping[str, Json] = {
     "Result": and_perhaps(
         RESULT,
         page=COUNT,  # if the document has pages
-        newer=TEXT,  # the citation of a later passage that revises this one
         marks=listed(TEXT),  # if the request asks for them, as for the next
         explain=OBJECT,
     ),
