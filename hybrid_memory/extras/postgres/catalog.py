@@ -4,18 +4,16 @@ indexes and tables. This module changes nothing.
 
 import json
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...storage.filters import Filters
 from ...storage.source import DocumentRow, SourceFile
 from ...storage.vector import UNIT
 from .chunks import Links, text_of_chunks
-from .connection import Connection, from_column, here, to_column
+from .connection import Connection, from_column, here, text, to_column
 from .postings import decoded
-from .selection import condition, text
+from .selection import condition
 from .vectors import INDEX, IS_INDEXED, MOST_DIMS, WORTH_AN_INDEX
-
-if TYPE_CHECKING:
-    from ...storage.filters import Filters
 
 OF_SPACE = "space = %(space)s"
 BY_ID = f"select doc_id from documents where {OF_SPACE} and doc_id = %(doc_id)s"
@@ -151,7 +149,7 @@ class Catalog:
     def entry(self, doc_id: str) -> dict[str, Any]:
         return self._listed("doc_id = %(doc_id)s", doc_id=text(doc_id), limit=1)[0]
 
-    def listing(self, filters: "Filters | None", limit: int) -> tuple[int, list[dict[str, Any]]]:
+    def listing(self, filters: Filters | None, limit: int) -> tuple[int, list[dict[str, Any]]]:
         where, given = condition(self._conn, self._space, filters) if filters else ("true", {})
         found = self._listed(where, limit=limit, **given)
         return self._conn.one(TOTAL.format(condition=where), self._given(**given))[0], found

@@ -2,15 +2,12 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...storage.links import LinkColumns, LinkReader
 from ...storage.rows import ChunkRow
-from .connection import Connection, from_column, here
-from .selection import text
-
-if TYPE_CHECKING:
-    from ...storage.source import Neighbour
+from ...storage.source import Neighbour
+from .connection import Connection, from_column, here, text
 
 CANDIDATES = """
 select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
@@ -93,8 +90,6 @@ class Chunks:
         )
 
     def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
-        from ...storage.source import Neighbour
-
         parameters = {"space": self._space, "doc_id": text(doc_id), "id": id, "count": count}
         return [Neighbour(*row) for row in self._conn.all(AROUND, parameters)]
 

@@ -5,7 +5,7 @@ in plain tables.
 from collections.abc import Collection, Sequence
 from itertools import accumulate
 from math import ceil, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...storage.keyword import (
     CONTENT_WEIGHT,
@@ -20,11 +20,9 @@ from ...storage.keyword import (
 from ...storage.rows import Coverage, Ranked
 from ...text.query import Query, Term
 from .connection import Connection
-from .expressions import Phrase, Phrases, by_fragments, substring_search
+from .expressions import Matches, Phrase, Phrases, by_fragments, read, substring_search
 from .postings import COLUMN_END, IS_LIVE, SIZE_OF_SPACE, decoded
-
-if TYPE_CHECKING:
-    from .selection import Selection
+from .selection import Selection
 
 FIRST_ROWS = 4000  # postings that are scored at first
 # So many times as many as needed are looked at, because the share of a selection is an estimate
@@ -87,7 +85,7 @@ class KeywordIndex:
     store only.
     """
 
-    def __init__(self, conn: Connection, space: int, chosen: "Selection | None" = None) -> None:
+    def __init__(self, conn: Connection, space: int, chosen: Selection | None = None) -> None:
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
@@ -151,8 +149,6 @@ class KeywordIndex:
 
     def _matching(self, query: Query) -> list[tuple[int, float]]:
         """The chunks that match an expression in FTS5's syntax, best first."""
-        from .expressions import Matches, read
-
         node = read(query)
         found = (
             Matches(self._conn, self._phrases, *self._sizes()).of(node) if node else None
@@ -196,7 +192,7 @@ class KeywordIndex:
         self,
         phrases: Sequence[Phrase],
         limit: int,
-        chosen: "Selection | None" = None,
+        chosen: Selection | None = None,
         among: Sequence[int] | None = None,
     ) -> list[tuple[int, float]]:
         """The best chunks by the sum of all phrases.

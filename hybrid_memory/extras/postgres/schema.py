@@ -8,6 +8,8 @@ for it, or for a role that it is a member of.
 
 from collections.abc import Callable
 
+from psycopg import errors
+
 from ...errors import StoreError, WayOut
 from .connection import LOCK, Connection
 
@@ -259,8 +261,6 @@ def prepare(conn: Connection, *, create: bool) -> None:
 
 def _upgrade(conn: Connection) -> None:
     """Bring older tables up to date, when no other process writes."""
-    from psycopg import errors
-
     try:
         with conn.plain_transaction():
             conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})
@@ -281,8 +281,6 @@ def _upgrade(conn: Connection) -> None:
 
 
 def _create(conn: Connection, role: str, database: str) -> None:
-    from psycopg import errors
-
     try:
         with conn.plain_transaction():
             conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})

@@ -12,7 +12,8 @@ from ...storage.filters import Filters, have_values, is_below
 from ...text import dates
 from ...text.analyzer import searchable
 from ...text.characters import storable
-from .connection import Connection
+from .chunks import Links
+from .connection import Connection, text
 
 LONGEST_GLOB = 10_000  # characters
 EVERYTHING = "true"
@@ -140,8 +141,6 @@ def condition(
         parts.append(TAGGED)
         given["all_tags"] = [text(bare(tag)) for tag in filters.tags]
     if filters.linked_to is not None:
-        from .chunks import Links
-
         parts.append("d.doc_id = any(%(linking)s::text[])")
         given["linking"] = list(
             {link.source for link in Links(conn, space).links_to(filters.linked_to)}
@@ -197,11 +196,6 @@ def _pattern(text: str) -> str | None:
         and not set(text) & set('%_"\\')
     )
     return f"%{text.lower()}%" if is_plain else None
-
-
-def text(value: str) -> str:
-    """The text as PostgreSQL can hold it: without NUL, and without unpaired surrogates."""
-    return storable(value).replace("\0", "\ufffd")
 
 
 def glob_pattern(glob: str) -> str:
