@@ -10,7 +10,8 @@ from ...storage.source import Neighbour
 from .connection import Connection, from_column, here, text
 
 CANDIDATES = """
-select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
+select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document
+where  c.id = any(%(ids)s)
 order  by c.id
 """
 LEADS = """
@@ -41,7 +42,9 @@ from     chunks c join documents d on d.number = c.document
 where    c.{OF_DOCUMENT} and c.id between %(id)s - %(count)s and %(id)s + %(count)s
 order by c.id
 """
-AT = f"select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_line <= %(end)s order by id"
+AT = f"""
+select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_line <= %(end)s order by id
+"""
 TEXT = "select content, start_line, end_line from chunks where document = %(number)s order by id"
 COUNT = "select count(*) from chunks where space = %(space)s"
 

@@ -72,7 +72,8 @@ select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.
        set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
        set_config('default_transaction_read_only', %(read_only)s::boolean::text, false),
        set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', '400', false)
-from   (select) one left join pg_extension e on e.extname = 'vector' left join pg_namespace n on n.oid = e.extnamespace
+from   (select) one left join pg_extension e on e.extname = 'vector'
+       left join pg_namespace n on n.oid = e.extnamespace
 """
 
 Parameters = Mapping[str, Any]
@@ -262,7 +263,8 @@ class Connection:
             )
         if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
             return StoreError(
-                f"{what} {self.name}: {self.told(error)}; docs/postgres.md has the SQL that lets a role do this"
+                f"{what} {self.name}: {self.told(error)}; "
+                "docs/postgres.md has the SQL that lets a role do this"
             )
         if isinstance(error, errors.OperationalError) and (self.is_lost or error.sqlstate is None):
             return ConnectionLostError(

@@ -24,12 +24,14 @@ from .embeddings import Embeddings
 from .postings import Postings
 
 REMOVE = """
-with n as (delete from names where document = any(%(numbers)s)), l as (delete from links where document = any(%(numbers)s))
+with n as (delete from names where document = any(%(numbers)s)),
+     l as (delete from links where document = any(%(numbers)s))
 delete from tags where document = any(%(numbers)s)
 """
 PUT_NAMES = """
 insert into names (space, document, key, kind, name)
-select %(space)s, new.* from unnest(%(document)s::bigint[], %(key)s::text[], %(kind)s::text[], %(name)s::text[]) new
+select %(space)s, new.* from unnest(%(document)s::bigint[], %(key)s::text[], %(kind)s::text[],
+                                    %(name)s::text[]) new
 """
 PUT_LINKS = """
 insert into links (space, document, place, line, target, kind, key)
@@ -38,7 +40,9 @@ from   unnest(%(document)s::bigint[], %(place)s::int[], %(line)s::int[], %(targe
               %(key)s::text[]) new
 """
 PUT_TAGS = """
-insert into tags (space, document, tag) select %(space)s, new.* from unnest(%(document)s::bigint[], %(tag)s::text[]) new
+insert into tags (space, document, tag)
+select %(space)s, new.*
+from   unnest(%(document)s::bigint[], %(tag)s::text[]) new
 """
 
 
@@ -189,40 +193,46 @@ class GrowingDocument:
 
 
 PUT_DOCUMENTS = """
-insert into documents (space, doc_id, source_path, host, file_mtime, file_size, content_hash, collection, date, metadata, content,
-                       chunking, chunk_count)
+insert into documents (space, doc_id, source_path, host, file_mtime, file_size, content_hash, collection,
+                       date, metadata, content, chunking, chunk_count)
 select %(space)s, new.*
-from   unnest(%(doc_id)s::text[], %(source_path)s::bytea[], %(host)s::text[], %(file_mtime)s::float8[], %(file_size)s::bigint[],
-              %(content_hash)s::bytea[], %(collection)s::text[], %(date)s::text[], %(metadata)s::text[], %(content)s::text[],
-              %(chunking)s::text[], %(chunk_count)s::int[]) new
+from   unnest(%(doc_id)s::text[], %(source_path)s::bytea[], %(host)s::text[], %(file_mtime)s::float8[],
+              %(file_size)s::bigint[], %(content_hash)s::bytea[], %(collection)s::text[], %(date)s::text[],
+              %(metadata)s::text[], %(content)s::text[], %(chunking)s::text[], %(chunk_count)s::int[]) new
 on conflict (space, doc_id) do update
-set source_path = excluded.source_path, host = excluded.host, file_mtime = excluded.file_mtime, file_size = excluded.file_size,
-    content_hash = excluded.content_hash, collection = excluded.collection, date = excluded.date, metadata = excluded.metadata,
-    content = excluded.content, chunking = excluded.chunking, chunk_count = excluded.chunk_count,
+set source_path = excluded.source_path, host = excluded.host, file_mtime = excluded.file_mtime,
+    file_size = excluded.file_size, content_hash = excluded.content_hash, collection = excluded.collection,
+    date = excluded.date, metadata = excluded.metadata, content = excluded.content,
+    chunking = excluded.chunking, chunk_count = excluded.chunk_count,
     indexed_at = extract(epoch from clock_timestamp())
 returning doc_id, number
 """
 DOCUMENT_COLUMNS = (
-    "doc_id", "source_path", "host", "file_mtime", "file_size", "content_hash", "collection", "date", "metadata", "content",
-    "chunking", "chunk_count",
+    "doc_id", "source_path", "host", "file_mtime", "file_size", "content_hash", "collection", "date",
+    "metadata", "content", "chunking", "chunk_count",
 )  # fmt: skip
 PUT_EXTRACT = """
 insert into extracts (document, space, pages, content) values (%(number)s, %(space)s, %(pages)s, %(content)s)
 """
 DROP_EXTRACTS = "delete from extracts where document = any(%(numbers)s)"
 PUT_CHUNKS = """
-insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding,
+insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line,
+                    content_hash, embedding,
                     truncated)
-select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path, row.content,
+select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path,
+       row.content,
        row.start_line, row.end_line, row.content_hash, row.embedding::vector, row.truncated
-from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[], %(content)s::text[],
+from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[],
+              %(content)s::text[],
               %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[], %(embeddings)s::text[],
               %(truncated)s::boolean[]) with ordinality
-       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding, truncated, place)
+       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash,
+            embedding, truncated, place)
 """
 # Others take ids, too, for other spaces: the lock keeps those of a document together.
 TAKE_IDS = """
-select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1), pg_advisory_unlock(%(lock)s, -1)
+select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1),
+       pg_advisory_unlock(%(lock)s, -1)
 """
 COLUMNS = (
     "chunk_id",
@@ -239,14 +249,19 @@ select c.id, c.content_hash, d.doc_id from chunks c join documents d on d.number
 where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
 """
 CHUNKS_OF = """
-select c.id from chunks c join documents d on d.number = c.document where d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
+select c.id from chunks c join documents d on d.number = c.document where d.space = %(space)s
+and    d.doc_id = any(%(doc_ids)s)
 """
 DELETE_CHUNKS = "delete from chunks where id = any(%(ids)s)"
 DELETE_DOCUMENTS = "delete from documents where space = %(space)s and doc_id = any(%(doc_ids)s)"
-TOUCH = "update documents set file_mtime = %(mtime)s, file_size = %(size)s where space = %(space)s and doc_id = %(doc_id)s"
+TOUCH = """
+update documents set file_mtime = %(mtime)s, file_size = %(size)s where space = %(space)s
+and    doc_id = %(doc_id)s
+"""
 
 STORED = """
-select doc_id, source_path, coalesce(file_mtime, 0), coalesce(file_size, 0), content_hash, chunking, host from documents
+select doc_id, source_path, coalesce(file_mtime, 0), coalesce(file_size, 0), content_hash, chunking, host
+from   documents
 where  space = %(space)s
 """
 OF_ID = f"{STORED} and doc_id = %(doc_id)s"
@@ -257,8 +272,9 @@ OF_COLLECTION = (
 OF_FILES = f"{STORED} and source_path is not null and host = %(host)s"
 
 WHOLE = """
-select d.number, d.doc_id, case when d.host = %(host)s then d.source_path end as source_path, d.file_mtime, d.file_size,
-       d.content_hash, d.collection, d.date, d.metadata, d.content, d.chunking, d.chunk_count, e.pages, e.content as extracted
+select d.number, d.doc_id, case when d.host = %(host)s then d.source_path end as source_path, d.file_mtime,
+       d.file_size, d.content_hash, d.collection, d.date, d.metadata, d.content, d.chunking, d.chunk_count,
+       e.pages, e.content as extracted
 from   documents d left join extracts e on e.document = d.number
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 """

@@ -37,7 +37,8 @@ set embedding = excluded.embedding, truncated = excluded.truncated, kept_at = ex
 RESTORE = """
 update chunks c set embedding = s.embedding, truncated = s.truncated
 from   spare_embeddings s
-where  s.space = %(space)s and s.model = %(model)s and s.content_hash = c.content_hash and s.embedding is not null
+where  s.space = %(space)s and s.model = %(model)s and s.content_hash = c.content_hash
+and    s.embedding is not null
 and    c.space = %(space)s and c.embedding is null
 """
 
@@ -56,10 +57,12 @@ and    kept_at < extract(epoch from clock_timestamp()) - %(days)s::float8 * 8640
 """
 DROP_BEYOND = """
 delete from spare_embeddings s using (
-    select model, content_hash, sum(coalesce(vector_dims(embedding), 0) * 4) over (order by kept_at desc, content_hash) as size
+    select model, content_hash, sum(coalesce(vector_dims(embedding), 0) * 4)
+           over (order by kept_at desc, content_hash) as size
     from   spare_embeddings where space = %(space)s and model is distinct from %(kept)s::bytea
 ) ranked
-where  s.space = %(space)s and s.model = ranked.model and s.content_hash = ranked.content_hash and size > %(room)s
+where  s.space = %(space)s and s.model = ranked.model and s.content_hash = ranked.content_hash
+and    size > %(room)s
 """
 DROP_MODEL = "delete from spare_embeddings where space = %(space)s and model = %(model)s"
 
@@ -68,10 +71,12 @@ SET_NEXT = "insert into meta (space, key, value) values (%(space)s, 'next_embedd
 FORGET_NEXT = "delete from meta where space = %(space)s and key = 'next_embeddings'"
 LACKS = """
 space = %(space)s and not exists (
-    select from spare_embeddings s where s.space = c.space and s.model = %(model)s and s.content_hash = c.content_hash)
+    select from spare_embeddings s where s.space = c.space and s.model = %(model)s
+    and    s.content_hash = c.content_hash)
 """
 LACKING = f"""
-select id, content_hash, heading_path, content from chunks c where id < %(before)s and {LACKS} order by id desc limit %(batch)s
+select id, content_hash, heading_path, content from chunks c where id < %(before)s
+and    {LACKS} order by id desc limit %(batch)s
 """
 COUNT_LACKING = f"select count(*) from chunks c where {LACKS}"
 TAKE_OVER = """
@@ -193,10 +198,13 @@ update chunks set unembeddable = true
 where  space = %(space)s and content_hash = any(%(hashes)s) and embedding is null and not unembeddable
 """
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
-CLEAR = "update chunks set embedding = null, truncated = false where id = any(%(ids)s) and embedding is not null"
+CLEAR = """
+update chunks set embedding = null, truncated = false where id = any(%(ids)s) and embedding is not null
+"""
 PUT = """
 update chunks c set embedding = new.embedding::vector, truncated = new.truncated
-from   unnest(%(ids)s::bigint[], %(embeddings)s::text[], %(truncated)s::boolean[]) new (id, embedding, truncated)
+from   unnest(%(ids)s::bigint[], %(embeddings)s::text[], %(truncated)s::boolean[])
+       new (id, embedding, truncated)
 where  c.id = new.id
 """
 

@@ -33,6 +33,10 @@ from .vectors import QueryCache, VectorIndex, rebuild
 DEFAULT_SPACE = "default"
 NEWS = 200  # chunks that were added: if they are also SHARE of all, the server is told to look at its rows
 SHARE = 0.5
+# Chunks that were removed: if they are also LEFT_SHARE of all, the room of their rows is made free for
+# new ones. The server's autovacuum looks once a minute, which is late for a tenth of a memory.
+LEFT = 1000
+LEFT_SHARE = 0.1
 
 SPACE = "select id from spaces where name = %(name)s"
 NEW_SPACE = "insert into spaces (name) values (%(name)s) on conflict do nothing"
@@ -146,6 +150,12 @@ class PostgresStorage:
         if self._postings.news > NEWS and self._postings.news > self.chunks.count() * SHARE:
             self._analyze()
             self._postings.news = 0
+        if (
+            self._postings.removed > LEFT
+            and self._postings.removed > self.chunks.count() * LEFT_SHARE
+        ):
+            self.compact()
+            self._postings.removed = 0
 
     def _analyze(self) -> None:
         """Tell the server how its rows are distributed. Until it finds out by itself, searches

@@ -189,7 +189,8 @@ order by 2 desc, {size}, c.id
 limit    %(limit)s
 """
 TEXTS = """
-select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.id = w.chunk where w.chunk = any(%(ids)s)
+select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.id = w.chunk
+where  w.chunk = any(%(ids)s)
 """
 
 

@@ -64,10 +64,12 @@ limit  %(limit)s + 20
 COMMON = f"""coalesce(
            (select sum({PART})
             from   (select idf, cardinality(sequence) - 2 as length,
-                           (select sum(case when place < heading_end then {HEADING_WEIGHT} when place < content_end
-                                       then {CONTENT_WEIGHT} else {CONTEXT_WEIGHT} end)::float8
+                           (select sum(case when place < heading_end then {HEADING_WEIGHT}
+                                            when place < content_end then {CONTENT_WEIGHT}
+                                            else {CONTEXT_WEIGHT} end)::float8
                             from   unnest(array_positions(sequence, term)) place) as weight
-                    from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)) counted), 0)"""
+                    from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)
+                   ) counted), 0)"""
 WORDS = f"""
 join words on words.chunk = likely.chunk
 cross join lateral (select array_position(sequence, {COLUMN_END}) as heading_end) h
@@ -76,7 +78,9 @@ cross join lateral (select array_position(sequence, {COLUMN_END}, heading_end + 
 AMONG = "having bool_or(chunk = any(%(among)s))"
 
 CHUNKS_OF = f"select chunk from ({decoded('postings where term = %(term)s')}) p"
-DOC_IDS = "select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)"
+DOC_IDS = """
+select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
+"""
 SEQUENCES = "select chunk, sequence from words where chunk = any(%(ids)s)"
 
 
@@ -239,7 +243,8 @@ class KeywordIndex:
             most = sum((K1 + 1) * of_term for *_, of_term in common)
             parameters |= {
                 "rare": [id for _, id, _ in rare], "rare_idfs": [of_term for *_, of_term in rare],
-                "common": [id for _, id, _ in common], "common_idfs": [of_term for *_, of_term in common], "common_most": most,
+                "common": [id for _, id, _ in common], "common_most": most,
+                "common_idfs": [of_term for *_, of_term in common],
             }  # fmt: skip
             hits = _ordered(self._conn.all(statement, parameters))[:limit]
             floor = hits[min(PROVEN, limit) - 1][1] if len(hits) == limit else 0.0

@@ -15,28 +15,36 @@ from .connection import Connection, from_column, here, text, to_column
 
 CLAIMED = """
 select path, collection from folders
-where  space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file and path <> %(path)s
-and    exists (select from documents where space = %(space)s and host = %(host)s and collection = %(collection)s)
+where  space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file
+and    path <> %(path)s
+and    exists (select from documents where space = %(space)s and host = %(host)s
+        and    collection = %(collection)s)
 """
 OF_ANOTHER_HOST = """
-select path from folders where space = %(space)s and host <> %(host)s and collection = %(collection)s and not is_file
+select path from folders where space = %(space)s and host <> %(host)s and collection = %(collection)s
+and    not is_file
 """
 SOURCES = """
-select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata
+select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
+       chunk_overlap, doc_id, metadata
 from   folders
 where  space = %(space)s and host = %(host)s and collection = coalesce(%(collection)s, collection)
 and    path = coalesce(%(path)s::bytea, path)
 order  by collection, path
 """
 REMEMBER = """
-insert into folders (space, host, path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
-                     chunk_overlap, doc_id, metadata)
-values (%(space)s, %(host)s, %(path)s, %(collection)s, %(is_file)s, %(patterns)s, %(exclude)s, %(follow_symlinks)s,
-        %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s, %(metadata)s)
+insert into folders (space, host, path, collection, is_file, patterns, exclude, follow_symlinks,
+                     keep_missing, chunk_size, chunk_overlap, doc_id, metadata)
+values (%(space)s, %(host)s, %(path)s, %(collection)s, %(is_file)s, %(patterns)s, %(exclude)s,
+        %(follow_symlinks)s, %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s, %(metadata)s)
 """
-FORGET = "delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s and path = %(path)s"
+FORGET = """
+delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s
+and    path = %(path)s
+"""
 FORGET_OTHERS = """
-delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file
+delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s
+and    not is_file
 """
 
 
@@ -64,7 +72,8 @@ class Sources(KnownSources):
                 tuple(json.loads(exclude)), follow_symlinks, keep_missing, size, overlap, own_id,
                 tuple(json.loads(metadata).items()),
             )
-            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap, own_id, metadata
+            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap,
+                own_id, metadata
             in self._conn.all(SOURCES, self._of | wanted)
         ]  # fmt: skip
 

@@ -36,7 +36,8 @@ select id, {cosine} as cosine from near order by 2 desc, 1 limit %(limit)s
 """
 EXACT = """
 with every as materialized (
-    select id, {cosine} as cosine from chunks c where vector_dims(embedding) = {dims} and space = %(space)s {rows}
+    select id, {cosine} as cosine from chunks c where vector_dims(embedding) = {dims}
+    and    space = %(space)s {rows}
 )
 select id, cosine from every order by 2 desc, 1 limit %(limit)s
 """
