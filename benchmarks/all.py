@@ -24,7 +24,8 @@ import notes
 
 HERE = Path(__file__).parent
 BENCHMARKS = (
-    "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding", "serve", "chunks",
+    "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding",
+    "serve", "chunks",
 )  # fmt: skip
 TRIALS = {  # programs that try whether something holds: their arguments in small
     "fuzz files": ["fuzz.py", "files", "--count", "40"],

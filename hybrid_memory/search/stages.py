@@ -5,19 +5,21 @@ numbers were found on judged collections (docs/measurements.md).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
 from ..storage.keyword import stems
 from ..text import analyzer
-from ..text.dates import age
+from ..text.characters import fold
+from ..text.dates import age, mentions
 from .hit import Hit, Request
 from .legs import order
 
 if TYPE_CHECKING:
     from ..storage.protocol import KeywordIndex, Storage
+    from ..text.dates import Period
     from ..text.query import Query
 
 NEIGHBOUR = 0.05  # of the score of the chunk before, and of the one after
@@ -48,6 +50,7 @@ class Context:
         self.reranking: list[Any] = []
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
+        self.is_past = False  # the question is for what was
         self.warnings: list[str] = []  # what a stage could not do
 
 
@@ -77,8 +80,6 @@ def with_phrases(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
             _stands_in([stem_of.get(word, word) for word in phrase.tokens], stemmed, phrase.prefix)
             for phrase in phrases
         )
-    if hits and not any(hit.has_phrases for hit in hits):
-        context.warnings.append("no passage has the words in quotes side by side, in this order")
     return hits
 
 
@@ -138,21 +139,34 @@ def best_first(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Where the query means certain days, give documents of these OF_DATE, and let all share the
-    rest of the score.
+    """Where the query means certain days, give passages of these, and those that speak of them,
+    OF_DATE, and let all share the rest of the score.
     """
     periods = [] if context.request.fts_syntax else context.query.periods
     if not periods:
         return hits
     hits = list(hits)
-    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
+    dates = context.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        day = dates.get(hit.doc_id)
+        day = dates.get(hit.id)
         is_meant = day is not None and any(period.has(day) for period in periods)
+        if not is_meant:
+            is_meant = _speaks_of(periods, hit.text, day)
         hit.of_date = OF_DATE if is_meant else 0.0
         hit.scale_by(1 - OF_DATE)
         hit.add(hit.of_date)
     return best_first(hits)
+
+
+def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
+    """Return whether a passage names one of these days, counted from its own; of days that are
+    open to a side it says too little.
+    """
+    closed = [period for period in periods if not period.is_open]
+    if not closed or day is None or len(day) != len("YYYY-MM-DD"):
+        return False
+    named = mentions(fold(text).lower(), date.fromisoformat(day))
+    return any(period.meets(mention) for period in closed for mention in named)
 
 
 def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
@@ -162,16 +176,16 @@ def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
 
 
 def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Halve scores by each half-life of the document's age; an undated document does not age."""
+    """Halve scores by each half-life of the passage's age; an undated passage does not age."""
     if not context.half_life_days:
         return hits
     hits = list(hits)
     today = context.request.today or date.today()
-    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
+    dates = context.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
         hit.before_decay = hit.score
-        if hit.doc_id in dates:
-            days = age(dates[hit.doc_id], today)
+        if hit.id in dates:
+            days = age(dates[hit.id], today)
             hit.decay = exp(-log(2) * days / context.half_life_days)
         hit.score *= hit.decay
     return best_first(hits)
@@ -187,6 +201,8 @@ def phrases_first(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     ranked = list(hits)
     having = [hit for hit in ranked if hit.has_phrases]
     others = [hit for hit in ranked if not hit.has_phrases]
+    if others and not having:
+        context.warnings.append("no passage has the words in quotes side by side, in this order")
     if having and others and others[0].score > having[-1].score:
         scale = having[-1].score / others[0].score
         for hit in others:

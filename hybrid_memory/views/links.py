@@ -82,27 +82,36 @@ def _place(link: "LinkRow") -> dict[str, Any]:
 
 @tried_again
 def documents(
-    store: HybridStore, *, filters: "Filters | None" = None, limit: int = 100
+    store: HybridStore,
+    *,
+    filters: "Filters | None" = None,
+    limit: int = 100,
+    by_change: bool = False,
 ) -> dict[str, Any]:
     """The first `limit` documents that pass the filters, and in `total` the number of all that pass
     them.
 
-    `size` is in bytes. `pending` counts the chunks that have no embedding yet. Raises ValueError
+    Those with the newest date stand first, or, `by_change`, those that were `modified` last: the
+    time of the file, or at which a text without a file was stored. `size` is in bytes. `pending` counts the chunks that have no embedding yet. Raises ValueError
     for a bad date in the filters.
     """
     if limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1")
     with store.storage.snapshot():
-        total, found = store.storage.catalog.listing(resolved(store.storage, filters), limit)
+        total, found = store.storage.catalog.listing(
+            resolved(store.storage, filters), limit, by_change=by_change
+        )
     return {"total": total, "documents": found}
 
 
-def why_nothing(store: HybridStore, request: Request) -> str:
-    """The most likely reason, and what to try next."""
+def why_nothing(store: HybridStore, request: Request, *, refreshed: bool) -> str:
+    """Return the most likely reason, and what to try next."""
     if not store.stats()["doc_count"]:
         return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
     if request.min_score:
         return f"nothing found with a score of {request.min_score:g} or more; a lower --min-score shows more"
     if request.filters:
         return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
+    if refreshed:
+        return "nothing found; try other words, or fewer"
     return "nothing found; try other words, or fewer; `--refresh` reads what was written lately"

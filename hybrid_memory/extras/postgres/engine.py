@@ -10,9 +10,7 @@ from functools import cached_property
 
 from ...environment import needing
 
-with needing(
-    "postgres", "a memory on PostgreSQL"
-):  # before the modules below, which import it, too
+with needing("postgres", "a memory on PostgreSQL"):  # before the modules below import it, too
     import psycopg
 
 from ... import messages as log

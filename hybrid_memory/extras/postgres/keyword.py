@@ -151,6 +151,14 @@ class KeywordIndex:
             )
         return answer
 
+    def counts(self, query: Query) -> dict[str, int]:
+        """How many chunks of the whole store have each word of the query, in the query's order."""
+        words = query.affordable_words
+        phrases = self._phrases.of(words)
+        return {
+            word.tokens[0]: phrase.frequency for word, phrase in zip(words, phrases, strict=True)
+        }
+
     def _matching(self, query: Query) -> list[tuple[int, float]]:
         """The chunks that match an expression in FTS5's syntax, best first."""
         node = read(query)

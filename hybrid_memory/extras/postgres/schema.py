@@ -77,6 +77,7 @@ create table chunks (
     start_line   integer not null,
     end_line     integer not null,
     truncated    boolean not null default false,
+    date         text collate "C",         -- YYYY-MM-DD, of its own; else the document's counts
     unembeddable boolean not null default false, -- the model can never embed this text: embedding is null
     chunk_id     text collate "C" not null,
     heading      text not null,
@@ -90,6 +91,7 @@ create sequence chunk_ids owned by chunks.id;
 create index chunks_by_document on chunks (document, id);
 create index chunks_by_space on chunks (space, id);
 create index chunks_by_content on chunks (space, content_hash);
+create index chunks_by_date on chunks (document, date) where date is not null;
 create index chunks_pending on chunks (space, id) where embedding is null;
 
 create table terms (

@@ -44,13 +44,16 @@ with waiting as (
 select   doc_id, collection, date, source_path as path, chunk_count as chunks,
          coalesce(pending, 0) as pending,
          file_size as size,
+         strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(file_mtime, indexed_at), 'unixepoch') as modified,
          strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') as indexed_at
 from     documents d left join waiting using (doc_id)
 where    {condition}
 order by {order}
 limit    ?
 """
-BY_DATE, BY_INDEXING = "date desc nulls last, doc_id", "d.indexed_at desc, doc_id"
+BY_DATE = "date desc nulls last, doc_id"
+BY_INDEXING = "d.indexed_at desc, doc_id"
+BY_CHANGE = "coalesce(file_mtime, d.indexed_at) desc, doc_id"
 TOTAL = "select count(*) from documents d where {condition}"
 NAMES = "select doc_id, collection, source_path is not null from documents"
 
@@ -148,9 +151,11 @@ class Catalog:
     def entry(self, doc_id: str) -> dict[str, Any]:
         return self._listed("doc_id = ?", (doc_id, 1))[0]
 
-    def listing(self, filters: "Filters | None", limit: int) -> tuple[int, list[dict[str, Any]]]:
+    def listing(
+        self, filters: "Filters | None", limit: int, *, by_change: bool = False
+    ) -> tuple[int, list[dict[str, Any]]]:
         where, values = condition(self._conn, filters) if filters else ("true", [])
-        found = self._listed(where, (*values, limit))
+        found = self._listed(where, (*values, limit), BY_CHANGE if by_change else BY_DATE)
         (total,) = self._conn.execute(TOTAL.format(condition=where), values).fetchone()
         return total, found
 
@@ -321,7 +326,9 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
 def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
     """The embeddings of a block that are not what they should be, and those that have another code."""
     chunks = {slot % PLACES: (id, data or b"") for id, data, slot in chunks_in(conn, block)}
-    center, problems, codes = decode_embedding(common), [], {}
+    center = decode_embedding(common)
+    problems = []
+    codes = {}
     for place, (id, data) in chunks.items():
         vector = decode_embedding(data) if len(data) == len(common) else []
         if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too
