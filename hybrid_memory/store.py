@@ -262,7 +262,9 @@ class HybridStore:
         search = Search(
             self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
         )
-        parsed = Query(query, fts_syntax=request.fts_syntax, today=request.today)
+        parsed = Query(
+            query, fts_syntax=request.fts_syntax, today=request.today, is_typed=request.typed
+        )
         answer = search.answer(parsed, request)
         self._warn(*answer.warnings)
         return answer

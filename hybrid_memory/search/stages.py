@@ -5,7 +5,7 @@ numbers were found on judged collections (docs/measurements.md).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from math import exp, log
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,7 @@ class Context:
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
         self.warnings: list[str] = []  # what a stage could not do
+        self.instead: Mapping[str, Sequence[str]] = {}  # words of the query, and others for them
 
 
 def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:

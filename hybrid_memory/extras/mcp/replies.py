@@ -41,7 +41,10 @@ def search(answer: SearchAnswer) -> str:
     """Return the passages as quotes under their citations, or that there are none."""
     paper = StringIO()
     markdown(answer.results, "", paper)
-    return _with_warnings([paper.getvalue().rstrip() or NOTHING], answer.warnings)
+    lines = [paper.getvalue().rstrip() or NOTHING]
+    if answer.instead:
+        lines.append(f"[{answer.other_words()}]")
+    return _with_warnings(lines, answer.warnings)
 
 
 def get(answer: Answer) -> str:

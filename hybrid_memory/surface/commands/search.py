@@ -153,7 +153,7 @@ def run_search(args: argparse.Namespace) -> int:
             from ...views.links import why_nothing
 
             advice = [why_nothing(store, request)]
-        advise(args, *advice)
+        advise(args, *filter(None, [answer.other_words(), *advice]))
     if args.explain:
         tell(
             ", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer.timings.items())
@@ -181,7 +181,10 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
     def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
         request = _request(args, filters, store.config)
         return store.answer(
-            query, request.changed(mode=mode or request.mode, rerank=mode is None)
+            query,
+            request.changed(
+                mode=mode or request.mode, rerank=mode is None, typed=mode == "keyword"
+            ),
         ).results
 
     args.budget = None
