@@ -9,9 +9,8 @@ is followed by
     python -c "import sqlite3, argparse, json"
 
 and the figure is the median, over --pairs, of the ratio of their CPU times. All of Python and of
-the package is compiled, except in the rows "no bytecode": there the package is a copy that has
-none, as a wheel that was just unpacked, and PYTHONDONTWRITEBYTECODE is set; the first call and the
-later ones.
+the package is compiled, except in the row "no bytecode": there the package is a copy that has
+none, as a wheel that was just unpacked, and PYTHONDONTWRITEBYTECODE is set.
 """
 
 import shutil
@@ -52,10 +51,8 @@ def measure(args: Namespace) -> Iterator[Row]:
         bare = variables | {
             "PYTHONPATH": str(top / "site"),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "XDG_CACHE_HOME": str(top / "cache"),
         }
-        yield row("no bytecode, first call", "keyword", [pair(questions[0], "keyword", bare)])
-        yield compare("no bytecode, later", "keyword", questions, bare)
+        yield compare("no bytecode", "keyword", questions, bare)
 
 
 def compare(state: str, mode: str, questions: list[str], variables: dict[str, str]) -> Row:

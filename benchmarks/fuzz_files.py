@@ -13,7 +13,7 @@ from hybrid_memory.documents.chunker import LONGEST_PATH, Chunk
 from hybrid_memory.documents.document import Document, Prepared, assemble, prepare
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
-from hybrid_memory.documents.markdown import MAX_METADATA, parse
+from hybrid_memory.documents.markdown import MAX_METADATA, front_matter
 from hybrid_memory.documents.noise import readable, without_runs
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.characters import storable
@@ -25,13 +25,20 @@ SIZES = [(512, 50), (512, 50), (512, 0), (64, 10), (20, 19), (3, 1), (1, 0), (40
 LABEL = re.compile(r"\b(?:User|Assistant): ")
 
 PIECES = [
-    *("a", "word ", "two words", " ", "\t", "\n", "\n\n", "\r\n", "\r", "\0", "\x0c", "\x1b[31m", "\u2028", "\ufeff", "\ufffd"),
-    *("# ", "## A ##\n", "\n# One\n", "\n###### Six\n", "\n#\n", "####### ", "Setext\n===\n", "---\n", "***\n", "...\n", "+++\n"),
-    *("```\n", "~~~~\n", "````md\n", "- ```\n", "`", "> ", "> > # ", "- ", "  - ", "1. ", "* [ ] ", "| a | b |\n", "[[link]]"),
-    *("key: ", "title: ", "tags: ", "date: 2026-01-05\n", "aliases:\n", "a: [", "b: {", "c: |\n", "d: >-\n", "&x ", "*x "),
-    *('"', "'", "\\", "]", "}", ",", ":", ": ", "#", " #", "#tag ", "<!--", "-->", "<bash-a>", "</bash-a>", "\n```\n"),
-    *("(untrusted x):\n```json\n", "中文没有空格。", "ภาษาไทย", "\u0301", "e\u0301", "\u200d", "\U0001f469\u200d\U0001f467"),
-    *("\U0001f1e9", "\u0e33", "\U0010ffff", "\ud800", "\udfff", "x" * 700, " " * 700, "# " + "long " * 300 + "\n"),
+    *("a", "word ", "two words", " ", "\t", "\n", "\n\n", "\r\n", "\r", "\0", "\x0c", "\x1b[31m",
+      "\u2028", "\ufeff", "\ufffd"),
+    *("# ", "## A ##\n", "\n# One\n", "\n###### Six\n", "\n#\n", "####### ", "Setext\n===\n",
+      "---\n", "***\n", "...\n", "+++\n"),
+    *("```\n", "~~~~\n", "````md\n", "- ```\n", "`", "> ", "> > # ", "- ", "  - ", "1. ", "* [ ] ",
+      "| a | b |\n", "[[link]]"),
+    *("key: ", "title: ", "tags: ", "date: 2026-01-05\n", "aliases:\n", "a: [", "b: {", "c: |\n",
+      "d: >-\n", "&x ", "*x "),
+    *('"', "'", "\\", "]", "}", ",", ":", ": ", "#", " #", "#tag ", "<!--", "-->", "<bash-a>",
+      "</bash-a>", "\n```\n"),
+    *("(untrusted x):\n```json\n", "中文没有空格。", "ภาษาไทย", "\u0301", "e\u0301", "\u200d",
+      "\U0001f469\u200d\U0001f467"),
+    *("\U0001f1e9", "\u0e33", "\U0010ffff", "\ud800", "\udfff", "x" * 700, " " * 700,
+      "# " + "long " * 300 + "\n"),
     *("https://example.com/a/b", "9" * 400, "1e999", "true", "~"),
 ]  # fmt: skip
 KEYS = "type message role content text timestamp name summary aiTitle customTitle isMeta id".split()
@@ -249,8 +256,8 @@ def check_lines(format: Format, path: str, chunks: list[Chunk], size: int, diges
     assert digest_of_lines == digest
     spoken = path.endswith(".jsonl")
     whole = "\n".join(lines)
-    front_matter = sum(len(line) + 1 for line in lines[: parse(whole).lines])
-    cleaned = readable(f"\n{whole}", front_matter).split("\n")[1:]
+    length = sum(len(line) + 1 for line in lines[: front_matter(whole).lines])
+    cleaned = readable(f"\n{whole}", length).split("\n")[1:]
     before = 1
     for number, chunk in enumerate(chunks):
         assert chunk.index == number

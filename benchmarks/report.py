@@ -6,6 +6,7 @@ The JSON is what the benchmarks print with --json. In the page a table stands be
 and JSON disagree.
 """
 
+import argparse
 import json
 import math
 import sys
@@ -107,7 +108,8 @@ def table(wanted: Table) -> str:
     lines = [list(wanted.columns.values()), ["---"] * len(wanted.columns)]
     lines += [[shown(row.get(key, "")) for key in wanted.columns] for row in rows]
     machine = answer["machine"]
-    made = f"`{answer['command']}`, {answer['date']}, {machine['cores']} cores of {machine['processor']}, Python {machine['python']}"
+    cores = f"{machine['cores']} cores of {machine['processor']}"
+    made = f"`{answer['command']}`, {answer['date']}, {cores}, Python {machine['python']}"
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{made}"
 
 
@@ -144,7 +146,8 @@ def picture(plot: Plot) -> str:
         )
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'width="{WIDTH}" height="{HEIGHT}" role="img">',
         f"<title>{plot.title}</title>",
         f"<style>{STYLE}</style>",
         f'<rect class="back" x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="8"/>',
@@ -190,6 +193,9 @@ def made() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     for path, text in made().items():
         path.write_text(text, "utf-8")
         print(f"wrote {path}", file=sys.stderr)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from reprlib import repr as short_repr
 from typing import Any
 
-from .errors import ConfigError, UsageError
+from .errors import ConfigError, UsageError, meant
 from .seams import PROVIDERS, RERANKERS
 
 DEFAULTS: dict[str, Any] = {
@@ -53,7 +53,25 @@ DEFAULTS: dict[str, Any] = {
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
     # keys of the front matter that may date a document whose path does not, the best first
-    "date_keys": ["date", "created", "created_at", "updated", "modified", "published"],
+    "date_keys": [
+        "date",
+        "created",
+        "created_at",
+        "created_on",
+        "date_created",
+        "creation_date",
+        "updated",
+        "updated_at",
+        "last_updated",
+        "date_updated",
+        "modified",
+        "modified_at",
+        "last_modified",
+        "date_modified",
+        "published",
+        "published_at",
+        "date_published",
+    ],
 }
 OPTIONAL = {  # these may be null
     *("base_url", "model", "dims", "query_prompt", "document_prompt"),
@@ -133,18 +151,20 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
     origin = {key: (THE_DEFAULTS, key) for key in DEFAULTS}
     for name, layer in layers:
         if "provider" in layer and "model" not in layer:
-            settings["model"] = settings["dims"] = None
-            origin["model"] = origin["dims"] = name, "provider"
+            for key in ("model", "dims"):
+                settings[key] = None
+                origin[key] = (name, "provider")
         if "model" in layer:
             settings["dims"] = None
-            origin["dims"] = name, "model"
+            origin["dims"] = (name, "model")
         reranker = layer.get("rerank", settings["rerank"])
         if settings["rerank"] not in ("none", reranker):  # another one is named
-            settings["rerank_url"] = settings["rerank_model"] = None
-            origin["rerank_url"] = origin["rerank_model"] = name, "rerank"
+            for key in ("rerank_url", "rerank_model"):
+                settings[key] = None
+                origin[key] = (name, "rerank")
         for key, value in layer.items():
             settings[key] = _checked(name, key, value)
-            origin[key] = name, key
+            origin[key] = (name, key)
         settings.chosen |= layer.keys()
         of_ollama = sorted(layer.keys() & {"ollama_url", "model"})
         if settings["provider"] == "auto" and of_ollama:
@@ -195,11 +215,15 @@ def _checked(source: str, key: str, value: Any) -> Any:
         raise _error(source, f"{name} is {short_repr(value)}, not {_NAMES[kind]}")
     if kind is list and not (value and all(_is_name(part) for part in value)):
         raise _error(source, f"{name} is {short_repr(value)}, not {_NAMES[list]}")
-    if key == "db_path" and (fault := address_fault(value)):
-        raise _error(source, f"{name} {fault}")
+    if key == "db_path":
+        fault = address_fault(value)
+        if fault:
+            raise _error(source, f"{name} {fault}")
+        if not _is_text(key, value):
+            raise _error(source, f"{name} has a character that cannot be used there")
     if kind is str and not _is_text(key, value):
-        text = "" if key == "db_path" else f" is {short_repr(value)}; it"
-        raise _error(source, f"{name}{text} has a character that cannot be used there")
+        problem = "it has a character that cannot be used there"
+        raise _error(source, f"{name} is {short_repr(value)}; {problem}")
     if value not in CHOICES.get(key, (value,)):
         choices = ", ".join(CHOICES[key])
         raise _error(source, f"{name} is {short_repr(value)}, not one of {choices}")
@@ -236,7 +260,10 @@ def _is_name(value: Any) -> bool:
 def _is_text(key: str, value: str) -> bool:
     """Return True if the system takes the value as a path, or a server or SQLite as a text."""
     try:
-        os.fsencode(value) if key == "db_path" else value.encode()
+        if key == "db_path":
+            os.fsencode(value)
+        else:
+            value.encode()
     except UnicodeEncodeError:
         return False
     return "\0" not in value
@@ -258,11 +285,15 @@ def _check_together(settings: Mapping[str, Any], origin: Mapping[str, str]) -> N
 
 def _last(origin: Mapping[str, str], *keys: str) -> str:
     sources = [origin[key] for key in keys]
-    return COMMAND_LINE if COMMAND_LINE in sources else sources[-1]
+    if COMMAND_LINE in sources:
+        return COMMAND_LINE
+    return sources[-1]
 
 
 def _error(source: str, message: str) -> ConfigError:
-    return UsageError(message) if source == COMMAND_LINE else ConfigError(message)
+    if source == COMMAND_LINE:
+        return UsageError(message)
+    return ConfigError(message)
 
 
 def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
@@ -274,20 +305,23 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
         values["ollama_url"] = environ["OLLAMA_HOST"]
     variables = {f"{PREFIX}{key.upper()}": key for key in DEFAULTS}
     for name in environ:
-        if not name.startswith(PREFIX) or name.startswith(OF_TESTS) or name in (CONFIG, *variables):
-            continue
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, [CONFIG, *variables], 1)
-        way_out = (
-            f"did you mean {close[0]}?" if close else "`hybrid-memory config` lists the settings"
-        )
-        raise ConfigError(f"there is no setting for the variable {name}; {way_out}")
+        if name.startswith(PREFIX) and name not in (CONFIG, *variables):
+            _refuse_unknown(name, [CONFIG, *variables])
     for name, key in variables.items():
         text = environ.get(name)
         if text:
             values[key] = from_text(key, text, name)
     return [(ENVIRONMENT, values)]
+
+
+def _refuse_unknown(name: str, variables: Iterable[str]) -> None:
+    """Raise ConfigError for a variable of no setting, unless this project's own tests set it."""
+    if name.startswith(OF_TESTS):
+        return
+    keys = [variable.removeprefix(PREFIX) for variable in variables]
+    near = meant(name.removeprefix(PREFIX), keys).replace("mean ", f"mean {PREFIX}")
+    way_out = near or "; `hybrid-memory config` lists the settings"
+    raise ConfigError(f"there is no setting for the variable {name}{way_out}")
 
 
 def from_text(key: str, text: str, name: str) -> Any:
@@ -298,7 +332,9 @@ def from_text(key: str, text: str, name: str) -> Any:
     try:
         if kind is bool:
             return WORDS[text.lower()]
-        return text if kind is list else kind(text)
+        if kind is list:
+            return _names(text)
+        return kind(text)
     except (ValueError, KeyError):
         raise ConfigError(f"{name}={short_repr(text)} is not {_NAMES[kind]}") from None
 
@@ -341,8 +377,10 @@ def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
     """Return a folder as the XDG Base Directory Specification 0.8 says. If the variable is unset or
     relative, the fallback is used.
     """
-    value = environ.get(variable, "")
-    return value if os.path.isabs(value) else os.path.join(os.path.expanduser("~"), fallback)
+    folder = environ.get(variable, "")
+    if os.path.isabs(folder):
+        return folder
+    return os.path.join(os.path.expanduser("~"), fallback)
 
 
 def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
@@ -405,12 +443,14 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # What a database may be called
 _SCHEMES = ("postgresql://", "postgres://")
 _WRITE = "write postgresql://USER@HOST/DATABASE, or the path of a file"
+# Such as jdbc:postgresql://, and what lacks a slash
 _LIKE_ADDRESS = (
-    r"(?i)\s*(?:[a-z][a-z0-9+.-]*://|(?:postgres|postgresql|psql|pgsql)(?:\+[a-z0-9_]*)?:)"
+    r"(?i)\s*(?:[a-z][a-z0-9+.:-]*://|(?:postgres|postgresql|psql|pgsql)(?:\+[a-z0-9_]*)?:)"
 )
 _KEYWORD = r"(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*="  # of a connection
 _WORD = r"""\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\']|\\.)*)(?=\s|$)"""
 _PASSWORDS = ("password", "sslpassword")
+_PUBLIC = ("host", "hostaddr", "port", "user", "dbname", "service")
 
 
 def server_scheme(database: str) -> str | None:
@@ -419,12 +459,14 @@ def server_scheme(database: str) -> str | None:
     Server addresses are what libpq takes: postgresql://, postgres://, or words such as
     `host=db.example dbname=memory`. Raises ConfigError, without the text, for what only looks like one.
     """
-    if fault := address_fault(database):
+    fault = address_fault(database)
+    if fault:
         raise ConfigError(f"the name of the database {fault}")
     if _is_words(database):
         return "postgresql"
-    scheme, separator, _ = database.partition("://")
-    return scheme if separator else None
+    if database.startswith(_SCHEMES):
+        return database.partition("://")[0]
+    return None
 
 
 def _is_address(database: str) -> bool:
@@ -446,11 +488,9 @@ def address_fault(database: str) -> str | None:
     if "://" not in database and ":" not in database and "=" not in database:
         return None
     if _is_words(database):
-        return (
-            None
-            if _words(database)
-            else f"is not `host=... dbname=...` as libpq reads it; {_WRITE}"
-        )
+        if _words(database):
+            return None
+        return f"is not `host=... dbname=...` as libpq reads it; {_WRITE}"
     if database.startswith(_SCHEMES):
         if re.search("%(?![0-9A-Fa-f]{2})|%00", database):
             return "has a % in its address that is not followed by two hexadecimal digits; write %25 for it"
@@ -490,27 +530,29 @@ def public_name(address: str) -> str:
     'host=db.example password=secret dbname=memory' -> 'host=db.example dbname=memory'
     """
     if _is_words(address):
-        return " ".join(
-            f"{key}={value}"
-            for key, value in _words(address)
-            if key in ("host", "hostaddr", "port", "user", "dbname")
-        )
+        words = [f"{key}={value}" for key, value in _words(address) if key in _PUBLIC]
+        return " ".join(words) or "the usual PostgreSQL server"
     scheme, _, rest = address.partition("://")
     place = rest.partition("?")[0]
-    user, at, host = place.rpartition("@")
-    return f"{scheme}://{user.partition(':')[0]}{at}{host}"
+    login, at, host = place.rpartition("@")
+    user = login.partition(":")[0]
+    return f"{scheme}://{user}{at}{host}"
 
 
 def shown(database: str) -> str:
     """Return the database as it may be shown, a file as it is given."""
     if address_fault(database):
         return "an address that cannot be read"
-    return public_name(database) if is_server(database) else database
+    if is_server(database):
+        return public_name(database)
+    return database
 
 
 def absolute(database: str) -> str:
     """Return the database by a name that holds in every working directory."""
-    return database if is_server(database) else os.path.abspath(database)
+    if is_server(database):
+        return database
+    return os.path.abspath(database)
 
 
 def without_password(database: str) -> str:
@@ -528,4 +570,7 @@ def without_password(database: str) -> str:
         for parameter in query.split("&")
         if unquote(parameter.partition("=")[0]) not in _PASSWORDS
     ]
-    return public_name(place) + ("?" if any(parameters) else "") + "&".join(parameters)
+    name = public_name(place)
+    if any(parameters):
+        return f"{name}?{'&'.join(parameters)}"
+    return name

@@ -14,7 +14,16 @@ A wrong call by a programmer raises ValueError. Every other exception is a bug, 
 shown.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
+
+
+def meant(written: str, names: Iterable[str]) -> str:
+    """Return `; did you mean NAME?` if one of the names is close to what is written, else nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(written, list(names), 1, cutoff=0.75)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 class WayOut(NamedTuple):

@@ -46,6 +46,11 @@ COMMANDS = {
         "surface.commands.search:run_search",
         "Find the chunks that answer a query, best first.",
     ),
+    "recall": Command(
+        "extras.recall.command:recall_options",
+        "extras.recall.command:run_recall",
+        "Print the few passages that bear on a prompt, or nothing. For the hooks of agents; never fails.",
+    ),
     "get": Command(
         "surface.commands.reading:get_options",
         "surface.commands.reading:run_get",
@@ -191,6 +196,9 @@ ENGINES = {
 
 PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
 OPEN_CHOSEN = "extras.picker.app:open_chosen"  # what opens the result that was chosen there
+# The hook that `init` writes into the settings of a project, and takes out again
+WRITE_HOOK = "extras.recall.project:write_hook"
+REMOVE_HOOK = "extras.recall.project:remove_hook"
 # HTTP by `requests`, whose import takes as long as three searches
 LOOPBACK_SESSION = "embedding.loopback:LoopbackSession"  # plain HTTP to this machine
 REMOTE_SESSION = "extras.providers.remote:RemoteSession"

@@ -8,8 +8,9 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 from . import config as configuration
-from . import messages as log
+from . import messages
 from .config import server_scheme
+from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
 from .search.hit import Answer, Request, configured
@@ -31,12 +32,13 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 DEFAULT_DB = "hybrid_search.db"
+ADVISED_BY = 20  # documents, and lines of each, whose language decides which model is advised
 
 
 def tried_again(
     read: "Callable[Concatenate[HybridStore, P], R]",
 ) -> "Callable[Concatenate[HybridStore, P], R]":
-    """A function that only reads, begun once more on a new connection if that to a server was lost
+    """Return a function that only reads, begun once more on a new connection if that to a server was lost
     in the middle of it.
     """
 
@@ -78,7 +80,7 @@ class HybridStore:
         embedder: "MinimalEmbedder | None" = None,
         create: bool = True,
         read_only: bool = False,
-        on_wait: Callable[[str], None] = log.warning,
+        on_wait: Callable[[str], None] = messages.warning,
     ) -> None:
         self.config = (
             config
@@ -129,13 +131,9 @@ class HybridStore:
 
     @cached_property
     def embedder(self) -> "Embedder | None":
-        """What makes the vectors of all texts from now on; None with the provider "none"."""
+        """Return what makes the vectors of all texts from now on; None with the provider "none"."""
         if self._given_embedder is not None:
-            from .embedding.protocol import complete
-
-            return complete(self._given_embedder)
-        from .embedding import protocol as providers
-
+            return providers.complete(self._given_embedder)
         return providers.make(self.config, self.storage.embeddings.identity())
 
     @cached_property
@@ -148,7 +146,7 @@ class HybridStore:
 
     @property
     def fitting_embedder(self) -> "Embedder | None":
-        """What makes vectors that can be compared with the store's; None if it may not be asked."""
+        """Return what makes vectors comparable with the store's; None if it may not be asked."""
         with self.storage.guarded():
             return self._fitting_embedder()
 
@@ -156,22 +154,18 @@ class HybridStore:
         identity = self.storage.embeddings.identity()
         if identity is None:
             return self.embedder
-        from .embedding.protocol import conflict
-
-        if self._fitting is None or conflict(identity, self._fitting):
-            from .embedding import protocol as providers
-
-            given = self.embedder if self._given_embedder is not None else None
-            self._fitting = (
-                given
-                if given and not conflict(identity, given)
-                else providers.fitting(self.config, identity) or given
-            )
+        if self._fitting and not providers.conflict(identity, self._fitting):
+            return self._fitting
+        own = self.embedder if self._given_embedder is not None else None
+        if own and not providers.conflict(identity, own):
+            self._fitting = own
+        else:
+            self._fitting = providers.fitting(self.config, identity) or own
         return self._fitting
 
     @property
     def moves_up(self) -> bool:
-        """Whether the store has the built-in model's embeddings only because nobody chose a model."""
+        """Tell whether the store has the built-in model's embeddings only because nobody chose a model."""
         with self.storage.guarded():
             identity = self.storage.embeddings.identity() or {}
         return (
@@ -182,10 +176,25 @@ class HybridStore:
 
     @property
     def advice(self) -> str | None:
-        """A line that says what would make searches better; None if there is nothing to say."""
-        from .embedding.protocol import BUILTIN_ADVICE
+        """Return a line that says what would make searches better; None if there is nothing to say."""
+        with self.storage.guarded():
+            if not (self.moves_up or self._has_only_unknown_languages()):
+                return None
+            _, newest = self.storage.catalog.listing(None, ADVISED_BY)
+            texts = []
+            for document in newest:
+                chunks = self.storage.chunks.at(document["doc_id"], 1, ADVISED_BY)
+                texts += [row.text for row in self.storage.chunks.rows(chunks).values()]
+        return providers.better_model(" ".join(texts))
 
-        return BUILTIN_ADVICE if self.moves_up else None
+    def _has_only_unknown_languages(self) -> bool:
+        """Return True if the built-in model, which nobody chose, could embed nothing so far."""
+        return (
+            self._given_embedder is None
+            and self.config["provider"] == "auto"
+            and self.storage.embeddings.identity() is None
+            and self.storage.catalog.counts()["unembeddable_count"] > 0
+        )
 
     def embed(
         self,
@@ -210,7 +219,7 @@ class HybridStore:
             )
 
     def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
-        """Put in a document, in place of the one with this id. Gives the number of its chunks.
+        """Put in a document, in place of the one with this id. Returns the number of its chunks.
 
         `metadata` (JSON values) wins over the text's own front matter. Raises SourceError for the
         id of a file's document.
@@ -239,7 +248,7 @@ class HybridStore:
     def search(
         self, query: str, limit: int | None = None, mode: str = "hybrid", **options: Any
     ) -> list[dict[str, Any]]:
-        """The best `limit` results for the query (None: as many as the config says, 10), best
+        """Return the best `limit` results for the query (None: as many as the config says, 10), best
         first; scores are 0 to 1.
 
         In the mode "vector" there are none if the query could not be embedded; `warnings` says why.
@@ -248,12 +257,14 @@ class HybridStore:
         ValueError for an option that no search can have, QueryError for an expression that is not
         valid.
         """
-        given = options if limit is None else options | {"limit": limit}
-        return self.answer(query, Request(mode=mode, **(configured(self.config) | given))).results
+        if limit is not None:
+            options["limit"] = limit
+        request = Request(mode=mode, **(configured(self.config) | options))
+        return self.answer(query, request).results
 
     @tried_again
     def answer(self, query: str, request: Request) -> Answer:
-        """`search`, with the warnings and timings of this search."""
+        """Search, and return the results with the warnings and timings of this search."""
         if request.filters and request.filters.linked_to is not None:
             from .storage.target import resolved
 
@@ -270,7 +281,7 @@ class HybridStore:
         return answer
 
     def delete(self, doc_id: str) -> int:
-        """Remove a document. Gives the number of its chunks: 0 if there is none of this id."""
+        """Remove a document. Returns the number of its chunks: 0 if there is none of this id."""
         from .indexing import delete_document
 
         with self.storage.guarded("cannot write"):
@@ -279,7 +290,7 @@ class HybridStore:
         return deleted.chunks
 
     def reindex(self) -> int:
-        """Build everything anew that derives from the chunks, then compact the file. Gives the
+        """Build everything anew that derives from the chunks, then compact the file. Returns the
         number of chunks.
         """
         with self.storage.guarded("cannot write"):
@@ -290,7 +301,7 @@ class HybridStore:
 
     @tried_again
     def stats(self) -> dict[str, Any]:
-        """Counts, the size of the store in bytes, and the identity of the embeddings (None before
+        """Return counts, the size of the store in bytes, and the identity of the embeddings (None before
         the first).
 
         `building` tells of embeddings by another model that are not complete: `model`, `done`,
@@ -299,17 +310,17 @@ class HybridStore:
         from .indexing import building
 
         with self.storage.snapshot():
-            identity, counts = self.storage.embeddings.identity(), self.storage.catalog.counts()
-            found = {
+            return {
+                **self.storage.catalog.counts(),
                 "db_path": self.path,
-                "embeddings": identity,
+                "embeddings": self.storage.embeddings.identity(),
                 "building": building(self.storage),
                 "advice": self.advice,
+                "reranker": self.reranker.name if self.reranker else None,
             }
-        return counts | found | {"reranker": self.reranker.name if self.reranker else None}
 
-    def _warn(self, *messages: str | None) -> None:
+    def _warn(self, *warnings: str | None) -> None:
         """Keep each warning once."""
         self.warnings += dict.fromkeys(
-            message for message in messages if message and message not in self.warnings
+            warning for warning in warnings if warning and warning not in self.warnings
         )

@@ -6,6 +6,7 @@ Tests that need PostgreSQL are skipped where its server cannot be started, and f
 import os
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -29,7 +30,8 @@ settings.register_profile(
 settings.load_profile("quick")
 
 TEMPLATE = "ready"  # the database that those of tests are copies of
-NUMBERS = count(1)
+# of databases: a worker of pytest-xdist has a range of its own
+NUMBERS = count(10_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]))
 
 TOPICS = {  # word -> axis; a text points where its words do
     "server": 0, "host": 0, "machine": 0, "gpu": 0,
@@ -90,7 +92,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs the database server."""
     for item in items:
-        if {"postgres", "postgres_path"} & {*getattr(item, "fixturenames", ())}:
+        asks_for_server = {"postgres", "postgres_path"} & {*getattr(item, "fixturenames", ())}
+        if asks_for_server or item.path.parent.name == "postgres":
             item.add_marker(pytest.mark.postgres)
 
 
@@ -101,25 +104,27 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> "Iterator[PostgresServer]":
-    """A server with a database that has our tables. Each worker of pytest-xdist that needs one has one."""
+def postgres(testrun_uid: str) -> "Iterator[PostgresServer]":
+    """A server with a database that has our tables. The workers of pytest-xdist share it, and each has databases of its own."""
     from tests.extras.postgres_server import NoServerError, PostgresServer
 
+    # The path of a socket has at most 107 characters, and the server's user has to get there.
+    folder = Path(tempfile.gettempdir(), f"hm-pg{testrun_uid[:12]}")
     try:
-        server = PostgresServer()
+        with PostgresServer.shared(folder, TEMPLATE) as server:
+            yield server
     except NoServerError as error:
         if os.environ.get("HYBRID_MEMORY_TEST_POSTGRES") == "required":
             pytest.fail(f"no PostgreSQL server: {error}")
         pytest.skip(f"no PostgreSQL server: {error}")
-    HybridStore(server.database(TEMPLATE), {"provider": "none"}).close()
-    yield server
-    server.stop()
 
 
 @pytest.fixture
-def postgres_path(postgres: "PostgresServer") -> str:
+def postgres_path(postgres: "PostgresServer") -> Iterator[str]:
     """The address of an empty store of its own."""
-    return postgres.database(f"test{next(NUMBERS)}", TEMPLATE)
+    name = f"test{next(NUMBERS)}"
+    yield postgres.database(name, TEMPLATE)
+    postgres.drop(name)
 
 
 @pytest.fixture

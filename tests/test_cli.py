@@ -554,7 +554,7 @@ def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
     loaded = set(done.stdout.splitlines()[-1].split())
     heavy = {"requests", "socket", "hashlib", "threading", "hybrid_memory.chunker", "hybrid_memory.documents.markdown", "hybrid_memory.surface.terminal",
              "hybrid_memory.embedder", "hybrid_memory.documents.transcripts", "hybrid_memory.text.redaction",
-             "hybrid_memory.documents.chunker", "hybrid_memory.documents.links"}  # fmt: skip
+             "hybrid_memory.documents.chunker"}  # fmt: skip
     assert loaded & heavy == set()
 
 
@@ -654,10 +654,10 @@ def test_terminal_gets_a_table_of_the_documents(
     run("store", "--doc-id", "x\033[31m", "--text", "word " * 400)
     lines = in_terminal(environ, "list", env={"NO_COLOR": "1"}).splitlines()
     assert lines == [
-        "DATE        CHUNKS  PENDING  BYTES  DOCUMENT",
-        "2026-01-05       1        1     69  memory/2026-01-05.md",
-        "                 1        1     47  memory/pi.md",
-        "                 4        4  2,000  x\ufffd[31m",
+        "DATE        PASSAGES  PENDING  BYTES  NOTE",
+        "2026-01-05         1        1     69  memory/2026-01-05.md",
+        "                   1        1     47  memory/pi.md",
+        "                   4        4  2,000  x\ufffd[31m",
     ]
     assert json.loads(in_terminal(environ, "list", "--json"))["total"] == 3
 

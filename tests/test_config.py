@@ -293,6 +293,7 @@ UNREADABLE = [
     "postgresql:S3cr3t",
     "postgresql://S3cr3t%zz@x/y",
     "mysql://ta:S3cr3t@h/m1",
+    "jdbc:postgresql://h/d?user=ta&password=S3cr3t",
     "HOST=h PASSWORD=S3cr3t",
     "host=h password=two S3cr3t",
     "dbname=postgresql://u:S3cr3t@h/d host=h",
@@ -396,7 +397,10 @@ def test_the_words_of_libpq_are_a_server_and_shown_without_their_password(
     address = "host=127.0.0.1 port=1 user=ta password='S3cr3t 2' dbname=m sslmode=disable"
     assert config.public_name(address) == "host=127.0.0.1 port=1 user=ta dbname=m"
     assert config.without_password(address).endswith("user=ta dbname=m sslmode=disable")
+    assert config.public_name("password=S3cr3t") == "the usual PostgreSQL server"
+    assert config.public_name("service=team password=S3cr3t") == "service=team"
     assert not config.is_server("a=b.db")
+    assert not config.is_server("notes/x://y.db")
     for command in ("stats", "search gpu", "ingest --path .", "config", "init . --yes"):
         done = in_process(
             (
@@ -451,14 +455,8 @@ def test_a_list_is_taken_as_config_prints_it_and_as_names_with_commas(
             ).returncode
             == 0
         )
-        shown = in_process(
-            (
-                "config",
-                "--json",
-            ),
-            environ,
-            tmp_path,
-        ).stdout
+        assert json.loads((tmp_path / "c.json").read_text())["date_keys"] == ["date", "created"]
+        shown = in_process(("config", "--json"), environ, tmp_path).stdout
         assert json.loads(shown)["settings"]["date_keys"]["value"] == ["date", "created"]
 
 
@@ -478,6 +476,8 @@ def test_a_variable_of_no_setting_is_told_with_the_near_one(
     done = in_process(("stats",), environ | {"HYBRID_MEMORY_LIMT": "3"}, tmp_path)
     assert done.returncode == 1
     assert "HYBRID_MEMORY_LIMT; did you mean HYBRID_MEMORY_LIMIT?" in done.stderr
+    far = in_process(("stats",), environ | {"HYBRID_MEMORY_XYZZY": "3"}, tmp_path)
+    assert "HYBRID_MEMORY_XYZZY; `hybrid-memory config` lists the settings" in far.stderr
 
 
 def test_config_shows_the_weights_that_are_in_force(

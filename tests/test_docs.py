@@ -1,6 +1,6 @@
 """README, SKILL.md, the pages in docs/ and the help say what the program does."""
 
-import argparse
+import importlib
 import json
 import re
 import runpy
@@ -15,7 +15,7 @@ import pytest
 
 from hybrid_memory import config
 from hybrid_memory.seams import COMMANDS
-from hybrid_memory.surface.arguments import command_parser, main_parser, parse
+from hybrid_memory.surface.arguments import Parser, command_parser, main_parser, parse
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -33,15 +33,15 @@ def text(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
+def commands() -> dict[str, Parser]:
     return {name: command_parser(name) for name in COMMANDS}
 
 
-def options(parser: argparse.ArgumentParser) -> set[str]:
+def options(parser: Parser) -> set[str]:
     return {
         flag
-        for action in parser._actions
-        for flag in action.option_strings
+        for argument in parser.arguments
+        for flag in argument.option_strings
         if flag.startswith("--")
     }
 
@@ -209,8 +209,8 @@ def test_help_of_a_command_ends_with_two_examples_that_parse(name: str) -> None:
 
 def test_every_argument_has_help() -> None:
     for name, parser in commands().items():
-        for action in parser._actions:
-            assert action.help, (name, action.dest)
+        for argument in parser.arguments:
+            assert argument.help, (name, argument.dest)
 
 
 def test_architecture_names_every_room_and_every_module_above_them() -> None:
@@ -295,17 +295,22 @@ def test_pictures_show_what_the_program_answers(script: str) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_first_screen_shows_what_the_program_answers(tmp_path: Path) -> None:
     run = runpy.run_path(str(DOCS / "make_terminal_svg.py"))["run"]
-    [first] = [
-        block
-        for language, block in FENCE.findall(text(README))
-        if block.startswith("$ uv run hybrid-memory ingest")
-    ]
+    [first] = [block for _, block in FENCE.findall(text(README)) if "--path docs/example" in block]
     ingest, search = command_lines(f"```console\n{first}```\n")
     answers = [
         re.sub(r"\033\[[\d;]*m", "", run(arguments, str(tmp_path / "m.db")))
         for arguments in (ingest, search)
     ]
-    shown = " ".join(
-        "".join(first.partition("\n{")[1:]).split()
-    )  # the width of the terminal does not matter
-    assert shown == " ".join("".join(answers).split())
+    shown = [line for line in first.splitlines() if not line.startswith("$ ")]
+    # The width of the terminal does not matter
+    assert " ".join(" ".join(shown).split()) == " ".join("".join(answers).split())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_name_only_what_python_can_import(page: Path) -> None:
+    for name in re.findall(r"`(hybrid_memory(?:\.\w+)+)[`(]", text(page)):
+        module, _, attribute = name.rpartition(".")
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            assert hasattr(importlib.import_module(module), attribute), name

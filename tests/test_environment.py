@@ -130,9 +130,9 @@ def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str
 
 
 def test_the_extras_are_those_of_the_project() -> None:
-    assert {extra: [requirement] for extra, requirement in EXTRAS.items()} == PROJECT[
-        "optional-dependencies"
-    ]
+    extras = dict(PROJECT["optional-dependencies"])
+    assert sorted(extras.pop("all")) == sorted(set(EXTRAS.values()))
+    assert extras == {extra: [requirement] for extra, requirement in EXTRAS.items()}
 
 
 def installed(lines: Iterator[str]) -> list[str]:
@@ -161,7 +161,7 @@ def installed(lines: Iterator[str]) -> list[str]:
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_pages_install_the_checkout_or_a_package_of_an_extra(page: Path) -> None:
-    extras = "|".join(EXTRAS)
+    extras = "|".join([*EXTRAS, "all"])
     for name in installed(shell_lines(text(page))):
         assert (
             re.fullmatch(rf"\.(?:\[(?:{extras})(?:,(?:{extras}))*\])?", name) or name in THIRD_PARTY

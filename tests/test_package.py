@@ -1,7 +1,6 @@
 """The package in somebody else's program: the README's example, an installed wheel, its types, and its silence."""
 
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -93,40 +92,6 @@ def test_readme_example_prints_what_the_readme_says(installed: Path, tmp_path: P
     (tmp_path / "memory/2026-01-05.md").write_text("# Today\n\nThe GPU server moved.\n")
     done = run(code, tmp_path, installed)
     assert (done.stdout, done.stderr) == (output, "")
-
-
-def compiled(site: Path, *arguments: str) -> set[str]:
-    """The modules of the package in this folder that the command had to compile, with PYTHONDONTWRITEBYTECODE set."""
-    environ = {
-        "PATH": "",
-        "PYTHONPATH": str(site),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HYBRID_MEMORY_PROVIDER": "none",
-    }
-    code = "from hybrid_memory.cli import entry_point; entry_point()"
-    command = [sys.executable, "-v", "-c", code, *arguments, "--db", "m.db"]
-    done = subprocess.run(
-        command, cwd=site, env=environ, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return {
-        *re.findall(
-            rf"code object from '?{re.escape(str(site))}/(hybrid_memory/.*\.py)'?$",
-            done.stderr,
-            re.MULTILINE,
-        )
-    }
-
-
-def test_no_bytecode_is_left_in_a_checkout_where_it_is_forbidden(tmp_path: Path) -> None:
-    shutil.copytree(
-        ROOT / "hybrid_memory",
-        tmp_path / "hybrid_memory",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
-    (tmp_path / "pyproject.toml").touch()
-    assert compiled(tmp_path, "store", "--doc-id", "x", "--text", "gpu")
-    assert list(tmp_path.rglob("__pycache__")) == []
 
 
 def test_the_wheel_has_every_file_of_the_page(installed: Path) -> None:

@@ -187,9 +187,9 @@ def test_query_that_cannot_be_embedded_is_answered_by_keyword(
     store.store("a", "gpu server password")
     embedder.problem = "the server is down"
     assert [hit["source"] for hit in store.search("password")] == ["keyword"]
-    assert store.warnings == ["the server is down"]
+    assert store.warnings == ["the server is down; meanwhile, searches answer by keyword"]
     assert store.search("password", mode="vector") == []
-    assert store.warnings == ["the server is down"]
+    assert store.warnings [1:] == ["the server is down"]
 
 
 def test_vector_mode_without_any_embedding_is_empty_and_says_why(
@@ -417,6 +417,15 @@ def test_text_with_unpaired_surrogates_and_nul_is_stored(store: HybridStore) -> 
 def test_misuse_is_a_value_error(store: HybridStore, limit: int, mode: str) -> None:
     with pytest.raises(ValueError, match=r"limit|mode"):
         store.search("x", limit=limit, mode=mode)
+
+
+@pytest.mark.parametrize("name", ["min_score", "min_confidence"])
+@pytest.mark.parametrize("share", [2, -0.1])
+def test_a_bound_that_is_no_share_is_a_value_error(
+    store: HybridStore, name: str, share: float
+) -> None:
+    with pytest.raises(ValueError, match=f"{name} is {share}; it must be from 0 to 1"):
+        store.search("x", **{name: share})
 
 
 def test_empty_id_is_a_value_error(store: HybridStore) -> None:

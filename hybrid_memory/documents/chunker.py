@@ -56,6 +56,7 @@ class Chunk:
     start_line: int = 1  # front matter counted
     end_line: int = 1
     header: str = ""  # of a table: the text of later rows begins with it, their lines do not
+    date: str | None = None  # YYYY-MM-DD, of a passage that has a day of its own
 
 
 class Section(NamedTuple):

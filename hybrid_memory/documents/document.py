@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .chunker import Chunk
 
 # Both are part of `chunking`: when one is raised, stores read all their files again.
-CHUNKER = 3  # raised by a change that makes other chunks of the same text
-CONTEXT = 3  # raised by a change to what a document has besides them: its terms, links and tags
+CHUNKER = 4  # raised by a change that makes other chunks of the same text
+CONTEXT = 4  # raised by a change to what a document has besides them: its terms, links and tags
 
 
 class Document(NamedTuple):
@@ -113,6 +113,7 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
         "start_line": chunk.start_line,
         "end_line": chunk.end_line,
         "content_hash": digest(embedded_text(chunk.heading_path, chunk.text).encode()),
+        "date": chunk.date,
     }
 
 
@@ -142,13 +143,13 @@ MAX_TEXT = 10_000_000  # characters
 
 class Extract(NamedTuple):
     """A text in markdown. `pages` has the line, from 1, with which each page begins; it is empty if
-    the format has no pages.
+    the format has no pages. A warning is a reason and its kind, as in `formats.Reading`.
     """
 
     text: str
     pages: list[int]
     metadata: dict[str, Any]
-    warning: str | None = None
+    warnings: Sequence[tuple[str, str]] = ()
 
 
 class ExtractError(Exception):

@@ -67,6 +67,7 @@ class Message(NamedTuple):
     text: str
     # The session's title at this line, so that a later title does not change earlier chunks
     title: str
+    date: str | None = None  # YYYY-MM-DD; that of the message before, if this one has no time
 
 
 class Transcript:
@@ -94,6 +95,7 @@ class Transcript:
         return self._hash.digest()
 
     def __iter__(self) -> Iterator[Message]:
+        day: str | None = None
         for number, line in enumerate(self._lines(), 1):
             record = self._record(line) if line.strip() else {}
             if not record:
@@ -105,8 +107,9 @@ class Transcript:
             role = message.get("role")
             text = _text(message) if role in ROLES else ""
             if text:
-                self.date = self.date or _date(record, message)
-                yield Message(number, str(role).capitalize(), text, self.title)
+                day = _date(record, message) or day
+                self.date = self.date or day or ""
+                yield Message(number, str(role).capitalize(), text, self.title, day)
 
     def _take_notes(self, record: Record) -> None:
         """Note what a record says of the session and its form."""
@@ -152,8 +155,8 @@ class Transcript:
 
 
 def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterator[Chunk]:
-    """Put as many messages into a chunk as fit into `chunk_size`. Long ones are cut like markdown.
-    Each piece names its speaker.
+    """Put as many messages of a day into a chunk as fit into `chunk_size`. Long ones are cut like
+    markdown. Each piece names its speaker.
 
     A chunk depends only on what comes before its end, so that a session that grows keeps all chunks
     except the last ones.
@@ -164,7 +167,7 @@ def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterat
     for message in messages:
         for piece in _pieces(message, chunk_size, overlap):
             is_full = size + len(piece.text) > chunk_size
-            if pieces and (is_full or piece.title != pieces[0].title):
+            if pieces and (is_full or _subject(piece) != _subject(pieces[0])):
                 yield _chunk(pieces, index)
                 index += 1
                 size = 0
@@ -173,6 +176,11 @@ def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterat
             size += len(piece.text) + len("\n\n")
     if pieces:
         yield _chunk(pieces, index)
+
+
+def _subject(message: Message) -> tuple[str, str | None]:
+    """Return what all messages of a chunk have in common: the session's title, and the day."""
+    return message.title, message.date
 
 
 def _message(record: Record) -> Record | None:
@@ -258,7 +266,8 @@ def _pieces(message: Message, size: int, overlap: int) -> Iterator[Message]:
 def _chunk(messages: list[Message], index: int) -> Chunk:
     title = messages[0].title
     text = "\n\n".join(message.text for message in messages)
-    return Chunk(text, title, index, title, messages[0].line, messages[-1].line)
+    first = messages[0]
+    return Chunk(text, title, index, title, first.line, messages[-1].line, date=first.date)
 
 
 def _is_json(line: bytes) -> bool:

@@ -11,6 +11,7 @@ until an ingest or `reindex` has made all vectors by the other one.
 A new provider is a module, a row in TABLE and one in `seams.PROVIDERS`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -53,8 +54,8 @@ TEMPLATES = {
 
 
 def templates(model: str) -> tuple[str, str]:
-    """The query's and the document's template of a model. Its tag, namespace and the prefix of its
-    maker do not matter.
+    """Return the query's and the document's template of a model. Its tag, namespace and the prefix
+    of its maker do not matter.
 
     `user/nomic-embed-text:v1.5 -> ("search_query: {text}", "search_document: {text}")`
     """
@@ -65,14 +66,15 @@ def templates(model: str) -> tuple[str, str]:
 
 
 def checked(template: str) -> str:
-    """The template, unchanged. Raises ConfigError if it does not contain {text}."""
+    """Return the template, unchanged. Raises ConfigError if it does not contain {text}."""
     if PLACEHOLDER not in template:
         raise ConfigError(f"the prompt template {template!r} does not contain {PLACEHOLDER}")
     return template
 
 
 def wants_lower_case(model: str) -> bool:
-    """Whether texts have to be lower-cased for the model, which does not distinguish capitals.
+    """Return whether texts have to be lower-cased for the model, which does not distinguish
+    capitals.
 
     Ollama 0.13.1 to 0.24 turns each word with a capital into an unknown token for such models
     (ollama/ollama issue 13942).
@@ -112,25 +114,25 @@ class Embedder(Protocol):
     ]  # indexes of the last call's texts that were too long for the model and were cut
 
     def embed(self, text: str) -> list[float]:
-        """The vector of a query."""
+        """Return the vector of a query."""
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        """The vectors of documents, in the order of the texts.
+        """Return the vectors of documents, in the order of the texts.
 
         Each request may take `seconds`; if that is None, the embedder's own time-out applies.
         """
 
     def dims(self) -> int:
-        """The number of dimensions of a vector; 0 if it is not known."""
+        """Return the number of dimensions of a vector; 0 if it is not known."""
 
     def is_available(self) -> bool:
-        """Whether a text can be embedded now."""
+        """Return whether a text can be embedded now."""
 
     def fingerprint(self) -> str | None:
-        """What tells the model from another one of the same name; None if that is not known. May
-        ask the server.
+        """Return what tells the model from another one of the same name; None if that is not known.
+        May ask the server.
         """
 
     def close(self) -> None:
@@ -138,8 +140,8 @@ class Embedder(Protocol):
 
 
 def complete(embedder: MinimalEmbedder) -> Embedder:
-    """The embedder itself if it has everything that `Embedder` declares, else an adapter that adds
-    the rest.
+    """Return the embedder itself if it has everything that `Embedder` declares, else an adapter
+    that adds the rest.
     """
     return embedder if isinstance(embedder, Embedder) else _Completed(embedder)
 
@@ -195,6 +197,26 @@ BUILTIN_ADVICE = (
     "embedded by the built-in English model; one that reads whole sentences finds more by meaning: "
     "after `ollama pull nomic-embed-text`, the next ingest embeds with that"
 )
+MULTILINGUAL_ADVICE = (
+    "the notes are in other languages than English, which is all that the built-in model knows; "
+    "one that knows them finds more by meaning: after `ollama pull bge-m3` and "
+    "`hybrid-memory config set model bge-m3`, the next ingest embeds with that (as does embeddinggemma)"
+)
+ENGLISH = ("the", "and", "that", "with", "this")  # words that no other language has
+LEAST_ENGLISH = (
+    0.01  # share of the letters of a text that are in these words; of prose, 0.04 to 0.09
+)
+
+
+def better_model(text: str) -> str:
+    """Return the advice that fits the language of some text of the notes."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    letters = sum(map(len, words))
+    english = sum(len(word) for word in words if word in ENGLISH)
+    if letters and english / letters < LEAST_ENGLISH:
+        return MULTILINGUAL_ADVICE
+    return BUILTIN_ADVICE
+
 
 MISFIT = Message(
     "the model's vectors do not fit the store's any more",
@@ -205,8 +227,8 @@ NOT_MIXED = Message(NAMESAKE, WayOut("update", "update", "embeds all chunks by i
 
 
 def identity_of(embedder: "Embedder") -> dict[str, Any]:
-    """The identity of an embedder's vectors without their dimensions, which are known after the
-    first vector.
+    """Return the identity of an embedder's vectors without their dimensions, which are known after
+    the first vector.
     """
     return {
         "provider": embedder.provider,
@@ -219,8 +241,8 @@ def identity_of(embedder: "Embedder") -> dict[str, Any]:
 def conflict(
     theirs: "Mapping[str, object] | None", embedder: "Embedder", effect: str = ""
 ) -> str | None:
-    """Why the embedder's vectors cannot be compared with the store's, in one line with the remedy;
-    None if they can.
+    """Return why the embedder's vectors cannot be compared with the store's, in one line with the
+    remedy; None if they can.
 
     `effect` is what comes of it, such as ": answering by keyword".
     """
@@ -232,8 +254,8 @@ def conflict(
 
 
 def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:
-    """What the store's embeddings were made with, and not by this embedder: "model 'a', not 'b'";
-    None if nothing differs.
+    """Return what the store's embeddings were made with, and not by this embedder: "model 'a', not
+    'b'"; None if nothing differs.
     """
     if theirs is None:
         return None
@@ -247,8 +269,13 @@ def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> st
     return None
 
 
+def meanwhile(problem: str) -> str:
+    """Return a server's problem with what it means for searches."""
+    return f"{problem}; meanwhile, searches answer by keyword"
+
+
 def name_of(identity: "Mapping[str, object]") -> str:
-    """What users call the model of an identity: "ollama nomic-embed-text"."""
+    """Return what users call the model of an identity: "ollama nomic-embed-text"."""
     return f"{identity['provider']} {identity['model']}".strip()
 
 
@@ -274,7 +301,7 @@ TABLE = {
 
 
 def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder | None":
-    """The embedder that the settings choose for all texts from now on; None for the provider
+    """Return the embedder that the settings choose for all texts from now on; None for the provider
     "none".
 
     `identity` is the identity of the store's embeddings, or None if it has none. The provider
@@ -299,8 +326,8 @@ def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder 
 
 
 def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
-    """The embedder that made the store's embeddings, whatever the settings choose for later; None
-    if it may not be asked.
+    """Return the embedder that made the store's embeddings, whatever the settings choose for later;
+    None if it may not be asked.
 
     A query's text goes to a remote provider only if the settings name it.
     """

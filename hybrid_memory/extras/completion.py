@@ -1,10 +1,8 @@
-"""What could stand for the last word of a command line. Reads the store, changes nothing, and is
-silent about errors.
+"""The command `completion`: prints a script for a shell, which asks the program at each Tab what could
+stand for the last word of the command line.
 
-MERGED What a shell is told to do on Tab after `hybrid-memory`: ask the program, and offer files
-where it has no answer.
-
-MERGED The command `completion`.
+The answer comes from the parser and from the store, which is only read; errors are not told. Where
+there is no answer, the shell offers files.
 """
 
 import argparse
@@ -26,34 +24,29 @@ Candidate = tuple[str, str]  # a word, and what it means, which may be ""
 
 
 def candidates(words: Sequence[str]) -> Iterator[Candidate]:
-    """What may stand in place of the last word. They are those after the name of the program, as
+    """Yield what may stand in place of the last of the words after the name of the program, given as
     they stand in the shell.
 
-    Nothing where a file or a free text is expected. A value after a `=` stands without what is
-    before it for bash, which cuts words there; where it does not, with it.
+    Nothing is offered where a file or a free text is expected. A value after a `=` stands without what
+    is before it for bash, which cuts words there; where it does not, with it.
     """
     *before, last = map(_unquoted, words)
     line = _Line(before)
+    prefix = last
     if line.open_option:
         prefix = last.removeprefix("=")
-        found = line.values(line.open_option, prefix)
-    elif last.startswith("-"):
-        prefix = last
-        flag, equals, value = last.partition("=")
-        action = line.option(flag) if equals else None
-        found = (
-            ((f"{flag}={text}", about) for text, about in line.values(action, value))
-            if equals
-            else line.flags()
-        )
+        offered = line.values(line.open_option, prefix)
+    elif not last.startswith("-"):
+        offered = line.positionals(last)
+    elif "=" not in last:
+        offered = line.flags()
     else:
-        prefix = last
-        found = line.positionals(last)
-    return (
-        candidate
-        for candidate in found
-        if candidate[0].startswith(prefix) and candidate[0] == harmless(candidate[0])
-    )
+        flag, _, value = last.partition("=")
+        values = line.values(line.option(flag), value)
+        offered = [(f"{flag}={word}", about) for word, about in values]
+    for word, about in offered:
+        if word.startswith(prefix) and word == harmless(word):
+            yield word, about
 
 
 class _Line:
@@ -94,6 +87,7 @@ class _Line:
         return None
 
     def flags(self) -> Iterator[Candidate]:
+        """Yield the long options."""
         for argument in self._parser.arguments:
             for flag in argument.option_strings:
                 if flag.startswith("--"):
@@ -110,64 +104,60 @@ class _Line:
             return self.values(arguments[-1], prefix)
         return []
 
-    def values(self, action: argparse.Action | None, prefix: str) -> Iterable[Candidate]:
-        if action is None:
+    def values(self, argument: argparse.Action | None, prefix: str) -> Iterable[Candidate]:
+        """Return the values of an argument; those of documents begin with the prefix."""
+        if argument is None:
             return []
-        if action.choices:
-            return [(str(choice), "") for choice in action.choices]
-        if action.metavar == "KEY":
+        if argument.choices:
+            return [(str(choice), "") for choice in argument.choices]
+        if argument.metavar == "KEY":
             return [(key, "") for key in config.DEFAULTS]
         with suppress(HybridMemoryError), self._store() as store:
-            if action.metavar in ("TARGET", "NOTE", "ID"):
-                return [
-                    (text, "")
-                    for text in _documents(
-                        store.storage.catalog.ids(), prefix, action.metavar != "ID"
-                    )
-                ]
-            if action.metavar == "TAG":
-                return [
-                    (row["tag"], f"{row['documents']:,} documents")
-                    for row in store.storage.catalog.facets()["tags"]
-                ]
-            if action.dest == "collection":
-                return [
-                    (name, "")
-                    for name in sorted(
-                        {str(s.collection) for s in store.storage.sources.all() if s.collection}
-                    )
-                ]
+            return _values_in(store, argument, prefix)
         return []
 
     def _store(self) -> HybridStore:
-        named = {
-            key: self._options[option]
-            for option, key in (("db", "db_path"), ("space", "space"))
-            if option in self._options
-        }
+        named = {}
+        for option, key in (("db", "db_path"), ("space", "space")):
+            if option in self._options:
+                named[key] = self._options[option]
         settings = config.load(self._options.get("config"), named)
         return HybridStore(settings["db_path"], settings, create=False, read_only=True)
 
 
+def _values_in(store: HybridStore, argument: argparse.Action, prefix: str) -> list[Candidate]:
+    """Return the documents, tags or collections of a store, whichever the argument takes."""
+    if argument.metavar in ("TARGET", "NOTE", "ID"):
+        may_be_ends = argument.metavar != "ID"
+        names = _documents(store.storage.catalog.ids(), prefix, may_be_ends)
+        return [(name, "") for name in names]
+    if argument.metavar == "TAG":
+        tags = store.storage.catalog.facets()["tags"]
+        return [(row["tag"], f"{row['documents']:,} documents") for row in tags]
+    if argument.dest == "collection":
+        collections = {source.collection for source in store.storage.sources.all()}
+        return [(name, "") for name in sorted(filter(None, collections))]
+    return []
+
+
 def _documents(ids: Iterable[str], prefix: str, may_be_ends: bool) -> list[str]:
-    """The ids that begin so; if there are none, the ends of ids that do, where only one document
-    has such an end.
+    """Return the ids that begin so; if there are none, the ends of ids that do, where only one
+    document has such an end.
     """
     ids = sorted(ids)
-    found = [doc_id for doc_id in ids if doc_id.startswith(prefix)]
-    if not found and may_be_ends:
+    names = [doc_id for doc_id in ids if doc_id.startswith(prefix)]
+    if not names and may_be_ends:
         ends = [doc_id[at + 1 :] for doc_id in ids for at, sign in enumerate(doc_id) if sign == "/"]
-        found = [
-            end for end in dict.fromkeys(ends) if end.startswith(prefix) and ends.count(end) == 1
-        ]
-    if len(found) <= MOST:
-        return found
-    cut = (text[: text.find("/", len(prefix)) + 1] or text for text in found)
-    return list(dict.fromkeys(cut))
+        matching = dict.fromkeys(end for end in ends if end.startswith(prefix))
+        names = [end for end in matching if ends.count(end) == 1]
+    if len(names) <= MOST:
+        return names
+    folders = (name[: name.find("/", len(prefix)) + 1] or name for name in names)
+    return list(dict.fromkeys(folders))
 
 
 def _unquoted(word: str) -> str:
-    """What the shell would make of a word whose quotes may still be open."""
+    """Return what the shell would make of a word whose quotes may still be open."""
     for closed in (word, f"{word}'", f'{word}"', word.rstrip("\\")):
         with suppress(ValueError):
             return "".join(shlex.split(closed))
@@ -206,7 +196,11 @@ _hybrid_memory() {
     compadd -S '' -a open
     compadd -l -d shown -a values
 }
-if [[ $funcstack[1] == _hybrid_memory ]]; then _hybrid_memory "$@"; else compdef _hybrid_memory hybrid-memory; fi
+if [[ $funcstack[1] == _hybrid_memory ]]; then
+    _hybrid_memory "$@"
+else
+    compdef _hybrid_memory hybrid-memory
+fi
 """
 
 FISH = r"""# hybrid-memory completion fish > ~/.config/fish/completions/hybrid-memory.fish

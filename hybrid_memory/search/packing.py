@@ -10,18 +10,20 @@ where not even the first passage fits, its best sentences stand for it.
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.formats import format_of
 from ..documents.passages import WORD_START, ends_sentence
 from ..storage.keyword import stems
-from ..storage.protocol import Storage
-from ..storage.source import Neighbour
 from ..text.characters import UNSPACED
 from ..text.highlight import Highlighter
 from ..text.lines import citation, page, within
 from ..text.query import Query
 from .hit import Budget, Hit, Request, Result
+
+if TYPE_CHECKING:
+    from ..storage.protocol import Storage
+    from ..storage.rows import Neighbour
 
 
 class Group:
@@ -100,12 +102,12 @@ class Passage(NamedTuple):
     end_line: int
 
 
-def around(storage: Storage, doc_id: str, id: int, count: int) -> Passage:
+def around(storage: "Storage", doc_id: str, id: int, count: int) -> Passage:
     """Return the chunk of this chunks.id and up to `count` chunks on either side, as `joined` gives them."""
     return joined(doc_id, storage.chunks.around(doc_id, id, count))
 
 
-def joined(doc_id: str, chunks: Sequence[Neighbour]) -> Passage:
+def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
     """Join chunks of a document that follow each other, without what they repeat of each other.
 
     Blank lines between chunks are restored, so that the text has as many lines as it says. Records
@@ -124,7 +126,7 @@ def joined(doc_id: str, chunks: Sequence[Neighbour]) -> Passage:
     return Passage(text, chunks[0].start_line, end)
 
 
-def _rest(before: Neighbour, chunk: Neighbour, size: int, overlap: int) -> str:
+def _rest(before: "Neighbour", chunk: "Neighbour", size: int, overlap: int) -> str:
     """Return what a chunk adds to the one before it. A header that it repeats has no lines of its own."""
     header = chunk.text.count("\n") - (chunk.end_line - chunk.start_line)
     text = chunk.text.split("\n", header)[-1]

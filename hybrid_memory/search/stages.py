@@ -48,6 +48,7 @@ class Context:
         self.reranking: list[Any] = []
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
+        self.is_past = False  # the question is for what was
         self.warnings: list[str] = []  # what a stage could not do
         self.instead: Mapping[str, Sequence[str]] = {}  # words of the query, and others for them
 
@@ -78,8 +79,6 @@ def with_phrases(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
             _stands_in([stem_of.get(word, word) for word in phrase.tokens], stemmed, phrase.prefix)
             for phrase in phrases
         )
-    if hits and not any(hit.has_phrases for hit in hits):
-        context.warnings.append("no passage has the words in quotes side by side, in this order")
     return hits
 
 
@@ -146,9 +145,9 @@ def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     if not periods:
         return hits
     hits = list(hits)
-    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
+    dates = context.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        day = dates.get(hit.doc_id)
+        day = dates.get(hit.id)
         is_meant = day is not None and any(period.has(day) for period in periods)
         hit.of_date = OF_DATE if is_meant else 0.0
         hit.scale_by(1 - OF_DATE)
@@ -163,16 +162,16 @@ def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
 
 
 def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Halve scores by each half-life of the document's age; an undated document does not age."""
+    """Halve scores by each half-life of the passage's age; an undated passage does not age."""
     if not context.half_life_days:
         return hits
     hits = list(hits)
     today = context.request.today or date.today()
-    dates = context.storage.chunks.dates({hit.doc_id for hit in hits})
+    dates = context.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
         hit.before_decay = hit.score
-        if hit.doc_id in dates:
-            days = age(dates[hit.doc_id], today)
+        if hit.id in dates:
+            days = age(dates[hit.id], today)
             hit.decay = exp(-log(2) * days / context.half_life_days)
         hit.score *= hit.decay
     return best_first(hits)
@@ -188,6 +187,8 @@ def phrases_first(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     ranked = list(hits)
     having = [hit for hit in ranked if hit.has_phrases]
     others = [hit for hit in ranked if not hit.has_phrases]
+    if others and not having:
+        context.warnings.append("no passage has the words in quotes side by side, in this order")
     if having and others and others[0].score > having[-1].score:
         scale = having[-1].score / others[0].score
         for hit in others:

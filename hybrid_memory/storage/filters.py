@@ -15,10 +15,10 @@ class Filters(NamedTuple):
     everything below it. All `tags` must be among the document's own, in its metadata or its text; a
     tag a/b is an a. `where` has metadata by key: a value, or several values that must all be in the
     list. `since` and `until` are days (`2026-01-05`), months (`2026-01`) or ages (`7d`, `3w`, `6m`,
-    `1y`), both ends included; a document dated by its month counts during the whole month, an
-    undated one never. `linked_to` is the id of a document that it must link to. `heading` leaves
-    the passages below a heading, alone or with those above it (`Costs`, `Meeting > Costs`), in any
-    case.
+    `1y`), both ends included; they leave the passages of these days. What is dated by its month
+    counts during the whole month, what has no date never. `linked_to` is the id of a document that
+    it must link to. `heading` leaves the passages below a heading, alone or with those above it
+    (`Costs`, `Meeting > Costs`), in any case.
     """
 
     collection: str | None = None

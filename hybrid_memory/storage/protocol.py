@@ -14,10 +14,9 @@ from typing import Any, NamedTuple, Protocol
 from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
-from .rows import ChunkRow, Coverage, Identity, Ranked, Scores, Vectors
+from .rows import ChunkRow, Coverage, Identity, Neighbour, Ranked, Scores, Vectors
 from .source import (
     DocumentRow,
-    Neighbour,
     Pending,
     Refusal,
     Source,
@@ -296,6 +295,9 @@ class KeywordIndex(Protocol):
     def coverage(self, query: Query, ids: Collection[int]) -> Mapping[int, Coverage]:
         """The coverage of each of these chunks."""
 
+    def counts(self, query: Query) -> dict[str, int]:
+        """How many chunks of the whole store have each word of the query, in the query's order."""
+
 
 class VectorIndex(Protocol):
     """The vector leg."""
@@ -335,8 +337,13 @@ class Chunks(Protocol):
         document begin.
         """
 
-    def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
-        """The dates of those of these documents that have one."""
+    def dates(self, ids: Iterable[int]) -> dict[int, str]:
+        """The dates of those of these chunks that have one: their own, or else their document's."""
+
+    def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
+        """The first line and the date of each chunk of a document that has a date of its own, in
+        the order of the document.
+        """
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         """The chunk and up to `count` chunks of its document on either side."""

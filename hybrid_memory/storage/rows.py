@@ -48,6 +48,16 @@ class ChunkRow(NamedTuple):
     pages: Sequence[int]  # the line with which each page begins, if there are pages
 
 
+class Neighbour(NamedTuple):
+    """A chunk among those around another one; `chunking` tells how its document was cut."""
+
+    id: int
+    text: str
+    start_line: int
+    end_line: int
+    chunking: str
+
+
 def as_results(
     scores: Iterable[tuple[int, float]], rows: Iterable[Sequence[Any]], source: str
 ) -> list[dict[str, Any]]:

@@ -7,10 +7,11 @@ usage errors are printed here.
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__, config
+from ..errors import meant
 from ..seams import COMMANDS, load
 from ..search.hit import MODES
 from ..text.characters import storable_name
@@ -121,6 +122,15 @@ SETTINGS = {  # option -> config key
 }
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Asks for the width of the terminal without `shutil`, whose import takes 2 ms: argparse makes a
+    formatter for each option.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that tells a usage error in one line, and suggests only options that it knows.
 
@@ -134,16 +144,11 @@ class Parser(argparse.ArgumentParser):
         self.arguments: list[argparse.Action] = []
         for parent in parents:
             self.arguments += parent.arguments
-        # argparse makes a formatter for each option, which would ask `shutil` for the width: an
-        # import that costs more than parsing.
-        self._width = _columns() - 2
         super().__init__(
             prog,
             usage=f"{prog} [options]",
             parents=list(parents),
-            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
-                prog, width=self._width
-            ),
+            formatter_class=HelpFormatter,
             allow_abbrev=False,
             **kwargs,
         )
@@ -174,7 +179,7 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: Any = None) -> None:
         from textwrap import fill
 
-        self.description = fill(self.description or "", self._width)
+        self.description = fill(self.description or "", _columns() - 2)
         with output() as stream:
             stream.write(self.format_help())
 
@@ -268,6 +273,11 @@ def examples(parser: Parser, *lines: str) -> None:
     parser.epilog = "\n".join(["examples:", *(f"  hybrid-memory {line}" for line in lines), ""])
 
 
+def add_json(parser: Parser) -> None:
+    """Add the option that gives a program its answer on a terminal, too."""
+    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+
+
 def add_filters(parser: argparse.ArgumentParser) -> None:
     """Add the filters of `search` and `list`, which `opening.filters` reads."""
     parser.add_argument(
@@ -350,14 +360,6 @@ def _add_common_options(parser: Parser) -> None:
         help="colours: auto (on a terminal; the default), always or never",
     )
     add("--quiet", action="store_true", help="show no progress and no advice, only what goes wrong")
-
-
-def meant(written: str, known: Iterable[str]) -> str:
-    """Return `; did you mean X?` if one of the names is close, else nothing."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(written, list(known), 1, cutoff=0.75)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _columns() -> int:

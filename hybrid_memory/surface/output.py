@@ -6,20 +6,21 @@ answers, with its line breaks, wrapped where it is prose.
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from io import StringIO
 from shlex import quote
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from ..search.hit import Budget, lean
+from ..search.hit import Budget, lean, match
 from ..storage.keyword import stems
 from ..text.characters import clipped, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
 from ..text.query import NOTHING, Query
 from .streams import harmless, json_line, json_lines, printable
-from .terminal import Style
+
+if TYPE_CHECKING:
+    from .terminal import Style
 
 Result = dict[str, Any]
 
@@ -41,6 +42,10 @@ _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 
 def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """Print results for people: score, place, headings, and a passage with the query's words marked."""
+    import shutil  # the other forms, which agents ask for, need neither
+
+    from .terminal import Style
+
     style = Style(stream)
     bodies = [_HEADINGS.sub("", result["text"]) or result["text"] for result in results]
     highlighter = Highlighter(asked(query, results), bodies, stems)
@@ -69,12 +74,12 @@ def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Q
     return Query(query, is_typed=is_typed, instead=instead)
 
 
-def _headline(result: Result, style: Style) -> str:
+def _headline(result: Result, style: "Style") -> str:
     place = _place(result)
     if result["path"]:
         place = style.link(result["path"], place)
     lines = f"lines {result['start_line']}-{result['end_line']}"
-    origin = f"{lines}, {result['source']}, confidence {result['confidence']:.2f}"
+    origin = f"{lines}, {result['source']}, {sureness(result)}"
     return f"{result['score']:.3f}  {style.bold}{place}{style.off}  {style.dim}{origin}{style.off}"
 
 
@@ -240,8 +245,17 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
             line += f" ({harmless(result['heading_path'])})"
         if result["date"] and result["date"] not in result["citation"]:
             line += f", {result['date']}"
-        quotation = "\n".join(f"> {row}".rstrip() for row in printable(result["text"]).split("\n"))
-        print(f"{line}, confidence {result['confidence']:.2f}\n{quotation}\n", file=stream)
+        print(f"{line}, {sureness(result)}\n{quoted(result['text'])}\n", file=stream)
+
+
+def quoted(text: str) -> str:
+    """Return a text as a quote in markdown, so that none of its lines passes for the answer's own."""
+    return "\n".join(f"> {row}".rstrip() for row in printable(text).split("\n"))
+
+
+def sureness(result: Result) -> str:
+    """Return the confidence of a result as a number and a word: "confidence 0.74 (strong)"."""
+    return f"confidence {result['confidence']:.2f} ({match(result['confidence'])})"
 
 
 def paths(results: Sequence[Result], query: str, stream: TextIO) -> None:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ..documents.formats import format_of
 from ..errors import HybridMemoryError, SourceError, UsageError
 from ..messages import Progress
+from ..text.characters import plural
 from .streams import harmless
 
 if TYPE_CHECKING:
+    from ..sync.report import Report
     from ..views.doctor import Finding
 
 LINKING_TERMS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "wezterm", "contour")
@@ -78,6 +80,34 @@ def show_findings(findings: Sequence["Finding"], stream: TextIO) -> None:
         print(state, f"{finding.check}: {harmless(finding.text)}", file=stream)
 
 
+def show_report(report: "Report", stream: TextIO) -> None:
+    """Print what an ingest did, as a sentence."""
+    lines = report.summary()
+    if lines:
+        print(f"{lines[0].capitalize()}.", file=stream)
+    elif not report.errors:
+        print("Nothing has changed.", file=stream)
+
+
+def show_stored(answer: Mapping[str, Any], stream: TextIO) -> None:
+    """Print what was stored, as a sentence."""
+    passages = plural(answer["chunks"], "passage")
+    print(harmless(f"Stored {answer['doc_id']} ({passages})."), file=stream)
+
+
+def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:
+    """Print what was deleted, as a sentence; nothing if nothing was, which is told already."""
+    passages = plural(answer["chunks_deleted"], "passage")
+    if "doc_id" in answer:
+        if answer["chunks_deleted"]:
+            print(harmless(f"Deleted {answer['doc_id']} ({passages})."), file=stream)
+        return
+    notes = plural(answer["documents_deleted"], "note")
+    place = answer["path"] if "path" in answer else f"the collection {answer['collection']}"
+    if answer["documents_deleted"]:
+        print(harmless(f"Deleted {notes} of {place} ({passages})."), file=stream)
+
+
 def show_reason(answer: dict[str, Any], stream: TextIO) -> None:
     """Print what `why` answers as one line, and the rank in a search."""
     if answer["in_memory"]:
@@ -92,7 +122,7 @@ def show_reason(answer: dict[str, Any], stream: TextIO) -> None:
 
 
 def _facts(answer: dict[str, Any]) -> list[str]:
-    facts = [f"{answer['chunks']:,} chunks"]
+    facts = [plural(answer["chunks"], "passage")]
     if answer["pending"]:
         facts.append(f"{answer['pending']:,} pending")
     if answer["date"]:
@@ -136,7 +166,7 @@ def _ranks(passage: dict[str, Any]) -> str:
 def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
     """Print a table with a line for each document."""
     style = Style(stream)
-    rows = [["DATE", "CHUNKS", "PENDING", "BYTES", "DOCUMENT"]]
+    rows = [["DATE", "PASSAGES", "PENDING", "BYTES", "NOTE"]]
     for document in documents:
         counts = [f"{document[key]:,}" for key in ("chunks", "pending", "size")]
         host = f" (a file of {document['host']})" if "host" in document else ""
@@ -182,7 +212,7 @@ class ProgressLine:
         rate = progress.done / seconds
         line = f"{progress.stage} {progress.done:,}/{progress.total:,}"
         if progress.stage == "files":
-            line += f", {progress.chunks:,} chunks"
+            line += f", {plural(progress.chunks, 'passage')}"
         line += f", {rate:,.0f}/s"
         if not finished:
             rest = (progress.total - progress.done) / max(rate, 1e-9)
@@ -231,8 +261,7 @@ def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
     text, HybridMemoryError if no editor is known or it fails.
     """
     if number > len(results):
-        results_of_it = f"{len(results)} results" if len(results) != 1 else "1 result"
-        raise UsageError(f"--open {number}: the search has {results_of_it}")
+        raise UsageError(f"--open {number}: the search has {plural(len(results), 'result')}")
     result = results[number - 1]
     if result["path"] is None:
         raise SourceError(f"{result['citation']} was stored without a file; `get` reads it")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..documents.document import Prepared, chunk_row, document_row
 from ..documents.files import Found, patience
 from ..documents.formats import format_of
-from ..embedding.protocol import conflict
+from ..embedding.protocol import conflict, meanwhile
 from ..errors import SourceError
 from ..messages import Progress, counted
 from ..storage.source import Source, StoredDocument
@@ -57,7 +57,8 @@ class Intake:
         refusals: Refusals,
         report: Report,
     ) -> None:
-        source, settings = listing.source, store.config
+        source = listing.source
+        settings = store.config
         self._listing = listing
         self._source = source
         self._storage = store.storage
@@ -273,7 +274,7 @@ class Ingest:
         return self.report
 
     def mirror(self, sources: Iterable[Source]) -> list[Listing]:
-        """Everything but the embeddings."""
+        """Take in what is due and remove what is gone; embed nothing."""
         storage, settings = self._store.storage, self._store.config
         writer = Writer(storage, self.report)
         self._refusals = Refusals(storage, settings)
@@ -393,7 +394,7 @@ class Ingest:
         if embedder.is_available():
             return
         reason = embedder.problem or f"{embedder.provider} {embedder.model} does not answer"
-        line = f"{reason}; until then, searches answer by keyword"
+        line = meanwhile(reason)
         if reason in problems:
             problems[problems.index(reason)] = line
         else:

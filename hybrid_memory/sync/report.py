@@ -7,6 +7,7 @@ from typing import Any
 
 from ..documents.files import LINK, BadFileError
 from ..indexing import Embedded
+from ..text.characters import plural
 
 ELSEWHERE = "elsewhere"  # files that are documents of another source: nothing is wrong
 UNCHANGED = "unchanged"
@@ -63,10 +64,17 @@ class Report:
 
     def summary(self) -> list[str]:
         """Return what was done, in a line; nothing if nothing was."""
-        if not (self.files or self.removed or self.embedded):
-            return []
-        counts = f"{self.files} files, {self.chunks} chunks, {self.removed} removed, {self.embedded} embedded"
-        return [counts + (f", {self.pending} pending" if self.pending else "")]
+        deeds = []
+        if self.files:
+            deeds.append(f"took in {plural(self.files, 'file')} ({plural(self.chunks, 'passage')})")
+        if self.removed:
+            deeds.append(f"removed {plural(self.removed, 'note')}")
+        if self.embedded:
+            deeds.append(f"embedded {plural(self.embedded, 'passage')}")
+        is_to_embed = self.embedded or self.embedding_problems  # not where keywords are enough
+        if deeds and self.pending and is_to_embed:
+            deeds.append(f"{self.pending:,} still to embed")
+        return [", ".join(deeds)] if deeds else []
 
     def problem_lines(self) -> list[str]:
         """Return the warnings about files, a line each."""

@@ -45,6 +45,13 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: 1 file, 1,204 files."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun}s"
+
+
 def storable_name(name: str) -> str:
     """A file name with escapes for the bytes that are not UTF-8. Python shows these bytes as
     unpaired surrogates.

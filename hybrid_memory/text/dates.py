@@ -76,9 +76,12 @@ def _dates(
     in_path = [day for match in re.finditer(IN_PATH, doc_id) if (day := iso(match))]
     if in_path:
         yield "path", max(reversed(in_path), key=len)
-    for key in keys:
-        value = str(metadata.get(key, metadata.get(key.lower(), "")))
-        value = value.lstrip("[\"' ")  # a link to a daily note is a date, too
+    written = {_plain_key(key): key for key in metadata}
+    for known in keys:
+        key = written.get(_plain_key(known))
+        if key is None:
+            continue
+        value = str(metadata[key]).lstrip("[\"' ")  # a link to a daily note is a date, too
         match = re.match(_VALUE, value)
         day = iso(match) if match else _written_out(value, at_start=True)
         if day:
@@ -88,6 +91,11 @@ def _dates(
         day = (iso(match) if match else None) or _written_out(title)
         if day:
             yield "title", day
+
+
+def _plain_key(key: str) -> str:
+    """Return a key as it is compared: 'Created-At', 'created at' -> 'created_at'."""
+    return re.sub("[-_ ]+", "_", key.strip().lower())
 
 
 def _written_out(text: str, *, at_start: bool = False) -> str | None:

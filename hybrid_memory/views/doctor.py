@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from ..documents.files import PATTERN
+from ..documents.files import PATTERN, hurried
 from ..documents.formats import own_suffix
 from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
@@ -24,7 +24,9 @@ RESTORE = (
 )
 REINDEX = "`hybrid-memory reindex` repairs it"
 DELETE = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
-PASSING = {NEW, "changing"}  # what the next ingest takes in
+# What the next ingest reads: "late" are the files that were given too little time until now
+PASSING = {NEW, "changing", "late"}
+EXTRACT_SECONDS = 3.0  # for the texts of all files that are not in, such as PDFs
 SHOWN = 3  # problems of one check that are shown; the others are only counted
 
 DocumentsOfSources = dict[Source, list[str]]  # ids of documents by the source to ingest again
@@ -220,7 +222,9 @@ def _sources(store: HybridStore) -> Iterator[Diagnosis]:
 
     left_out: list[Missing] = []
     new: dict[Source, list[str]] = defaultdict(list)
-    for file in missing(store):
+    with hurried(EXTRACT_SECONDS):
+        files = missing(store)
+    for file in files:
         if file.rule in PASSING:
             new[file.source].append(os.path.basename(file.path))
         else:

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..documents.files import BadFileError, open_regular
 from ..documents.formats import format_of
@@ -109,8 +109,9 @@ def read(
 
     A target is what views/get.py takes. A line of a transcript is what was said in that line of the
     file, with its secrets masked as in the index. If nothing was said there, it is empty.
-    `date_from` is "path", a key of the metadata, "title", or "text" for a date that the file's
-    format found in it.
+    `date` is that of the passage with the first line, or else the document's. `date_from` is
+    "path", a key of the metadata, "title", "stored" for the day on which a text without a file was
+    stored, or "text" for a date that the file's format found in it.
 
     If the file is on another host, the answer is its text as it was indexed, and has `host`.
 
@@ -121,8 +122,9 @@ def read(
     """
     with store.storage.snapshot():
         doc_id, place = find(store.storage, target)
-        row, origin = store.storage.catalog.document(doc_id), _date_from(store, doc_id)
-    return _passage(store, doc_id, row, place, max_lines, max_chars) | {"date_from": origin}
+        row = store.storage.catalog.document(doc_id)
+        days = _days(store, doc_id, row)
+    return _passage(store, doc_id, row, days, place, max_lines, max_chars)
 
 
 @tried_again
@@ -143,35 +145,55 @@ def outlined(
     with store.storage.snapshot():
         if store.storage.catalog.by_id(doc_id) is None:
             raise NotFoundError(f"no document {doc_id!r} in this memory")
-        row, outline = store.storage.catalog.document(doc_id), store.storage.catalog.outline(doc_id)
-        origin = _date_from(store, doc_id)
-    found = _passage(store, doc_id, row, in_lines(lines) if lines else WHOLE, max_lines, max_chars)
-    rest = found["next"] and found["next"].removeprefix(f"{doc_id}#L").replace("-L", "-")
-    return found | outline | {"next_lines": rest, "date_from": origin}
+        row = store.storage.catalog.document(doc_id)
+        outline = store.storage.catalog.outline(doc_id)
+        days = _days(store, doc_id, row)
+    place = in_lines(lines) if lines else WHOLE
+    answer = _passage(store, doc_id, row, days, place, max_lines, max_chars)
+    rest = answer["next"] and answer["next"].removeprefix(f"{doc_id}#L").replace("-L", "-")
+    return answer | outline | {"next_lines": rest}
 
 
-def _date_from(store: "HybridStore", doc_id: str) -> str | None:
-    """What gave a document its date, by the settings of now; None if it has none."""
-    date, metadata = (
-        store.storage.catalog.document(doc_id).date,
-        store.storage.catalog.outline(doc_id)["metadata"],
-    )
-    return date and origin_of_date(
-        date, doc_id, metadata, store.storage.links.titles(doc_id), store.config["date_keys"]
-    )
+class _Days(NamedTuple):
+    """The date of a document, what gave it, and the dates that passages have of their own, each
+    with the passage's first line, in the order of the document.
+    """
+
+    of_document: str | None
+    origin: str | None
+    of_passages: list[tuple[int, str]]
+
+    def at(self, line: int) -> tuple[str | None, str | None]:
+        """Return the date of the passage with this line, and what gave it."""
+        before = [day for start, day in self.of_passages if start <= line]
+        return (before[-1], "text") if before else (self.of_document, self.origin)
+
+
+def _days(store: "HybridStore", doc_id: str, row: "DocumentRow") -> _Days:
+    """Return the dates of a document and of its passages, by the settings of now."""
+    if row.date is None:
+        origin = None
+    else:
+        metadata = store.storage.catalog.outline(doc_id)["metadata"]
+        titles = store.storage.links.titles(doc_id)
+        origin = origin_of_date(row.date, doc_id, metadata, titles, store.config["date_keys"])
+    if origin == "text" and row.path is None and row.host is None:
+        origin = "stored"
+    return _Days(row.date, origin, store.storage.chunks.own_dates(doc_id))
 
 
 def _passage(
     store: "HybridStore",
     doc_id: str,
     row: "DocumentRow",
+    days: _Days,
     place: Place,
     max_lines: int,
     max_chars: int,
 ) -> dict[str, Any]:
     if max_lines < 1 or max_chars < 1:
         raise ValueError(f"max_lines ({max_lines}) and max_chars ({max_chars}) must be at least 1")
-    path, content_hash, content, collection, date, pages, host = row
+    path, content_hash, content, collection, _, pages, host = row
     lines: Sequence[str]
     if path:
         lines, changed = _of_file(
@@ -193,6 +215,7 @@ def _passage(
         if start + len(shown) <= end:
             rest = f"#L{start + len(shown)}-L{end}"
     last = start + len(shown) - 1
+    date, date_from = days.at(start)
     return {
         "doc_id": doc_id,
         "path": path,
@@ -203,6 +226,7 @@ def _passage(
         "citation": citation(doc_id, start, last, pages),
         "collection": collection,
         "date": date,
+        "date_from": date_from,
         "changed": changed,
         "next": rest and doc_id + rest,
         **({"page": page(pages, start)} if pages else {}),

@@ -77,6 +77,7 @@ def test_chunk_is_a_dataclass_that_needs_only_text_heading_and_index() -> None:
         "start_line": 1,
         "end_line": 1,
         "header": "",
+        "date": None,
     }
     with pytest.raises(dataclasses.FrozenInstanceError):
         chunk.text = "c"  # type: ignore[misc]
@@ -94,7 +95,8 @@ def test_single_line_is_one_chunk():
 
 
 def test_fields_come_in_the_documented_order():
-    names = ("text", "heading", "index", "heading_path", "start_line", "end_line", "header")
+    places = ("heading_path", "start_line", "end_line")
+    names = ("text", "heading", "index", *places, "header", "date")
     assert tuple(field.name for field in dataclasses.fields(Chunk)) == names
 
 

@@ -242,6 +242,7 @@ PATTERNS = {
     "HYPHEN": "finditer",
     "CONTROL": "finditer",
     "LIKE_MARKDOWN": "match",
+    "LIKE_MARKDOWN_MARK": "match",
     "PAGE_NUMBER": "fullmatch",
     "DATE": "match",
     "NO_TITLE": "search",
@@ -290,6 +291,9 @@ UNITS = [
 ]  # fmt: skip
 BEGINNINGS = [
     "",
+    "\n",
+    "\n.. ",
+    "\n::",
     "---\n",
     '---\na: "',
     "---\na: [",

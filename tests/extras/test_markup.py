@@ -282,3 +282,11 @@ def test_files_of_all_formats_are_found_by_tag_and_date_and_cited_by_their_own_l
     assert found.keys() == {"notes/house.org", "notes/house.rst", "notes/house.txt"}
     for result in found.values():
         assert read(store, result["citation"])["text"].splitlines()[-1] == "Slate."
+
+
+def test_a_footnote_of_rst_behind_several_blanks_is_no_comment() -> None:
+    text = "\n..  [1] a footnote\n\n..   |x| replace:: y\n\n..  gone\n\nend\n"
+    kept = rst.FORMAT.syntax.readable(text, 0)
+    assert "a footnote" in kept
+    assert "replace" in kept
+    assert "gone" not in kept

@@ -14,7 +14,7 @@ from hybrid_memory.storage import vector as vectors
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
-from hybrid_memory.storage.sqlite.selection import Selection
+from hybrid_memory.storage.sqlite.selection import Condition, Selection
 from hybrid_memory.text.characters import digest
 from hybrid_memory.vector import VectorSearch, cosine_similarity, decode_embedding, encode_embedding
 from tests.conftest import TopicEmbedder
@@ -430,9 +430,8 @@ def among(conn: sqlite3.Connection, slots: Iterable[int]) -> index.VectorIndex:
         "insert into temp.picked select doc_id from chunks where slot = ?",
         [(slot,) for slot in slots],
     )
-    return index.VectorIndex(
-        conn, Selection(conn, "d.doc_id in (select doc_id from temp.picked)", [])
-    )
+    is_picked = "d.doc_id in (select doc_id from temp.picked)"
+    return index.VectorIndex(conn, Selection(conn, Condition(is_picked, is_picked, [])))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])

@@ -2,6 +2,7 @@ import json
 import os
 import re
 import shlex
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -92,17 +93,17 @@ def test_paths_name_a_file_of_several_results_once(run: Run, folder: Path) -> No
 
 def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: Run) -> None:
     shown = search("--format", "md").stdout
-    assert "**memory/pi.md#L1-L8**, confidence 1.00\n> # Raspberry Pi\n" in shown
+    assert "**memory/pi.md#L1-L8**, confidence 1.00 (strong)\n> # Raspberry Pi\n" in shown
     quoted = "> # Raspberry Pi\n>\n> ```\n> gpu_mem = 16\n>     indented\n> ```\n>\n> Its password is the GPU server's.\n"
     assert quoted in shown
-    assert "**kept#L1-L1**, confidence" in shown
+    assert f"**kept#L1-L1**, {date.today()}, confidence" in shown
     for line in shown.splitlines():
         assert not line or line.startswith(("**", "> ")) or line == ">"
 
 
 def test_text_shows_place_score_and_the_passage_with_its_words_marked(search: Run) -> None:
     shown = search("--format", "text").stdout
-    assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 1.00\n" in shown
+    assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 1.00 (strong)\n" in shown
     assert "\n       # GPU server > SSH\n" in shown
     assert "The SSH [password] of the [GPU] server is hunter2." in shown
     assert "kept:1  lines 1-1," in shown
@@ -145,7 +146,7 @@ def test_context_is_shown_with_its_lines(run: Run) -> None:
     )
     shown = run("search", "gpu", "--context", "1", "--format", "md", "--provider", "none").stdout
     assert shown.startswith(
-        "**it#L1-L11**, confidence 1.00\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
+        f"**it#L1-L11**, {date.today()}, confidence 1.00 (strong)\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
     )
 
 
@@ -389,3 +390,60 @@ def test_no_name_of_a_file_breaks_out_of_its_link(
     [(url, _)] = LINKED.findall(seen)
     assert url.endswith("/memory/a%1B%5C%1B%5D0%3Btitle%07%20%C2%9C%3Bb%0A%25%C3%A9.md")
     assert not set("\033\007\x9c") & set(LINKED.sub("", seen))
+
+
+def test_a_person_gets_a_sentence_and_a_program_json(
+    run: Run, environ: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
+    """Terminals show the sentence; --json, like a pipe, gives the document."""
+    file = str(tmp_path / "c.json")
+    said = {
+        ("ingest", "--path", str(folder)): "Took in 2 files (2 passages).",
+        ("update",): "Nothing has changed.",
+        ("store", "--doc-id", "a", "--text", "one"): "Stored a (1 passage).",
+        ("delete", "a"): "Deleted a (1 passage).",
+        ("delete", "--collection", "memory"): (
+            "Deleted 2 notes of the collection memory (2 passages)."
+        ),
+        ("config", "set", "limit", "7", "--config", file): f"limit is now 7, in {file}.",
+        ("config", "set", "limit", "8", "--config", file): (
+            f"limit is now 8 (it was 7), in {file}."
+        ),
+        ("config", "unset", "limit", "--config", file): (
+            f"limit is no longer set (it was 8), in {file}."
+        ),
+    }
+    for arguments, sentence in said.items():
+        seen = in_terminal(environ, *arguments, "--quiet", env={"HYBRID_MEMORY_PROVIDER": "none"})
+        assert seen.replace("\r\n", "\n") == sentence + "\n"
+    for arguments in said:
+        if "unset" not in arguments:
+            seen = in_terminal(
+                environ, *arguments, "--json", "--quiet", env={"HYBRID_MEMORY_PROVIDER": "none"}
+            )
+            assert isinstance(json.loads(seen), dict), arguments
+
+
+def test_what_was_not_there_is_told_once(run: Run, environ: dict[str, str]) -> None:
+    run("store", "--doc-id", "a", "--text", "one", "--provider", "none")
+    seen = in_terminal(environ, "delete", "b")
+    assert seen.splitlines() == ["hybrid-memory: there is no document 'b'; nothing was deleted"]
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("The kettle is green, and that is all that we know about it.", "nomic-embed-text"),
+        ("Der Kessel ist grün, und mehr wissen wir darüber nicht.", "bge-m3"),
+        ("水壶是绿色的，我们只知道这些。服务器在地下室。", "bge-m3"),
+    ],
+)
+def test_the_first_ingest_advises_a_model_for_the_language_of_the_notes(
+    run: Run, tmp_path: Path, text: str, model: str
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.md").write_text(text)
+    first = run("ingest", "--path", str(tmp_path / "notes"), "--provider", "auto")
+    assert f"`ollama pull {model}`" in first.stderr
+    (tmp_path / "notes/b.md").write_text(text + " Zwei.")
+    assert "ollama pull" not in run("update", "--provider", "auto").stderr

@@ -182,16 +182,21 @@ def test_full_disk_is_one_clear_line_and_the_database_is_whole(
         assert [hit["doc_id"] for hit in store.search("xylophone")] == ["first"]
 
 
-@pytest.mark.parametrize("room", [1, 2, 4, 7])
-def test_database_at_its_limit_loses_nothing(tmp_path: Path, room: int) -> None:
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.9])
+def test_database_at_its_limit_loses_nothing(tmp_path: Path, share: float) -> None:
     folder = tmp_path / "memory"
     folder.mkdir()
     for number in range(100):
         (folder / f"{number}.md").write_text(f"# {number}\n\ngpu dog {number} " * 30)
+    with HybridStore(tmp_path / "without_limit.db", embedder=TopicEmbedder()) as store:
+        store.store("first", "password")
+        empty = pages(store)
+        Ingest(store).run([str(folder)])
+        pages_of_notes = pages(store) - empty
     with HybridStore(tmp_path / "memory.db", embedder=TopicEmbedder()) as store:
         store.store("first", "password")
-        pages = store.storage.connection.execute("pragma page_count").fetchone()[0]
-        store.storage.connection.execute(f"pragma max_page_count = {pages + room}")
+        limit = pages(store) + int(share * pages_of_notes)
+        store.storage.connection.execute(f"pragma max_page_count = {limit}")
         with pytest.raises(StoreError, match="cannot write .*full"):
             Ingest(store).run([str(folder)])
         assert [
@@ -203,3 +208,7 @@ def test_database_at_its_limit_loses_nothing(tmp_path: Path, room: int) -> None:
         store.storage.connection.execute("pragma max_page_count = 1000000")
         assert Ingest(store, incremental=True).run([str(folder)]).pending == 0
         assert store.stats()["doc_count"] == 101
+
+
+def pages(store: HybridStore) -> int:
+    return int(store.storage.connection.execute("pragma page_count").fetchone()[0])

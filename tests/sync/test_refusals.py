@@ -12,6 +12,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.views import doctor
 from tests.command import Run, answer
 from tests.fake_ollama import FakeOllama
 from tests.sync.test_ingest import ids
@@ -96,6 +97,20 @@ def test_a_slow_file_is_left_to_an_update_and_the_others_go_in(
     assert "memory/report.docx" in ids(store)
 
 
+def test_a_slow_file_is_a_line_of_doctor_and_not_waited_for(
+    store: HybridStore, notes: Notes, extractions: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "gpu"})
+    Ingest(store, patterns=PATTERNS).run([str(folder)])
+    for name in ("first.docx", "second.docx"):
+        shutil.copy(REPORT, folder / name)
+    monkeypatch.setattr(doctor, "EXTRACT_SECONDS", 0.001)
+    [line] = [finding for finding in doctor.examine(store) if finding.check == "sources"]
+    assert "2 files of" in line.text
+    assert "are not in yet: first.docx, second.docx" in line.text
+    assert len(extractions) == 1
+
+
 def test_files_that_an_earlier_one_left_no_time_for_have_their_turn_next(
     store: HybridStore, notes: Notes, extractions: list[Any]
 ) -> None:
@@ -156,7 +171,28 @@ def test_update_says_once_that_the_server_is_down_and_keywords_answer(
     assert down.returncode == 0
     [line] = down.stderr.splitlines()
     assert "cannot connect to Ollama" in line
-    assert line.endswith("until then, searches answer by keyword")
+    assert line.endswith("meanwhile, searches answer by keyword")
+
+
+@pytest.mark.parametrize("option", [(), ("--refresh",)])
+def test_a_search_says_once_that_the_server_is_down_and_keywords_answer(
+    run: Run, folder: Path, option: tuple[str, ...]
+) -> None:
+    with FakeOllama() as ollama:
+        url = ("--ollama-url", ollama.url)
+        answer(run("ingest", "--path", str(folder), "--provider", "ollama", *url))
+    assert run("store", "--doc-id", "later", "--text", "a kettle", *url).returncode == 0
+    search = run("search", "kettle", *option, *url)
+    assert [hit["doc_id"] for hit in answer(search)] == ["later"]
+    [line] = search.stderr.splitlines()
+    assert "cannot connect to Ollama" in line
+    assert line.endswith("meanwhile, searches answer by keyword")
+
+
+def test_a_search_that_refreshed_does_not_advise_it(run: Run, folder: Path) -> None:
+    answer(run("ingest", "--path", str(folder), "--provider", "none"))
+    assert "`--refresh` reads" in run("search", "xyzzy", "--provider", "none").stderr
+    assert "--refresh" not in run("search", "xyzzy", "--refresh", "--provider", "none").stderr
 
 
 def test_a_refresh_embeds_what_is_pending_though_no_file_changed(run: Run, folder: Path) -> None:

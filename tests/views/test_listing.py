@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.documents.document import Document
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.sqlite.catalog import BY_DATE, LIST
 from hybrid_memory.sync.ingest import Ingest
@@ -37,7 +38,8 @@ def test_what_is_told_of_a_document(store: HybridStore, notes: Notes) -> None:
 
 def test_newest_date_first_and_those_without_one_last(store: HybridStore) -> None:
     for doc_id in ("b", "2025-12-31", "a", "2026-01-05"):
-        store.store(doc_id, "dög")
+        with store.storage.transaction():
+            store.storage.documents.put(store.prepare(Document(doc_id, "dög", {})))
     answer = documents(store)
     assert [document["doc_id"] for document in answer["documents"]] == [
         "2026-01-05",

@@ -81,7 +81,7 @@ def test_what_dates_a_document_is_told(vault: HybridStore) -> None:
     vault.store("titled", "# 5 January 2026")
     assert [
         read(vault, target)["date_from"] for target in ("2026-02-02 plan", "titled", "Same")
-    ] == ["path", "title", None]
+    ] == ["path", "title", "stored"]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
-"""The text of a DOCX file as markdown: headings, lists, tables, code and footnotes. Runs in the
-process of worker.py.
+"""Read the text of a DOCX file as markdown: headings, lists, tables, code and footnotes.
 
 The elements are those of ECMA-376, part 1, WordprocessingML. A paragraph is one line. Deleted text
-of tracked changes, comments, headers and footers are left out.
+of tracked changes, comments, headers and footers are left out. Every part is parsed once. What is
+malformed beside the body costs its own content, never the document.
 """
 
 import re
 import zlib
 from collections.abc import Iterator
-from functools import partial
 from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
@@ -21,8 +20,8 @@ W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 # The same elements, as ISO 29500 Strict names them
 STRICT = b"http://purl.oclc.org/ooxml/wordprocessingml/main"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 OFFICE_DOCUMENT = "/relationships/officeDocument"
+PROPERTIES = "docProps/core.xml"
 CORE = {
     "title": "{http://purl.org/dc/elements/1.1/}title",
     "author": "{http://purl.org/dc/elements/1.1/}creator",
@@ -36,6 +35,7 @@ HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 CODE = re.compile(
     r"source ?code|(?:html )?preformatted|code|verbatim|plain text|listing", re.IGNORECASE
 )
+LIKE_MARKDOWN_MARK = re.compile(r"#{1,6}(?:\s|$)|```|~~~")
 LEFT_OUT = {
     "del",
     "moveFrom",
@@ -47,11 +47,27 @@ LEFT_OUT = {
     "commentReference",
     "pict",
 }
+AROUND_ROWS = ("sdt", "sdtContent", "ins", "customXml")
+DEEPEST_LIST = 8
+WIDEST_SPAN = 100  # columns
+LONGEST_STYLE_CHAIN = 10
 DAY = len("2026-01-05")
+UNREADABLE = (
+    BadZipFile,
+    zlib.error,
+    ElementTree.ParseError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    EOFError,
+    OSError,
+)
 
 
 def extract(data: bytes) -> Extract:
-    """Raises ExtractError for a file that is not a DOCX, is damaged or encrypted, or is too large
+    """Return the text and the properties of a file with these bytes.
+
+    Raises ExtractError for a file that is not a DOCX, is damaged or encrypted, or is too large
     when unpacked.
     """
     if data.startswith(b"\xd0\xcf\x11\xe0"):
@@ -61,20 +77,20 @@ def extract(data: bytes) -> Extract:
     try:
         document = Document(ZipFile(BytesIO(data)))
         text = "\n".join(document.lines()) + "\n"
-    except (
-        BadZipFile,
-        zlib.error,
-        ElementTree.ParseError,
-        KeyError,
-        ValueError,
-        RuntimeError,
-        EOFError,
-        OSError,
-    ) as error:
+    except RecursionError as error:
+        raise ExtractError("its elements are nested too deeply", "damaged") from error
+    except UNREADABLE as error:
         raise ExtractError(f"it cannot be read as a DOCX ({error})", "damaged") from error
     if len(text) > MAX_TEXT:
         raise ExtractError(f"its text has over {MAX_TEXT:,} characters", "size")
-    return Extract(text, [], document.metadata(), None if text.strip() else "it has no text")
+    metadata = document.metadata()
+    warnings = []
+    if not text.strip():
+        warnings.append(("it has no text", "no text"))
+    if document.damaged:
+        parts = ", ".join(document.damaged)
+        warnings.append((f"what these parts of it say is left out: {parts}", "damaged part"))
+    return Extract(text, [], metadata, warnings)
 
 
 class Document:
@@ -83,67 +99,79 @@ class Document:
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
         self._names = set(archive.namelist())
-        main = next(
-            (
-                target
-                for kind, target in self._relations("_rels/.rels").values()
-                if kind.endswith(OFFICE_DOCUMENT)
-            ),
-            "",
-        )
-        self._main = main.lstrip("/") or "word/document.xml"
-        self._folder = self._main.rpartition("/")[0]
-        links = self._relations(f"{self._folder}/_rels/{self._main.rpartition('/')[2]}.rels")
-        self._links = {
-            id: target for id, (kind, target) in links.items() if kind.endswith("/hyperlink")
-        }
+        self._parts: dict[str, ElementTree.Element | None] = {}  # those that were asked for
+        self.damaged: list[str] = []  # those of them that cannot be read
+        self._main = self._main_part()
+        self._folder, _, name = self._main.rpartition("/")
+        self._links = {}
+        for id, (kind, target) in self._relations(f"{self._folder}/_rels/{name}.rels").items():
+            if kind.endswith("/hyperlink"):
+                self._links[id] = target
         self._styles = {
             _value(style, "styleId"): style for style in self._all("styles.xml", "style")
         }
         self._ordered = self._ordered_lists()
         self._notes: list[tuple[str, str]] = []  # kind and id, in the order of the references
+        self._numbers: dict[tuple[str, str], int] = {}  # of the notes, from 1
         self._title = ""
 
     def lines(self) -> Iterator[str]:
-        """The lines of the text, with empty ones between paragraphs."""
+        """Yield the lines of the text, with empty ones between paragraphs.
+
+        Raises one of UNREADABLE if there is no body.
+        """
         body = self._parse(self._main).find(f"{W}body")
         if body is None:
             raise ValueError("no body")
         yield from _spaced(self._blocks(body))
-        for number, (kind, id) in enumerate(self._notes, 1):
-            note = next((n for n in self._all(f"{kind}s.xml", kind) if _value(n, "id") == id), None)
-            text = (
-                " ".join(self._inline(p) for p in note.iter(f"{W}p")).strip()
-                if note is not None
-                else ""
-            )
-            yield from ("", f"[^{number}]: {text}") if text else ()
+        yield from self._note_lines()
 
     def metadata(self) -> dict[str, Any]:
-        """The properties of the file; the paragraph that is styled as the title is it if the
-        properties have none.
+        """Return the properties of the file. The paragraph that is styled as the title is the title
+        if the properties have none.
         """
-        found: dict[str, Any] = {}
-        if "docProps/core.xml" in self._names:
-            core = self._parse("docProps/core.xml")
-            found = {
-                key: " ".join((core.findtext(name) or "").split()) for key, name in CORE.items()
-            }
-        found["title"] = found.get("title") or self._title
-        found["tags"] = [
-            tag for tag in map(str.strip, re.split("[,;]", found.get("tags", ""))) if tag
-        ]
-        found |= {key: found[key][:DAY] for key in ("created", "modified") if key in found}
-        return {key: value for key, value in found.items() if value}
+        properties: dict[str, Any] = {}
+        core = self._part(PROPERTIES)
+        if core is not None:
+            for key, name in CORE.items():
+                properties[key] = " ".join((core.findtext(name) or "").split())
+        properties["title"] = properties.get("title") or self._title
+        tags = re.split("[,;]", properties.get("tags", ""))
+        properties["tags"] = [tag.strip() for tag in tags if tag.strip()]
+        for key in ("created", "modified"):
+            properties[key] = properties.get(key, "")[:DAY]
+        return {key: value for key, value in properties.items() if value}
+
+    def _main_part(self) -> str:
+        for kind, target in self._relations("_rels/.rels").values():
+            if kind.endswith(OFFICE_DOCUMENT):
+                return target.lstrip("/")
+        return "word/document.xml"
+
+    def _note_lines(self) -> Iterator[str]:
+        """Yield the notes that were referred to. A note may refer to another one."""
+        notes: dict[tuple[str, str], ElementTree.Element] = {}
+        for kind in ("footnote", "endnote"):
+            for note in self._all(f"{kind}s.xml", kind):
+                notes.setdefault((kind, _value(note, "id")), note)
+        for number, key in enumerate(self._notes, 1):  # it grows meanwhile
+            if key not in notes:
+                continue
+            paragraphs = notes[key].iter(f"{W}p")
+            text = " ".join(self._inline(paragraph) for paragraph in paragraphs).strip()
+            if text:
+                yield ""
+                yield f"[^{number}]: {text}"
 
     def _blocks(self, parent: ElementTree.Element) -> Iterator[tuple[str, list[str]]]:
-        """The kind of each block, "text", "list", "code" or "table", and its lines."""
+        """Yield the kind of each block, "text", "list", "code" or "table", and its lines."""
         for element in parent:
             name = _name(element)
             if name == "p":
                 yield from self._paragraph(element)
             elif name == "tbl":
-                if rows := list(self._table(element)):
+                rows = list(self._table(element))
+                if rows:
                     yield "table", rows
             elif name not in LEFT_OUT and name != "sectPr":  # content controls, inserted blocks
                 yield from self._blocks(element)
@@ -155,50 +183,58 @@ class Document:
         if kind == "code":
             yield "code", text.split("\n")
         elif not text.strip():
-            return
+            pass
         elif level:
             title = " ".join(text.split())
             if kind == "title":
                 self._title = self._title or title
             yield "text", [f"{'#' * min(level, 6)} {title}"]
         else:
-            number = properties.find(f"{W}numPr") if properties is not None else None
-            if number is not None and _of(number, "numId") != "0":
-                depth = min(int(_of(number, "ilvl") or 0), 8)
-                bullet = "1." if (_of(number, "numId"), str(depth)) in self._ordered else "-"
-                yield "list", ["  " * depth + f"{bullet} " + " ".join(text.split())]
-            else:
-                lines = [" ".join(line.split()) for line in text.strip().split("\n")]
-                yield (
-                    "text",
-                    [
-                        f"    {line}" if re.match(r"#{1,6}(?:\s|$)|```|~~~", line) else line
-                        for line in lines
-                    ],
-                )
-        for box in element.iter(f"{W}txbxContent"):
+            yield self._plain_paragraph(text, properties)
+        for box in _boxes(element):
             yield from self._blocks(box)
 
+    def _plain_paragraph(
+        self, text: str, properties: ElementTree.Element | None
+    ) -> tuple[str, list[str]]:
+        number = None
+        if properties is not None:
+            number = properties.find(f"{W}numPr")
+        if number is not None and _of(number, "numId") != "0":
+            depth = min(_whole(_of(number, "ilvl"), 0), DEEPEST_LIST)
+            is_ordered = (_of(number, "numId"), str(depth)) in self._ordered
+            bullet = "1." if is_ordered else "-"
+            return "list", ["  " * depth + f"{bullet} " + " ".join(text.split())]
+        lines = []
+        for line in text.strip().split("\n"):
+            words = " ".join(line.split())
+            lines.append(f"    {words}" if LIKE_MARKDOWN_MARK.match(words) else words)
+        return "text", lines
+
     def _style(self, properties: ElementTree.Element | None) -> tuple[int, str]:
-        """The level of a heading, or 0, and "title", "code" or ""."""
+        """Return the level of a heading, or 0, and "title", "code" or ""."""
         if properties is None:
             return 0, ""
-        level, id = _of(properties, "outlineLvl"), _of(properties, "pStyle")
-        for _ in range(10):  # a style may be based on another
+        level = _of(properties, "outlineLvl")
+        id = _of(properties, "pStyle")
+        for _ in range(LONGEST_STYLE_CHAIN):  # a style may be based on another
             style = self._styles.get(id)
             if style is None:
                 break
             name = _of(style, "name")
-            if found := HEADING.fullmatch(name):
-                return int(found[1]), ""
+            heading = HEADING.fullmatch(name)
+            if heading:
+                return int(heading[1]), ""
             if name.lower() == "title":
                 return 1, "title"
             if CODE.fullmatch(name):
                 return 0, "code"
             own = style.find(f"{W}pPr")
-            level = level or (_of(own, "outlineLvl") if own is not None else "")
+            if not level and own is not None:
+                level = _of(own, "outlineLvl")
             id = _of(style, "basedOn")
-        return (int(level) + 1 if level.isdigit() and int(level) < 9 else 0), ""
+        outline = _whole(level, 9)
+        return (0, "") if outline >= 9 else (outline + 1, "")
 
     def _inline(self, element: ElementTree.Element) -> str:
         parts: list[str] = []
@@ -215,99 +251,146 @@ class Document:
             elif name == "noBreakHyphen":
                 parts.append("-")
             elif name in ("footnoteReference", "endnoteReference"):
-                self._notes.append((name.removesuffix("Reference"), _value(child, "id")))
-                parts.append(f"[^{len(self._notes)}]")
+                parts.append(f"[^{self._note(child)}]")
             elif name == "hyperlink":
-                text, target = self._inline(child), self._links.get(child.get(f"{R}id", ""), "")
-                parts.append(
-                    f"[{text}]({target})" if target and text.strip() and target != text else text
-                )
+                parts.append(self._hyperlink(child))
             else:
                 parts.append(self._inline(child))
         return "".join(parts)
 
+    def _note(self, reference: ElementTree.Element) -> int:
+        """Return the number of a note, the same one each time that it is referred to."""
+        key = _name(reference).removesuffix("Reference"), _value(reference, "id")
+        if key not in self._numbers:
+            self._notes.append(key)
+            self._numbers[key] = len(self._notes)
+        return self._numbers[key]
+
+    def _hyperlink(self, element: ElementTree.Element) -> str:
+        text = self._inline(element)
+        target = self._links.get(element.get(f"{R}id", ""), "")
+        if not target or not text.strip() or target == text:
+            return text
+        return f"[{text}]({target})"
+
     def _table(self, table: ElementTree.Element) -> Iterator[str]:
-        """The rows of a table; the first one is its header. A cell over several columns or rows
-        stands in the first of them.
+        """Yield the rows of a table; the first one is its header. A cell over several columns or
+        rows stands in the first of them.
+
+        Only the header is filled up to the width of the table, for a row may be shorter: else a
+        wide row would make all rows as long.
         """
-        rows = [
-            [text for cell in _children(row, "tc") for text in self._cell(cell)]
-            for row in _children(table, "tr")
-        ]
-        rows = [row for row in rows if any(row)]
-        width = max(map(len, rows), default=0)
+        rows = []
+        for element in _children(table, "tr"):
+            row = [text for cell in _children(element, "tc") for text in self._cell(cell)]
+            if any(row):
+                rows.append(row)
+        if not rows:
+            return
+        width = max(map(len, rows))
+        rows[0] += [""] * (width - len(rows[0]))
         for number, row in enumerate(rows):
-            yield f"| {' | '.join([*row, *[''] * (width - len(row))])} |"
+            yield f"| {' | '.join(row)} |"
             if number == 0:
                 yield "|" + "---|" * width
 
     def _cell(self, cell: ElementTree.Element) -> list[str]:
+        """Return the text of a cell and an empty one for each further column that it spans."""
+        span = 1
+        is_continued = False
         properties = cell.find(f"{W}tcPr")
-        merged = properties.find(f"{W}vMerge") if properties is not None else None
-        is_continued = merged is not None and _value(merged, "val") in ("", "continue")
-        text = " ".join(
-            " ".join(self._inline(p) for p in cell.findall(f".//{W}p")).split()
-        ).replace("|", "\\|")
-        span = int(_of(properties, "gridSpan") or 1) if properties is not None else 1
-        return ["" if is_continued else text, *[""] * min(span - 1, 100)]
+        if properties is not None:
+            span = min(max(_whole(_of(properties, "gridSpan"), 1), 1), WIDEST_SPAN)
+            merged = properties.find(f"{W}vMerge")
+            is_continued = merged is not None and _value(merged, "val") in ("", "continue")
+        text = ""
+        if not is_continued:
+            paragraphs = [self._inline(paragraph) for paragraph in cell.iter(f"{W}p")]
+            text = " ".join(" ".join(paragraphs).split()).replace("|", "\\|")
+        return [text, *[""] * (span - 1)]
 
     def _ordered_lists(self) -> set[tuple[str, str]]:
-        """The numbered levels: id of the list, and level."""
-        abstract = {
-            _value(each, "abstractNumId"): {
-                _value(level, "ilvl")
-                for level in each.findall(f"{W}lvl")
-                if _of(level, "numFmt") not in ("bullet", "none", "")
-            }
-            for each in self._all("numbering.xml", "abstractNum")
-        }
-        numbers = (
-            (_value(each, "numId"), _of(each, "abstractNumId"))
-            for each in self._all("numbering.xml", "num")
-        )
-        return {(id, level) for id, of in numbers for level in abstract.get(of, ())}
+        """Return the numbered levels: id of the list, and level."""
+        levels: dict[str, set[str]] = {}
+        for definition in self._all("numbering.xml", "abstractNum"):
+            numbered = levels.setdefault(_value(definition, "abstractNumId"), set())
+            for level in definition.findall(f"{W}lvl"):
+                if _of(level, "numFmt") not in ("bullet", "none", ""):
+                    numbered.add(_value(level, "ilvl"))
+        ordered = set()
+        for instance in self._all("numbering.xml", "num"):
+            for depth in levels.get(_of(instance, "abstractNumId"), ()):
+                ordered.add((_value(instance, "numId"), depth))
+        return ordered
 
     def _all(self, part: str, name: str) -> list[ElementTree.Element]:
-        path = f"{self._folder}/{part}"
-        return list(self._parse(path).iter(W + name)) if path in self._names else []
+        root = self._part(f"{self._folder}/{part}")
+        return [] if root is None else list(root.iter(W + name))
 
     def _relations(self, path: str) -> dict[str, tuple[str, str]]:
-        found = self._parse(path) if path in self._names else ()
-        return {
-            each.get("Id", ""): (each.get("Type", ""), each.get("Target", "")) for each in found
-        }
+        """Return type and target of each relation of a part, by id."""
+        relations: dict[str, tuple[str, str]] = {}
+        root = self._part(path)
+        if root is not None:
+            for relation in root:
+                kind = relation.get("Type", "")
+                relations[relation.get("Id", "")] = (kind, relation.get("Target", ""))
+        return relations
+
+    def _part(self, path: str) -> ElementTree.Element | None:
+        """Return a part that the text can do without; None if there is none that can be read."""
+        if path in self._names and path not in self._parts:
+            self._parts[path] = None
+            try:
+                self._parts[path] = self._parse(path)
+            except UNREADABLE:
+                self.damaged.append(path)
+        return self._parts.get(path)
 
     def _parse(self, path: str) -> ElementTree.Element:
-        with self._archive.open(path) as part:
-            data = (
-                b"".join(iter(partial(part.read, 1_000_000), b""))
-                if self._size(path) <= MAX_XML
-                else b""
-            )
-        if not data:
-            raise ExtractError(f"{path} has over {MAX_XML:,} bytes when it is unpacked", "size")
-        if b"<!DOCTYPE" in data[:1000]:
-            raise ValueError(f"{path} declares a document type")
-        return ElementTree.fromstring(data.replace(STRICT, W[1:-1].encode()))
+        """Return the root of a part.
 
-    def _size(self, path: str) -> int:
-        return self._archive.getinfo(path).file_size
+        Raises ExtractError if it is too large or declares a document type, else UNREADABLE.
+        """
+        if self._archive.getinfo(path).file_size > MAX_XML:
+            raise ExtractError(f"{path} has over {MAX_XML:,} bytes when it is unpacked", "size")
+        data = self._archive.read(path).replace(STRICT, W[1:-1].encode())
+        return ElementTree.fromstring(data, ElementTree.XMLParser(target=WithoutDoctype()))
+
+
+class WithoutDoctype(ElementTree.TreeBuilder):
+    """Refuse a document type, and with it all entities, in whatever encoding the parser reads."""
+
+    def doctype(self, name: str, public_id: str | None, system_id: str | None) -> None:
+        raise ExtractError("it declares a document type, as no word processor does", "damaged")
+
+
+def _boxes(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
+    """Yield the text boxes of a paragraph, without those inside of them. A fallback has the same
+    box once more, for old programs.
+    """
+    for child in element:
+        name = _name(child)
+        if name == "txbxContent":
+            yield child
+        elif name == "pict" or name not in LEFT_OUT:  # an old program's box is in a picture
+            yield from _boxes(child)
 
 
 def _children(parent: ElementTree.Element, name: str) -> Iterator[ElementTree.Element]:
-    """The rows or cells in a table or row, also those that a content control or an insertion is
-    around.
+    """Yield the rows or cells in a table or row, also those that a content control or an insertion
+    is around.
     """
     for child in parent:
         if _name(child) == name:
             yield child
-        elif _name(child) in ("sdt", "sdtContent", "ins", "customXml"):
+        elif _name(child) in AROUND_ROWS:
             yield from _children(child, name)
 
 
 def _spaced(blocks: Iterator[tuple[str, list[str]]]) -> Iterator[str]:
-    """The lines of the blocks: items of a list and lines of code stand together, everything else an
-    empty line apart.
+    """Yield the lines of the blocks: items of a list and lines of code stand together, everything
+    else an empty line apart.
     """
     before = ""
     for kind, lines in blocks:
@@ -333,6 +416,13 @@ def _value(element: ElementTree.Element, name: str) -> str:
 
 
 def _of(parent: ElementTree.Element, name: str) -> str:
-    """The value of a child."""
+    """Return the value of a child, or ""."""
     child = parent.find(W + name)
     return "" if child is None else _value(child, "val")
+
+
+def _whole(value: str, default: int) -> int:
+    """Return a whole number; a file may have anything in its place."""
+    if value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return default

@@ -1,13 +1,10 @@
-"""Files whose text is extracted; implements `formats.Format`. Lines are those of the extracted
-text, which is markdown.
+"""Read files whose text must be extracted, such as PDF and DOCX. Implements `formats.Format`; lines
+are those of the extracted text, which is markdown.
 
-MERGED Extract the text of a document in a process of its own, with the limits of worker.py.
-
-MERGED The process that extracts a text: a document on standard input, its format as the argument,
-JSON on standard output.
-
-Documents come from anywhere, and what reads a PDF is a large library in C++. So it has a process of
-its own, with little memory and time, and no more than that is lost to a document that breaks it.
+Documents come from anywhere, and what reads a PDF is a large library in C++. So a document is
+extracted in a process of its own, with little memory and time, and no more than that is lost to one
+that breaks it. This module is both sides: the process gets a document on standard input and its
+kind as the argument, and prints JSON.
 """
 
 import json
@@ -20,10 +17,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...documents.document import Extract, ExtractError
 from ...documents.files import BadFileError, FileBytes, patience, read
+from ...documents.links import DocumentLinks, document_links
 from ...documents.markdown import Parsed, chunks
 from ...environment import CHECKOUT, missing_package
 from ...text.characters import digest, storable, with_plain_newlines
@@ -32,8 +31,19 @@ from ...text.lines import Lines
 
 if TYPE_CHECKING:
     from ...documents.chunker import Chunk
-    from ...documents.document import Extract
-    from ...documents.links import DocumentLinks
+
+MEMORY = 1 << 29  # bytes of address space
+SECONDS = 60  # of CPU time
+PATIENCE = 3  # times the limit of CPU time, on a busy machine
+OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
+# Of the metadata; a property is a line that people read, and a file may hold anything there.
+LONGEST_PROPERTY = 4_000  # characters
+MOST_TAGS = 500
+# Without the working directory on the path, where a module may lie that is none of ours.
+RUN = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from hybrid_memory.extras.formats.extracted import main; main()"
+)
 
 
 class ExtractedReading:
@@ -42,30 +52,29 @@ class ExtractedReading:
     """
 
     def __init__(self, file: FileBytes, metadata: Mapping[str, Any], format: "Extracted") -> None:
-        self.mtime, self.size = file.mtime, file.size
+        self.mtime = file.mtime
+        self.size = file.size
         self.digest = digest(file.data)
-        self._data, self._given, self._format = file.data, metadata, format
-        self._extract: Extract | None = None
+        self._data = file.data
+        self._given = metadata
+        self._format = format
 
-    @property
-    def extract(self) -> "Extract":
-        self._extract = self._extract or self._format.extracted(self._data)
-        return self._extract
+    @cached_property
+    def extract(self) -> Extract:
+        return self._format.extracted(self._data)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
         return {**self.extract.metadata, **self._given}
 
     @cached_property
-    def links(self) -> "DocumentLinks":
-        """Titles and links; a `#word` is no tag where nobody writes tags."""
-        from ...documents.links import document_links
-
+    def links(self) -> DocumentLinks:
+        """Return titles and links; a `#word` is no tag where nobody writes tags."""
         return document_links(self.extract.text, 0, self.metadata)._replace(tags=())
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
-        return [(self.extract.warning, "no text")] if self.extract.warning else []
+        return [(reason, kind) for reason, kind in self.extract.warnings]
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
         return document_date(doc_id, self.metadata, self.links.titles, keys)
@@ -74,7 +83,7 @@ class ExtractedReading:
         return chunks(Parsed(self.extract.text, 0, self.metadata, 0), chunk_size, overlap)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, for nothing is open."""
 
 
 class Extracted:
@@ -87,12 +96,13 @@ class Extracted:
     is_text = False
 
     def __init__(self, kind: str, package: str | None = None) -> None:
-        self._kind, self._package = kind, package
+        self._kind = kind
+        self._package = package
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
-        """A file that has changed is always due."""
+        """Return True: a file that has changed is always due."""
         return True
 
     def open(
@@ -100,11 +110,10 @@ class Extracted:
     ) -> ExtractedReading:
         return ExtractedReading(read(path, max_bytes, follow_symlinks, binary=True), metadata, self)
 
-    def extracted(self, data: bytes) -> "Extract":
-        """The text of a file with these bytes. Raises BadFileError."""
-
-        found = extracted(data, self._kind, self._package)
-        return found._replace(text=with_plain_newlines(storable(found.text)))
+    def extracted(self, data: bytes) -> Extract:
+        """Return the text of a file with these bytes. Raises BadFileError."""
+        extract = extracted(data, self._kind, self._package)
+        return extract._replace(text=with_plain_newlines(storable(extract.text)))
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
         data = stream.read(min(max_bytes, os.fstat(stream.fileno()).st_size) + 1)
@@ -120,76 +129,87 @@ PDF = Extracted("pdf", "pypdfium2")
 DOCX = Extracted("docx")
 
 
-# Without the working directory on the path, where a module may lie that is none of ours.
-RUN = "import sys; sys.path.insert(0, sys.argv[1]); from hybrid_memory.extras.formats.extracted import main; main()"
-OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)
-PATIENCE = 3  # times the limit of CPU time, on a busy machine
-
-
 def extracted(data: bytes, kind: str, package: str | None) -> Extract:
-    """The text of a document of the kind "pdf" or "docx". Raises BadFileError if it cannot be had,
-    or the package is missing.
-    """
-    from importlib.util import find_spec
+    """Return the text of a document; `kind` is the name of the module that reads it.
 
+    Raises BadFileError if it cannot be had, the package is missing, or the command that asks is in
+    a hurry.
+    """
     if package and find_spec(package) is None:
         raise BadFileError(missing_package(f"a .{kind} file", "documents"), "package")
-    command = [sys.executable, "-P", "-c", RUN, CHECKOUT, kind]
     hurry = patience.get()
-    if hurry and hurry.left <= 0:
-        raise BadFileError("there was no time to read it; `hybrid-memory update` does", "late")
-    timeout = min(PATIENCE * SECONDS, hurry.left) if hurry else PATIENCE * SECONDS
+    timeout: float = PATIENCE * SECONDS
+    if hurry:
+        if hurry.left <= 0:
+            raise BadFileError("there was no time to read it; `hybrid-memory update` does", "late")
+        timeout = min(timeout, hurry.left)
     started = time.monotonic()
     try:
         done = subprocess.run(
-            command, input=data, capture_output=True, timeout=timeout, check=False
+            [sys.executable, "-P", "-c", RUN, CHECKOUT, kind],
+            input=data,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
         )
-        answer = json.loads(done.stdout)
     except subprocess.TimeoutExpired as error:
         if timeout < PATIENCE * SECONDS:
-            raise BadFileError(
-                "it takes too long to be read now; `hybrid-memory update` reads it", "late"
-            ) from error
-        raise BadFileError(
-            f"reading it takes more than {PATIENCE * SECONDS} seconds", "size"
-        ) from error
-    except ValueError as error:  # no answer
-        if done.returncode == -OUT_OF_TIME:
-            raise BadFileError(
-                f"reading it takes more than {SECONDS} seconds of computing", "size"
-            ) from error
-        raise BadFileError(
-            f"it breaks the program that reads it (status {done.returncode})", "damaged"
-        ) from error
+            late = "it takes too long to be read now; `hybrid-memory update` reads it"
+            raise BadFileError(late, "late") from error
+        slow = f"reading it takes more than {PATIENCE * SECONDS} seconds"
+        raise BadFileError(slow, "size") from error
     finally:
         if hurry:
             hurry.left -= time.monotonic() - started
+    return _answer(done)
+
+
+def _answer(done: "subprocess.CompletedProcess[bytes]") -> Extract:
+    """Return what the process printed. Raises BadFileError if that is an error, or nothing."""
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError as error:
+        if done.returncode == -OUT_OF_TIME:
+            slow = f"reading it takes more than {SECONDS} seconds of computing"
+            raise BadFileError(slow, "size") from error
+        broken = f"it breaks the program that reads it (status {done.returncode})"
+        raise BadFileError(broken, "damaged") from error
     if "error" in answer:
         raise BadFileError(answer["error"], answer["kind"])
     return Extract(**answer)
 
 
-MEMORY = 1 << 29  # bytes of address space
-SECONDS = 60  # of CPU time
-
-
 def main() -> None:
-    """Print {"text", "pages", "metadata", "warning"}, or {"error", "kind"}."""
-    with suppress(
-        ImportError, ValueError, OSError
-    ):  # there is no such module, or no such limit, on this system
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    """Print the fields of an Extract, or {"error", "kind"}."""
+    _limit()
     answer = {"error": f"reading it takes more than {MEMORY >> 20:,} MB of memory", "kind": "size"}
     try:
-        extracted = import_module(f"{__package__}.{sys.argv[-1]}").extract(sys.stdin.buffer.read())
-        answer = extracted._asdict()
+        reader = import_module(f"{__package__}.{sys.argv[-1]}")
+        extract: Extract = reader.extract(sys.stdin.buffer.read())
+        answer = extract._replace(metadata=_shortened(extract.metadata))._asdict()
     except ExtractError as error:
         answer = {"error": str(error), "kind": error.kind}
     except MemoryError:
         pass  # only behind this block, what was read is let go
     sys.stdout.write(json.dumps(answer))
     sys.stdout.flush()
+
+
+def _limit() -> None:
+    """Limit memory and time of this process, where the system can."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource  # there is none on Windows
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def _shortened(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    shortened: dict[str, Any] = {}
+    for key, value in metadata.items():
+        if isinstance(value, list):
+            shortened[key] = [text[:LONGEST_PROPERTY] for text in value[:MOST_TAGS]]
+        else:
+            shortened[key] = value[:LONGEST_PROPERTY]
+    return shortened

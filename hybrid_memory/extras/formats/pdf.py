@@ -1,4 +1,4 @@
-"""The text of a PDF as markdown, a line for each line on a page. Runs in the process of worker.py.
+"""Read the text of a PDF as markdown, a line for each line on a page.
 
 Headings are the entries of the outline, or else what is set larger than the body. What stands at
 the top or foot of many pages is left out. Tables stay lines of words: a PDF does not say where its
@@ -6,13 +6,17 @@ columns are.
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref
-from itertools import islice
+from itertools import groupby, islice
 from statistics import median
 from typing import Any, NamedTuple
 from unicodedata import normalize
+
+import pypdfium2
+from pypdfium2 import raw
 
 from ...documents.document import MAX_TEXT, Extract, ExtractError
 
@@ -21,12 +25,12 @@ LEVELS = 4  # sizes of headings that are told apart
 LONGEST_HEADING = 150  # characters
 GAP = 1.4  # times the usual distance of lines
 EDGE = 2  # lines at the top and at the foot of a page that may be a running head or a page number
-REPEATED, SHARE, OF_CHAPTER = (
-    3,
-    0.3,
-    8,
-)  # pages that have a running head: at least so many, and this share or so many
+# Pages that have a running head: at least REPEATED, and this share of all or OF_CHAPTER
+REPEATED = 3
+SHARE = 0.3
+OF_CHAPTER = 8
 MANY_ENTRIES = 20_000  # of an outline
+MOST_LINES = 3  # of a heading
 
 HYPHEN = re.compile("[\ufffe\x02]")  # PDFium's mark of a word that is broken at the end of a line
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
@@ -40,10 +44,8 @@ NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 
-
-Headings = dict[
-    tuple[int, int], tuple[int, int]
-]  # page and line, from 0 -> level, from 1, and how many lines it has
+# Page and line, from 0 -> level, from 1, and how many lines it has
+Headings = dict[tuple[int, int], tuple[int, int]]
 
 
 class Line(NamedTuple):
@@ -57,12 +59,10 @@ class Line(NamedTuple):
 
 
 def extract(data: bytes) -> Extract:
-    """Raises ExtractError for a file that is not a PDF, is damaged or encrypted, or has too much
-    text.
-    """
-    import pypdfium2
-    from pypdfium2 import raw
+    """Return the text, the pages and the properties of a file with these bytes.
 
+    Raises ExtractError for a file that is not a PDF, is damaged or encrypted, or has too much text.
+    """
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
@@ -75,7 +75,7 @@ def extract(data: bytes) -> Extract:
     length = 0
     for number in range(len(document)):
         try:
-            pages.append(list(_lines(document[number], raw)))
+            pages.append(list(_lines(document[number])))
         except pypdfium2.PdfiumError:  # a damaged page
             pages.append([])
         length += sum(len(line.text) + 1 for line in pages[-1])
@@ -85,19 +85,19 @@ def extract(data: bytes) -> Extract:
     without = sum(not page for page in pages)
     pages = _without_running_heads(pages)
     text, starts = _text(pages, _of_outline(pages, _outline(document)) or _of_size(pages))
-    return Extract(text, starts, metadata, _warning(without, len(pages)))
+    return Extract(text, starts, metadata, _warnings(without, len(pages)))
 
 
-def _lines(page: Any, raw: Any) -> Iterator[Line]:
+def _lines(page: Any) -> Iterator[Line]:
     text_page = page.get_textpage()
     offset = 0  # in the UTF-16 units that PDFium counts
     for line in text_page.get_text_range(errors="replace").split("\r\n"):
         text = " ".join(CONTROL.sub(" ", HYPHEN.sub("", line)).split())
         if text:
-            first, box = offset + len(line) - len(line.lstrip()), raw.FS_RECTF()
-            raw.FPDFText_GetLooseCharBox(
-                text_page, raw.FPDFText_GetCharIndexFromTextIndex(text_page, first), byref(box)
-            )
+            first = offset + len(line) - len(line.lstrip())
+            character = raw.FPDFText_GetCharIndexFromTextIndex(text_page, first)
+            box = raw.FS_RECTF()
+            raw.FPDFText_GetLooseCharBox(text_page, character, byref(box))
             yield Line(text, abs(box.top - box.bottom), box.bottom)
         offset += len(line.encode("utf-16-le", "surrogatepass")) // 2 + len("\r\n")
     text_page.close()
@@ -105,18 +105,21 @@ def _lines(page: Any, raw: Any) -> Iterator[Line]:
 
 
 def _without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
-    """The pages without page numbers, and without lines at their edges that are the same, but for
-    digits, on many of them.
+    """Return the pages without page numbers, and without lines at their edges that are the same,
+    but for digits, on many of them; as they are if nothing else stands on them.
     """
     counts = Counter(key for page in pages for key in {_key(page[at]) for at in _edges(page)})
     most = max(REPEATED, min(SHARE * len(pages), OF_CHAPTER))
-    kept = []
+    shortened = []
     for page in pages:
-        out = {
-            at for at in _edges(page) if counts[_key(page[at])] >= most or _is_page_number(page, at)
-        }
-        kept.append([line for at, line in enumerate(page) if at not in out])
-    return kept
+        edges = _edges(page)
+        lines = []
+        for at, line in enumerate(page):
+            is_head = at in edges and counts[_key(line)] >= most
+            if not is_head and not _is_page_number(page, at):
+                lines.append(line)
+        shortened.append(lines)
+    return shortened if any(shortened) else list(pages)
 
 
 def _edges(page: Sequence[Line]) -> set[int]:
@@ -136,44 +139,64 @@ def _key(line: Line) -> str:
 
 
 def _outline(document: Any) -> dict[int, list[tuple[str, int]]]:
-    """The entries of the outline by page, from 0: title and level, from 1."""
-    found: dict[int, list[tuple[str, int]]] = {}
+    """Return the entries of the outline by page, from 0: title and level, from 1."""
+    entries: dict[int, list[tuple[str, int]]] = {}
     for entry in islice(document.get_toc(max_depth=6), MANY_ENTRIES):
         target = entry.get_dest()
-        if target is not None and (page := target.get_index()) is not None:
-            found.setdefault(page, []).append((entry.get_title(), entry.level + 1))
-    return found
+        page = None if target is None else target.get_index()
+        if page is not None:
+            entries.setdefault(page, []).append((entry.get_title(), entry.level + 1))
+    return entries
 
 
 def _of_outline(
     pages: Sequence[Sequence[Line]], outline: Mapping[int, Sequence[tuple[str, int]]]
 ) -> Headings:
-    """The lines that have the title of an entry of the outline, or begin or end with it, on its
-    page; it may go over three.
+    """Return the lines that have the title of an entry of the outline, or end with it, on its page;
+    it may go over several.
     """
-    found: Headings = {}
+    headings: Headings = {}
     for number, entries in outline.items():
-        page = pages[number] if 0 <= number < len(pages) else ()
-        folded = [_folded(line.text) for line in page]
-        at = 0
-        for title, level in entries:
-            wanted = _folded(title)
-            places = (
-                (first, count) for count in (1, 2, 3) for first in range(at, len(page) - count + 1)
-            )
-            place = next(
-                (p for p in places if wanted and _is_title("".join(folded[p[0] : sum(p)]), wanted)),
-                None,
-            )
-            if place:
-                found[number, place[0]] = level, place[1]
-                at = sum(place)
-    return found
+        if not 0 <= number < len(pages):
+            continue
+        titles = [_folded(title) for title, _ in entries]
+        places = _places([_folded(line.text) for line in pages[number]], max(map(len, titles)))
+        begin = 0
+        for title, (_, level) in zip(titles, entries, strict=True):
+            place = _first(places, title, begin)
+            if place is not None:
+                at, count = place
+                headings[number, at] = level, count
+                begin = at + count
+    return headings
 
 
-def _is_title(line: str, wanted: str) -> bool:
-    """Whether a line is a title, but for a number or a word such as "Chapter" before it."""
-    return line == wanted or (line.endswith(wanted) and len(line) - len(wanted) <= LONGEST_NUMBER)
+def _places(lines: Sequence[str], longest: int) -> dict[tuple[str, int], list[int]]:
+    """Return where each possible title of at most `longest` characters begins, by its text and its
+    number of lines, in order. A number or a word such as "Chapter" may stand before it.
+    """
+    places: dict[tuple[str, int], list[int]] = {}
+    for at in range(len(lines)):
+        joined = ""
+        for count, line in enumerate(lines[at : at + MOST_LINES], 1):
+            joined += line
+            if len(joined) > longest + LONGEST_NUMBER:
+                break
+            for begin in range(min(LONGEST_NUMBER + 1, len(joined))):
+                places.setdefault((joined[begin:], count), []).append(at)
+    return places
+
+
+def _first(
+    places: Mapping[tuple[str, int], Sequence[int]], title: str, begin: int
+) -> tuple[int, int] | None:
+    """Return the first line of a title from `begin` on, and how many it has; one line if it can."""
+    for count in range(1, MOST_LINES + 1):
+        lines = places.get((title, count), ())
+        number = bisect_left(lines, begin)
+        if number < len(lines):
+            return lines[number], count
+    return None
 
 
 def _folded(text: str) -> str:
@@ -181,8 +204,8 @@ def _folded(text: str) -> str:
 
 
 def _of_size(pages: Sequence[Sequence[Line]]) -> Headings:
-    """The lines that are set larger than most of the text, the largest ones first in level; lines
-    of one size are one heading.
+    """Return the lines that are set larger than most of the text, the largest ones first in level;
+    lines of one size are one heading.
     """
     sizes = Counter[float]()
     for page in pages:
@@ -191,24 +214,19 @@ def _of_size(pages: Sequence[Sequence[Line]]) -> Headings:
     if not sizes:
         return {}
     body = sizes.most_common(1)[0][0]
-    larger = Counter(_rounded(line) for page in pages for line in page if _is_larger(line, body))
+    larger = {_rounded(line) for page in pages for line in page if _is_larger(line, body)}
     levels = {size: level for level, size in enumerate(sorted(larger, reverse=True), 1)}
-    found: Headings = {}
+    headings: Headings = {}
     for number, page in enumerate(pages):
         at = 0
-        while at < len(page):
-            count = next(
-                (
-                    n
-                    for n, line in enumerate(page[at:])
-                    if not _is_larger(line, body) or line.size != page[at].size
-                ),
-                len(page) - at,
-            )
-            if 0 < count <= 3:
-                found[number, at] = min(levels[_rounded(page[at])], LEVELS), count
-            at += max(count, 1)
-    return found
+        for (is_larger, _), group in groupby(
+            page, lambda line: (_is_larger(line, body), line.size)
+        ):
+            lines = list(group)
+            if is_larger and len(lines) <= MOST_LINES:
+                headings[number, at] = min(levels[_rounded(lines[0])], LEVELS), len(lines)
+            at += len(lines)
+    return headings
 
 
 def _is_larger(line: Line, body: float) -> bool:
@@ -224,31 +242,33 @@ def _rounded(line: Line) -> float:
 
 
 def _text(pages: Sequence[Sequence[Line]], headings: Headings) -> tuple[str, list[int]]:
-    """The text, with an empty line around headings and where there is a gap, and the line with
-    which each page begins.
+    """Return the text, with an empty line around headings and where there is a gap, and the line
+    with which each page begins.
     """
     lines: list[str] = []
     starts = []
     for number, page in enumerate(pages):
         starts.append(len(lines) + 1)
         usual = median([gap for gap in map(_gap, page, page[1:]) if gap > 0] or [0.0])
-        before, rest = None, 0
+        before = None
+        rest = 0  # lines of the heading that are still to come
         for at, line in enumerate(page):
             if rest:
                 rest -= 1
                 lines[-2] += f" {line.text}"
             elif (number, at) in headings:
                 level, count = headings[number, at]
-                lines += [
-                    *[""] * bool(lines and lines[-1]),
-                    f"{'#' * min(level, 6)} {line.text}",
-                    "",
-                ]
+                if lines and lines[-1]:
+                    lines.append("")
+                lines.append(f"{'#' * min(level, 6)} {line.text}")
+                lines.append("")
                 rest = count - 1
             else:
-                is_apart = before and not 0 <= _gap(before, line) <= GAP * usual
+                is_apart = before is not None and not 0 <= _gap(before, line) <= GAP * usual
+                if is_apart and lines[-1]:
+                    lines.append("")
                 indent = "    " if LIKE_MARKDOWN.match(line.text) else ""
-                lines += [*[""] * bool(is_apart and lines[-1]), indent + line.text]
+                lines.append(indent + line.text)
             before = line
     return "\n".join(lines) + "\n", starts
 
@@ -258,16 +278,19 @@ def _gap(above: Line, below: Line) -> float:
 
 
 def _metadata(info: Mapping[str, str]) -> dict[str, Any]:
-    found = {key: " ".join(info.get(name, "").split()) for key, name in INFO.items()}
-    if NO_TITLE.search(found["title"]):
-        found["title"] = ""
-    if date := DATE.match(info.get("CreationDate", "")):
-        found["created"] = "-".join(date.groups())
-    return {key: value for key, value in found.items() if value}
+    metadata = {key: " ".join(info.get(name, "").split()) for key, name in INFO.items()}
+    if NO_TITLE.search(metadata["title"]):
+        metadata["title"] = ""
+    date = DATE.match(info.get("CreationDate", ""))
+    if date:
+        metadata["created"] = "-".join(date.groups())
+    return {key: value for key, value in metadata.items() if value}
 
 
-def _warning(without: int, count: int) -> str | None:
+def _warnings(without: int, count: int) -> list[tuple[str, str]]:
+    """Return the warning that half of the pages, or more, have no text."""
     if not without or without * 2 < count:
-        return None
-    told = "it has no text" if without == count else f"{without} of its {count} pages have no text"
-    return f"{told}, as scans have none; `ocrmypdf IN.pdf OUT.pdf` adds what it recognizes"
+        return []
+    pages = "it has no text" if without == count else f"{without} of its {count} pages have no text"
+    way_out = "as scans have none; `ocrmypdf IN.pdf OUT.pdf` adds what it recognizes"
+    return [(f"{pages}, {way_out}", "no text")]

@@ -35,11 +35,16 @@ SEPARATOR = re.compile(r"[,;]")
 
 # A directive, footnote, citation, target or substitution begins like a comment.
 COMMENT = re.compile(
-    r"(?:(?<=\n)|\A)(?:\n\.\.(?:[ \t]+(?!(?:[^\n]*\w)?::|[\[_|])[^\n]*)?(?=\n|\Z)(?:\n(?:[ \t]+[^\n]*)?(?=\n|\Z))*+)++"
+    r"(?:(?<=\n)|\A)(?:\n\.\.(?:[ \t]++(?!(?:[^\n]*\w)?::|[\[_|])[^\n]*)?(?=\n|\Z)"
+    r"(?:\n(?:[ \t]+[^\n]*)?(?=\n|\Z))*+)++"
 )
 RULE = re.compile(rf"(?<=\n)\n({_MARK})\1{{3,}}[ \t]*(?=\n[ \t]*(?:\n|\Z)|\Z)")
 _CODE = "code|code-block|sourcecode|parsed-literal|math|highlight|prompt|raw"
-LITERAL = re.compile(rf"\n(?P<indent>[ \t]*)(?:\.\.[ \t]+(?:{_CODE})::[^\n]*|[^\n]*::[ \t]*)(?=\n)")
+# No run of blanks or colons is gone through more than twice, or lines of them take quadratic time.
+LITERAL = re.compile(
+    rf"\n(?P<indent>[ \t]*+)"
+    rf"(?:\.\.[ \t]++(?:{_CODE})::[^\n]*+|(?:[^:\n]++|:(?!:[ \t]*+\n))*+::[ \t]*+)(?=\n)"
+)
 DOCTEST = re.compile(r"\n[ \t]*>>> [^\n]*(?:\n[ \t]*\S[^\n]*)*")
 GRID = re.compile(r"\n[ \t]*\+(?:-+\+)+[ \t]*(?:\n[ \t]*[+|][^\n]*)+")
 GRID_HEADER = re.compile(r"\n[ \t]*\+=[=+]*\+[ \t]*(?=\n)")
@@ -47,8 +52,8 @@ SIMPLE = re.compile(r"\n[ \t]*=+(?:[ \t]+=+)+[ \t]*(?=\n|\Z)")
 
 
 def front_matter(text: str) -> FrontMatter:
-    """The fields below the document's title (or at the beginning), by lower-case key, and a title
-    that no other section shares.
+    """Return the fields below the document's title (or at the beginning), by lower-case key, and a
+    title that no other section shares.
 
     'Plan\\n====\\n:Date: 2026-01-05\\n:Tags: a, b' -> {"title": "Plan", "date": "2026-01-05",
     "tags": ["a", "b"]}, 0 lines
@@ -56,50 +61,48 @@ def front_matter(text: str) -> FrontMatter:
     text = "\n" + with_plain_newlines(text).removeprefix("\ufeff")[:MAX_METADATA]
     metadata: dict[str, Value] = {}
     pos = _end(BLANK, text, 0)
-    while found := NIKOLA.match(text, pos):
-        _put(metadata, found[1], found[2] or "")
-        pos = found.end()
+    for comment in _following(NIKOLA, text, pos):
+        _put(metadata, comment[1], comment[2] or "")
+        pos = comment.end()
     pos = _end(BLANK, text, pos)
-    titles = iter(headings(text, 0))
-    first = next(titles, None)
-    if first and first.start - 1 <= pos:
-        second = next(titles, None)
-        if all(other.level > 1 for other in (*((second,) if second else ()), *titles)):
-            metadata.setdefault("title", first.title)
-        pos = _end(BLANK, text, first.end)
-        if second and second.start - 1 == pos:
-            pos = _end(BLANK, text, second.end)  # a subtitle
-    while found := FIELD.match(text, pos):
-        _put(metadata, found[1], found[2])
-        pos = found.end()
+    titles = list(headings(text, 0))
+    if titles and titles[0].start - 1 <= pos:
+        if all(title.level > 1 for title in titles[1:]):
+            metadata.setdefault("title", titles[0].title)
+        pos = _end(BLANK, text, titles[0].end)
+        if len(titles) > 1 and titles[1].start - 1 == pos:  # a subtitle
+            pos = _end(BLANK, text, titles[1].end)
+    for field in _following(FIELD, text, pos):
+        _put(metadata, field[1], field[2])
     return FrontMatter(metadata, 0)
 
 
 def headings(text: str, start: int) -> Iterator[Heading]:
-    """The titles of the sections. An underline that is shorter than its title must have at least
-    four characters.
+    """Yield the titles of the sections. An underline that is shorter than its title must have at
+    least four characters.
     """
     levels: dict[tuple[str, bool], int] = {}
-    pos = last = start
-    while found := TITLE.search(text, pos):
-        over, title = found["over"], (found["below"] or found["title"]).strip()
-        line = over or found["under"]
-        above = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    pos = start
+    last = start
+    while match := TITLE.search(text, pos):
+        over = match["over"]
+        title = (match["below"] or match["title"]).strip()
+        line = over or match["under"]
+        above = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        begins_paragraph = match.start() == last or not above.strip()
         fits = len(line) >= 4 or columns(title) <= len(line)
-        if (
-            (found.start() == last or not above.strip())
-            and fits
-            and not (set(title) <= {title[0]} and re.match(_MARK, title))
-        ):
+        is_rule = set(title) <= {title[0]} and re.match(_MARK, title)
+        if begins_paragraph and fits and not is_rule:
             level = levels.setdefault((line[0], over is not None), len(levels) + 1)
-            yield Heading(level, _plain(title), found.start() + 1, found.end())
-            pos = last = found.end()
+            yield Heading(level, _plain(title), match.start() + 1, match.end())
+            pos = match.end()
+            last = pos
         else:
-            pos = text.index("\n", found.start() + 1)
+            pos = text.index("\n", match.start() + 1)
 
 
 def readable(text: str, start: int) -> str:
-    """The text without comments and transitions."""
+    """Return the text without comments and transitions."""
     body = RULE.sub("\n", text[start:])
     if "\n.." in body:
         body = COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), body)
@@ -107,74 +110,91 @@ def readable(text: str, start: int) -> str:
 
 
 def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """Literal blocks, code, interactive sessions and tables of text[start:stop]."""
-    found: list[Block] = []
-    for block in sorted(
-        block
-        for find in (_literals, _sessions, _grids, _simple_tables)
-        for block in find(text, start - 1, stop)
-    ):
-        if not found or block.start >= found[-1].end:
-            found.append(block)
-    return found
+    """Return literal blocks, code, interactive sessions and tables of text[start:stop]."""
+    overlapping: list[Block] = []
+    for find in (_literals, _sessions, _grids, _simple_tables):
+        overlapping += find(text, start - 1, stop)
+    kept: list[Block] = []
+    for block in sorted(overlapping):
+        if not kept or block.start >= kept[-1].end:
+            kept.append(block)
+    return kept
 
 
 def _literals(text: str, pos: int, stop: int) -> Iterator[Block]:
-    """What is indented more deeply than the line that ends with `::` or begins with `.. code::`,
-    with that line.
+    """Yield what is indented more deeply than the line that ends with `::` or begins with
+    `.. code::`, with that line.
     """
     while opening := LITERAL.search(text, pos, stop):
         pos = opening.end()
         deeper = f"[ \t]{{{len(opening['indent']) + 1}}}"
         body = re.compile(rf"(?:\n{deeper}[^\n]*|\n[ \t]*(?=\n))*+").match(text, pos, stop)
-        if body and (lines := body[0].rstrip()):
+        lines = body[0].rstrip() if body else ""
+        if lines:
             yield Block(opening.start() + 1, pos + 1, pos + len(lines), "")
             pos += len(lines)
 
 
 def _sessions(text: str, pos: int, stop: int) -> Iterator[Block]:
-    for found in DOCTEST.finditer(text, pos, stop):
-        yield Block(found.start() + 1, found.start() + 1, found.end(), "")
+    for session in DOCTEST.finditer(text, pos, stop):
+        begin = session.start() + 1
+        yield Block(begin, begin, session.end(), "")
 
 
 def _grids(text: str, pos: int, stop: int) -> Iterator[Block]:
-    for found in GRID.finditer(text, pos, stop):
-        begin = found.start() + 1
-        header = GRID_HEADER.search(text, found.start(), found.end())
+    for grid in GRID.finditer(text, pos, stop):
+        begin = grid.start() + 1
+        header = GRID_HEADER.search(text, grid.start(), grid.end())
         first = header.end() + 1 if header else begin
-        yield Block(begin, first, found.end(), text[begin:first])
+        yield Block(begin, first, grid.end(), text[begin:first])
 
 
 def _simple_tables(text: str, pos: int, stop: int) -> Iterator[Block]:
-    """Tables between lines of `===  ===`: two of them, or three if there is a header."""
-    while (top := SIMPLE.search(text, pos, stop)) and (
-        bottom := SIMPLE.search(text, top.end(), stop)
-    ):
-        begin = first = top.start() + 1
-        if following := text[bottom.end() + 1 : bottom.end() + LONGEST].split("\n", 1)[0].strip():
+    """Yield tables between lines of `===  ===`: two of them, or three if there is a header."""
+    while True:
+        top = SIMPLE.search(text, pos, stop)
+        bottom = top and SIMPLE.search(text, top.end(), stop)
+        if not top or not bottom:
+            return
+        begin = top.start() + 1
+        first = begin
+        following = text[bottom.end() + 1 : bottom.end() + LONGEST].split("\n", 1)[0]
+        if following.strip():  # what was above are the heads of the columns
             first = bottom.end() + 1
-            if not (bottom := SIMPLE.search(text, first, stop)):
+            bottom = SIMPLE.search(text, first, stop)
+            if not bottom:
                 return
         pos = bottom.end()
-        yield Block(begin, first, pos, text[begin:first] if following else "")
+        yield Block(begin, first, pos, text[begin:first])
 
 
 def _put(metadata: dict[str, Value], name: str, value: str) -> None:
-    key, plain = name.strip().lower(), " ".join(value.split())
+    key = name.strip().lower()
+    plain = " ".join(value.split())
     if key == "tags":
-        metadata[key] = [tag for tag in map(str.strip, SEPARATOR.split(plain)) if tag]
+        metadata[key] = [tag.strip() for tag in SEPARATOR.split(plain) if tag.strip()]
     elif plain:
         metadata[key] = plain
 
 
 def _plain(title: str) -> str:
-    """A title without the marks of inline markup: '``get`` and :ref:`more <x>`' -> 'get and more'"""
+    """Return a title without the marks of inline markup.
+
+    "``get`` and :ref:`more <x>`" -> "get and more"
+    """
     return MARKUP.sub("", TARGET.sub("", title))
 
 
 def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
-    found = pattern.match(text, pos)
-    return found.end() if found else pos
+    match = pattern.match(text, pos)
+    return match.end() if match else pos
+
+
+def _following(pattern: re.Pattern[str], text: str, pos: int) -> Iterator[re.Match[str]]:
+    """Yield the matches that follow one another without anything between them."""
+    while match := pattern.match(text, pos):
+        yield match
+        pos = match.end()
 
 
 class ReStructuredText(Markdown):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from ...surface.arguments import meant
+from ...errors import meant
 from ...text.dates import first_day
 
 MOST_PASSAGES = 100
@@ -113,6 +113,7 @@ Passages = Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="Pass
 PerDocument = Annotated[int | None, Field(ge=0, description="Passages of one document at most")]
 Mode = Literal["hybrid", "keyword", "vector"]
 Confidence = Annotated[float | None, Field(ge=0, le=1, description="Leave out what is less sure")]
+HalfLife = Annotated[float | None, Field(ge=0, description="Newer first: days that halve a score")]
 
 Target = Annotated[
     str,

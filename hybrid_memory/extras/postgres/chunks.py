@@ -1,16 +1,13 @@
 """Read what a search needs of chunks and their documents, with their names, links and tags."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ...storage.links import LinkColumns, LinkReader
-from ...storage.rows import ChunkRow
+from ...storage.rows import ChunkRow, Neighbour
 from .connection import Connection, from_column, here
 from .selection import text
-
-if TYPE_CHECKING:
-    from ...storage.source import Neighbour
 
 CANDIDATES = """
 select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
@@ -23,7 +20,7 @@ where  c.id = any(%(ids)s)
 """
 CHUNK_ROWS = """
 select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
-       case when d.host = %(host)s then d.source_path end, d.collection, d.date, d.metadata, e.pages
+       case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date), d.metadata, e.pages
 from   chunks c join documents d on d.number = c.document left join extracts e on e.document = c.document
 where  c.id = any(%(ids)s)
 """
@@ -33,11 +30,16 @@ from   chunks c join documents d on d.number = c.document left join extracts e o
 where  c.id = any(%(ids)s)
 """
 DATES = """
-select doc_id, date from documents where space = %(space)s and doc_id = any(%(doc_ids)s) and date is not null
+select c.id, coalesce(c.date, d.date)
+from   chunks c join documents d on d.number = c.document
+where  c.id = any(%(ids)s) and coalesce(c.date, d.date) is not null
 """
 OF_DOCUMENT = (
     "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
 )
+OWN_DATES = f"""
+select start_line, date from chunks where {OF_DOCUMENT} and date is not null order by id
+"""
 AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
 from     chunks c join documents d on d.number = c.document
@@ -87,14 +89,13 @@ class Chunks:
         parameters = {"space": self._space, "doc_id": text(doc_id), "start": start, "end": end}
         return [id for (id,) in self._conn.all(AT, parameters)]
 
-    def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
-        return dict(
-            self._conn.all(DATES, {"space": self._space, "doc_ids": list(map(text, doc_ids))})
-        )
+    def dates(self, ids: Iterable[int]) -> dict[int, str]:
+        return dict(self._conn.all(DATES, {"ids": list(ids)}))
 
-    def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
-        from ...storage.source import Neighbour
+    def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
+        return self._conn.all(OWN_DATES, {"space": self._space, "doc_id": text(doc_id)})
 
+    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         parameters = {"space": self._space, "doc_id": text(doc_id), "id": id, "count": count}
         return [Neighbour(*row) for row in self._conn.all(AROUND, parameters)]
 

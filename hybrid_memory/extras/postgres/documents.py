@@ -193,12 +193,12 @@ class Sources(KnownSources):
 
 # What is stored, compared with the chunks as they are now.
 CHUNKS_NOW = """
-select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash
+select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date
 from   chunks c join documents d on d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 order  by c.id
 """
-COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash")
+COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date")
 AFTER = """
 select c.id from chunks c join documents d on d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
@@ -252,7 +252,7 @@ class GrowingDocument:
         same = True
         for chunk in chunks:
             row = next(stored, None) if same else None
-            same = row is not None and (*row[1:5], bytes(row[5])) == tuple(
+            same = row is not None and (*row[1:5], bytes(row[5]), row[6]) == tuple(
                 text(value) if isinstance(value, str) else value
                 for value in (chunk[key] for key in COMPARED)
             )
@@ -283,20 +283,14 @@ class GrowingDocument:
             return None
         ids = [id for (id,) in self._conn.all(AFTER, given)]
         self._embeddings.keep(ids)
-        again = (
-            [first]
-            if (
-                first := self._conn.one(TELLING_FIRST, given | {"metadata": text(row["metadata"])})[
-                    0
-                ]
-            )
-            else []
-        )
-        self._postings.remove(again)
+        [first] = self._conn.one(TELLING_FIRST, given | {"metadata": text(row["metadata"])})
+        if first is not None:
+            self._postings.take_out(first)
         self._documents.remove_chunks(ids)
         [number] = self._documents.put_rows([row])
         put_links(self._conn, self._id["space"], [(number, row, NO_LINKS)])
-        self._postings.add_again(again)
+        if first is not None:
+            self._postings.add_again([first])
         called = None if self._kept else self._postings.called(number)
         for some in self._spooled(BATCH):
             found = terms(row["doc_id"], row["collection"], row["metadata"], texts_in(some), called)
@@ -333,14 +327,15 @@ insert into extracts (document, space, pages, content) values (%(number)s, %(spa
 """
 DROP_EXTRACTS = "delete from extracts where document = any(%(numbers)s)"
 PUT_CHUNKS = """
-insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding,
-                    truncated)
+insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
+                    embedding, truncated)
 select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path, row.content,
-       row.start_line, row.end_line, row.content_hash, row.embedding::vector, row.truncated
+       row.start_line, row.end_line, row.content_hash, row.date, row.embedding::vector, row.truncated
 from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[], %(content)s::text[],
-              %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[], %(embeddings)s::text[],
+              %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[], %(date)s::text[], %(embeddings)s::text[],
               %(truncated)s::boolean[]) with ordinality
-       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, embedding, truncated, place)
+       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, embedding, truncated,
+            place)
 """
 # Others take ids, too, for other spaces: the lock keeps those of a document together.
 TAKE_IDS = """
@@ -354,6 +349,7 @@ COLUMNS = (
     "start_line",
     "end_line",
     "content_hash",
+    "date",
 )
 
 HASHES_OF = """
@@ -385,7 +381,7 @@ from   documents d left join extracts e on e.document = d.number
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 """
 WHOLE_CHUNKS = """
-select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash,
+select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
        embedding::real[] as embedding, truncated
 from   chunks where document = %(number)s order by id
 """

@@ -72,7 +72,7 @@ class PostgresStorage:
         With `create`, tables and space are made if they are missing. `on_wait` is called with a
         line when another process keeps this one from writing for longer than a second.
         """
-        with needing("postgres"):
+        with needing("postgres", "a memory on PostgreSQL"):
             import psycopg  # noqa: F401
         self.connection = Connection(address, read_only=read_only)
         self.path = self.connection.name

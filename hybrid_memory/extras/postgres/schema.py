@@ -27,6 +27,7 @@ create table spaces (
     name    text collate "C" not null unique,
     chunks  bigint not null default 0,     -- in the keyword index
     tokens  bigint not null default 0,     -- of these chunks
+    dead    bigint not null default 0,     -- chunks that left, and whose entries may still be in postings
     changes bigint not null default 0      -- transactions that wrote
 );
 
@@ -72,6 +73,7 @@ create table chunks (
     start_line   integer not null,
     end_line     integer not null,
     truncated    boolean not null default false,
+    date         text collate "C",         -- YYYY-MM-DD, of its own; else the document's counts
     unembeddable boolean not null default false, -- the model can never embed this text: embedding is null
     chunk_id     text collate "C" not null,
     heading      text not null,
@@ -85,6 +87,7 @@ create sequence chunk_ids owned by chunks.id;
 create index chunks_by_document on chunks (document, id);
 create index chunks_by_space on chunks (space, id);
 create index chunks_by_content on chunks (space, content_hash);
+create index chunks_by_date on chunks (document, date) where date is not null;
 create index chunks_pending on chunks (space, id) where embedding is null;
 
 create table terms (
@@ -197,6 +200,8 @@ OF_A_SPACE = (
     "meta", "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words", "folders",
     "spare_embeddings", "query_embeddings",
 )  # fmt: skip
+# Every edit deletes rows: their room is free again before a table has grown by much.
+VACUUMED_SOON = "alter table {table} set (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)"
 POLICY = """
 alter table {table} enable row level security;
 create policy own_spaces on {table} using (space in (select space from space_roles));
@@ -293,6 +298,7 @@ def _create(conn: Connection, role: str, database: str) -> None:
             conn.execute(TABLES)
             for table in OF_A_SPACE:
                 conn.execute(POLICY.format(table=table))
+                conn.execute(VACUUMED_SOON.format(table=table))
             conn.execute("insert into version values (%(version)s)", {"version": VERSION})
     except (
         errors.InsufficientPrivilege,

@@ -44,6 +44,14 @@ not exists (
 """
 HEADED = "exists (select from chunks h where h.document = d.number and h.heading_path = any(%(headings)s::text[]))"
 BELOW = "and {chunks}.heading_path = any(%(headings)s::text[])"
+# A month's date is of every day of it.
+OF_DAYS = "{date} between left(%(since)s, length({date})) and left(%(until)s, length({date}))"
+DATED = f"""
+({OF_DAYS.format(date="d.date")} or exists (
+    select from chunks own where own.document = d.number and own.date between %(since)s and %(until)s))
+"""
+PASSAGES_DATED = f"and {OF_DAYS.format(date='coalesce({chunks}.date, d.date)')}"
+EARLIEST, LATEST = "", "9999-12-31"
 HEADINGS = """
 select distinct c.heading_path from chunks c join documents d on d.number = c.document where d.space = %(own_space)s and {where}
 """
@@ -62,11 +70,13 @@ class Selection:
     def __init__(
         self, conn: Connection, space: int, where: str, parameters: dict[str, Any]
     ) -> None:
-        self._conn, self._where, self._below = (
-            conn,
-            where,
-            BELOW if "headings" in parameters else "",
-        )
+        self._conn = conn
+        self._where = where
+        self._below = ""  # what is asked of chunks
+        if "headings" in parameters:
+            self._below += BELOW
+        if "since" in parameters:
+            self._below += f" {PASSAGES_DATED}"
         self._parameters = parameters | {"own_space": space}
 
     @cached_property
@@ -130,12 +140,12 @@ def condition(
     if globs:
         parts.append("d.doc_id ~ %(inside)s")
         given["inside"] = "|".join(map(glob_pattern, globs))
-    if filters.since is not None:
-        parts.append("d.date >= left(%(since)s, length(d.date))")
-        given["since"] = dates.first_day(filters.since, today)
-    if filters.until is not None:
-        parts.append("d.date <= left(%(until)s, length(d.date))")
-        given["until"] = dates.last_day(filters.until, today)
+    if filters.since is not None or filters.until is not None:
+        parts.append(DATED)
+        given["since"] = (
+            EARLIEST if filters.since is None else dates.first_day(filters.since, today)
+        )
+        given["until"] = LATEST if filters.until is None else dates.last_day(filters.until, today)
     if filters.tags:
         parts.append(TAGGED)
         given["all_tags"] = [text(bare(tag)) for tag in filters.tags]
@@ -169,10 +179,8 @@ def _with_values(
         given = given | {"a_value": pattern}
     rows = conn.all(METADATA.format(where=" and ".join(parts) or EVERYTHING), given)
     fitting = [number for number, metadata in rows if have_values(metadata, values)]
-    return ["d.number = any(%(numbers)s::bigint[])"], {
-        "own_space": given["own_space"],
-        "numbers": fitting,
-    }
+    given = given | {"numbers": fitting}
+    return ["d.number = any(%(numbers)s::bigint[])"], given
 
 
 def _below(

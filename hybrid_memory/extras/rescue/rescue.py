@@ -23,7 +23,7 @@ from ...errors import StoreError
 from ...indexing import embed_pending
 from ...messages import Progress, counted
 from ...search.packing import joined
-from ...storage.source import Neighbour
+from ...storage.rows import Neighbour
 from ...storage.sqlite.engine import SQLiteStorage
 from ...store import HybridStore
 from ...surface.arguments import Parser, examples
@@ -170,9 +170,14 @@ class Rescue:
             )
 
     def _prepared(self, row: dict[str, Any], text: str) -> Prepared:
-        """A text without a file, cut as the row says."""
+        """A text without a file, cut as the row says. Without a date of its own it keeps the day on
+        which it was stored.
+        """
         document = Document(row["doc_id"], text, json.loads(row["metadata"]))
-        return prepare(document, *sizes_in(row["chunking"]), self._store.config["date_keys"])
+        sizes = sizes_in(row["chunking"])
+        prepared = prepare(document, *sizes, self._store.config["date_keys"])
+        day = prepared.row["date"] or row.get("date")
+        return prepared._replace(row=prepared.row | {"date": day})
 
     def _name_folders(self) -> None:
         """The folders that documents still tell of, where the table that has them cannot be read."""
@@ -275,7 +280,8 @@ def run_rescue(args: Namespace) -> int:
     database = settings["db_path"]
     if is_server(database):
         raise StoreError(
-            "rescue reads damaged SQLite files; of a server, restore a backup (pg_restore), or copy what it still gives: "
+            "rescue reads damaged SQLite files; of a server, restore a backup "
+            "(pg_restore), or copy what it still gives: "
             f"`hybrid-memory copy {quote(without_password(database))} {quote(args.out)}`"
         )
     path = os.path.abspath(database)

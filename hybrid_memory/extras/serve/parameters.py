@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from starlette.datastructures import QueryParams
 
+from ...errors import meant
 from ...search.hit import MODES, Request, configured
 from ...storage.filters import Filters
-from ...surface.arguments import meant
 from ...text.dates import first_day
 from .responses import Problem
 

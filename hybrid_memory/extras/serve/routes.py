@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from ...errors import NotFoundError
+from ...search.hit import UNCLEAR, is_unclear
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
 from ...surface.commands.upkeep import delete_by_id
@@ -45,8 +46,10 @@ async def search(request: Request) -> Response:
         answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
         if values["marks"]:
             add_marks(answer["results"], values["q"], is_typed=values["typed"])
-        is_empty = not answer["results"] and not answer["nearest_miss"]
-        return answer | {"hint": why_nothing(store, search_request) if is_empty else None}
+        hint = UNCLEAR if is_unclear(answer["results"]) else None
+        if not answer["results"] and not answer["nearest_miss"]:
+            hint = why_nothing(store, search_request, refreshed=refresh)
+        return answer | {"hint": hint}
 
     tag = await memory.etag(request.url.query)
     if not refresh and responses.has(request, tag):

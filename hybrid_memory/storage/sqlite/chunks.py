@@ -4,18 +4,17 @@ index once more.
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from ..rows import ChunkRow
+from ..rows import ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
-    from ..source import Neighbour
 
 CANDIDATES = (
     "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
@@ -28,7 +27,7 @@ where  c.id in (select value from json_each(?)) and lead.place in (select '-' ||
 """
 CHUNK_ROWS = """
 select c.id, c.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
-       d.source_path, d.collection, d.date, d.metadata, e.pages
+       d.source_path, d.collection, coalesce(c.date, d.date), d.metadata, e.pages
 from   chunks c join documents d using (doc_id) left join extracts e using (doc_id)
 where  c.id in (select value from json_each(?))
 """
@@ -38,7 +37,12 @@ from   chunks c left join extracts e using (doc_id)
 where  c.id in (select value from json_each(?))
 """
 DATES = """
-select doc_id, date from documents where date is not null and doc_id in (select value from json_each(?))
+select c.id, coalesce(c.date, d.date)
+from   chunks c join documents d using (doc_id)
+where  c.id in (select value from json_each(?)) and coalesce(c.date, d.date) is not null
+"""
+OWN_DATES = """
+select start_line, date from chunks where doc_id = ? and date is not null order by id
 """
 AROUND = """
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
@@ -92,12 +96,13 @@ class Chunks:
     def at(self, doc_id: str, start: int, end: int) -> list[int]:
         return [id for (id,) in self._conn.execute(AT, (doc_id, start, end))]
 
-    def dates(self, doc_ids: Collection[str]) -> dict[str, str]:
-        return dict(self._conn.execute(DATES, (json.dumps(list(doc_ids)),)))
+    def dates(self, ids: Iterable[int]) -> dict[int, str]:
+        return dict(self._conn.execute(DATES, (json.dumps(list(ids)),)))
 
-    def around(self, doc_id: str, id: int, count: int) -> "list[Neighbour]":
-        from ..source import Neighbour
+    def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
+        return self._conn.execute(OWN_DATES, (doc_id,)).fetchall()
 
+    def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
         return [
             Neighbour(*row)
             for row in self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count})

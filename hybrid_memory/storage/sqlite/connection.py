@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import NoReturn
 from urllib.parse import quote
 
-from ... import messages as log
+from ... import messages
 from ...errors import StoreError, WayOut
 from . import schema
 
@@ -73,7 +73,7 @@ OnWait = Callable[[str], None]  # is told what a writer waits for
 
 
 def connect(
-    path: str, *, create: bool = False, read_only: bool = False, on_wait: OnWait = log.warning
+    path: str, *, create: bool = False, read_only: bool = False, on_wait: OnWait = messages.warning
 ) -> sqlite3.Connection:
     """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600,
     WAL).
@@ -263,7 +263,7 @@ def development_texts(path: str) -> Iterator[tuple[str, str, str]]:
             yield from conn.execute(DEVELOPMENT_TEXTS)
 
 
-def compact(conn: sqlite3.Connection, path: str, on_wait: OnWait = log.warning) -> None:
+def compact(conn: sqlite3.Connection, path: str, on_wait: OnWait = messages.warning) -> None:
     """Write the whole file anew, without unused space.
 
     Needs free room of twice its size; raises sqlite3.OperationalError where that is missing, and

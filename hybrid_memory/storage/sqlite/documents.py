@@ -148,11 +148,11 @@ values (:doc_id, :source_path, :file_mtime, :file_size, :content_hash, :collecti
 
 PUT_CHUNK = """
 insert into chunks (
-    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, indexed, slot,
-    embedding, truncated
+    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, indexed,
+    slot, embedding, truncated
 )
 values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash,
-        :indexed, :slot, :embedding, :truncated)
+        :date, :indexed, :slot, :embedding, :truncated)
 """
 
 NOT_EMBEDDED: dict[str, Any] = {"slot": None, "embedding": None, "truncated": False}
@@ -178,19 +178,19 @@ from   documents d left join extracts e using (doc_id)
 where  d.doc_id = ?
 """
 WHOLE_CHUNKS = """
-select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash,
+select doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
        embedding, truncated
 from   chunks where doc_id = ? order by id
 """
 
 # What is stored of a document that grows, compared with its chunks as they are now.
 CHUNKS_NOW = """
-select id, chunk_id, heading, start_line, end_line, content_hash
+select id, chunk_id, heading, start_line, end_line, content_hash, date
 from   chunks
 where  doc_id = ?
 order  by id
 """
-COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash")
+COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date")
 KEPT = "select count(*), max(id) from chunks where doc_id = ? and id <= ?"
 LAST_OF = "select coalesce(max(id), 0) from chunks where doc_id = ?"
 AFTER = "select id from chunks where doc_id = ? and id > ? order by id"
@@ -201,12 +201,14 @@ from   chunks c join documents d using (doc_id)
 where  c.doc_id = :doc_id and c.id <= :last and d.metadata <> :metadata
 """
 CREATE_SPOOL = """
-create temp table spool (doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash)
+create temp table spool (
+    doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date
+)
 """
 DROP_SPOOL = "drop table if exists temp.spool"
 SPOOL = """
 insert into temp.spool
-values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash)
+values (:doc_id, :chunk_id, :heading, :heading_path, :content, :start_line, :end_line, :content_hash, :date)
 """
 SPOOLED = "select content_hash, heading_path, content from temp.spool order by rowid"
 SPOOLED_ROWS = "select * from temp.spool order by rowid"

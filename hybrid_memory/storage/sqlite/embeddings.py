@@ -76,6 +76,18 @@ set    slot = null,
 """
 
 
+def _as_pending(rows: "Iterable[tuple[int, bytes, str, str]]") -> "list[Pending]":
+    """Return rows of id, content hash, heading path and content with the text to embed."""
+    # Not at the top: no search needs it.
+    from ...documents.document import embedded_text
+    from ..source import Pending
+
+    return [
+        Pending(id, content_hash, embedded_text(path, content))
+        for id, content_hash, path, content in rows
+    ]
+
+
 class SpareEmbeddings:
     """Implements `storage.embeddings.SpareEmbeddings`."""
 
@@ -135,16 +147,10 @@ class SpareEmbeddings:
         self._conn.execute(FORGET_NEXT)
 
     def lacking(self, identity: "Identity", before: int, batch: int) -> "list[Pending]":
-        from ...documents.document import embedded_text
-        from ..source import Pending
-
         rows = self._conn.execute(
             LACKING, {"model": _key(identity), "before": before, "batch": batch}
         )
-        return [
-            Pending(id, content_hash, embedded_text(path, content))
-            for id, content_hash, path, content in rows
-        ]
+        return _as_pending(rows)
 
     def count_lacking(self, identity: "Identity") -> int:
         return int(self._conn.execute(COUNT_LACKING, {"model": _key(identity)}).fetchone()[0])
@@ -218,15 +224,8 @@ class Embeddings:
         return vectors | self.spare.known(identity, unknown)
 
     def pending(self, before: int, batch: int, *, tried: bool) -> "list[Pending]":
-        # Imports like these are not for every search to pay.
-        from ...documents.document import embedded_text
-        from ..source import Pending
-
         rows = self._conn.execute(PENDING, {"before": before, "batch": batch, "tried": tried})
-        return [
-            Pending(id, content_hash, embedded_text(path, content))
-            for id, content_hash, path, content in rows
-        ]
+        return _as_pending(rows)
 
     def still_pending(self, batch: "Sequence[Pending]") -> "list[Pending]":
         rows = set(self._conn.execute(STILL_PENDING, (json.dumps([chunk.id for chunk in batch]),)))

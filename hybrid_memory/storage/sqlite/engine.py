@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ... import messages as log
+from ... import messages
 from ...errors import StoreError
 from ..vector import BadEmbeddingError
 from .chunks import Chunks
@@ -83,7 +83,7 @@ class SQLiteStorage:
         *,
         create: bool = False,
         read_only: bool = False,
-        on_wait: OnWait = log.warning,
+        on_wait: OnWait = messages.warning,
     ) -> None:
         """Open the file, or with `create` make it. Raises StoreError where that is not possible.
 

@@ -308,6 +308,13 @@ class FTSIndex:
         query = query.with_others(self._instead.get(query.text, query.instead))
         return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
 
+    def counts(self, query: Query) -> dict[str, int]:
+        """How many chunks of the whole store have each word of the query, in the query's order."""
+        frequencies = self._frequencies_of(query)
+        return {
+            term.tokens[0]: frequencies[match_expression([term])] for term in query.affordable_words
+        }
+
     def _frequencies_of(self, query: Query) -> dict[str, int]:
         """For each word of the query, as an expression, how many chunks have it."""
         expressions = [match_expression([term]) for term in query.affordable_words]

@@ -40,6 +40,7 @@ create table chunks (
     content_hash blob not null,       -- of the text that is embedded
     slot         integer,             -- place in vector_blocks; null exactly where embedding is
     truncated    integer not null default 0,
+    date         text,                -- YYYY-MM-DD, of its own; else the document's counts
     created_at   real not null default (unixepoch('now')),
     embedding    blob,                -- little-endian float32, unit length; last, as it may overflow the page
     unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
@@ -50,6 +51,7 @@ create unique index chunks_by_document on chunks ( -- of chunk_id, "<doc_id>-3",
 );
 create unique index chunks_by_slot on chunks (slot) where slot is not null;
 create index chunks_by_content on chunks (content_hash) where embedding is not null;
+create index chunks_by_date on chunks (date, doc_id) where date is not null;
 create index chunks_pending on chunks (id) where embedding is null;
 create index chunks_truncated on chunks (id) where truncated;
 """

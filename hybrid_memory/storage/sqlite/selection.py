@@ -50,6 +50,20 @@ d.doc_id in (
 """
 BELOW = "is_below({chunks}.heading_path, ?)"
 
+# A month's date is of every day of it.
+OF_DAYS = "{date} between substr(?, 1, length({date})) and substr(?, 1, length({date}))"
+OWN_DATES = "select {column} from main.chunks own where own.date between ? and ?"
+DATED = f"""
+({OF_DAYS.format(date="d.date")} or d.doc_id in ({OWN_DATES.format(column="own.doc_id")}))
+"""
+PASSAGE_DATED = OF_DAYS.format(date="coalesce(chunks.date, d.date)")
+# The same, for many chunks: reads only the index of the passages that have a date of their own.
+PASSAGES_DATED = f"""
+(c.id in ({OWN_DATES.format(column="own.id")})
+ or {OF_DAYS.format(date="d.date")} and c.id not in (select id from main.chunks where date is not null))
+"""
+EARLIEST, LATEST = "", "9999-12-31"
+
 SAMPLE = 64  # chunks that tell which share is chosen
 # Of all chunks: from there on it is faster to look at those that a search finds than to list those
 # that are chosen
@@ -69,8 +83,10 @@ DROP = "drop table if exists temp.chosen"
 CREATE = "create temp table chosen (id integer primary key)"
 WANTED = "select d.doc_id from documents d where {condition}"
 FILL = """
-insert into temp.chosen select c.id from json_each(?) cross join main.chunks c on c.doc_id = value
+insert into temp.chosen
+select c.id from json_each(?) {documents} cross join main.chunks c on c.doc_id = value where {condition}
 """
+FILL_DOCUMENTS = "cross join main.documents d on d.doc_id = value"
 CHOSEN = "in (select id from temp.chosen)"
 
 
@@ -83,16 +99,23 @@ class Condition(NamedTuple):
 
 
 class Selection:
-    """The chunks of the documents that fulfil a condition, all or those below a heading. No text is
-    read for that.
+    """The chunks of the documents that fulfil a condition, all or those of some days or below a
+    heading. No text is read for that.
+
+    `days` are the first and the last day.
     """
 
     def __init__(
-        self, conn: sqlite3.Connection, documents: Condition, heading: str | None = None
+        self,
+        conn: sqlite3.Connection,
+        documents: Condition,
+        heading: str | None = None,
+        days: tuple[str, str] | None = None,
     ) -> None:
         self._conn = conn
         self._documents = documents
         self._heading = heading
+        self._days = days
         self._is_listed = False
         self._is_chosen: dict[int, bool] = {}  # of the chunks that were looked at
 
@@ -110,12 +133,16 @@ class Selection:
     @property
     def join(self) -> tuple[str, Sequence[str]]:
         """Return what leaves the chosen ones of chunks, at the end of a statement, and its parameters."""
-        sql = JOIN.format(condition=self._documents.checking)
-        if self._heading is None:
-            return sql, self._documents.parameters
-        # Each chunk's own heading is asked about, so the document's headings need not be.
-        below = BELOW.format(chunks="chunks")
-        return f"{sql} and {below}", [*self._documents.parameters, self._heading]
+        conditions = [JOIN.format(condition=self._documents.checking)]
+        parameters = list(self._documents.parameters)
+        if self._days is not None:
+            conditions.append(PASSAGE_DATED)
+            parameters.extend(self._days)
+        if self._heading is not None:
+            # Each chunk's own heading is asked about, so the document's headings need not be.
+            conditions.append(BELOW.format(chunks="chunks"))
+            parameters.append(self._heading)
+        return " and ".join(conditions), parameters
 
     def among(self, ids: Iterable[int]) -> set[int]:
         """Return those of these chunks that are chosen."""
@@ -142,17 +169,24 @@ class Selection:
     def _fill(self) -> None:
         where = self._documents.listing
         parameters = self._documents.parameters
-        fill = FILL
-        headings: list[str] = []
+        conditions: list[str] = []
+        of_chunks: list[str] = []
+        if self._days is not None:
+            conditions.append(PASSAGES_DATED)
+            of_chunks.extend(self._days * 2)
         if self._heading is not None:
             headed, of_heading = _headed(self._heading)
             where = f"{where} and {headed}"
             parameters = parameters + of_heading
-            fill = f"{FILL} where {BELOW.format(chunks='c')}"
-            headings = [storable(self._heading)]
+            conditions.append(BELOW.format(chunks="c"))
+            of_chunks.append(storable(self._heading))
         rows = self._conn.execute(WANTED.format(condition=where), parameters)
         doc_ids = json.dumps([doc_id for (doc_id,) in rows])
-        self._conn.execute(fill, (doc_ids, *headings))
+        fill = FILL.format(
+            documents=FILL_DOCUMENTS if self._days else "",
+            condition=" and ".join(conditions) or EVERYTHING,
+        )
+        self._conn.execute(fill, (doc_ids, *of_chunks))
 
     def close(self) -> None:
         if self._is_listed:
@@ -174,7 +208,7 @@ def selected(
     if documents.listing == EVERYTHING and filters.heading is None:
         yield None
         return
-    selection = Selection(conn, documents, filters.heading)
+    selection = Selection(conn, documents, filters.heading, _days(filters, today))
     try:
         yield selection
     finally:
@@ -200,7 +234,6 @@ def condition(
 def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None) -> Condition:
     """Return `condition` without the heading, which is a filter on chunks."""
     _add_functions(conn)
-    today = today or date.today()
     conditions: list[str] = []
     parameters: list[str] = []
 
@@ -212,10 +245,9 @@ def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None
         add("d.collection = ?", filters.collection)
     if globs := _globs(filters.inside):
         add(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
-    if filters.since is not None:
-        add("d.date >= substr(?, 1, length(d.date))", dates.first_day(filters.since, today))
-    if filters.until is not None:
-        add("d.date <= substr(?, 1, length(d.date))", dates.last_day(filters.until, today))
+    days = _days(filters, today)
+    if days is not None:
+        add(DATED, *days, *days)
     tags = [bare(tag) for tag in filters.tags]
     if len(tags) > 1:
         add(ALL_TAGS, json.dumps(tags[1:]))
@@ -236,6 +268,16 @@ def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None
         " and ".join([IS_TAGGED, *conditions]),
         [tag, f"{tag}/", f"{tag}0", *parameters],
     )
+
+
+def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
+    """Return the first and the last day that the filters leave; None if every day will do."""
+    if filters.since is None and filters.until is None:
+        return None
+    today = today or date.today()
+    first = EARLIEST if filters.since is None else dates.first_day(filters.since, today)
+    last = LATEST if filters.until is None else dates.last_day(filters.until, today)
+    return first, last
 
 
 def _globs(inside: str | None) -> list[str]:

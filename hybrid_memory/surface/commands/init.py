@@ -4,10 +4,11 @@ That is an agent's notes, vaults, folders of notes, and the session transcripts 
 else has markdown is named, too, with the reason why it is left out.
 """
 
+import json
 import os
 import re
 import sys
-from argparse import Namespace
+from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, count
@@ -19,7 +20,9 @@ from ...config import CONFIG, absolute, is_server, shown, without_password
 from ...documents.files import Walk
 from ...environment import program
 from ...errors import SourceError, StoreError
+from ...seams import REMOVE_HOOK, WRITE_HOOK, load
 from ...storage.source import Source, default_collection, is_in, real_path
+from ...text.characters import plural
 from .. import opening
 from ..arguments import Parser, examples
 from ..opening import open_store
@@ -167,6 +170,7 @@ Before answering anything about past work, decisions, people, hosts, dates or pr
 1. `{program} search "…" --refresh --budget 4000 --format md`
 2. Around a passage: `{program} get "CITATION"`
 Cite what you used."""
+HOOK_QUESTION = "Let Claude Code recall notes on every prompt in this folder?"
 KINDS = {
     "vault": "Obsidian vault",
     "folder": "notes",
@@ -191,10 +195,18 @@ def init_options(parser: Parser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print JSON and ask nothing, on a terminal too"
     )
+    parser.add_argument(
+        "--hook",
+        action=BooleanOptionalAction,
+        help="let Claude Code recall notes on every prompt in this folder; --no-hook takes that back",
+    )
     examples(parser, "init ~/workspace", "init ~/workspace --yes --sessions")
 
 
 def run_init(args: Namespace) -> int:
+    if args.hook is False:
+        print_answer(args, {"hook": load(REMOVE_HOOK)(args.dir)})
+        return 0
     settings = opening.settings(args)
     places, left_out = workspace(args.dir, os.path.expanduser("~"))
     sources = _sources(args, settings)
@@ -220,6 +232,10 @@ def run_init(args: Namespace) -> int:
     }
     if len(rest) < len(places):
         answer |= _how_to_go_on(args, settings)
+        is_offered = is_asking and taken and os.path.isdir(os.path.join(args.dir, ".claude"))
+        if args.hook or (is_offered and _agrees(HOOK_QUESTION, False)):
+            command = [*program(), *_chosen_options(args, settings)]
+            answer["hook"] = load(WRITE_HOOK)(args.dir, command)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
     tell(*_what_was_not_done(args, places, new, rest))
     if left_out and not (sys.stdout.isatty() and not args.json):
@@ -292,6 +308,7 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     apart = [place for place in places if place.collection is not None]
     reports = []
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
+        is_first = store.storage.chunks.count() == 0
 
         def ingest(paths: list[str], patterns: Sequence[str], collection: str | None) -> None:
             job = Ingest(
@@ -306,22 +323,14 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
         for report in reports:
             tell(*report.error_lines(), *report.warning_lines())
             advise(args, *report.advice_lines())
-        if any(report.embedded for report in reports):
+        if is_first and any(report.files for report in reports):
             advise_model(args, store)
     return [report.as_dict() for report in reports]
 
 
 def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
     """Return the next commands, and the lines for AGENTS.md and a crontab, as they run from anywhere."""
-    options = []
-    file = args.config or os.environ.get(CONFIG)
-    if file:
-        options += ["--config", os.path.abspath(os.path.expanduser(file))]
-    if opening.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
-        options += ["--db", without_password(absolute(settings["db_path"]))]
-    for key in ("space", "provider"):  # or the next run might use other ones
-        if opening.origin(settings, key) == f"--{key}":
-            options += [f"--{key}", settings[key]]
+    options = _chosen_options(args, settings)
     short = join([*program(), *options])
     full = join([*program(for_cron=True), *options])
     cron = f"0 */6 * * *  {full} update --quiet >/dev/null"
@@ -334,6 +343,20 @@ def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
         "agents_md": AGENTS.format(program=short),
         "crontab": cron.replace("%", r"\%"),  # cron makes a line break of a bare %
     }
+
+
+def _chosen_options(args: Namespace, settings: "Settings") -> list[str]:
+    """Return the options without which the next run might use another memory."""
+    options = []
+    file = args.config or os.environ.get(CONFIG)
+    if file:
+        options += ["--config", os.path.abspath(os.path.expanduser(file))]
+    if opening.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
+        options += ["--db", without_password(absolute(settings["db_path"]))]
+    for key in ("space", "provider"):
+        if opening.origin(settings, key) == f"--{key}":
+            options += [f"--{key}", settings[key]]
+    return options
 
 
 def _described(place: Place) -> dict[str, Any]:
@@ -380,6 +403,9 @@ def _next_steps(answer: dict[str, Any]) -> str:
         "For AGENTS.md": answer["agents_md"],
         "For `crontab -e`": answer["crontab"],
     }
+    if "hook" in answer:
+        written = json.dumps(answer["hook"]["written"], indent=2, ensure_ascii=False)
+        parts[f"Written to {harmless(_short(answer['hook']['path']))}"] = written
     return "".join(
         f"\n{title}:\n\n{indent(printable(text), '  ')}\n" for title, text in parts.items()
     )
@@ -402,8 +428,7 @@ def _what_was_not_done(
 
 
 def _files(places: Iterable[Place]) -> str:
-    count = sum(place.files for place in places)
-    return "1 file" if count == 1 else f"{count:,} files"
+    return plural(sum(place.files for place in places), "file")
 
 
 def _bytes(size: int) -> str:

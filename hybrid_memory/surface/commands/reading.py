@@ -8,7 +8,7 @@ from ...errors import QueryError, SourceError, UsageError
 from ...views.get import read
 from ...views.links import broken, documents, links, tags
 from .. import arguments, opening
-from ..arguments import Parser, add_filters, examples
+from ..arguments import Parser, add_filters, add_json, examples
 from ..opening import open_store
 from ..streams import advise, harmless, print_answer, printable, tell
 
@@ -36,7 +36,7 @@ def get_options(parser: Parser) -> None:
         metavar="N",
         help="at most N characters (default: 20000)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    add_json(parser)
     examples(parser, 'get "memory/2026-01-05.md#L12-L30"', "get atlas pi.md:3-9")
 
 
@@ -92,7 +92,7 @@ def why_options(parser: Parser) -> None:
     parser.add_argument(
         "words", nargs="*", metavar="QUERY", help="also tell at which rank a search has it"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    add_json(parser)
     examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
 
 
@@ -118,7 +118,7 @@ def list_options(parser: Parser) -> None:
         metavar="N",
         help="how many documents (default: 100)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    add_json(parser)
     examples(parser, "list --limit 20", "list --tag ops --since 7d")
 
 
@@ -148,7 +148,7 @@ def links_options(parser: Parser) -> None:
         action="store_true",
         help="instead, all links of all documents that lead nowhere",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    add_json(parser)
     examples(parser, "links atlas", "links --broken")
 
 
@@ -166,7 +166,7 @@ def run_links(args: Namespace) -> int:
 
 
 def tags_options(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    add_json(parser)
     examples(parser, "tags", "tags --json")
 
 
@@ -178,7 +178,7 @@ def run_tags(args: Namespace) -> int:
 
 
 def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
-    """The links in a document, each with its line, and those that lead to it."""
+    """Print the links in a document, each with its line, and those that lead to it."""
     print(f"{harmless(answer['doc_id'])} links to", file=stream)
     for link in answer["links"]:
         note = ""

@@ -14,14 +14,14 @@ from typing import Any, TextIO
 
 from ... import config
 from ...config import absolute, shown
-from ...errors import ConfigError, UsageError
+from ...errors import ConfigError, UsageError, meant
 from .. import opening
-from ..arguments import Parser, examples, meant
+from ..arguments import Parser, add_json, examples
 from ..streams import harmless, json_text, print_answer, tell
 
 
 def change(path: str, key: str, *value: Any) -> dict[str, Any]:
-    """Give a key the value, or take the key out if there is none. Gives `before`, the old value, if
+    """Give a key the value, or take the key out if there is none. Return `before`, the old value, if
     the key was there.
 
     Nothing is written if the file could not be loaded then; but a key can be taken out of a file
@@ -113,18 +113,19 @@ def config_options(parser: Parser) -> None:
         metavar="VALUE",
         help="its new value; null: none, where that is possible",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    add_json(parser)
     examples(parser, "config", "config set model bge-m3")
 
 
 def run_config(args: Namespace) -> int:
-    if (args.key is None) != (args.action is None) or (args.value is None) != (
-        args.action != "set"
-    ):
+    has_key = args.key is not None
+    has_value = args.value is not None
+    if has_key != bool(args.action) or has_value != (args.action == "set"):
         raise UsageError("write `config`, `config set KEY VALUE` or `config unset KEY`")
     path = os.path.abspath(os.path.expanduser(config.in_force(args.config)))
     if args.action:
-        print_answer(args, _changed(args, path))
+        change_made = _changed(args, path)
+        print_answer(args, change_made, lambda stream: _show_change(change_made, stream))
         return 0
     settings = opening.settings(args)
     if not settings.chosen & {"keyword_weight", "vector_weight"}:
@@ -180,6 +181,20 @@ def _value(key: str, text: str) -> Any:
         return config.from_text(key, text, key)
     except ConfigError as error:
         raise UsageError(str(error)) from None
+
+
+def _show_change(answer: dict[str, Any], stream: TextIO) -> None:
+    """Print what was changed, as a sentence; nothing if nothing was, which is told already."""
+    place = f"in {answer['file']}"
+    before = json_text(answer["before"]) if "before" in answer else None
+    if "value" in answer:
+        was = f" (it was {before})" if before else ""
+        line = f"{answer['key']} is now {json_text(answer['value'])}{was}, {place}."
+    elif before:
+        line = f"{answer['key']} is no longer set (it was {before}), {place}."
+    else:
+        return
+    print(harmless(line), file=stream)
 
 
 def _show(answer: dict[str, Any], stream: TextIO) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SourceError, UsageError
 from ...text.characters import storable_name
-from ..arguments import Parser, examples
+from ..arguments import Parser, add_json, examples
 from ..opening import open_store
 from ..streams import advise, advise_model, print_answer, tell
 
@@ -62,6 +62,7 @@ def ingest_options(parser: Parser) -> None:
     parser.add_argument(
         "--keep-missing", action="store_true", help="keep the documents of files that are gone"
     )
+    add_json(parser)
     examples(
         parser,
         "ingest --path ~/notes --incremental",
@@ -72,7 +73,7 @@ def ingest_options(parser: Parser) -> None:
 def run_ingest(args: Namespace) -> int:
     from ...sync.ingest import Ingest
     from ...sync.reading import cores
-    from ..terminal import progress_line
+    from ..terminal import progress_line, show_report
 
     options = _options(args)
     if args.path and not any(
@@ -80,6 +81,7 @@ def run_ingest(args: Namespace) -> int:
     ):  # or a database would be made
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
     with open_store(args, create=bool(args.path)) as store, progress_line(args.quiet) as progress:
+        is_first = store.storage.chunks.count() == 0
         job = Ingest(
             store, **options, sizes=_sizes(args, store.config), workers=cores(), progress=progress
         )
@@ -92,15 +94,16 @@ def run_ingest(args: Namespace) -> int:
             ) from error
         tell(*report.error_lines(), *report.warning_lines())
         advise(args, *report.advice_lines())
-        if report.embedded:
+        if is_first and report.files:
             advise_model(args, store)
-    print_answer(args, report.as_dict())
+    print_answer(args, report.as_dict(), lambda stream: show_report(report, stream))
     return 1 if report.errors else 0
 
 
 def update_options(parser: Parser) -> None:
     parser.set_defaults(path=[])
     parser.add_argument("--all", action="store_true", help=ALL)
+    add_json(parser)
     examples(parser, "update", "update --quiet")
 
 
@@ -138,7 +141,7 @@ def run_watch(args: Namespace) -> int:
 
 
 def _options(args: Namespace) -> dict[str, Any]:
-    """How files are taken in. Raises UsageError for an option that needs a path."""
+    """Return how files are taken in. Raises UsageError for an option that needs a path."""
     if args.path:
         return {
             "patterns": args.pattern or ["*.md"],

@@ -15,7 +15,7 @@ from ...store import HybridStore
 from ...sync.refresh import store_file
 from ...text.characters import storable, storable_name
 from .. import arguments
-from ..arguments import Parser, examples
+from ..arguments import Parser, add_json, examples
 from ..opening import open_store, place
 from ..streams import advise_model, print_answer, print_with_warnings, tell
 
@@ -46,6 +46,7 @@ def store_options(parser: Parser) -> None:
         metavar="KEY=VALUE",
         help="what filters may ask for",
     )
+    add_json(parser)
     examples(
         parser,
         'store --doc-id decisions/port --text "SSH listens on port 2222."',
@@ -54,6 +55,8 @@ def store_options(parser: Parser) -> None:
 
 
 def run_store(args: Namespace) -> int:
+    from ..terminal import show_stored
+
     metadata = dict(args.metadata)
     is_file = args.file is not None and os.path.isfile(
         os.path.realpath(os.path.expanduser(args.file))
@@ -64,7 +67,8 @@ def run_store(args: Namespace) -> int:
             chunks, warnings = store_file(store, args.doc_id, args.file, metadata)
         else:
             chunks, warnings = store.store(args.doc_id, text, metadata), store.warnings
-        print_with_warnings(args, {"doc_id": args.doc_id, "chunks": chunks, "warnings": warnings})
+        answer = {"doc_id": args.doc_id, "chunks": chunks, "warnings": warnings}
+        print_with_warnings(args, answer, lambda stream: show_stored(answer, stream))
     return 0
 
 
@@ -88,10 +92,13 @@ def delete_options(parser: Parser) -> None:
             help="remove all documents from this folder or file, even if it no longer exists",
         ),
     ]
+    add_json(parser)
     examples(parser, "delete decisions/port", "delete --path ~/notes")
 
 
 def run_delete(args: Namespace) -> int:
+    from ..terminal import show_deleted
+
     with open_store(args) as store:
         doc_id = args.id if args.doc_id is None else args.doc_id
         if doc_id is not None:
@@ -100,12 +107,12 @@ def run_delete(args: Namespace) -> int:
             answer = _delete_collection(store, args.collection)
         else:
             answer = _delete_path(store, args.path)
-        print_with_warnings(args, answer)
+        print_with_warnings(args, answer, lambda stream: show_deleted(answer, stream))
     return 0
 
 
 def _text(args: Namespace) -> str:
-    """The text that is to be stored. Raises SourceError for a file that cannot be read."""
+    """Return the text that is to be stored. Raises SourceError for a file that cannot be read."""
     return args.text if args.file is None else _read(args.file)
 
 
@@ -154,7 +161,7 @@ def doctor_options(parser: Parser) -> None:
         action="store_true",
         help="also read the whole file: SQLite's and FTS5's own checks, every embedding",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
+    add_json(parser)
     examples(parser, "doctor", "doctor --thorough")
 
 

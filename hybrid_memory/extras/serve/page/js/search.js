@@ -58,13 +58,14 @@ async function found(q, filters, limit, signal) {
 }
 
 function showFound(answer, limit) {
-  const { results, warnings, timings, instead } = answer;
+  const { results, warnings, timings, hint, instead } = answer;
   showResults({ ...answer, complete: results.length < limit }, () => ask(limit + PAGE));
   view("results");
   const all = results.length < limit ? "" : "best ";
   const took = timings?.total === undefined ? "" : ` in ${Math.max(1, Math.round(timings.total * 1000))} ms`;
   const said = Object.entries(instead).map(([word, others]) => `No passage has “${word}”: searched for ${others.join(", ")}.`);
-  count(results.length === 1 ? `1 result${took}` : `${all}${results.length || "No"} results${took}`, [...said, ...warnings]);
+  const told = [...said, ...warnings, ...(results.length && hint ? [hint] : [])];
+  count(results.length === 1 ? `1 result${took}` : `${all}${results.length || "No"} results${took}`, told);
 }
 
 async function listed(filters, limit, signal) {

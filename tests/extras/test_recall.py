@@ -1,0 +1,269 @@
+"""The command `recall`, as the hooks of agents call it, and what decides that it speaks."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hybrid_memory
+from hybrid_memory import HybridStore
+from hybrid_memory.extras.evaluation.judgements import read_qrels
+from hybrid_memory.extras.recall.command import HEADING, printed, recalled
+from hybrid_memory.extras.recall.prompts import TELLING_WORDS, query_of
+from hybrid_memory.extras.recall.sessions import Session
+from hybrid_memory.search.hit import Request
+from hybrid_memory.surface.output import budget
+from hybrid_memory.sync.ingest import Ingest
+from tests.quality.recorded import FOLDER, ingest_notes
+
+QUESTION = "What is the public address of the ferry host?"
+CODING = (FOLDER / "coding.txt").read_text("utf-8").splitlines()
+LOG = "\n".join(f"12:00:{n % 60:02} INFO worker {n} finished step {n * 7919}" for n in range(450))
+
+Recall = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recall") / "notes.db"
+    with HybridStore(path, {"provider": "builtin"}) as store:
+        ingest_notes(store)
+    return path
+
+
+@pytest.fixture
+def recall(notes: Path, tmp_path: Path) -> Recall:
+    """Run the command on a copy of the notes, with all the time it needs unless the test says less."""
+    database = tmp_path / "notes.db"
+    shutil.copy(notes, database)
+    environ = {name: value for name, value in os.environ.items() if name[:6] != "HYBRID"}
+    environ |= {
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "HYBRID_MEMORY_DB_PATH": str(database),
+        "HYBRID_MEMORY_PROVIDER": "builtin",
+    }
+
+    def run(*args: str, stdin: str | dict[str, Any] = "") -> subprocess.CompletedProcess[str]:
+        words = list(args) if "--timeout" in args else [*args, "--timeout", "0"]
+        return subprocess.run(
+            [sys.executable, "-m", "hybrid_memory", "recall", *words],
+            input=stdin if isinstance(stdin, str) else json.dumps(stdin),
+            env=environ,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def hook(event: str = "UserPromptSubmit", session: str = "one", **fields: str) -> dict[str, Any]:
+    """What Claude Code and Codex put on standard input, with fields of their own that do not matter."""
+    common = {
+        "session_id": session,
+        "transcript_path": "/nowhere.jsonl",
+        "cwd": "/",
+        "permission_mode": "default",
+    }
+    return common | {"hook_event_name": event} | fields
+
+
+def test_prints_passages_under_one_line_that_says_what_they_are(recall: Recall) -> None:
+    done = recall(QUESTION)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *rest = done.stdout.splitlines()
+    assert first == HEADING
+    assert rest[0].startswith("**notes/hosts/ferry.md#L")
+    assert "203.0.113.58" in done.stdout
+    assert len(done.stdout) <= 1200
+
+
+def test_names_the_date_of_a_passage(recall: Recall) -> None:
+    assert "2026-01-05" in recall("Which ticket did the provider open, INC-338104?").stdout
+
+
+@pytest.mark.parametrize("stdin", [QUESTION, hook(prompt=QUESTION)], ids=["text", "hook"])
+def test_reads_a_prompt_from_standard_input(recall: Recall, stdin: str | dict[str, Any]) -> None:
+    assert "203.0.113.58" in recall(stdin=stdin).stdout
+
+
+def test_a_prompt_may_begin_as_json_does(recall: Recall) -> None:
+    assert "203.0.113.58" in recall(stdin="{host: ferry} " + QUESTION).stdout
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        "",
+        "ferry?",
+        "/compact the address of the ferry host",
+        "Who painted the Mona Lisa?",
+        hook(),
+        hook("PostToolUse", prompt=QUESTION),
+        hook("Stop"),
+        '{"hook_event_name": 7, "prompt": 8}',
+    ],
+)
+def test_is_silent(recall: Recall, stdin: str | dict[str, Any]) -> None:
+    done = recall(stdin=stdin)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--db", "nowhere.db"),
+        ("--config", "nowhere.json"),
+        ("--since", "soon"),
+        ("--db", "/dev/null"),
+    ],
+)
+def test_a_failure_is_silence(recall: Recall, options: tuple[str, str]) -> None:
+    done = recall(QUESTION, *options)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert recall(QUESTION, *options, "--explain").stderr
+
+
+def test_is_silent_when_the_time_is_over(recall: Recall) -> None:
+    done = recall(QUESTION, "--timeout", "0.001")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_does_not_wait_for_standard_input_longer_than_it_may(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hybrid_memory", "recall"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.wait(30) == 0
+        assert process.stdout
+        assert process.stdout.read() == b""
+
+
+def test_recalls_nothing_twice_in_a_session(recall: Recall) -> None:
+    first = recall(stdin=hook(prompt=QUESTION)).stdout
+    again = recall(stdin=hook(prompt=QUESTION)).stdout
+    cited = {line.split("**")[1] for line in first.splitlines() if line.startswith("**")}
+    assert cited
+    assert not any(citation in again for citation in cited)
+    assert recall(stdin=hook(session="two", prompt=QUESTION)).stdout == first
+    assert "203.0.113.58" not in recall(QUESTION, "--session", "one").stdout
+
+
+def test_recalls_again_what_a_compaction_took_away(recall: Recall) -> None:
+    first = recall(stdin=hook(prompt=QUESTION)).stdout
+    recall(stdin=hook("SessionStart", source="compact"))
+    assert recall(stdin=hook(prompt=QUESTION)).stdout == first
+
+
+def test_the_files_of_sessions_are_private_and_go_after_a_week(
+    recall: Recall, tmp_path: Path
+) -> None:
+    recall(stdin=hook(session="old/../id", prompt=QUESTION))
+    [old] = (tmp_path / "state/hybrid-memory/recall").iterdir()
+    assert old.stat().st_mode & 0o777 == 0o600
+    os.utime(old, (time.time() - 8 * 86400,) * 2)
+    recall(stdin=hook(session="new", prompt=QUESTION))
+    [new] = (tmp_path / "state/hybrid-memory/recall").iterdir()
+    assert new != old
+
+
+def test_filters_bound_what_is_recalled(recall: Recall) -> None:
+    assert "203.0.113.58" not in recall(QUESTION, "--in", "notes/people/*").stdout
+
+
+def test_the_telling_words_of_a_long_prompt_are_searched_for(recall: Recall) -> None:
+    prompt = f"Why does the ferry host not answer at its public address?\n{LOG}"
+    assert len(prompt) > 15_000
+    done = recall("--explain", stdin=prompt)
+    [query] = [line for line in done.stderr.splitlines() if "searched for" in line]
+    assert len(query.partition("searched for: ")[2].split()) <= TELLING_WORDS
+    assert "ferry" in query
+
+
+def test_the_question_may_stand_after_what_was_pasted(notes: Path) -> None:
+    with HybridStore(notes, {"provider": "builtin"}) as store:
+        query, _ = query_of(f"{LOG}\nWhy does the ferry not answer at its public address?", store)
+    assert "ferry" in query
+
+
+def test_a_start_tells_in_one_line_what_is_new(recall: Recall, tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    with HybridStore(tmp_path / "notes.db", {"provider": "builtin"}) as store:
+        Ingest(store, incremental=True).run([str(memory)])
+    start = hook("SessionStart", source="startup")
+    assert recall(stdin=start).stdout == ""
+    assert recall(stdin=start).stdout == ""
+    time.sleep(1.1)  # `indexed_at` has seconds
+    (memory / "2026-03-01.md").write_text("# Sunday\n\nThe boat was painted blue.\n")
+    [line] = recall(stdin=start).stdout.splitlines()
+    assert "memory/2026-03-01.md" in line
+
+
+@pytest.mark.parametrize("event", ["PreCompact", "Stop"])
+def test_a_transcript_is_taken_in(recall: Recall, tmp_path: Path, event: str) -> None:
+    transcript = tmp_path / "of-today.jsonl"
+    message = {"role": "user", "content": "The blue harbour door is locked at nine."}
+    line = {"type": "user", "timestamp": "2026-03-01T10:00:00Z", "message": message}
+    transcript.write_text(json.dumps(line) + "\n")
+    done = recall(stdin=hook(event, transcript_path=str(transcript)))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    ended = time.monotonic() + 60
+    while time.monotonic() < ended:
+        with HybridStore(tmp_path / "notes.db", {"provider": "builtin"}) as store:
+            if any("of-today" in doc_id for doc_id in store.storage.catalog.ids()):
+                return
+        time.sleep(0.2)
+    pytest.fail("the transcript was not taken in")
+
+
+def test_silent_on_95_of_100_prompts_about_the_code_at_hand(notes: Path) -> None:
+    assert len(CODING) > 100
+    with HybridStore(notes, {"provider": "builtin"}) as store:
+        spoken = [prompt for prompt in CODING if recalled(store, prompt, Session(""))]
+    assert len(spoken) <= 0.05 * len(CODING), spoken
+
+
+def test_silent_on_95_of_100_prompts_with_pasted_code(notes: Path) -> None:
+    modules = sorted(Path(hybrid_memory.__file__).parent.rglob("*.py"))
+    codes = [path.read_text("utf-8")[-3000:] for path in modules if path.stat().st_size > 3000]
+    with HybridStore(notes, {"provider": "builtin"}) as store:
+        prompts = [f"{ask}\n{code}" for ask, code in zip(CODING, codes, strict=False)]
+        spoken = [prompt for prompt in prompts if recalled(store, prompt, Session(""))]
+    assert len(prompts) > 90
+    assert len(spoken) <= 0.05 * len(prompts), spoken
+
+
+def test_finds_what_a_search_under_the_same_budget_finds(notes: Path) -> None:
+    """The heading takes 46 of 1,200 characters, and the floor keeps back vague questions."""
+    qrels = read_qrels(str(FOLDER / "qrels.tsv"))
+    queries = [json.loads(line) for line in (FOLDER / "queries.jsonl").read_text().splitlines()]
+
+    def has_evidence(query: dict[str, Any], results: list[dict[str, Any]]) -> bool:
+        if "passage" in query:
+            return any(query["passage"] in " ".join(result["text"].split()) for result in results)
+        return any(result["doc_id"].endswith(tuple(qrels[query["id"]])) for result in results)
+
+    with HybridStore(notes, {"provider": "builtin"}) as store:
+        by_search = by_recall = without_floor = 0
+        for query in queries:
+            text = query["text"]
+            of_search = budget(1200, "md", text)
+            request = Request(limit=of_search.pool, budget=of_search)
+            by_search += has_evidence(query, store.answer(text, request).results)
+            passages = recalled(store, text, Session(""))
+            assert len(HEADING) + 1 + len(printed(passages)) <= 1200
+            by_recall += has_evidence(query, passages)
+            without_floor += has_evidence(query, recalled(store, text, Session(""), floor=0))
+    assert without_floor >= 0.9 * by_search
+    assert by_recall >= 0.5 * by_search

@@ -1,0 +1,178 @@
+"""The one date of a passage: of its own messages, of its document, or of the day it was stored."""
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.documents.document import Document
+from hybrid_memory.extras.copy import copy
+from hybrid_memory.search.hit import Request
+from hybrid_memory.storage.filters import Filters
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.views.get import read
+from hybrid_memory.views.links import documents
+
+pytestmark = pytest.mark.both_engines
+
+CONFIG = {"provider": "none", "chunk_size": 200}
+SAID = [
+    ("2026-01-05T23:50:00Z", "the gateway listens on port 22"),
+    ("2026-01-06T00:10:00Z", "the gateway listens on port 2222 now"),
+    (None, "and the gateway has a new key"),
+    ("2026-03-01T08:00:00Z", "the gateway is gone"),
+]
+
+
+def transcript(path: Path, said: list[tuple[str | None, str]]) -> None:
+    lines = []
+    for time, text in said:
+        record = {"type": "message", "message": {"role": "user", "content": text}}
+        lines.append(json.dumps(record | ({"timestamp": time} if time else {})))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+    os.utime(path, (1e9, 1e9))  # the session has ended
+
+
+@pytest.fixture
+def session(db_path: str, tmp_path: Path) -> Iterator[HybridStore]:
+    transcript(tmp_path / "sessions" / "s1.jsonl", SAID)
+    with HybridStore(db_path, CONFIG) as store:
+        Ingest(store, patterns=["*.jsonl"]).run([str(tmp_path / "sessions")])
+        store.store("filler/1", "a word or two of the garden", {"date": "2026-01-06"})
+        yield store
+
+
+def days(store: HybridStore, query: str = "gateway", **options: object) -> dict[str, str]:
+    return {hit["text"].split("\n")[0]: hit["date"] for hit in store.search(query, **options)}
+
+
+def test_a_passage_of_a_transcript_has_the_day_of_its_messages(session: HybridStore) -> None:
+    assert days(session) == {
+        "User: the gateway listens on port 22": "2026-01-05",
+        "User: the gateway listens on port 2222 now": "2026-01-06",
+        "User: the gateway is gone": "2026-03-01",
+    }
+
+
+def test_a_message_without_a_time_is_of_the_day_before_it(session: HybridStore) -> None:
+    [hit] = session.search("new key", limit=1)
+    assert (hit["date"], hit["start_line"], hit["end_line"]) == ("2026-01-06", 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "lines"),
+    [
+        ("2026-01-06", None, {2, 4}),
+        (None, "2026-01-05", {1}),
+        ("2026-01-06", "2026-01-06", {2}),
+        ("2026-01", "2026-01", {1, 2}),
+        ("2026-02", "2026-02", set()),
+        ("2026-03", None, {4}),
+    ],
+)
+@pytest.mark.parametrize("is_rare", [False, True])
+def test_filters_leave_the_passages_of_the_days(
+    session: HybridStore, since: str | None, until: str | None, lines: set[int], is_rare: bool
+) -> None:
+    if is_rare:  # few of many chunks are listed, others are looked at
+        for number in range(30):
+            session.store(f"other/{number}", "gateway", {"date": "2020-01-01"})
+    filters = Filters(since=since, until=until, inside="sessions")
+    assert {hit["start_line"] for hit in session.search("gateway", filters=filters)} == lines
+
+
+def test_a_list_has_a_transcript_if_one_of_its_passages_is_of_the_days(
+    session: HybridStore,
+) -> None:
+    def ids(**days: str) -> list[str]:
+        listing = documents(session, filters=Filters(**days))
+        return [document["doc_id"] for document in listing["documents"]]
+
+    assert ids(since="2026-03-01", until="2026-03-01") == ["sessions/s1.jsonl"]
+    assert ids(since="2026-02-01", until="2026-02-28") == []
+
+
+def test_a_month_in_metadata_and_days_filter_together(session: HybridStore) -> None:
+    session.store("a/1", "gateway of the month", {"date": "2026-01", "project": "x"})
+    filters = Filters(since="2026-01-06", until="2026-01-07", where={"project": "x"})
+    [hit] = session.search("gateway", filters=filters)
+    assert hit["doc_id"] == "a/1"
+
+
+def test_age_and_the_days_of_a_query_are_those_of_passages(session: HybridStore) -> None:
+    request = Request(half_life_days=1, today=date(2026, 3, 1), explain=True)
+    hits = session.answer("gateway", request).results
+    decays = {hit["date"]: hit["explain"]["decay"] for hit in hits}
+    assert decays["2026-03-01"] == 1
+    assert decays["2026-01-06"] == pytest.approx(2**-54, abs=1e-6)
+
+    request = Request(explain=True)
+    hits = session.answer("gateway on 2026-01-06", request).results
+    assert {hit["date"] for hit in hits if "of_date" in hit["explain"]} == {"2026-01-06"}
+
+
+def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
+    first = read(session, "sessions/s1.jsonl")
+    assert (first["date"], first["date_from"]) == ("2026-01-05", "text")
+    assert read(session, "sessions/s1.jsonl#L3")["date"] == "2026-01-06"
+    assert read(session, "sessions/s1.jsonl#L4")["date"] == "2026-03-01"
+
+
+def test_a_session_that_grows_keeps_the_days_of_earlier_passages(
+    session: HybridStore, tmp_path: Path
+) -> None:
+    before = {hit["chunk_id"]: hit["date"] for hit in session.search("gateway")}
+    later = ("2026-04-01T08:00:00Z", "the gateway is back")
+    transcript(tmp_path / "sessions" / "s1.jsonl", [*SAID, later])
+    Ingest(session, patterns=["*.jsonl"]).run([str(tmp_path / "sessions")])
+    after = {hit["chunk_id"]: hit["date"] for hit in session.search("gateway")}
+    assert after == before | {"sessions/s1.jsonl-3": "2026-04-01"}
+
+
+def test_a_copy_has_the_days(session: HybridStore, tmp_path: Path) -> None:
+    with HybridStore(tmp_path / "copy.db", CONFIG) as target:
+        copy(session, target)
+        assert days(target) == days(session)
+
+
+def test_a_stored_text_has_the_day_on_which_it_was_stored(db_path: str) -> None:
+    with HybridStore(db_path, CONFIG) as store:
+        store.store("facts/ssh", "ssh listens on 2222")
+        [hit] = store.search("ssh")
+        assert hit["date"] == date.today().isoformat()
+        assert read(store, "facts/ssh")["date_from"] == "stored"
+        assert len(store.search("ssh", filters=Filters(since="7d"))) == 1
+
+
+def test_a_stored_text_keeps_its_day_until_it_changes(db_path: str) -> None:
+    with HybridStore(db_path, CONFIG) as store:
+        prepared = store.prepare(Document("facts/ssh", "ssh listens on 22", {}))
+        with store.storage.transaction():
+            row = prepared.row | {"date": "2020-02-02"}
+            store.storage.documents.put(prepared._replace(row=row))
+        store.store("facts/ssh", "ssh listens on 22")
+        assert store.search("ssh")[0]["date"] == "2020-02-02"
+        store.store("facts/ssh", "ssh listens on 2222")
+        assert store.search("ssh")[0]["date"] == date.today().isoformat()
+
+
+def test_a_stored_text_with_a_date_of_its_own_has_that(db_path: str) -> None:
+    with HybridStore(db_path, CONFIG) as store:
+        store.store("facts/ssh", "---\nCreated-At: 2026-01-05\n---\nssh")
+        assert store.search("ssh")[0]["date"] == "2026-01-05"
+        assert read(store, "facts/ssh")["date_from"] == "created-at"
+
+
+def test_a_file_without_a_date_gets_none_from_its_times(db_path: str, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "tools.md").write_text("ssh listens on 2222")
+    with HybridStore(db_path, CONFIG) as store:
+        Ingest(store).run([str(tmp_path / "notes")])
+        refresh(store)
+        assert store.search("ssh")[0]["date"] is None
