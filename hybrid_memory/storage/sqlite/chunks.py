@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 from ..rows import ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
@@ -128,11 +127,6 @@ order by c.doc_id, c.id
 OF_DOCUMENT = ROWS.format("c.doc_id = ?")
 OF_CHUNKS = ROWS.format("c.id in (select value from json_each(?))")
 CALLED = "select name from names where doc_id = ? and kind <> 'file'"
-
-
-def checksum(terms: "Terms") -> int:
-    """Return what `chunks.indexed` has of these terms."""
-    return crc32("\0".join(terms).encode())
 
 
 def of_document(conn: sqlite3.Connection, doc_id: str) -> "Iterator[tuple[int, Terms]]":

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from ...text.query import Query, Term
 from ..keyword import (
@@ -32,7 +33,7 @@ from ..keyword import (
 )
 from ..rows import Coverage, Ranked, as_results
 from . import schema
-from .chunks import checksum, of_chunks, of_document
+from .chunks import of_chunks, of_document
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
@@ -190,6 +191,11 @@ select doc_id, chunk_id, heading, content from chunks
 """
 
 _LIKE_SYNTAX = r"[\\%_]"
+
+
+def checksum(terms: "Terms") -> int:
+    """Return what `chunks.indexed` has of these terms."""
+    return crc32("\0".join(terms).encode())
 
 
 class FTSIndex:
