@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import analyzer
 from .analyzer import HUMP, SHORT, STOP_WORDS, TAIL, TOKEN, gram_run, symbolic, tokens
@@ -31,6 +31,8 @@ NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # The ending of "Gendolf's", at the end of a word and before punctuation
 _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
+# Compiled only when needed: few queries have one
+_OPERATOR = r'(?<!\S)(tag|in|path|date|before|after):("[^"]+"|[^\s"]+)(?!\S)'
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))
 
 
@@ -62,6 +64,9 @@ class Query:
         instead: Mapping[str, Sequence[str]] = NOTHING,
     ) -> None:
         self.text = storable(text).replace("\0", " ")
+        self.asked: dict[str, Any] = {}  # fields of `Filters` that the text gives
+        if ":" in self.text and not fts_syntax:
+            self.text, self.asked = _without_operators(self.text, today)
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
         self.instead = instead  # of a word, others that are looked for in its place
@@ -70,13 +75,15 @@ class Query:
 
     def with_others(self, instead: Mapping[str, Sequence[str]]) -> "Query":
         """Return the same query with other words in place of some."""
-        return Query(
+        query = Query(
             self.text,
             fts_syntax=self.fts_syntax,
             today=self._today,
             is_typed=self.is_typed,
             instead=instead,
         )
+        query.asked = self.asked
+        return query
 
     @property
     def is_blank(self) -> bool:
@@ -246,6 +253,53 @@ class Query:
             if is_short or not is_word:
                 fragments[piece] = None
         return list(fragments)[:MAX_FRAGMENTS]
+
+
+def _without_operators(text: str, today: "date | None") -> tuple[str, dict[str, Any]]:
+    """Return the text without its operators, and the fields of `Filters` that they give. What is no
+    operator, or has a value that it cannot have, is words.
+
+    'backups tag:ops date:2026-03' -> 'backups', {tags: [ops], since: 2026-03, until: 2026-03}
+    """
+    asked: dict[str, Any] = {}
+
+    def take(match: re.Match[str]) -> str:
+        value = match[2].strip('"')
+        fields = _fields(match[1], value, today)
+        if not fields:
+            return match[0]
+        for name, given in fields.items():
+            asked[name] = asked.get(name, []) + given if name == "tags" else given
+        return " "
+
+    words = re.sub(_OPERATOR, take, text)
+    if not asked:
+        return text, asked
+    return " ".join(words.split()), asked
+
+
+def _fields(operator: str, value: str, today: "date | None") -> dict[str, Any]:
+    """Return what an operator says as fields of `Filters`; nothing for a value that it cannot have."""
+    if operator == "tag":
+        return {"tags": [value.lstrip("#")]}
+    if operator in ("in", "path"):
+        return {"inside": value}
+    from datetime import date, timedelta
+
+    from .dates import first_day
+
+    is_year = re.fullmatch(r"\d{4}", value)
+    first = f"{value}-01" if is_year else value
+    last = f"{value}-12" if is_year else value
+    try:
+        begin = date.fromisoformat(first_day(first, today or date.today()))
+    except ValueError:
+        return {}
+    if operator == "before":
+        return {"until": str(begin - timedelta(days=1))}
+    if operator == "after":
+        return {"since": first}
+    return {"since": first, "until": last}
 
 
 def phrase(folded: str) -> Term:

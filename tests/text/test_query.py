@@ -180,3 +180,25 @@ def test_a_blank_query_has_no_terms() -> None:
     assert Query(" \t").is_blank
     assert Query("\0").terms == []
     assert not Query("x").is_blank
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "asked"),
+    [
+        ("backups tag:ops tag:#gpu", "backups", {"tags": ["ops", "gpu"]}),
+        ('in:"My notes" backups', "backups", {"inside": "My notes"}),
+        ("path:memory/* a", "a", {"inside": "memory/*"}),
+        ("a date:2026-03", "a", {"since": "2026-03", "until": "2026-03"}),
+        ("a date:2026", "a", {"since": "2026-01", "until": "2026-12"}),
+        ("a after:7d", "a", {"since": "7d"}),
+        ("a before:2026-03", "a", {"until": "2026-02-28"}),
+        ("a before:lunch", "a before:lunch", {}),
+        ("see  http://a.b and note:x", "see  http://a.b and note:x", {}),
+        ("atag:x (tag:y) tag:", "atag:x (tag:y) tag:", {}),
+        ("tag:x", "", {"tags": ["x"]}),
+    ],
+)
+def test_filters_among_the_words(text: str, words: str, asked: dict[str, object]) -> None:
+    query = Query(text)
+    assert (query.text, query.asked) == (words, asked)
+    assert Query(text, fts_syntax=True).text == text

@@ -25,7 +25,7 @@ SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 def search_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] [QUERY ...]"
     parser.add_argument(
-        "words", nargs="*", metavar="QUERY", help="words, not syntax; quotes around a phrase"
+        "words", nargs="*", metavar="QUERY", help="words; quotes around a phrase; tag:T in:DIR date:2026-03 before:D after:D"
     )
     parser.add_argument(
         "--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail"
