@@ -5,7 +5,8 @@ docs/measurements]`.
 work: what they print must have the form that benchmarks/common.py describes. CI runs this. In full
 it takes an hour or more. With --against, every benchmark compares with that revision. --into writes
 a file of JSON for each into a folder; benchmarks/report.py makes tables and plots of these. Exit
-status 1 if one failed. What compares with PostgreSQL (engines, growth_engines, torture_postgres)
+status 1 if one failed. What compares with PostgreSQL (engines, growth_engines, edit_engines,
+torture_postgres)
 and the trials run in small only.
 """
 
@@ -23,7 +24,8 @@ import notes
 
 HERE = Path(__file__).parent
 BENCHMARKS = (
-    "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding", "serve", "chunks",
+    "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding",
+    "serve", "chunks",
 )  # fmt: skip
 TRIALS = {  # programs that try whether something holds: their arguments in small
     "fuzz files": ["fuzz.py", "files", "--count", "40"],
@@ -43,6 +45,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
         "--questions",
         "4",
     ],
+    "edit_engines": ["edit_engines.py", "--chunks", "200", "--rounds", "2"],
     "torture_postgres": ["torture_postgres.py", "--seconds", "2"],
 }
 

@@ -25,8 +25,10 @@ from hybrid_memory.documents import markdown
 
 NOTES = 1000
 FIGURES = [  # how many chunks
-    "documents", "chunks", "larger than the size", "only headings or rules", "with a rule", "begin inside a table",
-    "table without its header", "not as in the file", "not in its lines", "inside code", "begin in mid-sentence",
+    "documents", "chunks", "larger than the size", "only headings or rules", "with a rule",
+    "begin inside a table",
+    "table without its header", "not as in the file", "not in its lines", "inside code",
+    "begin in mid-sentence",
     "end in mid-sentence",
 ]  # fmt: skip
 FENCE = re.compile(r"^[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)?(```|~~~)", re.MULTILINE)

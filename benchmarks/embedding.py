@@ -49,7 +49,8 @@ import json, sqlite3, sys, requests
 url, db, query = sys.argv[1:]
 requests.post(url + "/api/embed", json={"model": "m", "input": ["search_query: " + query]}, timeout=10).json()
 conn = sqlite3.connect(db)
-rows = conn.execute("select content from chunks_fts where chunks_fts match ? order by rank limit 10", (query,))
+select = "select content from chunks_fts where chunks_fts match ? order by rank limit 10"
+rows = conn.execute(select, (query,))
 print(json.dumps(rows.fetchall()))
 """
 

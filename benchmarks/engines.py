@@ -125,7 +125,8 @@ def compare(collection: Path, server: PostgresServer, args: argparse.Namespace) 
             for values in [seconds[name, mode]]
         )
         print(
-            f"  {mode:8} nDCG@10 {a:.4f} {b:.4f} ({b - a:+.4f}), same ten {statistics.mean(same[mode]):.1%}, {times}"
+            f"  {mode:8} nDCG@10 {a:.4f} {b:.4f} ({b - a:+.4f}), same ten "
+            f"{statistics.mean(same[mode]):.1%}, {times}"
         )
 
 

@@ -1,16 +1,18 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["requests"]
+# dependencies = ["requests", "pypdfium2>=5"]
 # ///
 """Try random and hostile inputs: `uv run benchmarks/fuzz.py files --count 20000 --seed 1`.
 
 files    Notes and transcripts with broken, huge or nested content are read and cut into chunks.
-Nothing but the errors for files
-         that cannot be indexed may be raised, every chunk must be found in its lines, and sizes and
-         times must stay in bounds.
+         Nothing but the errors for files that cannot be indexed may be raised, every chunk must be
+         found in its lines, and sizes and times must stay in bounds.
+documents  DOCX and PDF files are extracted at two sizes. The cost must grow no faster than the file;
+         200 cases are a good number.
 queries  Words, syntax and characters of every kind are searched. Each query is answered, or refused
-with a reason. databases  A database with changed bytes or pages is given to some commands. Each
-answers, or says in one line what is wrong.
+         with a reason.
+databases  A database with changed bytes or pages is given to some commands. Each answers, or says in
+         one line what is wrong.
 
 Each case depends only on the seed and its number, so that `--only NUMBER` repeats one. The inputs
 of the first failures are kept in a folder that is named at the end. Exit 1 if anything failed.
@@ -30,7 +32,12 @@ sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 # Name on the command line -> module with make(rng) -> case, check(case, folder), and kept(case) ->
 # (file name, bytes).
-KINDS = {"files": "fuzz_files", "queries": "fuzz_queries", "databases": "fuzz_databases"}
+KINDS = {
+    "files": "fuzz_files",
+    "documents": "fuzz_documents",
+    "queries": "fuzz_queries",
+    "databases": "fuzz_databases",
+}
 SHOWN = 10  # failures
 
 
@@ -60,9 +67,9 @@ def main() -> int:
                 name, data = kind.kept(case)
                 (folder / f"{number}-{name}").write_bytes(data)
                 print(f"case {number} failed:\n{traceback.format_exc()}")
-    print(
-        f"{len(numbers):,} cases in {time.monotonic() - begun:.0f} s, {failed:,} failed; the first are in {folder}"
-    )
+    seconds = time.monotonic() - begun
+    told = f"{len(numbers):,} cases in {seconds:.0f} s, {failed:,} failed"
+    print(f"{told}; the first are in {folder}")
     return 1 if failed else 0
 
 

@@ -13,13 +13,17 @@ from tests.command import in_process
 PAGE = 4096
 WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit".split()
 COMMANDS = [
-    ("stats",), ("list",), ("search", "gpu server"), ("search", "password", "--mode", "keyword", "--explain"),
-    ("search", "kettle", "--mode", "vector"), ("search", "gpu", "--in", "memory/*", "--tag", "a", "--since", "2026-01-03"),
-    ("search", "gpu", "--context", "2", "--half-life", "30", "--refresh"), ("search", "xyzzyfragment"),
-    ("get", "memory/2026-01-03.md#L3-L9"), ("get", "stored"), ("doctor",), ("ingest", "--path", "memory", "--incremental"),
-    ("ingest", "--path", "memory"), ("delete", "--doc-id", "memory/2026-01-05.md"), ("delete", "--path", "memory"),
-    ("store", "--doc-id", "new", "--text", "a new gpu text"), ("reindex",), ("reindex", "--embeddings"),
-    ("doctor", "--thorough"), ("rescue", "rescued.db"), ("eval", "--queries", "queries.jsonl", "--qrels", "qrels.tsv"),
+    ("stats",), ("list",), ("search", "gpu server"),
+    ("search", "password", "--mode", "keyword", "--explain"),
+    ("search", "kettle", "--mode", "vector"),
+    ("search", "gpu", "--in", "memory/*", "--tag", "a", "--since", "2026-01-03"),
+    ("search", "gpu", "--context", "2", "--half-life", "30", "--refresh"),
+    ("search", "xyzzyfragment"), ("get", "memory/2026-01-03.md#L3-L9"), ("get", "stored"),
+    ("doctor",), ("ingest", "--path", "memory", "--incremental"), ("ingest", "--path", "memory"),
+    ("delete", "--doc-id", "memory/2026-01-05.md"), ("delete", "--path", "memory"),
+    ("store", "--doc-id", "new", "--text", "a new gpu text"), ("reindex",),
+    ("reindex", "--embeddings"), ("doctor", "--thorough"), ("rescue", "rescued.db"),
+    ("eval", "--queries", "queries.jsonl", "--qrels", "qrels.tsv"),
 ]  # fmt: skip
 
 

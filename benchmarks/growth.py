@@ -37,7 +37,8 @@ with HybridStore(database, {"provider": "builtin"}) as store:
         wall, cpu = time.perf_counter(), time.process_time()
         found = store.search(query, mode=mode)
         taken.append((time.perf_counter() - wall, time.process_time() - cpu, len(found)))
-[peak] = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]  # rusage counts the parent in
+status = open("/proc/self/status")  # rusage counts the parent in
+[peak] = [line.split()[1] for line in status if line.startswith("VmHWM")]
 print(json.dumps([int(peak) / 1024, taken[uncounted:]]))
 """
 

@@ -43,7 +43,8 @@ from hybrid_memory.sync.ingest import Ingest
 from tests.extras.postgres_server import PostgresServer
 
 SETTINGS = (
-    "shared_buffers=2GB", "maintenance_work_mem=2GB", "max_wal_size=8GB", "dynamic_shared_memory_type=mmap", "max_connections=80",
+    "shared_buffers=2GB", "maintenance_work_mem=2GB", "max_wal_size=8GB",
+    "dynamic_shared_memory_type=mmap", "max_connections=80",
 )  # fmt: skip
 MODES = ("keyword", "vector", "hybrid")
 PLAIN = "plain"  # the size at which the load without embeddings is measured, too
@@ -122,9 +123,11 @@ def size(store: HybridStore) -> dict[str, int]:
     if store.path.startswith("postgres"):
         sizes = """
             select c.relname, pg_total_relation_size(c.oid)::bigint from pg_class c
-            where  c.relnamespace = 'hybrid_memory'::regnamespace and c.relkind = 'r' and pg_total_relation_size(c.oid) > 1000000
+            where  c.relnamespace = 'hybrid_memory'::regnamespace and c.relkind = 'r'
+            and    pg_total_relation_size(c.oid) > 1000000
             union all
-            select c.relname, pg_relation_size(c.oid)::bigint from pg_class c where c.relname like 'chunks_near%' order by 2 desc
+            select c.relname, pg_relation_size(c.oid)::bigint from pg_class c
+            where  c.relname like 'chunks_near%' order by 2 desc
         """
         found |= dict(store.storage.connection.all(sizes))  # type: ignore[attr-defined]
     return found

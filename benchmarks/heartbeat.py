@@ -142,7 +142,8 @@ def main() -> int:
         failures += week.differences() + week.scene.damage()
     asked = Counter(model for model, _ in Model.embedded)
     print(
-        f"{len(days) * len(HOURS)} beats; embedded by {', '.join(f'{model} {asked[model]}' for model in MODELS)}"
+        f"{len(days) * len(HOURS)} beats; embedded by "
+        f"{', '.join(f'{model} {asked[model]}' for model in MODELS)}"
     )
     for failure in failures:
         print(f"FAILED    {failure}")

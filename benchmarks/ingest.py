@@ -35,7 +35,7 @@ def measure(args: Namespace) -> Iterator[Row]:
         if args.docs:
             for number in range(args.copies):
                 subprocess.run(["cp", "-r", str(args.docs), str(folder / str(number))], check=True)
-        else:  # in its own process, because the peak of memory of a child process begins with that of its parent
+        else:  # in its own process: a child's peak of memory begins with that of its parent
             count = str(SMALL_NOTES if args.small else args.notes)
             process([sys.executable, notes.__file__, str(folder), "--notes", count], environ())
         sizes = [path.stat().st_size for path in folder.rglob("*.md")]
@@ -89,7 +89,9 @@ def floor(db: Path, copy: Path) -> Row:
             if not statement.startswith("CREATE TABLE 'chunks_fts"):
                 conn.execute(statement)
         for table, all_rows in rows.items():
-            insert = f"insert into {table} ({', '.join(names[table])}) values ({', '.join('?' * len(names[table]))})"
+            columns = ", ".join(names[table])
+            values = ", ".join("?" * len(names[table]))
+            insert = f"insert into {table} ({columns}) values ({values})"
             for start in range(0, len(all_rows), GROUP):
                 conn.execute("begin immediate")
                 conn.executemany(insert, all_rows[start : start + GROUP])

@@ -29,9 +29,10 @@ from hybrid_memory.embedding.builtin import BuiltinEmbedder, Table
 
 SEED = 2026
 MODEL = BuiltinEmbedder()
-COMMONEST = """the of and to a in is it for that on with as be this was by at are from or an not we have but which you can if will
-they has all one when there use so no more then what do out up its into only than other some how about them our new time my just
-after each also like where any should need been who get make two before now because see does most over first their very""".split()
+COMMONEST = """the of and to a in is it for that on with as be this was by at are from or an not we have but
+which you can if will they has all one when there use so no more then what do out up its into
+only than other some how about them our new time my just after each also like where any should
+need been who get make two before now because see does most over first their very""".split()
 OFFSET = 2.7  # Mandelbrot's: the commonest words are less frequent than Zipf's law says
 TOPICS, CANDIDATES, TOPIC_WORDS, SECTION_WORDS = 200, 1000, 60, 10
 COMMON_SHARE, SECTION_SHARE = (

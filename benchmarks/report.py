@@ -108,7 +108,8 @@ def table(wanted: Table) -> str:
     lines = [list(wanted.columns.values()), ["---"] * len(wanted.columns)]
     lines += [[shown(row.get(key, "")) for key in wanted.columns] for row in rows]
     machine = answer["machine"]
-    made = f"`{answer['command']}`, {answer['date']}, {machine['cores']} cores of {machine['processor']}, Python {machine['python']}"
+    cores = f"{machine['cores']} cores of {machine['processor']}"
+    made = f"`{answer['command']}`, {answer['date']}, {cores}, Python {machine['python']}"
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{made}"
 
 
@@ -145,7 +146,8 @@ def picture(plot: Plot) -> str:
         )
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'width="{WIDTH}" height="{HEIGHT}" role="img">',
         f"<title>{plot.title}</title>",
         f"<style>{STYLE}</style>",
         f'<rect class="back" x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="8"/>',

@@ -57,7 +57,9 @@ DIMS = 32
 FILES = 120
 MODELS = "alpha", "beta"
 WHOLE = {"integrity", "keyword index", "tables", "indexed", "documents", "vector index"}
-WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit heron".split()
+WORDS = (
+    "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit heron"
+).split()
 PENDING = "have no embedding yet"  # what a search may say while an ingest goes on
 HELD = 20  # number of searches while the write lock is held, and of those while it is not
 
@@ -304,7 +306,8 @@ def kills(scene: Scene, rounds: int) -> list[str]:
             )
     counts = ", ".join(f"{name} {count}" for name, count in sorted(killed.items()))
     print(
-        f"kills    {sum(killed.values())} of {rounds} commands killed before their end ({counts}); {wal} left a -wal behind"
+        f"kills    {sum(killed.values())} of {rounds} commands killed before their end "
+        f"({counts}); {wal} left a -wal behind"
     )
     return failures
 
@@ -423,7 +426,8 @@ def waiting(scene: Scene) -> list[str]:
                 raise UndoneError
     free, beside = (statistics.median(times[held]) * 1000 for held in (False, True))
     print(
-        f"waiting  a search takes {free:.1f} ms, beside a held write lock {beside:.1f} ms: ratio {beside / free:.2f}"
+        f"waiting  a search takes {free:.1f} ms, beside a held write lock {beside:.1f} "
+        f"ms: ratio {beside / free:.2f}"
     )
     return []
 

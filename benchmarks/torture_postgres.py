@@ -27,7 +27,9 @@ from tests.extras.postgres_server import PostgresServer
 
 SETTINGS = {"provider": "builtin"}
 PAUSE = 5.0  # seconds between two kills, at most
-WORDS = "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit heron".split()
+WORDS = (
+    "gpu server password port backup mirror kettle garden violin ledger tide lantern marble orbit heron"
+).split()
 STORED, DELETED, TRIED = "stored", "deleted", "tried"
 
 
@@ -177,7 +179,8 @@ def run(
         problems += [finding.text for finding in examine(store, thorough=True) if not finding.ok]
     tried = sum(path.read_text("utf-8").count(TRIED) for path in notes if path.exists())
     print(
-        f"{count} searches, {tried} writes, {kills} killed writers, {restarts} restarts, {stored} texts in the end",
+        f"{count} searches, {tried} writes, {kills} killed writers, {restarts} restarts, "
+        f"{stored} texts in the end",
         file=sys.stderr,
     )
     return problems

@@ -91,7 +91,8 @@ def row(result: dict[str, Any], number: int) -> list[str]:
     parts = sizes(result)
     total = " + ".join(f"{part} {size:.3f}" for part, size in parts.items())
     drawn = [
-        f'<text x="{MARGIN}" y="{top}">{escape(result["citation"])} &#8212; {escape(result["heading"])}</text>',
+        f'<text x="{MARGIN}" y="{top}">{escape(result["citation"])} &#8212; '
+        f"{escape(result['heading'])}</text>",
         f'<rect class="rest" x="{MARGIN}" y="{top + 8}" width="{SCALE}" height="{BAR}" rx="3"/>',
     ]
     left = float(MARGIN)
@@ -122,7 +123,8 @@ def picture() -> str:
     results = explained()
     height = TOP + len(results) * ROW + MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'width="{WIDTH}" height="{height}" role="img">',
         f"<title>What the scores of a search are made of: {escape(QUERY)}</title>",
         f"<style>{STYLE}</style>",
         f'<rect class="back" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>',

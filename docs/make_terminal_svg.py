@@ -114,7 +114,8 @@ def drawn(line: list[tuple[str, str]], number: int) -> str:
         for text, style in pieces
     )
     place = f'x="{MARGIN + indented * ADVANCE:g}" y="{BAR + SIZE + number * LEADING}"'
-    return f'<text {place} textLength="{length:g}" lengthAdjust="spacingAndGlyphs" xml:space="preserve">{tspans}</text>'
+    spacing = f'textLength="{length:g}" lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
+    return f"<text {place} {spacing}>{tspans}</text>"
 
 
 def picture() -> str:
@@ -131,7 +132,8 @@ def picture() -> str:
     width, height = 2 * MARGIN + COLUMNS * ADVANCE, BAR + len(lines) * LEADING + MARGIN
     size = f"{width:g} {height}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{width:g}" height="{height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{width:g}" '
+        f'height="{height}" role="img">',
         f"<title>{escape('; '.join(shown(search) for search in SEARCHES))}</title>",
         f"<style>{STYLE}</style>",
         f'<rect class="window" x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1}" rx="8"/>',

@@ -43,10 +43,27 @@ class Made(NamedTuple):
     """What a model gave for texts that the store has no embedding of."""
 
     vectors: Vectors
-    without: list[
-        bytes
-    ]  # content hashes of the texts that the model was asked about and gave no vector for
+    # Content hashes of the texts that the model was asked about and gave no vector for
+    without: list[bytes]
     problem: str | None
+
+
+class TimeLimit:
+    """So many seconds from now on; None: as long as it takes."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end: float | None = None
+        self.batch_size = BATCH
+        if seconds is not None:
+            self._end = time.monotonic() + seconds
+            self.batch_size = SMALL_BATCH
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left, at least 0; None without a limit."""
+        if self._end is None:
+            return None
+        return max(self._end - time.monotonic(), 0.0)
 
 
 def new_vectors(
@@ -59,7 +76,8 @@ def new_vectors(
     }
     if not missing:
         return Made({}, [], None)
-    if problem := conflict(storage.embeddings.identity(), embedder):
+    problem = conflict(storage.embeddings.identity(), embedder)
+    if problem:
         return Made({}, [], problem)
     return made(embedder, missing, seconds)
 
@@ -67,23 +85,21 @@ def new_vectors(
 def made(embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None) -> Made:
     """Ask the model about texts, by content hash."""
     vectors = embedder.embed_batch(list(texts.values()), seconds=seconds)
-    found = {
-        content_hash: (encode_embedding(vector), number in embedder.truncated)
-        for number, (content_hash, vector) in enumerate(zip(texts, vectors, strict=True))
-        if vector
-    }
-    return Made(
-        found,
-        [content_hash for content_hash in texts if content_hash not in found],
-        embedder.problem,
-    )
+    encoded: Vectors = {}
+    without = []
+    for number, (content_hash, vector) in enumerate(zip(texts, vectors, strict=True)):
+        if vector:
+            encoded[content_hash] = encode_embedding(vector), number in embedder.truncated
+        else:
+            without.append(content_hash)
+    return Made(encoded, without, embedder.problem)
 
 
 def accepts(
     storage: Storage, embedder: Embedder, vectors: Vectors, fingerprint: str | None = None
 ) -> bool:
-    """Whether these vectors of the embedder fit the store, inside a transaction. The first ones
-    give it its identity.
+    """Return whether these vectors of the embedder fit the store, inside a transaction. The first
+    ones give it its identity.
 
     `fingerprint` is the embedder's, if it is known; an older store that has none takes it over.
     """
@@ -93,15 +109,19 @@ def accepts(
     if theirs and (conflict(theirs, embedder) or theirs["dims"] != dims_of(vectors)):
         return False
     if not theirs or (fingerprint and "fingerprint" not in theirs):
-        identity = identity_of(embedder) | {"dims": dims_of(vectors)}
-        storage.embeddings.set_identity(
-            identity | ({"fingerprint": fingerprint} if fingerprint else {})
-        )
+        storage.embeddings.set_identity(_identity(embedder, vectors, fingerprint))
     return True
 
 
+def _identity(embedder: Embedder, vectors: Vectors, fingerprint: str | None) -> Identity:
+    identity = identity_of(embedder) | {"dims": dims_of(vectors)}
+    if fingerprint:
+        identity["fingerprint"] = fingerprint
+    return identity
+
+
 def dims_of(vectors: Vectors) -> int:
-    """The dimensions of the first of them."""
+    """Return the dimensions of the first of them."""
     return len(next(iter(vectors.values()))[0]) // FLOAT_BYTES
 
 
@@ -125,42 +145,45 @@ def embed_pending(
     After `seconds`, if given, the rest stays pending. `progress` is called with the number of
     chunks of each batch. Nothing happens where the embedder's vectors do not fit the store's.
     """
-    count, before, problems = 0, NEWEST, dict[str, None]()
-    if not storage.embeddings.pending(before, 1, tried=not embedder.is_final):
+    may_ask_again = not embedder.is_final
+    if not storage.embeddings.pending(NEWEST, 1, tried=may_ask_again):
         return Embedded(0, [])
     fingerprint = embedder.fingerprint()
     if is_another_model(storage, fingerprint):
         return Embedded(0, [NOT_MIXED], fits=False)
-    size, deadline = BATCH if seconds is None else SMALL_BATCH, time.monotonic() + (seconds or 0)
-    while batch := storage.embeddings.pending(before, size, tried=not embedder.is_final):
-        left = None if seconds is None else deadline - time.monotonic()
-        if left is not None and left <= 0:
+    limit = TimeLimit(seconds)
+    count = 0
+    before = NEWEST
+    problems: dict[str, None] = {}
+    while batch := storage.embeddings.pending(before, limit.batch_size, tried=may_ask_again):
+        seconds_left = limit.left
+        if seconds_left == 0.0:
             break
         texts = {chunk.content_hash: chunk.text for chunk in batch}
-        new = new_vectors(storage, embedder, texts, left)
-        problems |= {new.problem: None} if new.problem else {}
+        new = new_vectors(storage, embedder, texts, seconds_left)
+        if new.problem:
+            problems[new.problem] = None
         vectors = {**storage.embeddings.known(texts), **new.vectors}
-        if not vectors and not embedder.is_final:
+        if not vectors and may_ask_again:
             break  # a server that embeds none of so many is down, or has another model
         with storage.transaction():
             if not accepts(storage, embedder, vectors, fingerprint):
                 return Embedded(count, [*problems, MISFIT], fits=False)
-            chunks = storage.embeddings.still_pending(batch)
-            found = [
+            rows = [
                 (chunk.id, *vectors[chunk.content_hash])
-                for chunk in chunks
+                for chunk in storage.embeddings.still_pending(batch)
                 if chunk.content_hash in vectors
             ]
-            storage.embeddings.put(found)
+            storage.embeddings.put(rows)
             mark_unembeddable(storage, embedder, new.without)
-        count += len(found)
+        count += len(rows)
         before = batch[-1].id
         progress(len(batch))
     return Embedded(count, list(problems))
 
 
 def is_another_model(storage: Storage, fingerprint: str | None) -> bool:
-    """Whether the store's embeddings were made by another model of the same name."""
+    """Return whether the store's embeddings were made by another model of the same name."""
     theirs = (storage.embeddings.identity() or {}).get("fingerprint")
     return bool(theirs and fingerprint and theirs != fingerprint)
 
@@ -188,38 +211,35 @@ def embed(
     `on_total` gets the number of chunks that are to be embedded, and gives what is called with the
     size of each batch. After `seconds` the rest is left.
     """
-    spare, identity, started = (
-        storage.embeddings.spare,
-        storage.embeddings.identity(),
-        time.monotonic(),
-    )
-    following = spare.next_identity()
+    embeddings = storage.embeddings
+    limit = TimeLimit(seconds)
+    identity = embeddings.identity()
+    following = embeddings.spare.next_identity()
     goes_on = following is not None and conflict(following, wanted) is None
     first = Embedded(0, [])
     if identity is None or not (anew or goes_on or conflict(identity, wanted)):
         if following:  # the settings were changed back
             with storage.transaction():
-                spare.drop_next()
-        first = embed_pending(
-            storage, wanted, on_total(storage.embeddings.count_pending()), seconds
-        )
+                embeddings.spare.drop_next()
+        first = embed_pending(storage, wanted, on_total(embeddings.count_pending()), seconds)
         if first.fits or seconds is not None:
             return first
-    elif not anew and (old := fitting()) and not conflict(identity, old):
-        first = embed_pending(storage, old, on_total(storage.embeddings.count_pending()), seconds)
-    left = None if seconds is None else seconds - (time.monotonic() - started)
-    second = change_over(storage, wanted, on_total, left, anew=anew)
-    problems = second.problems if second.fits else [*first.problems, *second.problems]
-    return Embedded(
-        first.chunks + second.chunks, list(dict.fromkeys(problems)), second.fits, second.notes
-    )
+    elif not anew:
+        old = fitting()
+        if old and not conflict(identity, old):
+            first = embed_pending(storage, old, on_total(embeddings.count_pending()), seconds)
+    second = change_over(storage, wanted, on_total, limit, anew=anew)
+    problems = second.problems
+    if not second.fits:
+        problems = list(dict.fromkeys([*first.problems, *problems]))
+    return Embedded(first.chunks + second.chunks, problems, second.fits, second.notes)
 
 
 def change_over(
     storage: Storage,
     embedder: Embedder,
     on_total: OnTotal,
-    seconds: float | None = None,
+    limit: TimeLimit,
     *,
     anew: bool = False,
 ) -> Embedded:
@@ -228,16 +248,18 @@ def change_over(
     `fits` of the answer says whether they did. Fewer than MOST_REFUSED that the model refuses are
     pending then.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
-    following = _following(storage, embedder, deadline, anew=anew)
+    following = _following(storage, embedder, limit, anew=anew)
     if following is None:
-        return Embedded(0, [embedder.problem] if embedder.problem else [], fits=False)
+        problems_of_probe = [embedder.problem] if embedder.problem else []
+        return Embedded(0, problems_of_probe, fits=False)
     spare = storage.embeddings.spare
-    count, problems, refused = 0, dict[str, None](), set[bytes]()
+    count = 0
+    problems: dict[str, None] = {}
+    refused: set[bytes] = set()
     progress = on_total(spare.count_lacking(following))
     while not _taken_over(storage, following, refused):
         before = NEWEST
-        while batch := spare.lacking(following, before, BATCH if deadline is None else SMALL_BATCH):
+        while batch := spare.lacking(following, before, limit.batch_size):
             before = batch[-1].id
             texts = {
                 chunk.content_hash: chunk.text
@@ -246,27 +268,27 @@ def change_over(
             }
             if not texts:
                 continue
-            if deadline is not None and time.monotonic() >= deadline:
+            seconds_left = limit.left
+            if seconds_left == 0.0:
                 return _unfinished(storage, following, count, problems)
-            new = made(embedder, texts, _left(deadline))
-            problems |= {new.problem: None} if new.problem else {}
+            new = made(embedder, texts, seconds_left)
+            if new.problem:
+                problems[new.problem] = None
             if new.vectors and dims_of(new.vectors) != following["dims"]:
-                return _unfinished(storage, following, count, problems | {MISFIT: None})
-            if not (
-                new.vectors or embedder.is_final or made(embedder, PROBE, _left(deadline)).vectors
-            ):
-                return _unfinished(storage, following, count, problems)  # its server is down
+                problems[MISFIT] = None
+                return _unfinished(storage, following, count, problems)
+            if not (new.vectors or embedder.is_final or _answers(embedder, limit)):
+                return _unfinished(storage, following, count, problems)
+            vectors = dict(new.vectors)
+            if embedder.is_final:  # it has none for these texts, and never will
+                vectors |= dict.fromkeys(new.without, (b"", False))
+            else:
+                refused.update(new.without)
             with storage.transaction():
-                if (
-                    spare.next_identity() != following
-                ):  # another process has begun another one, or has finished this one
+                # Another process may have begun another set, or have finished this one.
+                if spare.next_identity() != following:
                     return _unfinished(storage, following, count, problems)
-                spare.put(
-                    following,
-                    new.vectors
-                    | (dict.fromkeys(new.without, (b"", False)) if embedder.is_final else {}),
-                )
-            refused.update(() if embedder.is_final else new.without)
+                spare.put(following, vectors)
             count += sum(chunk.content_hash in new.vectors for chunk in batch)
             progress(len(batch))
         if len(refused) > MOST_REFUSED * storage.chunks.count():
@@ -275,9 +297,14 @@ def change_over(
     return Embedded(count, list(problems), notes=(note,))
 
 
+def _answers(embedder: Embedder, limit: TimeLimit) -> bool:
+    """Return whether the server embeds a text that no model refuses."""
+    return bool(made(embedder, PROBE, limit.left).vectors)
+
+
 def building(storage: Storage) -> dict[str, Any] | None:
-    """What `stats` tells of a set of embeddings that is not complete: the model, and how many
-    chunks it has, of how many.
+    """Return what `stats` tells of a set of embeddings that is not complete: the model, and how
+    many chunks it has, of how many.
     """
     following = storage.embeddings.spare.next_identity()
     if following is None:
@@ -291,20 +318,15 @@ def building(storage: Storage) -> dict[str, Any] | None:
 
 
 def _following(
-    storage: Storage, embedder: Embedder, deadline: float | None, *, anew: bool
+    storage: Storage, embedder: Embedder, limit: TimeLimit, *, anew: bool
 ) -> Identity | None:
-    """The identity of the set that this embedder goes on with, or begins; None if it gives no
-    vector.
+    """Return the identity of the set that this embedder goes on with, or begins; None if it gives
+    no vector.
     """
-    probe = made(embedder, PROBE, _left(deadline))
+    probe = made(embedder, PROBE, limit.left)
     if not probe.vectors:
         return None
-    fingerprint = embedder.fingerprint()
-    identity = (
-        identity_of(embedder)
-        | {"dims": dims_of(probe.vectors)}
-        | ({"fingerprint": fingerprint} if fingerprint else {})
-    )
+    identity = _identity(embedder, probe.vectors, embedder.fingerprint())
     with storage.transaction():
         known = storage.embeddings.spare.next_identity()
         if known and _model(known) == identity:
@@ -320,19 +342,23 @@ def _model(identity: Mapping[str, Any]) -> Identity:
 
 
 def _taken_over(storage: Storage, following: Identity, refused: set[bytes]) -> bool:
-    """Whether the set was complete and has taken the place of the store's. Looked at under the
-    lock: others store texts, too.
+    """Return whether the set was complete and has taken the place of the store's. Looked at under
+    the lock: others store texts, too.
     """
-    spare, batch = storage.embeddings.spare, -1 if refused else 1
-    if any(chunk.content_hash not in refused for chunk in spare.lacking(following, NEWEST, batch)):
+    if not _is_complete(storage, following, refused):
         return False
     with storage.transaction():
-        complete = all(
-            chunk.content_hash in refused for chunk in spare.lacking(following, NEWEST, batch)
-        )
+        complete = _is_complete(storage, following, refused)
+        spare = storage.embeddings.spare
         if complete and spare.next_identity() == following:
             storage.embeddings.take_over(following)
     return complete
+
+
+def _is_complete(storage: Storage, following: Identity, refused: set[bytes]) -> bool:
+    count = -1 if refused else 1  # all that lack an embedding, or the first one
+    lacking = storage.embeddings.spare.lacking(following, NEWEST, count)
+    return all(chunk.content_hash in refused for chunk in lacking)
 
 
 def _unfinished(
@@ -348,10 +374,6 @@ def _unfinished(
     return Embedded(count, [*problems, told], fits=False)
 
 
-def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(deadline - time.monotonic(), 0.0)
-
-
 def put_document(
     storage: Storage, embedder: Embedder | None, prepared: Prepared, source: Source | None = None
 ) -> list[str]:
@@ -362,23 +384,31 @@ def put_document(
     another file's document, which would no longer be searched, and for a file that is in the store
     already, with another id or as part of a folder.
     """
-    made = new_vectors(storage, embedder, prepared.texts) if embedder else Made({}, [], None)
-    fingerprint = embedder.fingerprint() if embedder and made.vectors else None
+    new = Made({}, [], None)
+    fingerprint = None
+    if embedder:
+        new = new_vectors(storage, embedder, prepared.texts)
+        fingerprint = embedder.fingerprint() if new.vectors else None
     if is_another_model(storage, fingerprint):
-        made = Made({}, [], NOT_MIXED)
-    problems = [made.problem] if made.problem else []
+        new = Made({}, [], NOT_MIXED)
+    problems = []
+    if new.problem:
+        problems.append(new.problem)
     with storage.transaction():
         _make_room(storage, prepared.row["doc_id"], source)
         if source is None and prepared.row["date"] is None:
             day = _stored_on(storage, prepared.row)
             prepared = prepared._replace(row=prepared.row | {"date": day})
-        fits = embedder is None or accepts(storage, embedder, made.vectors, fingerprint)
-        storage.documents.put(prepared, made.vectors if fits else {})
+        vectors = new.vectors
+        if embedder and not accepts(storage, embedder, vectors, fingerprint):
+            vectors = {}
+            problems.append(MISFIT)
+        storage.documents.put(prepared, vectors)
         if source:
             storage.sources.remember(source)
         if embedder:
-            mark_unembeddable(storage, embedder, made.without)
-    return problems if fits else [*problems, MISFIT]
+            mark_unembeddable(storage, embedder, new.without)
+    return problems
 
 
 def _stored_on(storage: Storage, row: Mapping[str, Any]) -> str:
@@ -399,14 +429,7 @@ def _make_room(storage: Storage, doc_id: str, source: Source | None) -> None:
     known = storage.documents.get(doc_id)
     owner = None
     if known and known.path:
-        owner = next(
-            (
-                one
-                for one in storage.sources.all(path=known.path)
-                if one.is_file and one.has(doc_id, known.path)
-            ),
-            None,
-        )
+        owner = next(iter(_files_of(storage, doc_id, known.path)), None)
     if source:
         for other in storage.documents.from_path(source.path):
             if not owner or other.doc_id != doc_id:
@@ -448,13 +471,21 @@ def delete_document(storage: Storage, doc_id: str) -> Deleted:
     """Remove a document. Nothing happens if there is none of this id."""
     with storage.transaction():
         document = storage.documents.get(doc_id)
-        path = document and document.path
-        files = [
-            one
-            for one in storage.sources.all(path=path)
-            if path and one.is_file and one.has(doc_id, path)
-        ]
-        return _delete(storage, [document] if document else [], files)
+        if document is None:
+            return Deleted(0, 0)
+        files = []
+        if document.path:
+            files = _files_of(storage, doc_id, document.path)
+        return _delete(storage, [document], files)
+
+
+def _files_of(storage: Storage, doc_id: str, path: str) -> list[Source]:
+    """Return the single files among the sources whose document has this id and path."""
+    return [
+        source
+        for source in storage.sources.all(path=path)
+        if source.is_file and source.has(doc_id, path)
+    ]
 
 
 def delete_collection(storage: Storage, collection: str) -> Deleted:

@@ -92,7 +92,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs the database server."""
     for item in items:
-        if {"postgres", "postgres_path"} & {*getattr(item, "fixturenames", ())}:
+        asks_for_server = {"postgres", "postgres_path"} & {*getattr(item, "fixturenames", ())}
+        if asks_for_server or item.path.parent.name == "postgres":
             item.add_marker(pytest.mark.postgres)
 
 

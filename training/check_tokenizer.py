@@ -102,7 +102,8 @@ def main() -> None:
     texts = [random_text(rng, blocks[number % len(blocks)]) for number in range(TEXTS)]
     wrong = [text for text in texts if ours.tokenize(text) != expected(text)]
     print(
-        f"texts: {TEXTS - len(wrong):,} equal, {len(wrong):,} different, of {len(blocks):,} blocks of code points {wrong[:2]}"
+        f"texts: {TEXTS - len(wrong):,} equal, {len(wrong):,} different, of "
+        f"{len(blocks):,} blocks of code points {wrong[:2]}"
     )
     if args.record:
         sample = [*SENTENCES, *ODDITIES, *texts[:: TEXTS // 60]]

@@ -32,7 +32,8 @@ class Corpus:
         self.texts = [encoding.ids[: teacher.LONGEST - 2] for encoding in encodings]
         self.pairs = np.array(rows)
         print(
-            f"corpus: {len(self.texts):,} texts, {sum(map(len, self.texts)):,} tokens, {len(self.pairs):,} pairs",
+            f"corpus: {len(self.texts):,} texts, {sum(map(len, self.texts)):,} tokens, "
+            f"{len(self.pairs):,} pairs",
             flush=True,
         )
         if limit:

@@ -120,7 +120,8 @@ def train(
             sums += [part.item() for part in losses]
         means = sums / (len(order) // recipe.batch)
         print(
-            f"epoch {epoch + 1}: cosine {1 - means[0]:.4f}, distillation {means[1]:.4f}, contrast {means[2]:.4f}",
+            f"epoch {epoch + 1}: cosine {1 - means[0]:.4f}, distillation {means[1]:.4f}, "
+            f"contrast {means[2]:.4f}",
             flush=True,
         )
     return table.detach().numpy()

@@ -28,8 +28,10 @@ UNWANTED_PAGE = re.compile(
 )
 SKIPPED_TAGS = {"script", "style", "nav", "footer", "form", "svg", "head", "button", "noscript"}
 SKIPPED_CLASSES = {
-    "sphinxsidebar", "related", "headerlink", "toctree-wrapper", "navheader", "navfooter", "toc", "contents", "footer",
-    "wy-nav-side", "sidebar", "navbar", "breadcrumbs", "linenos", "topnav", "bottomlinks", "toplang", "tooltip", "bd-sidebar",
+    "sphinxsidebar", "related", "headerlink", "toctree-wrapper", "navheader", "navfooter", "toc",
+    "contents", "footer",
+    "wy-nav-side", "sidebar", "navbar", "breadcrumbs", "linenos", "topnav", "bottomlinks",
+    "toplang", "tooltip", "bd-sidebar",
 }  # fmt: skip
 VOID = {
     "br",
@@ -289,7 +291,8 @@ def wordnet(source: Source, work: Path) -> Iterator[Synset]:
 
 
 NOUNS = (
-    "act animal artifact attribute body cognition communication event feeling food group location motive object person "
+    "act animal artifact attribute body cognition communication event feeling food group "
+    "location motive object person "
     "phenomenon plant possession process quantity relation shape state substance time"
 ).split()
 

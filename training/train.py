@@ -57,7 +57,8 @@ def main() -> None:
     )
     print(f"rounding to int8: a token's cosine with itself is {cosines.mean():.5f} on average")
     print(
-        f"{args.out}: {args.out.stat().st_size:,} bytes, sha256 {hashlib.sha256(args.out.read_bytes()).hexdigest()}"
+        f"{args.out}: {args.out.stat().st_size:,} bytes, sha256 "
+        f"{hashlib.sha256(args.out.read_bytes()).hexdigest()}"
     )
 
 

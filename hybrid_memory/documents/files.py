@@ -179,7 +179,8 @@ class Walk:
         exclude: Sequence[str] = (),
         follow_symlinks: bool = False,
     ) -> None:
-        self.top, self.follow_symlinks = top, follow_symlinks
+        self.top = top
+        self.follow_symlinks = follow_symlinks
         self.left_out: dict[str, str] = {}
         self.unread: list[tuple[str, str]] = []
         self.wanted = Wanted(top, patterns, exclude)

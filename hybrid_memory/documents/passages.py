@@ -139,7 +139,8 @@ WORD_START = re.compile(rf"(?<!\S)\S|[{UNSPACED}]")
 LAST_BREAK = re.compile(rf".*[\s{UNSPACED}]", re.DOTALL)
 LAST_CLAUSE = re.compile(r".*(?:[;:,–—](?=\s)|[，、；：]|\n)", re.DOTALL)
 LONGEST_END = 6  # characters: a full stop, what closes quotes and brackets, a space
-_CLOSING, _WIDE_CLOSING = re.escape(CLOSING), re.escape(WIDE_CLOSING + WIDE_ENDS)
+_CLOSING = re.escape(CLOSING)
+_WIDE_CLOSING = re.escape(WIDE_CLOSING + WIDE_ENDS)
 END = (
     rf"[\n{ENDS}{WIDE_ENDS}](?:(?<=\n)|(?<=[{ENDS}])[{_CLOSING}]{{0,4}}(?=[ \t])"
     rf"|(?<=[{WIDE_ENDS}])[{_WIDE_CLOSING}]{{0,4}}(?!\n))"

@@ -92,7 +92,7 @@ class BaseEmbedder:
         ] = {}  # role -> not to be asked before this time, and why
 
     def embed(self, text: str) -> list[float]:
-        """The vector of a query, of length 1; [] if there is none within query_timeout."""
+        """Return the vector of a query, of length 1; [] if there is none within query_timeout."""
         key = (self.model, self._prompted(text, QUERY))
         if key in self._cache:
             self.problem = None
@@ -108,20 +108,20 @@ class BaseEmbedder:
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        """The vectors of documents, in the order of the texts; [] for a text that has none.
+        """Return the vectors of documents, in the order of the texts; [] for a text that has none.
 
         Each request may take `seconds`, but no longer than document_timeout.
         """
         return self._embed(texts, DOCUMENT, seconds)
 
     def dims(self) -> int:
-        """The number of dimensions of a vector. If it is not known yet, a word is embedded; 0 if
-        that fails.
+        """Return the number of dimensions of a vector. If it is not known yet, a word is embedded;
+        0 if that fails.
         """
         return self._dims or len(self._embed(["dimensions"], QUERY)[0])
 
     def is_available(self) -> bool:
-        """Whether a text can be embedded now."""
+        """Return whether a text can be embedded now."""
         return any(self._embed(["available"], QUERY))
 
     def fingerprint(self) -> str | None:
@@ -134,7 +134,9 @@ class BaseEmbedder:
             self._server.close()
 
     def _request(self, texts: list[str], role: str) -> Any:
-        """A list with a raw vector for each text, unchecked, as the server gave it. Raises Failure."""
+        """Return a list with a raw vector for each text, unchecked, as the server gave it. Raises
+        Failure.
+        """
         raise NotImplementedError
 
     def _call(self, path: str, payload: object, role: str, texts: int = 0) -> Any:
@@ -157,8 +159,8 @@ class BaseEmbedder:
     def _embed(
         self, texts: Sequence[str], role: str, seconds: float | None = None
     ) -> list[list[float]]:
-        """The vectors of texts, [] for those that got none. Equal texts are sent once, blank ones
-        never.
+        """Return the vectors of texts, [] for those that got none. Equal texts are sent once, blank
+        ones never.
         """
         self.problem = None
         wanted = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
@@ -242,8 +244,8 @@ class BaseEmbedder:
         return batches
 
     def _tried(self, call: "_Call", texts: list[str], tries: int) -> list[Any]:
-        """A raw vector for each text. Tries again if the server fails or asks to wait. Raises
-        Failure.
+        """Return a raw vector for each text. Tries again if the server fails or asks to wait.
+        Raises Failure.
         """
         until, reason = self._resting.get(call.role, (0.0, ""))
         if (rest := until - time.monotonic()) > 0:
@@ -297,7 +299,7 @@ class BaseEmbedder:
             raise Failure(STOP, late, REST) from error
 
     def _unit(self, vector: Any) -> list[float]:
-        """The vector, cut to wanted_dims, at length 1.
+        """Return the vector, cut to wanted_dims, at length 1.
 
         Raises ValueError if it is not a vector of numbers, Failure if it has fewer dimensions than
         wanted_dims.
@@ -346,8 +348,8 @@ class _Call:
 
 
 def by_index(reply: Any, server: Server) -> list[Any]:
-    """The vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure if the
-    reply has another form.
+    """Return the vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure
+    if the reply has another form.
 
     `{"data": [{"index": 1, "embedding": b}, {"index": 0, "embedding": a}]} -> [a, b]`
     """

@@ -45,7 +45,8 @@ MANY = 64  # texts for which it pays to read the whole vocabulary, in some 10 ms
 # For bytes.translate: in ASCII, BERT ends words at marks, which are tokens, and at white space, and
 # drops the controls.
 MARK = [bytes((code,)) for code in range(0x80)]
-MARKS, SPACES = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", b"\t\n\r "
+MARKS = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+SPACES = b"\t\n\r "
 CONTROLS = bytes({*range(0x20), 0x7F}.difference(SPACES))
 WORDS = bytes.maketrans(MARKS + SPACES, b" " * len(MARKS + SPACES)).lower()
 NO_MARKS = bytes(range(0x100)).translate(None, MARKS)
@@ -69,7 +70,8 @@ class Strings:
     """The sorted tokens as a sequence, for bisect."""
 
     def __init__(self, offsets: memoryview, strings: memoryview) -> None:
-        self._offsets, self._strings = offsets, strings
+        self._offsets = offsets
+        self._strings = strings
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -271,14 +273,17 @@ class BuiltinEmbedder:
         """
         if len(word) > LONGEST_WORD:
             return [-1]
-        rest, prefix, found = word.encode(), b"", list[int]()
+        rest = word.encode()
+        prefix = b""
+        found = list[int]()
         while rest:
             index = self._table.longest_prefix(prefix + rest)
             length = len(self._table.token(index).encode()) - len(prefix) if index >= 0 else 0
             if length <= 0:  # no token fits, or only the bare "##"
                 return [-1]
             found.append(index)
-            rest, prefix = rest[length:], b"##"
+            rest = rest[length:]
+            prefix = b"##"
         return found
 
     def _lanes(self, index: int) -> int:
@@ -330,7 +335,8 @@ class BuiltinEmbedder:
         return [component / length for component in lanes]
 
     def _unpacked(self, total: int) -> tuple[int, ...]:
-        size, half = self._table.dims + COUNTS, self._half
+        size = self._table.dims + COUNTS
+        half = self._half
         # `half` makes every lane positive, because a negative one would borrow from the next.
         return struct.unpack(f"<{size}i", ((total + half) ^ half).to_bytes(4 * size, "little"))
 

@@ -50,8 +50,8 @@ class LoopbackSession:
         timeout: tuple[float, float],
         most: int,
     ) -> Response:
-        """The reply, whose body may have `most` bytes; the body of an error is cut to ERROR_BYTES.
-        Redirects are not followed.
+        """Return the reply, whose body may have `most` bytes; the body of an error is cut to
+        ERROR_BYTES. Redirects are not followed.
 
         `timeout` has two values in seconds: one for connecting; one for each read, and for the
         whole reply.
@@ -103,13 +103,13 @@ class LoopbackSession:
 
 
 def limit(status: int, most: int) -> int:
-    """How many bytes the body of a reply with this status may have."""
+    """Return how many bytes the body of a reply with this status may have."""
     return most if status == 200 else min(most, ERROR_BYTES)
 
 
 def checked(status: int, body: bytes, missing: int | None, most: int) -> bytes:
-    """The body, of which at most `most` + 1 bytes were read. `missing` counts the bytes of its
-    Content-Length that were not.
+    """Return the body, of which at most `most` + 1 bytes were read. `missing` counts the bytes of
+    its Content-Length that were not.
 
     The body of an error is cut. Raises TooLong for another body of more than `most` bytes,
     ConnectionError for an incomplete one.

@@ -38,17 +38,17 @@ class OllamaEmbedder(BaseEmbedder):
         )
 
     def is_available(self) -> bool:
-        """Whether the server answers and has the model. Does not load the model."""
+        """Return whether the server answers and has the model. Does not load the model."""
         return self._listed() is not None
 
     def fingerprint(self) -> str | None:
-        """The digest of the model: `ollama pull` may put another model in the place of one."""
+        """Return the digest of the model: `ollama pull` may put another model in the place of one."""
         listed = self._listed()
         return str(listed["digest"]) if listed and listed.get("digest") else None
 
     def _listed(self) -> dict[str, Any] | None:
-        """What the server's list says of the model; None, with the reason in `problem`, if it does
-        not have the model.
+        """Return what the server's list says of the model; None, with the reason in `problem`, if
+        it does not have the model.
         """
         self.problem = None
         try:
@@ -109,16 +109,16 @@ class OllamaEmbedder(BaseEmbedder):
 
 
 def _tagged(model: str) -> str:
-    """A model's name in the form that Ollama compares: in lower case, with its tag, without the
-    default host and namespace.
+    """Return a model's name in the form that Ollama compares: in lower case, with its tag, without
+    the default host and namespace.
     """
     name = model.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
 
 
 def parse_ollama_host(value: str) -> str:
-    """The URL that a client asks for a value of OLLAMA_HOST, by the rules of the function Host in
-    Ollama's envconfig/config.go.
+    """Return the URL that a client asks for a value of OLLAMA_HOST, by the rules of the function
+    Host in Ollama's envconfig/config.go.
 
     `box -> http://box:11434`, `https://box/ollama/ -> https://box:443/ollama`, `0.0.0.0 ->
     http://127.0.0.1:11434`

@@ -54,8 +54,8 @@ TEMPLATES = {
 
 
 def templates(model: str) -> tuple[str, str]:
-    """The query's and the document's template of a model. Its tag, namespace and the prefix of its
-    maker do not matter.
+    """Return the query's and the document's template of a model. Its tag, namespace and the prefix
+    of its maker do not matter.
 
     `user/nomic-embed-text:v1.5 -> ("search_query: {text}", "search_document: {text}")`
     """
@@ -66,14 +66,15 @@ def templates(model: str) -> tuple[str, str]:
 
 
 def checked(template: str) -> str:
-    """The template, unchanged. Raises ConfigError if it does not contain {text}."""
+    """Return the template, unchanged. Raises ConfigError if it does not contain {text}."""
     if PLACEHOLDER not in template:
         raise ConfigError(f"the prompt template {template!r} does not contain {PLACEHOLDER}")
     return template
 
 
 def wants_lower_case(model: str) -> bool:
-    """Whether texts have to be lower-cased for the model, which does not distinguish capitals.
+    """Return whether texts have to be lower-cased for the model, which does not distinguish
+    capitals.
 
     Ollama 0.13.1 to 0.24 turns each word with a capital into an unknown token for such models
     (ollama/ollama issue 13942).
@@ -113,25 +114,25 @@ class Embedder(Protocol):
     ]  # indexes of the last call's texts that were too long for the model and were cut
 
     def embed(self, text: str) -> list[float]:
-        """The vector of a query."""
+        """Return the vector of a query."""
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        """The vectors of documents, in the order of the texts.
+        """Return the vectors of documents, in the order of the texts.
 
         Each request may take `seconds`; if that is None, the embedder's own time-out applies.
         """
 
     def dims(self) -> int:
-        """The number of dimensions of a vector; 0 if it is not known."""
+        """Return the number of dimensions of a vector; 0 if it is not known."""
 
     def is_available(self) -> bool:
-        """Whether a text can be embedded now."""
+        """Return whether a text can be embedded now."""
 
     def fingerprint(self) -> str | None:
-        """What tells the model from another one of the same name; None if that is not known. May
-        ask the server.
+        """Return what tells the model from another one of the same name; None if that is not known.
+        May ask the server.
         """
 
     def close(self) -> None:
@@ -139,8 +140,8 @@ class Embedder(Protocol):
 
 
 def complete(embedder: MinimalEmbedder) -> Embedder:
-    """The embedder itself if it has everything that `Embedder` declares, else an adapter that adds
-    the rest.
+    """Return the embedder itself if it has everything that `Embedder` declares, else an adapter
+    that adds the rest.
     """
     return embedder if isinstance(embedder, Embedder) else _Completed(embedder)
 
@@ -226,8 +227,8 @@ NOT_MIXED = Message(NAMESAKE, WayOut("update", "update", "embeds all chunks by i
 
 
 def identity_of(embedder: "Embedder") -> dict[str, Any]:
-    """The identity of an embedder's vectors without their dimensions, which are known after the
-    first vector.
+    """Return the identity of an embedder's vectors without their dimensions, which are known after
+    the first vector.
     """
     return {
         "provider": embedder.provider,
@@ -240,8 +241,8 @@ def identity_of(embedder: "Embedder") -> dict[str, Any]:
 def conflict(
     theirs: "Mapping[str, object] | None", embedder: "Embedder", effect: str = ""
 ) -> str | None:
-    """Why the embedder's vectors cannot be compared with the store's, in one line with the remedy;
-    None if they can.
+    """Return why the embedder's vectors cannot be compared with the store's, in one line with the
+    remedy; None if they can.
 
     `effect` is what comes of it, such as ": answering by keyword".
     """
@@ -253,8 +254,8 @@ def conflict(
 
 
 def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> str | None:
-    """What the store's embeddings were made with, and not by this embedder: "model 'a', not 'b'";
-    None if nothing differs.
+    """Return what the store's embeddings were made with, and not by this embedder: "model 'a', not
+    'b'"; None if nothing differs.
     """
     if theirs is None:
         return None
@@ -274,7 +275,7 @@ def meanwhile(problem: str) -> str:
 
 
 def name_of(identity: "Mapping[str, object]") -> str:
-    """What users call the model of an identity: "ollama nomic-embed-text"."""
+    """Return what users call the model of an identity: "ollama nomic-embed-text"."""
     return f"{identity['provider']} {identity['model']}".strip()
 
 
@@ -300,7 +301,7 @@ TABLE = {
 
 
 def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder | None":
-    """The embedder that the settings choose for all texts from now on; None for the provider
+    """Return the embedder that the settings choose for all texts from now on; None for the provider
     "none".
 
     `identity` is the identity of the store's embeddings, or None if it has none. The provider
@@ -325,8 +326,8 @@ def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder 
 
 
 def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
-    """The embedder that made the store's embeddings, whatever the settings choose for later; None
-    if it may not be asked.
+    """Return the embedder that made the store's embeddings, whatever the settings choose for later;
+    None if it may not be asked.
 
     A query's text goes to a remote provider only if the settings name it.
     """

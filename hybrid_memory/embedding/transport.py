@@ -75,8 +75,8 @@ TOO_LONG = (
     r"|must have less than|tokens per (request|submitted batch)|payload size exceeds"
 )
 STUMBLED = (
-    r"\bEOF\b|connection refused|connection reset|broken pipe|health resp|socket address|server busy|no longer running"
-    r"|unexpected server status"
+    r"\bEOF\b|connection refused|connection reset|broken pipe|health resp|socket address|server busy"
+    r"|no longer running|unexpected server status"
 )
 NOT_A_NUMBER = r"NaN or Inf|unsupported value"
 KEY_REFUSED = r"(invalid|incorrect|missing) api key|api key not valid"
@@ -92,7 +92,9 @@ class Failure(Exception):
 
     def __init__(self, kind: str, reason: str, wait: float = 0.0) -> None:
         super().__init__(reason)
-        self.kind, self.reason, self.wait = kind, reason, wait
+        self.kind = kind
+        self.reason = reason
+        self.wait = wait
 
 
 class Server:
@@ -120,9 +122,12 @@ class Server:
         # For messages: without a password
         self.place = f"{scheme}://{netloc.rpartition('@')[2]}{slash}{path}"
         self.name = f"{name} at {self.place}"
-        self._url, self._explain = url, explain
+        self._url = url
+        self._explain = explain
         self._hint = hint or ("is this machine online?" if needs_key else "is it running?")
-        self._key_variable, self._needs_key, self._key_header = key_variable, needs_key, key_header
+        self._key_variable = key_variable
+        self._needs_key = needs_key
+        self._key_header = key_header
         self._key = ""
         self._session: Session | None = None
         self._answered = False
@@ -136,8 +141,8 @@ class Server:
         texts: int = 0,
         patient: bool = False,
     ) -> Any:
-        """The JSON of the reply to a POST of the payload as JSON, or to a GET if the payload is
-        None. Raises Failure.
+        """Return the JSON of the reply to a POST of the payload as JSON, or to a GET if the payload
+        is None. Raises Failure.
 
         `silence` is how many seconds may pass without a byte, and until the end of the reply.
         `texts` is the number of texts that it tells of, which limits its size. If `patient`, a
@@ -168,7 +173,7 @@ class Server:
             raise self.nonsense() from error
 
     def nonsense(self) -> Failure:
-        """The failure for a reply of status 200 without the expected JSON."""
+        """Return the failure for a reply of status 200 without the expected JSON."""
         kind = self.name.partition(" at ")[0]
         return Failure(STOP, f"{self.place} answers, but not as {kind} does; is the URL right?")
 
@@ -222,7 +227,8 @@ class Server:
         if isinstance(error, exceptions.ProxyError):
             return Failure(
                 STOP,
-                f"the proxy of HTTPS_PROXY or HTTP_PROXY does not lead to {self.name}; NO_PROXY can exclude it",
+                f"the proxy of HTTPS_PROXY or HTTP_PROXY does not lead to {self.name}; "
+                "NO_PROXY can exclude it",
             )
         if isinstance(error, exceptions.ConnectTimeout):
             return self._down(NO_ANSWER, wait=REST)
@@ -237,7 +243,6 @@ class Server:
         return Failure(STOP, f"{self.place} is not a usable address ({type(error).__name__})")
 
     def _unreached_here(self, error: Exception, may_restart: bool) -> Failure:
-
         if isinstance(error, TooLong):
             return Failure(STOP, f"{self.name} sent a reply that is too long; is the URL right?")
         if isinstance(error, ConnectTimeout):
@@ -278,7 +283,9 @@ class Server:
         return Failure(TEXT, said)
 
     def _words(self, body: bytes) -> str:
-        """The message in the body of an error of any form, in one line without control characters."""
+        """Return the message in the body of an error of any form, in one line without control
+        characters.
+        """
         text = body.decode("utf-8", "replace")
         try:
             reply = json.loads(text)
@@ -335,8 +342,8 @@ def duration(seconds: float) -> str:
 
 
 def backoff(attempt: int) -> float:
-    """Seconds before the next try: about 1, 2, 4; a random part keeps two clients from trying at
-    the same time.
+    """Return the seconds before the next try: about 1, 2, 4; a random part keeps two clients from
+    trying at the same time.
     """
     from random import random
 
@@ -352,8 +359,8 @@ def _found(pattern: str, words: str) -> re.Match[str] | None:
 
 
 def _wait(retry_after: str, words: str) -> float:
-    """The seconds that a server asks to wait, in its header Retry-After or in its message; 0 if it
-    names none.
+    """Return the seconds that a server asks to wait, in its header Retry-After or in its message; 0
+    if it names none.
     """
     found = _found(RETRY_IN, words)
     try:
@@ -364,7 +371,9 @@ def _wait(retry_after: str, words: str) -> float:
 
 
 def _is_plainly_local(host: str) -> bool:
-    """Whether the spelling alone shows that a host is this machine; remote.py knows more spellings."""
+    """Return whether the spelling alone shows that a host is this machine; remote.py knows more
+    spellings.
+    """
     digits = host.replace(".", "")
     return host in ("localhost", "::1", "0.0.0.0") or (
         host.startswith("127.") and digits.isascii() and digits.isdecimal()
@@ -372,14 +381,15 @@ def _is_plainly_local(host: str) -> bool:
 
 
 def _address(url: str) -> tuple[str, int]:
-    """The host and port of a URL: `https://[::1]/v1 -> ("::1", 443)`. A dot at the end of the host
-    is left out.
+    """Return the host and port of a URL: `https://[::1]/v1 -> ("::1", 443)`. A dot at the end of
+    the host is left out.
     """
     scheme, _, rest = url.partition("://")
     netloc = rest.partition("/")[0]
     host, colon, port = netloc.rpartition(":")
     if not colon or "]" in port:
         host, port = netloc, ""
-    return host.strip("[]").lower().rstrip("."), int(
-        port
-    ) if port.isdecimal() else 443 if scheme == "https" else 80
+    number = 443 if scheme == "https" else 80
+    if port.isdecimal():
+        number = int(port)
+    return host.strip("[]").lower().rstrip("."), number

@@ -161,8 +161,9 @@ class Hit:
 
     __slots__ = (
         "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
-        "document", "has_phrases", "id", "legs", "nearness", "neighbours", "of_date", "others",
-        "rerank", "row", "scale", "score", "source", "terms", "text",
+        "document", "has_phrases", "id", "legs", "nearness", "neighbours", "newer",
+        "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
+        "succession", "terms", "text",
     )  # fmt: skip
 
     def __init__(self, id: int, doc_id: str, chunk_id: str, text: str, legs: "Legs") -> None:
@@ -186,6 +187,10 @@ class Hit:
         self.decay = 1.0
         # The same text once
         self.others: list[int] = []  # chunks with the same text
+        # Successors
+        self.newer: Hit | None = None  # what revises it
+        self.newer_citation: str | None = None
+        self.succession = 0.0  # the part of the score that puts it before what it revises
         # Confidence
         self.confidence = 0.0
         self.coverage = 0.0
@@ -210,8 +215,16 @@ class Hit:
         self.document *= share
         self.scale *= share
         self.of_date *= share
+        self.succession *= share
         if self.before_decay is not None:
             self.before_decay *= share
+
+    def succeed(self, former: "Hit") -> None:
+        """Raise the score to that of a hit that this one revises."""
+        part = (former.score - self.score) / self.decay if self.decay else 0.0
+        if part > 0:
+            self.succession += part
+            self.add(part)
 
     def add(self, part: float) -> None:
         """Add to the score, which ages as a whole."""
@@ -249,6 +262,47 @@ class Reranker(Protocol):
 
     def close(self) -> None:
         """Close idle connections; the next call opens a new one."""
+
+
+# The least confidence of a match that is called so; docs/scores.md has how many of each are right.
+STRONG = 0.5
+SOME = 0.3
+
+
+def match(confidence: float) -> str:
+    """Return how good a match is, in a word."""
+    if confidence >= STRONG:
+        return "strong"
+    return "some" if confidence >= SOME else "faint"
+
+
+UNCLEAR = "nothing here is clearly about this"
+
+
+FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read
+
+
+def floored(answer: Answer, floor: float) -> Answer:
+    """Return the answer if a result is as sure as `floor`, else one without results, which tells of
+    the surest.
+
+    Whole answers are kept back, not single results, because a passage that continues a sure one
+    often shares few words with the query.
+    """
+    if not answer.results or any(result["confidence"] >= floor for result in answer.results):
+        return answer
+    surest = max(answer.results, key=lambda result: result["confidence"])
+    nearest = f"the nearest is {surest['citation']} with {surest['confidence']:g}"
+    least = f"nothing reaches confidence {floor:g}"
+    kept_back = Answer([], [*answer.warnings, f"{least}; {nearest}"])
+    kept_back.nearest_miss = surest
+    kept_back.timings = answer.timings
+    return kept_back
+
+
+def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether there are results and all of them are faint matches."""
+    return bool(results) and all(match(result["confidence"]) == "faint" for result in results)
 
 
 LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")

@@ -33,6 +33,7 @@ from .stages import (
     with_evidence,
     with_phrases,
 )
+from .successors import newest_first, with_successors
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -65,10 +66,16 @@ ORDERING: list[Stage] = [
     same_text_once,
     spread,
 ]
-CHOOSING: list[Stage] = [phrases_first, with_confidence, confident_enough, limited]
-STAGES = [*ORDERING, *CHOOSING]
+CHOOSING: list[Stage] = [
+    phrases_first,
+    newest_first,
+    with_confidence,
+    confident_enough,
+    limited,
+]
+STAGES = [*ORDERING, with_successors, *CHOOSING]
 # These follow a reranker, and read nothing of the store.
-FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, spread, limited})
+FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, newest_first, spread, limited})
 
 
 class Search:
@@ -155,7 +162,8 @@ class Search:
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
         candidates = self._candidates(legs)
-        hits = _through(ordering, candidates, context)
+        # Of the first round alone, so that a mark is the same with every limit
+        hits = _through([*ordering, with_successors], candidates, context)
         known = {hit.id for hit in candidates}
         depth = CANDIDATES
         while len(hits) < context.request.limit and len(known) >= depth:
@@ -293,10 +301,13 @@ def load_rows(storage: "Storage", hits: Sequence[Hit], context: int | None = Non
     `context` on either side.
     """
     rows = storage.chunks.rows([hit.id for hit in hits])
-    places = storage.chunks.places([id for hit in hits for id in hit.others])
+    newer = [hit.newer.id for hit in hits if hit.newer]
+    places = storage.chunks.places([*newer, *(id for hit in hits for id in hit.others)])
     for hit in hits:
         hit.row = rows[hit.id]
         hit.also = [citation(*places[id]) for id in hit.others]
+        if hit.newer:
+            hit.newer_citation = citation(*places[hit.newer.id])
         if context is not None:
             hit.chunks = storage.chunks.around(hit.doc_id, hit.id, context)
 
@@ -319,6 +330,7 @@ def result_of(hit: Hit, *, explain: bool) -> Result:
         "end_line": row.end_line,
         "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
         "also": hit.also,
+        "newer": hit.newer_citation,
         "collection": row.collection,
         "date": row.date,
         "metadata": row.metadata,
@@ -350,6 +362,8 @@ def _explanation(hit: Hit) -> dict[str, Any]:
     }
     if hit.of_date:
         parts["of_date"] = hit.of_date
+    if hit.succession:
+        parts["succession"] = hit.succession
     if hit.rerank:
         parts["rerank"] = hit.rerank
     return parts

@@ -48,6 +48,7 @@ class Context:
         self.reranking: list[Any] = []
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
+        self.is_past = False  # the question is for what was
         self.warnings: list[str] = []  # what a stage could not do
 
 

@@ -53,7 +53,9 @@ class Resolver:
 
     def _document(self, target: str, kind: str, folder: str, collection: str | None) -> str | None:
         path = path_of(target, kind)
-        documents, wanted, folder = self._lookup(key_of(path)), folded(path), folded(folder)
+        documents = self._lookup(key_of(path))
+        wanted = folded(path)
+        folder = folded(folder)
         if kind == "markdown" or wanted.startswith(("./", "../")):
             exact = posixpath.normpath(posixpath.join(folder, wanted))
             found = [each for each in documents if each.kind == FILE and each.path == exact]
@@ -62,10 +64,8 @@ class Resolver:
         root = folded(collection or "")
 
         def distance(each: Named) -> tuple[bool, bool, bool, int, str]:
-            is_exact, is_below = (
-                each.path == posixpath.join(root, wanted.lstrip("/")),
-                each.path.startswith(f"{folder}/"),
-            )
+            is_exact = each.path == posixpath.join(root, wanted.lstrip("/"))
+            is_below = each.path.startswith(f"{folder}/")
             return (
                 each.collection != collection,
                 not is_exact,
@@ -107,7 +107,8 @@ class LinkReader:
 
     def named(self, name: str) -> list[str]:
         """As in `protocol.Marks`."""
-        documents, wanted = self._lookup(key_of(name)), folded(name)
+        documents = self._lookup(key_of(name))
+        wanted = folded(name)
         found = (
             by_path(documents, wanted)
             or by_name(documents, ALIAS, wanted)

@@ -87,24 +87,26 @@ class Source(NamedTuple):
     metadata: tuple[tuple[str, str], ...] = ()  # of a single file: what wins over its front matter
 
     def sizes(self, settings: Mapping[str, Any]) -> tuple[int, int]:
-        """How its texts are cut: chunk size and overlap, in characters."""
+        """Return how its texts are cut: chunk size and overlap, in characters."""
         if self.chunk_size is None or self.chunk_overlap is None:
             return settings["chunk_size"], settings["chunk_overlap"]
         return self.chunk_size, self.chunk_overlap
 
     def chunking(self, settings: Mapping[str, Any]) -> str:
-        """How its texts are read and cut, as in `documents.chunking`."""
+        """Return how its texts are read and cut, as in `documents.chunking`."""
         return chunking(*self.sizes(settings), settings["date_keys"])
 
     def doc_id(self, relative: str) -> str:
-        """The id of the document whose file has this path relative to the folder."""
+        """Return the id of the document whose file has this path relative to the folder."""
         if self.own_id is not None:
             return self.own_id
         name = storable_name(relative.replace(os.sep, "/"))
         return name if self.collection is None else f"{self.collection}/{name}"
 
     def has(self, doc_id: str, path: str) -> bool:
-        """Whether the document that has this id, and came from this path, is one of this source."""
+        """Return whether the document that has this id, and came from this path, is one of this
+        source.
+        """
         if not is_in(path, self.path) or (self.is_file and path != self.path):
             return False
         return doc_id == self.doc_id(
@@ -112,7 +114,7 @@ class Source(NamedTuple):
         )
 
     def command(self) -> str:
-        """The command that ingests it again in the same way."""
+        """Return the command that ingests it again in the same way."""
         from shlex import join
 
         words = ["hybrid-memory", "ingest", "--path", self.path]
@@ -134,8 +136,8 @@ class Source(NamedTuple):
 
 
 def default_collection(path: str, is_file: bool, patterns: tuple[str, ...]) -> str | None:
-    """What ids begin with if the user names nothing: the name of a folder, or what the format of
-    all its files prescribes.
+    """Return what ids begin with if the user names nothing: the name of a folder, or what the
+    format of all its files prescribes.
     """
     names = {format_of(name).collection for name in ([path] if is_file else patterns)}
     of_format = names.pop() if len(names) == 1 else None
@@ -143,8 +145,8 @@ def default_collection(path: str, is_file: bool, patterns: tuple[str, ...]) -> s
 
 
 def real_path(path: str) -> str:
-    """The path without links, as the store keeps it. Raises SourceError for "", which would be the
-    working directory.
+    """Return the path without links, as the store keeps it. Raises SourceError for "", which would
+    be the working directory.
     """
     if not path:
         raise SourceError("the path is empty")
@@ -152,7 +154,7 @@ def real_path(path: str) -> str:
 
 
 def is_in(path: str, top: str) -> bool:
-    """Whether a path is `top` or below it."""
+    """Return whether a path is `top` or below it."""
     return path == top or path.startswith(os.path.join(top, ""))
 
 
@@ -189,7 +191,7 @@ class KnownSources:
 
 
 def claimed(source: Source, path: str | None, collection: str) -> SourceError:
-    """The error for a source whose collection holds the documents of another path."""
+    """Return the error for a source whose collection holds the documents of another path."""
     return SourceError(
         f"collection {source.collection!r} holds the documents of {path}; give {source.path} another "
         f"name with --collection NAME, or free this one: "

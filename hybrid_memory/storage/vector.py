@@ -60,7 +60,8 @@ def cosine_similarity(a: Sequence[float], b: Sequence[float]) -> float:
     """
     if len(a) != len(b):
         raise ValueError(f"no cosine between vectors of {len(a)} and {len(b)} dimensions")
-    a, b = _scaled(a), _scaled(b)
+    a = _scaled(a)
+    b = _scaled(b)
     if not a or not b:
         return 0.0
     lengths = sqrt(fsum(map(mul, a, a)) * fsum(map(mul, b, b)))

@@ -44,9 +44,11 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
         [option] = [option for option, of in SETTINGS.items() if of == named]
         return f"--{option.replace('_', '-')}"
     if layer == config.ENVIRONMENT:
-        variable = f"HYBRID_MEMORY_{named.upper()}"
+        variable = f"{config.PREFIX}{named.upper()}"
         return variable if environ.get(variable) else "OLLAMA_HOST"
-    return "default" if layer == config.THE_DEFAULTS else os.path.abspath(os.path.expanduser(layer))
+    if layer == config.THE_DEFAULTS:
+        return "default"
+    return os.path.abspath(os.path.expanduser(layer))
 
 
 def filters(args: Namespace) -> "Filters | None":
@@ -103,9 +105,12 @@ def _why_this_path(args: Namespace, path: str) -> str:
     """Return `place` as the rest of a message that says that there is nothing at this path."""
     facts = place(args, path)
     source = facts["db_path_from"]
-    message = f"this path is {'the default' if source == 'default' else f'from {source}'}"
-    others = ", ".join(f"`--db {quote(other)}`" for other in facts["other_stores"])
-    return f"{message}; there is another: {others}" if others else message
+    origin_of_path = "the default" if source == "default" else f"from {source}"
+    message = f"this path is {origin_of_path}"
+    others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
+    if others:
+        return f"{message}; there is another: {', '.join(others)}"
+    return message
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from io import StringIO
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..search.hit import Budget, lean
+from ..search.hit import Budget, lean, match
 from ..storage.keyword import stems
 from ..text.characters import clipped, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
@@ -73,7 +73,7 @@ def _headline(result: Result, style: "Style") -> str:
     if result["path"]:
         place = style.link(result["path"], place)
     lines = f"lines {result['start_line']}-{result['end_line']}"
-    origin = f"{lines}, {result['source']}, confidence {result['confidence']:.2f}"
+    origin = f"{lines}, {result['source']}, {sureness(result)}"
     return f"{result['score']:.3f}  {style.bold}{place}{style.off}  {style.dim}{origin}{style.off}"
 
 
@@ -239,8 +239,17 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
             line += f" ({harmless(result['heading_path'])})"
         if result["date"] and result["date"] not in result["citation"]:
             line += f", {result['date']}"
-        quotation = "\n".join(f"> {row}".rstrip() for row in printable(result["text"]).split("\n"))
-        print(f"{line}, confidence {result['confidence']:.2f}\n{quotation}\n", file=stream)
+        print(f"{line}, {sureness(result)}\n{quoted(result['text'])}\n", file=stream)
+
+
+def quoted(text: str) -> str:
+    """Return a text as a quote in markdown, so that none of its lines passes for the answer's own."""
+    return "\n".join(f"> {row}".rstrip() for row in printable(text).split("\n"))
+
+
+def sureness(result: Result) -> str:
+    """Return the confidence of a result as a number and a word: "confidence 0.74 (strong)"."""
+    return f"confidence {result['confidence']:.2f} ({match(result['confidence'])})"
 
 
 def paths(results: Sequence[Result], query: str, stream: TextIO) -> None:

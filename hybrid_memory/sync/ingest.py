@@ -57,7 +57,8 @@ class Intake:
         refusals: Refusals,
         report: Report,
     ) -> None:
-        source, settings = listing.source, store.config
+        source = listing.source
+        settings = store.config
         self._listing = listing
         self._source = source
         self._storage = store.storage
@@ -273,7 +274,7 @@ class Ingest:
         return self.report
 
     def mirror(self, sources: Iterable[Source]) -> list[Listing]:
-        """Everything but the embeddings."""
+        """Take in what is due and remove what is gone; embed nothing."""
         storage, settings = self._store.storage, self._store.config
         writer = Writer(storage, self.report)
         self._refusals = Refusals(storage, settings)

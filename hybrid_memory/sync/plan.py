@@ -32,7 +32,7 @@ from .report import LITTLE_NEW, UNCHANGED, Report
 def selected(
     paths: Sequence[str], like: Source, collection: str | None, known: Sources, report: Report
 ) -> list[Source]:
-    """A source, or several, for each path, ingested in the way that `like` says.
+    """Return a source, or several, for each path, ingested in the way that `like` says.
 
     Of several paths, one that cannot be ingested is an error in the report. Raises SourceError if
     that leaves none, and for a collection that another folder has.
@@ -67,7 +67,7 @@ def selected(
 
 
 def remembered(known: Sources, report: Report, paths: Collection[str] = ()) -> Iterator[Source]:
-    """Everything that was ingested before (or what was ingested of these paths), as it was.
+    """Yield everything that was ingested before (or what was ingested of these paths), as it was.
 
     What is gone is an error in the report, with the way out.
     """
@@ -84,8 +84,8 @@ def remembered(known: Sources, report: Report, paths: Collection[str] = ()) -> I
 
 
 def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]:
-    """One source; but files of formats with collections of their own, such as transcripts beside
-    notes, are a second one.
+    """Return one source; but files of formats with collections of their own, such as transcripts
+    beside notes, are a second one.
     """
     resolved, is_file = resolve(path)
     source = like._replace(path=resolved, collection=collection and storable_name(collection))
@@ -108,8 +108,8 @@ def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]
 
 
 def resolve(path: str) -> tuple[str, bool]:
-    """The path without links, and whether it is a file. Raises SourceError for what is neither a
-    folder nor a regular file.
+    """Return the path without links, and whether it is a file. Raises SourceError for what is
+    neither a folder nor a regular file.
     """
     resolved = real_path(path)
     try:
@@ -136,7 +136,7 @@ class Listing(NamedTuple):
     ] = ()  # sources that have files of this one as their documents, and how many
 
     def ours(self) -> list[StoredDocument]:
-        """The documents from below this folder whose file name its patterns match."""
+        """Return the documents from below this folder whose file name its patterns match."""
         above = os.path.join(self.source.path, "")
         return [
             document
@@ -147,8 +147,8 @@ class Listing(NamedTuple):
         ]
 
     def vanished(self) -> list[str]:
-        """The ids of `ours` that the walk did not find, except below folders that could not be
-        listed.
+        """Return the ids of `ours` that the walk did not find, except below folders that could not
+        be listed.
         """
         present = {self.source.doc_id(file.relative) for file in self.found}
         unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
@@ -160,8 +160,8 @@ class Listing(NamedTuple):
         ]
 
     def leaving(self) -> list[str]:
-        """The ids of the documents that an ingest removes. If a folder has no file any more, its
-        disk may not be mounted.
+        """Return the ids of the documents that an ingest removes. If a folder has no file any more,
+        its disk may not be mounted.
         """
         if self.source.is_file or self.source.keep_missing or not (self.found or self.others):
             return []
@@ -169,8 +169,8 @@ class Listing(NamedTuple):
 
 
 def settled(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
-    """The listings without the files that are, or will be, documents of other sources; these are
-    counted in `others`.
+    """Return the listings without the files that are, or will be, documents of other sources; these
+    are counted in `others`.
 
     What a source has of a file in the store stays as it is. Reads the store only if sources may
     reach the same files.
@@ -233,7 +233,7 @@ def _above(path: str) -> Iterable[str]:
 
 
 def _documents(storage: Storage, sources: dict[Key, Source]) -> dict[str, tuple[str, Key]]:
-    """The path and the source of each document, by id; without those that no source has."""
+    """Return the path and the source of each document, by id; without those that no source has."""
     found: dict[str, tuple[str, Key]] = {}
     for file in storage.catalog.source_files():
         for top in filter(None, (file.folder, file.path)):
@@ -245,8 +245,8 @@ def _documents(storage: Storage, sources: dict[Key, Source]) -> dict[str, tuple[
 
 
 def _without_others(listing: Listing, documents: dict[str, tuple[str, Key]]) -> Listing:
-    """The listing without the documents that only another source of its collection has: a single
-    file's below a folder.
+    """Return the listing without the documents that only another source of its collection has: a
+    single file's below a folder.
     """
     key = _key(listing.source)
     only = {
@@ -260,8 +260,8 @@ def _without_others(listing: Listing, documents: dict[str, tuple[str, Key]]) -> 
 
 
 def _places() -> Callable[[Source, str], str]:
-    """A function from a source and a path of it to the path without links. Only a source that
-    follows links has any.
+    """Return a function from a source and a path of it to the path without links. Only a source
+    that follows links has any.
     """
     real_folder = cache(os.path.realpath)
 
@@ -282,7 +282,7 @@ class Rules(NamedTuple):
     chunking: str | None = None
 
     def is_current(self, known: StoredDocument) -> bool:
-        """Whether a document may stay as it is if its file is as it was."""
+        """Return whether a document may stay as it is if its file is as it was."""
         return self.incremental and self.chunking in (None, known.chunking)
 
 
@@ -301,8 +301,8 @@ def listed(source: Source, documents: Documents, report: Report) -> Listing:
 
 
 def left_out(listings: Collection[Listing]) -> Counter[str]:
-    """How many entries of the folders were left out by each rule. What one of the listings has
-    counts for none.
+    """Return how many entries of the folders were left out by each rule. What one of the listings
+    has counts for none.
     """
     entries: dict[str, str] = {}
     for listing in listings:
@@ -314,15 +314,17 @@ def left_out(listings: Collection[Listing]) -> Counter[str]:
 
 
 def is_recut(known: StoredDocument, content_hash: bytes, chunking: str) -> bool:
-    """Whether a document that was read again has the text that is indexed, cut in another way."""
+    """Return whether a document that was read again has the text that is indexed, cut in another
+    way.
+    """
     return known.content_hash == content_hash and known.chunking != chunking
 
 
 def is_due(
     file: Found, known: StoredDocument | None, rules: Rules, report: Report, follow_symlinks: bool
 ) -> bool:
-    """Whether a file is to be read. One that is not is counted as skipped; one that cannot be
-    looked at is an error.
+    """Return whether a file is to be read. One that is not is counted as skipped; one that cannot
+    be looked at is an error.
     """
     if known is None:
         return True

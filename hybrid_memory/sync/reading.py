@@ -75,7 +75,7 @@ class Way(NamedTuple):
         return format_of(path).open(path, self.max_bytes, self.follow_symlinks, self.metadata)
 
     def document(self, doc_id: str, path: str, reading: Reading) -> Document:
-        """The document of a file, without its text."""
+        """Return the document of a file, without its text."""
         of_file = path, reading.mtime, reading.size, reading.digest
         return Document(doc_id, "", reading.metadata, *of_file, self.collection, reading.extract)
 
@@ -142,7 +142,7 @@ def send(stream: IO[bytes], value: Any) -> None:
 
 
 def receive(stream: IO[bytes]) -> bytes:
-    """The bytes of a value. Raises EOFError if the other side has ended."""
+    """Return the bytes of a value. Raises EOFError if the other side has ended."""
     header = stream.read(LENGTH.size)
     if len(header) < LENGTH.size:
         raise EOFError
@@ -154,7 +154,7 @@ def receive(stream: IO[bytes]) -> bytes:
 
 
 def asked(process: "Popen[bytes]", way: Way, table: str | None, jobs: list[Job]) -> bytes:
-    """The reply of a process to a batch. Raises EOFError or OSError if it has ended."""
+    """Return the reply of a process to a batch. Raises EOFError or OSError if it has ended."""
     assert process.stdin
     assert process.stdout
     send(process.stdin, (tuple(way), table, [tuple(job) for job in jobs]))
@@ -162,7 +162,7 @@ def asked(process: "Popen[bytes]", way: Way, table: str | None, jobs: list[Job])
 
 
 def read_outcomes(data: bytes) -> list[Outcome | None]:
-    """What became of a batch's jobs."""
+    """Return what became of a batch's jobs."""
     return [reply and _outcome(*reply) for reply in marshal.loads(data)]
 
 
@@ -186,7 +186,7 @@ def _reply(outcome: Outcome) -> Any:
 
 
 def _plain(found: Prepared) -> tuple[Any, ...]:
-    """What is sent of a document: the texts of its chunks can be told from these."""
+    """Return what is sent of a document: the texts of its chunks can be told from these."""
     extract, names = found.row["extract"], found.links
     links = [tuple(link) for link in names.links]
     row = found.row | {"extract": None}
@@ -251,7 +251,7 @@ Item = TypeVar("Item")
 
 
 def cores() -> int:
-    """How many cores this process may use for `Workers`; 1 where it cannot start any."""
+    """Return how many cores this process may use for `Workers`; 1 where it cannot start any."""
     if not sys.executable:
         return 1
     if hasattr(os, "sched_getaffinity"):
@@ -265,7 +265,9 @@ class _Batch:
     def __init__(self, way: Way, table: str | None) -> None:
         from threading import Event  # imports like this one are not for every ingest to pay
 
-        self.way, self.table, self.jobs = way, table, list[Job]()
+        self.way = way
+        self.table = table
+        self.jobs: list[Job] = []
         self.reply: bytes | None = None
         self.is_done = Event()
         self._size = 0
@@ -320,8 +322,8 @@ class Workers:
     def outcomes(
         self, items: Iterable[tuple[Item, Job | None]], way: Way, table: str | None
     ) -> Iterator[tuple[Item, Outcome | None]]:
-        """The items in their order, each with the outcome of its job; None where the caller has to
-        do the job.
+        """Yield the items in their order, each with the outcome of its job; None where the caller
+        has to do the job.
 
         `table` is that of the built-in model, for jobs whose texts are to be embedded.
         """

@@ -179,8 +179,11 @@ class Watch:
             import watchfiles
         except ImportError as error:
             raise SourceError(missing_package("`hybrid-memory watch`", "watch")) from error
-        self._watch, self._usual = watchfiles.watch, watchfiles.DefaultFilter()
-        self._store, self._on_report, self._stop = store, on_report, stop
+        self._watch = watchfiles.watch
+        self._usual = watchfiles.DefaultFilter()
+        self._store = store
+        self._on_report = on_report
+        self._stop = stop
         self._known: list[Source] | None = None
         self._only = {real_path(path) for path in paths}
         ingested = {source.path for source in self._sources()}
@@ -202,7 +205,8 @@ class Watch:
         while not (self._stop and self._stop.is_set()):
             folders = self._folders()
             due = True  # for what happened while nobody watched
-            seen, last = self._files(), 0.0
+            seen = self._files()
+            last = 0.0
             for changes in self._events(folders):
                 due = (
                     due
@@ -211,14 +215,15 @@ class Watch:
                     or time.monotonic() - last >= ROUND
                 )
                 if due:
-                    seen, last = self._files(), time.monotonic()
+                    seen = self._files()
+                    last = time.monotonic()
                     due = not self._take_in()
                 if self._folders() != folders:
                     break
 
     def _events(self, folders: set[str]) -> Iterator[object]:
-        """What changed, or nothing, every now and then; first once before and once after the system
-        begins to watch.
+        """Yield what changed, or nothing, every now and then; first once before and once after the
+        system begins to watch.
         """
         try:
             changes = self._watch(

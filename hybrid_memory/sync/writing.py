@@ -30,7 +30,8 @@ class Writer:
 
     def __init__(self, storage: Storage, report: Report) -> None:
         self.embedder: Embedder | None = None  # that made the vectors which documents come with
-        self._storage, self._report = storage, report
+        self._storage = storage
+        self._report = report
         self._documents: list[Prepared] = []  # read, and not yet written
         self._unchanged: list[Unchanged] = []
         self._vectors: Vectors = {}
@@ -174,7 +175,9 @@ class Recut:
     """
 
     def __init__(self, store: HybridStore, writer: Writer, report: Report) -> None:
-        self._store, self._writer, self._report = store, writer, report
+        self._store = store
+        self._writer = writer
+        self._report = report
         self._documents: list[Prepared] = []
         self._embedded: set[bytes] = set()  # content hashes of the texts that got an embedding
         self._kept_back = 0

@@ -149,7 +149,9 @@ def _in_grams(word: str) -> Iterator[str]:
     for run in gram_run().finditer(word):
         if run.start() > position:
             yield word[position : run.start()]
-        n, text, position = 2 if run[1] else 3, run[0], run.end()
+        n = 2 if run[1] else 3
+        text = run[0]
+        position = run.end()
         for start in range(len(text)):
             yield text[start : start + n]
     if position < len(word):
@@ -221,7 +223,8 @@ class _Kept(dict[str, str]):
         return made
 
 
-_SYMBOLIC, _CAMEL_WORDS = _Kept(_symbolic), _Kept(_camel_words)
+_SYMBOLIC = _Kept(_symbolic)
+_CAMEL_WORDS = _Kept(_camel_words)
 
 
 def name(path: str) -> str:

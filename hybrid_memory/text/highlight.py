@@ -82,7 +82,8 @@ class Highlighter:
         """
         spans = self.spans(text)
         start, end = passage(text, spans, width)
-        parts, at = ["…" if text[:start].strip() else ""], start
+        parts = ["…" if text[:start].strip() else ""]
+        at = start
         for span in spans:
             if start <= span.start and span.end <= end:
                 parts += [
@@ -124,7 +125,8 @@ def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
     first, last = _densest(spans, width)
     start = max(0, min(first - (width - (last - first)) // 2, len(text) - width))
     end = min(len(text), start + width)
-    start, end = _edge(text, range(start, first + 1)), _edge(text, range(end, last - 1, -1))
+    start = _edge(text, range(start, first + 1))
+    end = _edge(text, range(end, last - 1, -1))
     while start < end and text[start].isspace() and begins_grapheme(text, start + 1):
         start += 1
     while start < end and text[end - 1].isspace():
@@ -136,7 +138,8 @@ def _densest(spans: list[Span], width: int) -> tuple[int, int]:
     """Start and end of the spans within `width` characters that have the most terms, then the most
     spans; (0, 0) for none.
     """
-    best, found = (0, 0), (0, 0)
+    best = (0, 0)
+    found = (0, 0)
     inside: Counter[str] = Counter()  # the terms of spans[i:after]
     after = 0
     for i, span in enumerate(spans):
@@ -144,7 +147,8 @@ def _densest(spans: list[Span], width: int) -> tuple[int, int]:
             inside[spans[after].term] += 1
             after += 1
         if (rank := (len(inside), after - i)) > best:
-            best, found = rank, (span.start, spans[after - 1].end)
+            best = rank
+            found = (span.start, spans[after - 1].end)
         if after == i:  # the span itself is too long
             after += 1
         elif inside[span.term] == 1:

@@ -53,7 +53,8 @@ class Lines(Sequence[str]):
             middle = (low + high) // 2
             breaks = self._text.count("\n", low, middle)
             if breaks < line:
-                low, line = middle, line - breaks
+                low = middle
+                line = line - breaks
             else:
                 high = middle
         return high

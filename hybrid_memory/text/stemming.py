@@ -121,7 +121,8 @@ _CONSONANTS = tuple(map(chr, range(0x0915, 0x093A)))
 
 def hindi(word: str) -> str:
     """'किताबों' -> 'किताब', 'लड़कियाँ' -> 'लडक', both folded"""
-    ending, other = _HINDI_ENDINGS.of(word, 1), _AFTER_CONSONANTS.of(word, 1)
+    ending = _HINDI_ENDINGS.of(word, 1)
+    other = _AFTER_CONSONANTS.of(word, 1)
     if len(other) > len(ending) and word[: -len(other)].endswith(_CONSONANTS, 1):
         ending = other
     return word[: len(word) - len(ending)]
@@ -192,7 +193,8 @@ def _after_a(word: str, rv: int, always: Endings, after_a: Endings) -> str:
     """The longest ending of both rows, or "" if that is one of the second row which does not follow
     а or я.
     """
-    ending, other = always.of(word, rv), after_a.of(word, rv)
+    ending = always.of(word, rv)
+    other = after_a.of(word, rv)
     if len(ending) >= len(other):
         return ending
     return other if _without(word, other).endswith(("а", "я"), rv) else ""

@@ -93,7 +93,7 @@ def test_paths_name_a_file_of_several_results_once(run: Run, folder: Path) -> No
 
 def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: Run) -> None:
     shown = search("--format", "md").stdout
-    assert "**memory/pi.md#L1-L8**, confidence 1.00\n> # Raspberry Pi\n" in shown
+    assert "**memory/pi.md#L1-L8**, confidence 1.00 (strong)\n> # Raspberry Pi\n" in shown
     quoted = "> # Raspberry Pi\n>\n> ```\n> gpu_mem = 16\n>     indented\n> ```\n>\n> Its password is the GPU server's.\n"
     assert quoted in shown
     assert f"**kept#L1-L1**, {date.today()}, confidence" in shown
@@ -103,7 +103,7 @@ def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: R
 
 def test_text_shows_place_score_and_the_passage_with_its_words_marked(search: Run) -> None:
     shown = search("--format", "text").stdout
-    assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 1.00\n" in shown
+    assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 1.00 (strong)\n" in shown
     assert "\n       # GPU server > SSH\n" in shown
     assert "The SSH [password] of the [GPU] server is hunter2." in shown
     assert "kept:1  lines 1-1," in shown
@@ -146,7 +146,7 @@ def test_context_is_shown_with_its_lines(run: Run) -> None:
     )
     shown = run("search", "gpu", "--context", "1", "--format", "md", "--provider", "none").stdout
     assert shown.startswith(
-        f"**it#L1-L11**, {date.today()}, confidence 1.00\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
+        f"**it#L1-L11**, {date.today()}, confidence 1.00 (strong)\n> # One\n>\n> first\n>\n> # Two\n>\n> gpu\n>\n> # Three\n>\n> last\n"
     )
 
 

@@ -1,7 +1,5 @@
-"""Measures how well a store is searched. From queries with judgements it computes the figures of
-each search mode.
-
-MERGED The command `eval`.
+"""Measure how well a store is searched, for the command `eval`: from queries with judgements, the
+figures of each search mode.
 """
 
 import math
@@ -64,7 +62,8 @@ class Evaluation(NamedTuple):
         if unknown := self.unknown_documents:
             some = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
             notes.append(
-                f"{len(unknown)} wanted documents are not in the store, or not under a unique name; they count as missed: {some}"
+                f"{len(unknown)} wanted documents are not in the store, or not under a "
+                f"unique name; they count as missed: {some}"
             )
         return notes
 

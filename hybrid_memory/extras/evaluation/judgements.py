@@ -5,7 +5,7 @@ A line of qrels has query, document and grade, or query, 0, document and grade. 
 by spaces, or by tabs if an id contains spaces. In place of a document there may be a citation,
 which says in which of its lines the answer stands.
 
-MERGED Figures that say how well a ranking of documents agrees with judgements.
+The figures say how well a ranking of documents agrees with the judgements.
 """
 
 import json
@@ -144,7 +144,10 @@ def read_qrels(path: str) -> dict[str, Grades]:
             case [query, document, grade] | [query, _, document, grade]:
                 pass
             case columns:
-                form = "write query, document, grade or query, 0, document, grade, with tabs if an id contains spaces"
+                form = (
+                    "write query, document, grade or query, 0, document, grade, "
+                    "with tabs if an id contains spaces"
+                )
                 raise SourceError(f"{where}: there are {len(columns)} columns; {form}")
         try:
             number = float(grade)

@@ -150,7 +150,7 @@ class Document:
 
     def _note_lines(self) -> Iterator[str]:
         """Yield the notes that were referred to. A note may refer to another one."""
-        notes = {}
+        notes: dict[tuple[str, str], ElementTree.Element] = {}
         for kind in ("footnote", "endnote"):
             for note in self._all(f"{kind}s.xml", kind):
                 notes.setdefault((kind, _value(note, "id")), note)

@@ -32,8 +32,10 @@ TIMESTAMP = re.compile(r"[<\[](\d{4}-\d\d-\d\d[^>\]\n]*)[>\]]")
 ALIAS = re.compile(r'"([^"]+)"|(\S+)')
 # Keywords that say how Org should treat or print the file, and nothing about its subject.
 TECHNICAL = (
-    "startup", "options", "property", "setupfile", "todo", "seq_todo", "typ_todo", "tags", "archive", "columns", "link", "macro",
-    "include", "constants", "bind", "priorities", "select_tags", "exclude_tags", "name", "caption", "header", "plot", "call",
+    "startup", "options", "property", "setupfile", "todo", "seq_todo", "typ_todo", "tags",
+    "archive", "columns", "link", "macro",
+    "include", "constants", "bind", "priorities", "select_tags", "exclude_tags", "name", "caption",
+    "header", "plot", "call",
 )  # fmt: skip
 OF_EXPORT = re.compile(
     r"(?:html|latex|beamer|odt|texinfo|md|ascii|reveal|hugo|attr)_\w+|latex|html|odt|toc"
@@ -46,7 +48,8 @@ FIXED_WIDTH = re.compile(
 TABLE = re.compile(r"\n[ \t]*\|[^\n]*(?:\n[ \t]*\|[^\n]*)*")
 TABLE_HEADER = re.compile(r"\n[^\n]*\n[ \t]*\|-[-+|]*[ \t]*(?=\n)")
 NOISE = re.compile(
-    r"\n[ \t]*(?:#(?:[ \t][^\n]*)?|:(?:PROPERTIES|LOGBOOK|END|ID|ROAM_ALIASES):[^\n]*|CLOCK:[^\n]*|-{5,}[ \t]*"
+    r"\n[ \t]*(?:#(?:[ \t][^\n]*)?|:(?:PROPERTIES|LOGBOOK|END|ID|ROAM_ALIASES):[^\n]*|CLOCK:[^\n]*"
+    r"|-{5,}[ \t]*"
     r"|#\+(?!caption)\w+:[^\n]*)(?=\n|\Z)",
     re.IGNORECASE,
 )

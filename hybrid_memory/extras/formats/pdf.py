@@ -6,6 +6,7 @@ columns are.
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref
@@ -29,7 +30,6 @@ REPEATED = 3
 SHARE = 0.3
 OF_CHAPTER = 8
 MANY_ENTRIES = 20_000  # of an outline
-ON_A_PAGE = 200  # entries of an outline; each is looked for in all lines of its page
 MOST_LINES = 3  # of a heading
 
 HYPHEN = re.compile("[\ufffe\x02]")  # PDFium's mark of a word that is broken at the end of a line
@@ -159,10 +159,11 @@ def _of_outline(
     for number, entries in outline.items():
         if not 0 <= number < len(pages):
             continue
-        lines = [_folded(line.text) for line in pages[number]]
+        titles = [_folded(title) for title, _ in entries]
+        places = _places([_folded(line.text) for line in pages[number]], max(map(len, titles)))
         begin = 0
-        for title, level in entries[:ON_A_PAGE]:
-            place = _place(_folded(title), lines, begin)
+        for title, (_, level) in zip(titles, entries, strict=True):
+            place = _first(places, title, begin)
             if place is not None:
                 at, count = place
                 headings[number, at] = level, count
@@ -170,20 +171,32 @@ def _of_outline(
     return headings
 
 
-def _place(title: str, lines: Sequence[str], begin: int) -> tuple[int, int] | None:
-    """Return the first line of a title, and how many it has; on one line, if it is."""
-    if not title:
-        return None
+def _places(lines: Sequence[str], longest: int) -> dict[tuple[str, int], list[int]]:
+    """Return where each possible title of at most `longest` characters begins, by its text and its
+    number of lines, in order. A number or a word such as "Chapter" may stand before it.
+    """
+    places: dict[tuple[str, int], list[int]] = {}
+    for at in range(len(lines)):
+        joined = ""
+        for count, line in enumerate(lines[at : at + MOST_LINES], 1):
+            joined += line
+            if len(joined) > longest + LONGEST_NUMBER:
+                break
+            for begin in range(min(LONGEST_NUMBER + 1, len(joined))):
+                places.setdefault((joined[begin:], count), []).append(at)
+    return places
+
+
+def _first(
+    places: Mapping[tuple[str, int], Sequence[int]], title: str, begin: int
+) -> tuple[int, int] | None:
+    """Return the first line of a title from `begin` on, and how many it has; one line if it can."""
     for count in range(1, MOST_LINES + 1):
-        for at in range(begin, len(lines) - count + 1):
-            if _is_title("".join(lines[at : at + count]), title):
-                return at, count
+        lines = places.get((title, count), ())
+        number = bisect_left(lines, begin)
+        if number < len(lines):
+            return lines[number], count
     return None
-
-
-def _is_title(line: str, title: str) -> bool:
-    """Return whether a line is a title, but for a number or a word such as "Chapter" before it."""
-    return line.endswith(title) and len(line) - len(title) <= LONGEST_NUMBER
 
 
 def _folded(text: str) -> str:

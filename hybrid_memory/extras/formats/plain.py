@@ -15,7 +15,8 @@ from ...documents.markdown import Markdown
 from ...documents.noise import without_runs
 
 UNDERLINED = re.compile(  # not the head of a table, "Name   Age"
-    r"(?:(?<=\n)|\A)\n(?!\S[^\n]*\S(?:[ ]{2}|\t)[ \t]*\S)(?P<title>[^\W_][^\n|]{0,200})\n(?P<line>={3,}|-{3,})[ \t]*(?=\n|\Z)"
+    r"(?:(?<=\n)|\A)\n(?!\S[^\n]*\S(?:[ ]{2}|\t)[ \t]*\S)(?P<title>[^\W_][^\n|]{0,200})"
+    r"\n(?P<line>={3,}|-{3,})[ \t]*(?=\n|\Z)"
 )
 LEVELS = {"=": 1, "-": 2}
 

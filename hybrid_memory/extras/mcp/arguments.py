@@ -113,6 +113,7 @@ Passages = Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="Pass
 PerDocument = Annotated[int | None, Field(ge=0, description="Passages of one document at most")]
 Mode = Literal["hybrid", "keyword", "vector"]
 Confidence = Annotated[float | None, Field(ge=0, le=1, description="Leave out what is less sure")]
+HalfLife = Annotated[float | None, Field(ge=0, description="Newer first: days that halve a score")]
 
 Target = Annotated[
     str,

@@ -136,7 +136,10 @@ def facets_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
             {"name": name, "documents": len(chunks), "chunks": sum(chunks)}
             for name, chunks in collections.items()
         ],
-        "months": [{"month": month, "documents": count} for month, count in sorted(months.items(), reverse=True)],
+        "months": [
+            {"month": month, "documents": count}
+            for month, count in sorted(months.items(), reverse=True)
+        ],
         "undated": sum(not document["date"] for document in documents),
         "tags": [],
         "newest": newest[:NEWEST],

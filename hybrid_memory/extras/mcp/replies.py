@@ -8,13 +8,15 @@ from io import StringIO
 from typing import Any
 
 from ...errors import Message
+from ...search.hit import UNCLEAR, is_unclear
 from ...search.hit import Answer as SearchAnswer
-from ...surface.output import markdown
+from ...surface.output import markdown, quoted
 from ...sync.report import Report
 
 NOTHING = (
     "Nothing found. Ask in other words, those that the notes would use, or with fewer filters."
 )
+UNSURE = "Nothing is clearly about this: {problem}. A lower min_confidence shows it."
 
 # A way out by its name, as an agent takes it.
 WAYS_OUT = {
@@ -39,14 +41,21 @@ def for_agent(message: str) -> str:
 
 def search(answer: SearchAnswer) -> str:
     """Return the passages as quotes under their citations, or that there are none."""
+    if answer.nearest_miss and not answer.results:
+        *warnings, problem = answer.warnings
+        return _with_warnings([UNSURE.format(problem=problem)], warnings)
     paper = StringIO()
+    if is_unclear(answer.results):
+        print(f"[{UNCLEAR}]", file=paper)
     markdown(answer.results, "", paper)
     return _with_warnings([paper.getvalue().rstrip() or NOTHING], answer.warnings)
 
 
 def get(answer: Answer) -> str:
     """Return the lines of a document under their citation. What is not shown stands last."""
-    lines = [f"**{answer['citation']}** of {answer['total_lines']} lines", answer["text"]]
+    day = f", {answer['date']}" if answer["date"] else ""
+    place = f"**{answer['citation']}** of {answer['total_lines']} lines{day}"
+    lines = [place, quoted(answer["text"])]
     if answer["changed"]:
         doc_id = answer["doc_id"]
         lines.append(f"[changed since it was indexed: {doc_id}; lines cited before may have moved]")
@@ -62,7 +71,8 @@ def listing(answer: Answer) -> str:
     lines = []
     for document in answer["documents"]:
         host = f"(a file of {document['host']})" if "host" in document else None
-        lines.append(" ".join(filter(None, [document["date"], document["doc_id"], host])))
+        entry = " ".join(filter(None, [document["date"], document["doc_id"], host]))
+        lines.append(quoted(" ".join(entry.splitlines())))
     count = len(lines)
     return "\n".join([*lines, f"[{count} of {answer['total']} documents]"])
 

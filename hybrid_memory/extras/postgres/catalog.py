@@ -10,6 +10,7 @@ from ...storage.source import DocumentRow, SourceFile
 from ...storage.vector import UNIT
 from .chunks import Links, text_of_chunks
 from .connection import Connection, from_column, here, to_column
+from .postings import decoded
 from .selection import condition, text
 from .vectors import INDEX, IS_INDEXED, MOST_DIMS, WORTH_AN_INDEX
 
@@ -197,9 +198,10 @@ select count(*) from (select id from chunks where space = %(space)s except selec
 NOT_STORED = """
 select count(*) from (select chunk from words where space = %(space)s except select id from chunks where space = %(space)s) a
 """
-FREQUENCIES = """
+FREQUENCIES = f"""
 select count(*) from (
-    select term, sum(cardinality(entries)) as chunks from postings where space = %(space)s group by term) p
+    select term, count(*) as chunks from ({decoded("postings where space = %(space)s", "term")}) entry
+    where  exists (select from words where words.chunk = entry.chunk) group by term) p
 full   join (select id, frequency from terms where space = %(space)s) t on t.id = p.term
 where  chunks is distinct from frequency
 """

@@ -283,20 +283,14 @@ class GrowingDocument:
             return None
         ids = [id for (id,) in self._conn.all(AFTER, given)]
         self._embeddings.keep(ids)
-        again = (
-            [first]
-            if (
-                first := self._conn.one(TELLING_FIRST, given | {"metadata": text(row["metadata"])})[
-                    0
-                ]
-            )
-            else []
-        )
-        self._postings.remove(again)
+        [first] = self._conn.one(TELLING_FIRST, given | {"metadata": text(row["metadata"])})
+        if first is not None:
+            self._postings.take_out(first)
         self._documents.remove_chunks(ids)
         [number] = self._documents.put_rows([row])
         put_links(self._conn, self._id["space"], [(number, row, NO_LINKS)])
-        self._postings.add_again(again)
+        if first is not None:
+            self._postings.add_again([first])
         called = None if self._kept else self._postings.called(number)
         for some in self._spooled(BATCH):
             found = terms(row["doc_id"], row["collection"], row["metadata"], texts_in(some), called)

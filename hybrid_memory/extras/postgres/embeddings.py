@@ -88,7 +88,8 @@ class SpareEmbeddings:
     """Implements `storage.embeddings.SpareEmbeddings`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._space = conn, space
+        self._conn = conn
+        self._space = space
 
     def _given(self, identity: "Identity | None", **values: Any) -> dict[str, Any]:
         return {"space": self._space, "model": _key(identity) if identity else None} | values
@@ -213,7 +214,8 @@ class Embeddings:
     """Implements `storage.embeddings.Embeddings`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._space = conn, space
+        self._conn = conn
+        self._space = space
 
     def identity(self) -> "Identity | None":
         row = self._conn.once(IDENTITY, {"space": self._space})
@@ -223,7 +225,8 @@ class Embeddings:
         self._conn.execute(SET_IDENTITY, {"space": self._space, "value": json.dumps(identity)})
 
     def known(self, hashes: Iterable[bytes]) -> "Vectors":
-        identity, wanted = self.identity(), list(hashes)
+        identity = self.identity()
+        wanted = list(hashes)
         if identity is None or not wanted:
             return {}
         from ...storage.vector import encode_embedding

@@ -29,7 +29,15 @@ from ...storage.rows import Coverage
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
 from .connection import Connection
-from .postings import COLUMN_END, LONGEST, Tokenizer, ascii_lower, decoded
+from .postings import (
+    COLUMN_END,
+    IS_LIVE,
+    LONGEST,
+    SIZE_OF_SPACE,
+    Tokenizer,
+    ascii_lower,
+    decoded,
+)
 from .syntax import COLUMNS, Leaf, Node, Piece, parsed
 
 if TYPE_CHECKING:
@@ -44,7 +52,8 @@ TERMS = "select term, id, frequency from terms where space = %(space)s and term 
 IDS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"
 BEGINNING = "select id from terms where space = %(space)s and term >= %(start)s and term < %(end)s"
 OF_TERMS = f"""
-select chunk, sum(weight), min(length) from ({decoded("postings where term = any(%(ids)s)")}) p group by chunk
+select chunk, sum(weight), min(length) from ({decoded("postings where term = any(%(ids)s)")}) p {{live}}
+group  by chunk
 """
 CANDIDATES = """
 select w.chunk, w.sequence, p0.length
@@ -99,6 +108,13 @@ class Phrases:
         found = [[ids[stem]] if stem in ids else [] for stem in stems]
         return [*found[:-1], self._beginning(stems[-1])] if is_prefix and stems else found
 
+    def postings(self, terms: Sequence[int]) -> Found:
+        """Return the chunks that have any of these terms."""
+        *_, dead = self._conn.once(SIZE_OF_SPACE, {"space": self._space}) or (0,)
+        live = f"where {IS_LIVE.format(chunk='p.chunk')}" if dead else ""
+        rows = self._conn.all(OF_TERMS.format(live=live), {"ids": list(terms)})
+        return [(chunk, weight, length) for chunk, weight, length in rows]
+
     def _phrase(self, stems: list[str], is_prefix: bool, ids: dict[str, tuple[int, int]]) -> Phrase:
         if not stems or any(stem not in ids for stem in (stems[:-1] if is_prefix else stems)):
             return NOTHING
@@ -107,10 +123,7 @@ class Phrases:
             if not lasts:
                 return NOTHING
             if len(stems) == 1:
-                found = [
-                    (chunk, weight, length)
-                    for chunk, weight, length in self._conn.all(OF_TERMS, {"ids": lasts})
-                ]
+                found = self.postings(lasts)
                 return Phrase(len(found), found=found)
         elif len(stems) == 1:
             id, frequency = ids[stems[0]]
@@ -288,7 +301,7 @@ class Matches:
         if not phrases:
             return None
         if len(phrases) == len(phrases[0]) == 1 and leaf.columns is None and not leaf.first:
-            found: Found = self._conn.all(OF_TERMS, {"ids": phrases[0][0]})
+            found = self._phrases.postings(phrases[0][0])
             return self._scores(found, len(found))
         of_phrases = [self._occurrences(terms, leaf) for terms in phrases]
         answer: dict[int, float] = {}

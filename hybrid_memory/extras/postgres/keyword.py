@@ -21,7 +21,7 @@ from ...storage.rows import Coverage, Ranked
 from ...text.query import Query, Term
 from .connection import Connection
 from .expressions import Phrase, Phrases, by_fragments, substring_search
-from .postings import COLUMN_END, decoded
+from .postings import COLUMN_END, IS_LIVE, SIZE_OF_SPACE, decoded
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -33,7 +33,6 @@ PROVEN = 10  # ranks that are exact, as in the SQLite engine; the others nearly 
 # Scores that differ by less, relatively, are equal: sums of the same numbers in another order
 SAME = 1e-9
 
-SIZE = "select chunks, tokens from spaces where id = %(space)s"
 PART = f"idf * {K1 + 1} * weight / (weight + {K1} * ({1 - B} + {B} * length / %(average)s::float8))"
 RARE = decoded(
     "unnest(%(rare)s::int[], %(rare_idfs)s::float8[]) as r (term, idf) join postings using (term)",
@@ -55,7 +54,9 @@ with part (chunk, score) as (
     select chunk, sum(score) from part group by chunk {{having}}
 ), likely as materialized (
     select chunk, score from partial
-    where  score + %(common_most)s >= coalesce((select score from partial order by score desc offset %(limit)s - 1 limit 1), 0)
+    where  score + %(common_most)s >= coalesce((
+               select score from (select chunk, score from partial order by score desc) best {{best_live}}
+               offset %(limit)s - 1 limit 1), 0) {{live}}
 )
 select likely.chunk, score + {{common}} as total
 from   likely {{words}}
@@ -90,6 +91,9 @@ class KeywordIndex:
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
+        self._has_dead = (
+            False  # whether postings have entries of chunks that left; known with the size
+        )
 
     def ranked(self, query: Query, limit: int) -> Ranked:
         """The best `limit` chunks by BM25; see `sqlite.keyword.FTSIndex.ranked`, whose ranking this
@@ -171,8 +175,13 @@ class KeywordIndex:
     def _sizes(self) -> tuple[int, float]:
         """The number of chunks, and their average length in tokens."""
         if self._size is None:
-            chunks, tokens = self._conn.one(SIZE, {"space": self._space})
+            chunks, tokens, dead = self._conn.once(SIZE_OF_SPACE, {"space": self._space}) or (
+                0,
+                0,
+                0,
+            )
             self._size = chunks, tokens / chunks if chunks and tokens else 1.0
+            self._has_dead = bool(dead)
         return self._size
 
     def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
@@ -236,6 +245,8 @@ class KeywordIndex:
             statement = SEARCH.format(
                 rows=rows, having=AMONG if among is not None else "",
                 common=COMMON if common else "0", words=WORDS if common else "",
+                live=f"and {IS_LIVE.format(chunk='partial.chunk')}" if self._has_dead else "",
+                best_live=f"where {IS_LIVE.format(chunk='best.chunk')}" if self._has_dead else "",
             )  # fmt: skip
             most = sum((K1 + 1) * of_term for *_, of_term in common)
             parameters |= {

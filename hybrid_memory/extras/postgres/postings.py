@@ -11,6 +11,11 @@ Every transaction that adds chunks writes blocks of its own. Once a term has LOO
 are merged, so that a posting is written some four times in its life, as in a log-structured merge
 tree (O'Neil et al., 1996).
 
+A chunk that leaves is taken out of `words` and of all counts at once. Its entries stay in their
+blocks, as in Lucene's segments, until these are merged, or until DEAD_SHARE of the chunks have
+left: to take them out would be to write anew nearly every block of every common word. A search asks
+`words` which of its best chunks are still there.
+
 The terms of a text are its words as FTS5 cuts and stems them. SQLite is the tokenizer, in memory,
 so that a word has the same stem in both engines whatever its script. Every word is tokenized once
 in the life of a process.
@@ -48,17 +53,31 @@ from   (select *, min(chunk) over (partition by term, block) as first
         from (select *, (row_number() over (partition by term order by chunk) - 1) / {SIZE} as block from loose) numbered) placed
 group  by term, space, block, first
 """
+# Writes the blocks that a condition names anew, without the entries of chunks that left.
 MERGE = f"""
-with gone as (
-    delete from postings where term = any(%(terms)s) and cardinality(entries) < {SMALL} returning term, space, first, entries
-), loose as (
+with old as (
+    delete from postings where {{blocks}} returning term, space, first, entries
+), entry as (
     select term, space, {CHUNK} as chunk, entry & {PAYLOAD} as payload
-    from   (select term, space, first, unnest(entries) as entry from gone) one
+    from   (select term, space, first, unnest(entries) as entry from old) one
+), loose as (
+    select * from entry where exists (select from words where words.chunk = entry.chunk)
 ), merged as (
-    update terms set loose = 0 where id = any(%(terms)s)
+    update terms set loose = 0 where {{terms}}
 )
 insert into postings (term, space, first, last, entries) {PACKED}
 """
+MERGE_SMALL = MERGE.format(
+    blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}", terms="id = any(%(terms)s)"
+)
+MERGE_ALL = MERGE.format(blocks="space = %(space)s", terms="space = %(space)s and loose > 0")
+DEAD_SHARE = 0.25  # of the chunks of a space: with more that left, all blocks are written anew
+MOST_DEAD = 1000  # chunks that may have left in any case
+
+SIZE_OF_SPACE = "select chunks, tokens, dead from spaces where id = %(space)s"
+IS_LIVE = (
+    "(select true from words where words.chunk = {chunk})"  # looked up row by row, and no join
+)
 
 
 class Block(NamedTuple):
@@ -174,47 +193,43 @@ from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], 
 """
 ADD_TOTALS = "update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s"
 
-# Takes chunks out of the index in one statement, so that each table is visited once:
+# Takes chunks out of the index, but for their entries in postings, so that each table is visited once:
 # - gone: what was indexed of the chunks, deleted; had: its terms, each once a chunk
-# - lost: of each term, how many chunks and between which ids, which narrows the blocks to look at
-# - touched: the blocks with an entry of a chunk that leaves, deleted
-# - others: these blocks again without that entry; one that has no entry any more is not written
-# - rarer, fewer: the frequencies of the terms, and the totals of the space
+# - lost, rarer: of each term, how many chunks; its frequency
+# - fewer: the totals of the space
 # It returns the terms that no chunk has any more, for DROP_TERMS.
-REMOVE = f"""
+REMOVE = """
 with gone as materialized (
     delete from words where chunk = any(%(ids)s) returning chunk, sequence
-), had as materialized (
+), had as (
     select distinct chunk, term from gone, unnest(sequence) term where term <> 0
 ), lost as (
-    select term, count(*)::int as chunks, min(chunk) as least, max(chunk) as most from had group by term
-), touched as (
-    delete from postings p using lost
-    where  p.term = lost.term and p.first <= lost.most and p.last >= lost.least
-    and    exists (select from unnest(p.entries) entry where ({CHUNK}, p.term) in (select chunk, term from had))
-    returning p.term, p.first, p.last, p.entries
-), others as (
-    insert into postings (term, space, first, last, entries)
-    select term, %(space)s, first, last, array_agg(entry order by entry)
-    from   (select term, first, last, unnest(entries) as entry from touched) one
-    where  ({CHUNK}, term) not in (select chunk, term from had)
-    group  by term, first, last
+    select term, count(*)::int as chunks from had group by term
 ), rarer as (
-    update terms set frequency = frequency - lost.chunks from lost where terms.id = lost.term returning terms.id, frequency
+    update terms set frequency = frequency - lost.chunks from lost where terms.id = lost.term
+    returning terms.id, frequency
 ), fewer as (
-    update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens
+    update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens, dead = dead + less.chunks
     from   (select count(*) as chunks, coalesce(sum(cardinality(array_remove(sequence, 0))), 0) as tokens from gone) less
     where  id = %(space)s
 )
 select id from rarer where frequency <= 0
 """
-DROP_TERMS = "delete from terms where id = any(%(ids)s)"
+DROP_TERMS = """
+with unused as (delete from postings where term = any(%(ids)s)) delete from terms where id = any(%(ids)s)
+"""
+FORGET_DEAD = "update spaces set dead = 0 where id = %(space)s"
+
+TERMS_OF = "select distinct unnest(sequence) from words where chunk = %(chunk)s"
+MERGE_AROUND = MERGE.format(
+    blocks="term = any(%(terms)s) and first <= %(chunk)s and last >= %(chunk)s", terms="false"
+)
 
 CLEAR = """
 delete from postings where space = %(space)s;
 delete from words where space = %(space)s;
 delete from terms where space = %(space)s;
-update spaces set chunks = 0, tokens = 0 where id = %(space)s;
+update spaces set chunks = 0, tokens = 0, dead = 0 where id = %(space)s;
 """
 IDS = "select id from chunks where space = %(space)s and id > %(after)s order by id limit 1000"
 CHUNKS = """
@@ -292,7 +307,8 @@ class Postings:
             base = chunk << PLACE | payload(length)
             for term, weight in weights.items():
                 entries[term].append(base | (weight if weight < MOST_WEIGHT else MOST_WEIGHT))
-        ids = {term: str(id) for term, id in self._add_blocks(entries).items()}
+        numbers, loose = self._add_blocks(entries)
+        ids = {term: str(id) for term, id in numbers.items()}
         headings, contents, contexts = (
             list(texts) for texts in zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
         )
@@ -312,9 +328,11 @@ class Postings:
         self._conn.execute(
             ADD_TOTALS, {"chunks": len(rows), "tokens": tokens, "space": self._space}
         )
+        if loose:  # not before the chunks are in `words`, or they would be taken for some that left
+            self._conn.execute(MERGE_SMALL, {"terms": loose})
 
-    def _add_blocks(self, entries: dict[str, list[int]]) -> dict[str, int]:
-        """Write the entries of terms. Gives the ids of these terms."""
+    def _add_blocks(self, entries: dict[str, list[int]]) -> tuple[dict[str, int], list[int]]:
+        """Write the entries of terms. Return the ids of these terms, and those with LOOSE small blocks."""
         rows = self._conn.all(ADD_TO_TERMS, self._counted(entries))
         known = {term for term, *_ in rows}
         if new := {term: of_term for term, of_term in entries.items() if term not in known}:
@@ -329,9 +347,7 @@ class Postings:
             "entries": " ".join(texts),
         }
         self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
-        if loose := [id for _, id, count in rows if count >= LOOSE]:
-            self._conn.execute(MERGE, {"terms": loose})
-        return ids
+        return ids, [id for _, id, count in rows if count >= LOOSE]
 
     def _counted(self, entries: dict[str, list[int]]) -> dict[str, Any]:
         counts = [len(of_term) for of_term in entries.values()]
@@ -344,11 +360,22 @@ class Postings:
         }
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Take chunks out of the index."""
+        """Take chunks out of the index, whose ids are not used again."""
         self.flush()
         unused = [id for (id,) in self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})]
         if unused:
             self._conn.execute(DROP_TERMS, {"ids": unused})
+        chunks, _, dead = self._conn.one(SIZE_OF_SPACE, {"space": self._space})
+        if dead > max(MOST_DEAD, DEAD_SHARE * chunks):
+            self._conn.execute(MERGE_ALL, {"space": self._space})
+            self._conn.execute(FORGET_DEAD, {"space": self._space})
+
+    def take_out(self, chunk: int) -> None:
+        """Take a chunk out of the index that is added again under its id."""
+        self.flush()
+        terms = [id for (id,) in self._conn.all(TERMS_OF, {"chunk": chunk})]
+        self.remove([chunk])
+        self._conn.execute(MERGE_AROUND, {"terms": terms, "chunk": chunk})
 
     def rebuild(self) -> None:
         """Build the index anew from the chunks."""

@@ -57,7 +57,8 @@ LEVELS = ("OR", "AND", "NOT")  # later ones bind tighter, and neighbours tighter
 
 class _Parser:
     def __init__(self, tokens: list[str]) -> None:
-        self._tokens, self._at = [*tokens, "", ""], 0
+        self._tokens = [*tokens, "", ""]
+        self._at = 0
 
     def _next(self, ahead: int = 0) -> str:
         return self._tokens[self._at + ahead]

@@ -72,7 +72,9 @@ class VectorIndex:
     """The embeddings of a space, or those of the chunks that are chosen."""
 
     def __init__(self, conn: Connection, space: int, chosen: "Selection | None" = None) -> None:
-        self._conn, self._space, self._chosen = conn, space, chosen
+        self._conn = conn
+        self._space = space
+        self._chosen = chosen
 
     def nearest(
         self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
@@ -107,7 +109,8 @@ class VectorIndex:
         """The cosine of each of these chunks that has an embedding. Raises ValueError as `nearest`
         does.
         """
-        query, ids = self._query(vector), list(chunk_ids)
+        query = self._query(vector)
+        ids = list(chunk_ids)
         if query is None or not ids:
             return {}
         return dict(
@@ -189,7 +192,9 @@ class QueryCache(query_cache.QueryCache):
     """Holds the `size` queries of a space used last."""
 
     def __init__(self, conn: Connection, space: int, size: int) -> None:
-        self._conn, self._space, self._size = conn, space, size
+        self._conn = conn
+        self._space = space
+        self._size = size
 
     def _kept(self, key: bytes) -> tuple[bytes, float]:
         kept, used_at = self._conn.first(GET, {"space": self._space, "key": key}) or (b"", 0.0)

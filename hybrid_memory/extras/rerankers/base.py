@@ -4,7 +4,7 @@ long, and checks.
 No public method raises because of the network, the server or a text: there are no scores then, and
 `problem` says why.
 
-MERGED The stage that lets a reranker reorder the first hits.
+`reranked` is the stage of a search that lets a reranker reorder the first hits.
 """
 
 import math

@@ -4,8 +4,6 @@ parts.
 TEI: router/src/http/server.rs of text-embeddings-inference. llama.cpp: tools/server/README.md.
 vLLM: docs.vllm.ai, Re-rank API. Jina: api.jina.ai/redoc. Cohere: docs.cohere.com/reference/rerank.
 Voyage: docs.voyageai.com/reference/reranker-api.
-
-MERGED Which reranker the settings choose. The module of one is imported when it is chosen.
 """
 
 from collections.abc import Mapping
@@ -42,16 +40,52 @@ class Form(NamedTuple):
 FORMS = {
     # TEI takes 32 texts, unless it was started with --max-client-batch-size; raw_scores are those
     # before its sigmoid function.
-    "tei": Form("TEI", "http://localhost:8080", "/rerank", "TEI_API_KEY", texts="texts", results=None, score="score", batch=32,
-                more={"raw_scores": True, "truncate": True}),
+    "tei": Form(
+        "TEI",
+        "http://localhost:8080",
+        "/rerank",
+        "TEI_API_KEY",
+        texts="texts",
+        results=None,
+        score="score",
+        batch=32,
+        more={"raw_scores": True, "truncate": True},
+    ),
     "llamacpp": Form("llama.cpp", "http://localhost:8080", "/v1/rerank", "LLAMA_API_KEY"),
-    "vllm": Form("vLLM", "http://localhost:8000", "/v1/rerank", "VLLM_API_KEY", more={"truncate_prompt_tokens": -1}),
-    "jina": Form("Jina", "https://api.jina.ai", "/v1/rerank", "JINA_API_KEY", "jina-reranker-v2-base-multilingual",
-                 is_remote=True, more={"return_documents": False}),
-    "cohere": Form("Cohere", "https://api.cohere.com", "/v2/rerank", "COHERE_API_KEY", "rerank-v4.0-fast", is_remote=True),
-    "voyage": Form("Voyage", "https://api.voyageai.com", "/v1/rerank", "VOYAGE_API_KEY", "rerank-2.5", is_remote=True,
-                   results="data"),
-}  # fmt: skip
+    "vllm": Form(
+        "vLLM",
+        "http://localhost:8000",
+        "/v1/rerank",
+        "VLLM_API_KEY",
+        more={"truncate_prompt_tokens": -1},
+    ),
+    "jina": Form(
+        "Jina",
+        "https://api.jina.ai",
+        "/v1/rerank",
+        "JINA_API_KEY",
+        "jina-reranker-v2-base-multilingual",
+        is_remote=True,
+        more={"return_documents": False},
+    ),
+    "cohere": Form(
+        "Cohere",
+        "https://api.cohere.com",
+        "/v2/rerank",
+        "COHERE_API_KEY",
+        "rerank-v4.0-fast",
+        is_remote=True,
+    ),
+    "voyage": Form(
+        "Voyage",
+        "https://api.voyageai.com",
+        "/v1/rerank",
+        "VOYAGE_API_KEY",
+        "rerank-2.5",
+        is_remote=True,
+        results="data",
+    ),
+}
 
 
 class ServerReranker(Reranker):

@@ -3,10 +3,8 @@ reading only.
 
 https://sqlite.org/fileformat2.html, sections 1 and 4.
 
-MERGED The records in a page, each by itself, so that a damaged one hides no other; and those of a
-b-tree, with its gaps.
-
-https://sqlite.org/fileformat2.html, sections 1.5, 1.6 and 2.
+The records of a page are read each by itself, so that a damaged one hides no other, and those of a
+b-tree with its gaps (the same page, sections 1.5, 1.6 and 2).
 """
 
 import os
@@ -28,10 +26,10 @@ class Pages:
     def __init__(self, path: str) -> None:
         """Raises OSError for a file that cannot be read."""
         self._wal_size = 0  # of the pages in the -wal
-        self._file: BinaryIO = open(path, "rb")  # noqa: SIM115
-        self._wal: BinaryIO | None = (
-            open(path + "-wal", "rb") if os.path.exists(path + "-wal") else None
-        )  # noqa: SIM115
+        self._file: BinaryIO = open(path, "rb")  # noqa: SIM115  # __exit__ closes both
+        self._wal: BinaryIO | None = None
+        if os.path.exists(path + "-wal"):
+            self._wal = open(path + "-wal", "rb")  # noqa: SIM115
         self._newer: dict[int, int] = {}  # page number -> place in the -wal
         self.wal_problem = self._read_wal() if self._wal and self._length(self._wal) else None
         self.use(USUAL_SIZES[0], 0)

@@ -280,7 +280,8 @@ def run_rescue(args: Namespace) -> int:
     database = settings["db_path"]
     if is_server(database):
         raise StoreError(
-            "rescue reads damaged SQLite files; of a server, restore a backup (pg_restore), or copy what it still gives: "
+            "rescue reads damaged SQLite files; of a server, restore a backup "
+            "(pg_restore), or copy what it still gives: "
             f"`hybrid-memory copy {quote(without_password(database))} {quote(args.out)}`"
         )
     path = os.path.abspath(database)

@@ -19,12 +19,12 @@ from ...text.characters import digest
 from .pages import LOST, DamageError, Pages, Place, Record, record, records, tree
 
 DOCUMENT = (
-    "doc_id", "source_path", "file_mtime", "file_size", "content_hash", "collection", "date", "metadata", "chunking",
-    "chunk_count", "indexed_at", "content",
+    "doc_id", "source_path", "file_mtime", "file_size", "content_hash", "collection", "date",
+    "metadata", "chunking", "chunk_count", "indexed_at", "content",
 )  # fmt: skip
 CHUNK = (
-    "id", "doc_id", "chunk_id", "heading", "heading_path", "content", "start_line", "end_line", "content_hash", "slot",
-    "truncated", "date", "created_at", "embedding", "unembeddable", "indexed",
+    "id", "doc_id", "chunk_id", "heading", "heading_path", "content", "start_line", "end_line",
+    "content_hash", "slot", "truncated", "date", "created_at", "embedding", "unembeddable", "indexed",
 )  # fmt: skip
 CHUNK_COLUMNS = (
     "doc_id",
@@ -38,8 +38,8 @@ CHUNK_COLUMNS = (
     "date",
 )
 FOLDER = (
-    "collection", "path", "is_file", "patterns", "exclude", "follow_symlinks", "keep_missing", "chunk_size", "chunk_overlap",
-    "doc_id", "metadata",
+    "collection", "path", "is_file", "patterns", "exclude", "follow_symlinks", "keep_missing",
+    "chunk_size", "chunk_overlap", "doc_id", "metadata",
 )  # fmt: skip
 IDENTITY = {"provider", "model", "dims"}
 CHUNKING = re.compile(r"\d+\.\d+:(\d{1,9}):(\d{1,9})(?::.*)?")

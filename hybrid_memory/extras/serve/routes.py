@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from ...errors import NotFoundError
+from ...search.hit import UNCLEAR, is_unclear
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
 from ...surface.commands.upkeep import delete_by_id
@@ -51,8 +52,9 @@ async def search(request: Request) -> Response:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
             add_marks(answer["results"], values["q"])
-        is_empty = not answer["results"] and not answer["nearest_miss"]
-        hint = why_nothing(store, search_request, refreshed=refresh) if is_empty else None
+        hint = UNCLEAR if is_unclear(answer["results"]) else None
+        if not answer["results"] and not answer["nearest_miss"]:
+            hint = why_nothing(store, search_request, refreshed=refresh)
         return answer | {"hint": hint}
 
     tag = await memory.etag(request.url.query)

@@ -221,7 +221,8 @@ class Guard:
 
     def check(self, scope: Scope) -> None:
         """Raises Problem for a request that this server does not answer."""
-        headers, path = Headers(scope=scope), scope["path"]
+        headers = Headers(scope=scope)
+        path = scope["path"]
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MOST_ADDRESS:
             raise Problem(414, f"the address is longer than {MOST_ADDRESS:,} bytes")
         host = headers.get("host", "")
@@ -250,7 +251,8 @@ def in_origin_form(scope: Scope) -> Scope:
     match = ABSOLUTE.fullmatch(scope.get("raw_path", b""))
     if not match:
         return scope
-    host, path = match[1], match[2] or b"/"
+    host = match[1]
+    path = match[2] or b"/"
     headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
     return {
         **scope,

@@ -62,9 +62,11 @@ DIGITS = bytes.maketrans(b"\0\1", b"01")
 def mean(vectors: Iterable[Sequence[float]]) -> list[float]:
     """The mean of at least one vector, component by component."""
     rest = iter(vectors)
-    total, n = list(next(rest)), 1
+    total = list(next(rest))
+    n = 1
     for vector in rest:
-        total, n = list(map(add, total, vector)), n + 1
+        total = list(map(add, total, vector))
+        n = n + 1
     return [component / n for component in total]
 
 
@@ -80,7 +82,8 @@ def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
     """
     dims = len(next(iter(codes.values())))
     old_width = len(planes) // dims
-    first, last = min(codes), max(codes)
+    first = min(codes)
+    last = max(codes)
     blank = b"0" * dims
     digits = b"".join(
         codes.get(place, blank) for place in range(last, first - 1, -1)
@@ -98,7 +101,8 @@ def differing(planes: bytes, others: bytes, width: int) -> int:
     """The mask of the places whose codes in `planes` and in `others` are different."""
     result = 0
     for start in range(0, len(planes), width):
-        plane, other = planes[start : start + width], others[start : start + width]
+        plane = planes[start : start + width]
+        other = others[start : start + width]
         result |= int.from_bytes(plane, "little") ^ int.from_bytes(other, "little")
     return result
 
@@ -136,7 +140,8 @@ def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]
     for j, weight in weights.items():
         plane = int.from_bytes(planes[j * width : (j + 1) * width], "little")
         if weight < 0:
-            plane, weight = plane ^ ones, -weight
+            plane = plane ^ ones
+            weight = -weight
         for level in entered[weight]:
             level.append(plane)
     result: list[int] = []

@@ -50,7 +50,8 @@ where    {condition}
 order by {order}
 limit    ?
 """
-BY_DATE, BY_INDEXING = "date desc nulls last, doc_id", "d.indexed_at desc, doc_id"
+BY_DATE = "date desc nulls last, doc_id"
+BY_INDEXING = "d.indexed_at desc, doc_id"
 TOTAL = "select count(*) from documents d where {condition}"
 NAMES = "select doc_id, collection, source_path is not null from documents"
 
@@ -321,7 +322,9 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
 def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
     """The embeddings of a block that are not what they should be, and those that have another code."""
     chunks = {slot % PLACES: (id, data or b"") for id, data, slot in chunks_in(conn, block)}
-    center, problems, codes = decode_embedding(common), [], {}
+    center = decode_embedding(common)
+    problems = []
+    codes = {}
     for place, (id, data) in chunks.items():
         vector = decode_embedding(data) if len(data) == len(common) else []
         if not abs(hypot(*vector) - 1) <= 2 * UNIT:  # written so that NaN is found, too

@@ -21,7 +21,8 @@ def put_links(conn: sqlite3.Connection, row: Mapping[str, Any], found: DocumentL
     """Write the names, links and tags of a document, of which there are none yet, from its row of
     `documents` and what its text has.
     """
-    doc_id, metadata = row["doc_id"], row["metadata"]
+    doc_id = row["doc_id"]
+    metadata = row["metadata"]
     names = [(FILE, doc_id.rpartition("/")[2])]
     names += [(ALIAS, storable(name)) for name in aliases(json.loads(metadata))]
     names += [(TITLE, storable(name)) for name in found.titles]
@@ -67,7 +68,9 @@ TAGS_OF = "select tag from tags where doc_id = :doc_id order by tag"
 class Links(LinkReader):
     """Implements `protocol.Marks`, for one state of the store."""
 
-    OF, TO, MAYBE_BROKEN = OF, TO, MAYBE_BROKEN
+    OF = OF
+    TO = TO
+    MAYBE_BROKEN = MAYBE_BROKEN
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         super().__init__()

@@ -115,7 +115,8 @@ class Placing:
     """
 
     def __init__(self, conn: sqlite3.Connection, center: bytes = b"") -> None:
-        self._conn, self._fixed = conn, center
+        self._conn = conn
+        self._fixed = center
         self._codes: dict[int, dict[int, bytes]] = {}  # by block and place
         self._slots = self._free()
         self._size = len(read_center(conn)) // FLOAT_BYTES
@@ -457,7 +458,9 @@ class VectorIndex:
             return
         allowed = None if slots is None else by_block(slots)
         weights = bitplanes.weights(query, decode_embedding(read_center(self._conn)))
-        blocks, places, counters = [], [], []
+        blocks = []
+        places = []
+        counters = []
         for block, live in self._conn.execute(LIVE).fetchall():
             mask = int.from_bytes(live, "little")
             if allowed is not None:
@@ -556,7 +559,8 @@ class QueryCache(query_cache.QueryCache):
     """Holds the `size` queries used last."""
 
     def __init__(self, conn: sqlite3.Connection, size: int) -> None:
-        self._conn, self._size = conn, size
+        self._conn = conn
+        self._size = size
 
     def _kept(self, key: bytes) -> tuple[bytes, float]:
         found: tuple[bytes, float] = self._conn.execute(GET, (key,)).fetchone() or (b"", 0.0)

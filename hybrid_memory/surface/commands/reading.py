@@ -178,7 +178,7 @@ def run_tags(args: Namespace) -> int:
 
 
 def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
-    """The links in a document, each with its line, and those that lead to it."""
+    """Print the links in a document, each with its line, and those that lead to it."""
     print(f"{harmless(answer['doc_id'])} links to", file=stream)
     for link in answer["links"]:
         note = ""

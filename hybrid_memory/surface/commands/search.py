@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ... import config
 from ...errors import UsageError
 from ...seams import OPEN_CHOSEN, PICKER, load
-from ...search.hit import MODES, Request, configured, lean
+from ...search.hit import MODES, UNCLEAR, Request, configured, floored, is_unclear, lean
 from ...store import HybridStore
 from .. import arguments, opening
 from ..arguments import Parser, add_filters, examples
@@ -59,6 +59,13 @@ def search_options(parser: Parser) -> None:
         type=arguments.share,
         metavar="C",
         help="leave out results with a lower confidence (0 to 1)",
+    )
+    parser.add_argument(
+        "--floor",
+        type=arguments.share,
+        metavar="C",
+        default=0.0,
+        help="no results if the surest has a lower confidence (0 to 1)",
     )
     parser.add_argument(
         "--half-life",
@@ -130,11 +137,9 @@ def search_options(parser: Parser) -> None:
 
 def run_search(args: argparse.Namespace) -> int:
     filters = opening.filters(args)
-    if (
-        not (args.words or args.query is not None or args.format)
-        and sys.stdin.isatty()
-        and sys.stdout.isatty()
-    ):
+    has_query = bool(args.words) or args.query is not None
+    is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if is_on_terminal and not has_query and not args.format:
         return _pick(args, filters)
     query = _query(args)
     with open_store(args) as store:
@@ -145,6 +150,7 @@ def run_search(args: argparse.Namespace) -> int:
             answer = search(store, query, request, refreshed=True)
         else:
             answer = store.answer(query, request)
+        answer = floored(answer, args.floor)
         advice = (
             answer.warnings[-1:] if answer.nearest_miss else []
         )  # the last line tells of the nearest miss
@@ -153,6 +159,8 @@ def run_search(args: argparse.Namespace) -> int:
             from ...views.links import why_nothing
 
             advice = [why_nothing(store, request, refreshed=store.config["refresh"])]
+        elif is_unclear(answer.results):
+            advice = [UNCLEAR]
         advise(args, *advice)
     if args.explain:
         tell(
@@ -196,7 +204,7 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
 
 
 def _query(args: argparse.Namespace) -> str:
-    """The query of a search. Raises UsageError if it is missing or given twice."""
+    """Return the query of a search. Raises UsageError if it is missing or given twice."""
     if bool(args.words) == (args.query is not None):
         raise UsageError("give the query once, as QUERY or with --query")
     return args.query if args.query is not None else " ".join(args.words)
@@ -205,7 +213,7 @@ def _query(args: argparse.Namespace) -> str:
 def _request(
     args: argparse.Namespace, filters: "Filters | None", settings: config.Settings
 ) -> Request:
-    """The options of a search, which the settings complete."""
+    """Return the options of a search, which the settings complete."""
     same = {name: getattr(args, name) for name in SAME_NAME}
     same |= configured(settings)
     budget = _budget(args) if args.budget else None
@@ -217,9 +225,10 @@ def _request(
 
 
 def _form(args: argparse.Namespace) -> str:
-    """The format of the results."""
-    chosen: str | None = args.format
-    return chosen or ("text" if sys.stdout.isatty() else "json")
+    """Return the format of the results."""
+    if args.format:
+        return str(args.format)
+    return "text" if sys.stdout.isatty() else "json"
 
 
 def _budget(args: argparse.Namespace) -> "Budget":

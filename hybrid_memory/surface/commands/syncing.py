@@ -141,7 +141,7 @@ def run_watch(args: Namespace) -> int:
 
 
 def _options(args: Namespace) -> dict[str, Any]:
-    """How files are taken in. Raises UsageError for an option that needs a path."""
+    """Return how files are taken in. Raises UsageError for an option that needs a path."""
     if args.path:
         return {
             "patterns": args.pattern or ["*.md"],

@@ -112,7 +112,7 @@ def run_delete(args: Namespace) -> int:
 
 
 def _text(args: Namespace) -> str:
-    """The text that is to be stored. Raises SourceError for a file that cannot be read."""
+    """Return the text that is to be stored. Raises SourceError for a file that cannot be read."""
     return args.text if args.file is None else _read(args.file)
 
 

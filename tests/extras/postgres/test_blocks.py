@@ -92,15 +92,60 @@ def test_full_blocks_are_left_as_they_are(store: HybridStore) -> None:
     assert sum(sizes) == SIZE + SMALL + LOOSE
 
 
-def test_a_chunk_that_leaves_takes_its_entries_out_of_shared_blocks(store: HybridStore) -> None:
+def put_kettles(store: HybridStore, count: int) -> None:
     with store.storage.transaction():
         store.storage.documents.put_all(
-            store.prepare(Document(f"n{n}", f"kettle {n}", {})) for n in range(2 * SIZE)
+            store.prepare(Document(f"n{n}", f"kettle {n}", {})) for n in range(count)
         )
-    before = [chunk for chunk, *_ in rows(store, POSTINGS)]
+
+
+def test_chunks_that_leave_are_found_no_more_and_write_no_blocks(store: HybridStore) -> None:
+    put_kettles(store, 2 * SIZE)
+    before = rows(store, POSTINGS)
     with store.storage.transaction():
         store.storage.documents.remove("n0", f"n{SIZE}", f"n{2 * SIZE - 1}")
-    left = [chunk for chunk, *_ in rows(store, POSTINGS)]
-    assert left == [chunk for n, chunk in enumerate(before) if n not in (0, SIZE, 2 * SIZE - 1)]
-    assert store.search(f"{SIZE} kettle", mode="keyword")[0]["doc_id"] != f"n{SIZE}"
+    assert rows(store, POSTINGS) == before
+    assert rows(store, "select frequency from terms where term = 'kettl'") == [(2 * SIZE - 3,)]
+    assert not rows(store, f"select from terms where term = '{SIZE}'")
+    for query in ("kettle", "kett*", f"{SIZE} kettle"):
+        found = store.search(query, mode="keyword", limit=2 * SIZE)
+        left = {f"n{n}" for n in range(2 * SIZE) if n not in (0, SIZE, 2 * SIZE - 1)}
+        assert {hit["doc_id"] for hit in found} == left, query
+    assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_the_best_of_many_are_found_after_better_ones_left(store: HybridStore) -> None:
+    put_kettles(store, 200)
+    with store.storage.transaction():
+        store.storage.documents.put_all(
+            store.prepare(Document(f"best{n}", "kettle kettle", {})) for n in range(100)
+        )
+    with store.storage.transaction():
+        store.storage.documents.remove(*(f"best{n}" for n in range(99)))
+    found = store.search("kettle", mode="keyword", limit=5)
+    assert (len(found), found[0]["doc_id"]) == (5, "best99")
+
+
+def test_entries_of_chunks_that_left_go_when_they_are_many(
+    store: HybridStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "MOST_DEAD", 10)
+    put_kettles(store, 2 * SIZE)
+    before = rows(store, POSTINGS)
+    with store.storage.transaction():
+        store.storage.documents.remove(*(f"n{n}" for n in range(SIZE)))
+    assert rows(store, POSTINGS) == before[SIZE:]
+    assert rows(store, "select dead from spaces") == [(0,)]
+    assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_a_chunk_that_comes_again_under_its_id_is_indexed_once(store: HybridStore) -> None:
+    put_kettles(store, 20)
+    before = rows(store, POSTINGS)
+    postings = store.storage._postings  # type: ignore[attr-defined]
+    with store.storage.transaction():
+        postings.take_out(before[3][0])
+        assert rows(store, POSTINGS) == [*before[:3], *before[4:]]
+        postings.add_again([before[3][0]])
+    assert rows(store, POSTINGS) == before
     assert all(finding.ok for finding in examine(store, thorough=True))

@@ -3,7 +3,7 @@
 import { h, svg } from "./dom.js";
 
 /** @param {number} confidence 0 to 1; what the words mean is measured, see the docs about scores */
-export const inWords = (confidence) => (confidence >= 0.5 ? "sure" : confidence >= 0.2 ? "likely" : "weak");
+export const inWords = (confidence) => (confidence >= 0.5 ? "strong" : confidence >= 0.3 ? "some" : "faint");
 
 /** A small bar and a word. @param {number} confidence */
 export function confidenceBar(confidence) {

@@ -36,12 +36,12 @@ export async function ask(limit = PAGE) {
 async function found(q, filters, limit, signal) {
   const answer = await api.search(q, filters, limit, signal);
   if (signal.aborted) return;
-  const { results, warnings, timings } = answer;
+  const { results, warnings, timings, hint } = answer;
   showResults({ ...answer, complete: results.length < limit }, () => ask(limit + PAGE));
   view("results");
   const all = results.length < limit ? "" : "best ";
   const took = timings?.total === undefined ? "" : ` in ${Math.max(1, Math.round(timings.total * 1000))} ms`;
-  count(results.length === 1 ? `1 result${took}` : `${all}${results.length || "No"} results${took}`, warnings);
+  count(results.length === 1 ? `1 result${took}` : `${all}${results.length || "No"} results${took}`, results.length && hint ? [...warnings, hint] : warnings);
 }
 
 async function listed(filters, limit, signal) {

@@ -1,0 +1,482 @@
+"""Which passage revises which: a later one that says the same of the same thing, with another value.
+
+A memory keeps what was true, and a new fact seldom repeats the words of the old one: after "ssh to
+heron by port 22" comes "we are on 2222 now". So both are compared in the light of the question. Of
+each of the first results the statement is taken that answers it best, two sentences at most. Then
+every statement of the candidates that is later is scored: does it keep the words that question and
+result share, does it repeat other rare words, has it a new value of the kind that is asked for,
+does it name the old value, does it say that something changes? The sum of these signs, each 0 to 1
+and weighted, decides. What is said of another name, or of another month, never revises.
+
+Later means: a later date; else further down in the same document; else, where a document has no
+date, the words of the passage itself. A document whose metadata say what supersedes it, or what it
+supersedes, is believed.
+
+All signs count words by their rarity among the candidates, and compare the first letters of a word,
+which is a stemmer for all languages with endings. Nothing here asks a model. docs/successors.md has
+the figures.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from math import log
+from typing import TYPE_CHECKING
+
+from ..text import analyzer
+from ..text.changes import (
+    ADDITION,
+    ASKED,
+    CHANGE,
+    CURRENCIES,
+    FORMER,
+    HOURS,
+    MONTHS,
+    NUMBERS,
+    PAST_TENSE,
+    PRESENT,
+    SMALL_WORDS,
+    WEEKDAYS,
+)
+from .hit import Hit
+
+if TYPE_CHECKING:
+    from ..storage.protocol import Storage
+    from ..text.query import Query
+    from .stages import Context
+
+POOL = 60  # hits that are compared with the first results
+ANCHORS = 5  # first results whose successors are looked for
+SHORTLIST = 24  # hits whose statements are read, those that share most with question and results
+SEPARATOR = " > "  # between the headings of a path
+LETTERS = 5  # of a word that are compared
+ENOUGH = -0.9  # the least sum for a mark: at most one mark in ten on a fact that is in force
+HAS_VALUE = 0.15  # how much a value of the kind that is asked for makes of an answer
+MANY_CAPITALS = 0.25  # of the words: a language that writes every noun so, in which none is a name
+
+# The weight of each sign, found by logistic regression on pairs of statements (docs/successors.md).
+BASE = -4.9
+WEIGHTS = {
+    "asked words": 2.7,
+    "same document": 0.4,
+    "kept words, same document": 1.6,
+    "rare words": 2.1,
+    "rare words besides": 0.7,
+    "new value": 0.6,
+    "no value": -1.1,
+    "change": 0.5,
+    "addition": -0.3,
+    "old value": 1.4,
+    "rarest word lost": -0.4,
+    "answered before": -0.6,
+    "nearness": 1.7,
+}
+
+
+class Question:
+    """What is asked: its words, the kinds of value that would answer it, and its time."""
+
+    def __init__(self, query: "Query") -> None:
+        words = words_of(query.text)
+        self.words = roots(words)
+        self.kinds = {kind for word in words for kind in ASKED.get(word, ())}
+        is_former = not FORMER.isdisjoint(words) or "used to" in query.text.lower()
+        is_dated_past = not PAST_TENSE.isdisjoint(words) and bool(query.periods)
+        self.is_past = (is_former or is_dated_past) and PRESENT.isdisjoint(words)
+
+
+class Statement:
+    """One or two sentences, an item or a row of a passage."""
+
+    __slots__ = (
+        "all_words",
+        "hit",
+        "is_addition",
+        "is_change",
+        "is_struck",
+        "place",
+        "rest",
+        "text",
+        "values",
+        "words",
+    )
+
+    def __init__(
+        self,
+        hit: Hit,
+        place: tuple[int, int, int],
+        text: str,
+        heading: set[str],
+        context: set[str],
+    ) -> None:
+        words = words_of(text)
+        self.hit = hit
+        self.place = place  # chunk, line and sentence: the order inside a document
+        self.text = text
+        self.words = roots(words) | heading
+        self.all_words = (
+            self.words | context
+        )  # also those of the headings above and the file's name
+        self.values = values_of(text)
+        value_roots = {root for of_kind in self.values.values() for root in _value_roots(of_kind)}
+        self.rest = self.words - value_roots
+        self.is_change = not CHANGE.isdisjoint(words)
+        self.is_addition = not ADDITION.isdisjoint(words) or " as well" in text
+        self.is_struck = "~~" in text
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, folded and in small letters."""
+    return analyzer.searchable(text).lower().split()
+
+
+def roots(words: Iterable[str]) -> set[str]:
+    """Return the first letters of the telling words."""
+    return {word[:LETTERS] for word in words if word not in SMALL_WORDS}
+
+
+def _value_roots(values: Iterable[str]) -> set[str]:
+    words = {word[:LETTERS] for value in values for word in words_of(value)}
+    return {word for word in words if word.strip("0")}  # minutes are seldom others than 00
+
+
+def values_of(text: str) -> dict[str, set[str]]:
+    """Return the values that a text names, by kind: "time", "date", "day", "money", "percent",
+    "version", "number" and "address".
+
+    'Sundays from 9 to 2, €5.60' -> {"day": {"sundays"}, "number": {"9", "2"}, "money": {"5.60"}}
+    """
+    values: dict[str, set[str]] = {}
+    pieces = [piece.strip(".,;!?()[]|*_\"'“”") for piece in text.lower().split()]
+    pieces = [piece for piece in pieces if piece]
+    for number, piece in enumerate(pieces):
+        before = pieces[number - 1] if number else ""
+        after = pieces[number + 1] if number + 1 < len(pieces) else ""
+        kind = _kind(piece, before, after)
+        if kind:
+            values.setdefault(kind, set()).add(piece.strip("€£$%:~`"))
+    return values
+
+
+def _kind(piece: str, before: str, after: str) -> str | None:
+    """Return the kind of value that a piece of text between two others is."""
+    if "://" in piece or "@" in piece or "\\" in piece or piece.startswith("`"):
+        return "address"
+    if piece in WEEKDAYS:
+        return "day"
+    if piece in HOURS:
+        return "time"
+    has_digit = any(character.isdigit() for character in piece)
+    if not has_digit and piece not in NUMBERS:
+        if "." in piece and "/" not in piece and piece.replace(".", "").replace("-", "").isalnum():
+            return "address"
+        return None
+    return _kind_of_number(piece, before, after)
+
+
+def _kind_of_number(piece: str, before: str, after: str) -> str:
+    if piece[0] in "€£$" or piece[-1] in "€£$" or after in CURRENCIES:
+        return "money"
+    if piece.endswith("%") or after in ("percent", "prozent"):
+        return "percent"
+    if (
+        after in MONTHS
+        or before in MONTHS
+        or (piece[:-2].isdigit() and piece[-2:] in ("st", "nd", "rd", "th"))
+    ):
+        return "date"
+    if len(piece) == 10 and piece[4] == piece[7] == "-":
+        return "date"
+    if (":" in piece and piece.replace(":", "").isdigit()) or after in (
+        "am",
+        "pm",
+        "uhr",
+        "o'clock",
+    ):
+        return "time"
+    if before in ("past", "half"):
+        return "time"
+    if "." in piece and piece.replace(".", "").isdigit():
+        return "version"
+    return "number"
+
+
+def statements(hit: Hit, heading: set[str], context: set[str]) -> Iterator[Statement]:
+    """Yield the statements of a hit's text: every two sentences that follow each other in a
+    paragraph, every item, every row.
+    """
+    for line_number, line in enumerate(_paragraphs(hit.text)):
+        sentences = _sentences(line)
+        pairs = list(pairwise(sentences))
+        texts = [f"{first} {second}" for first, second in pairs] or sentences
+        for number, text in enumerate(texts):
+            yield Statement(hit, (hit.id, line_number, number), text, heading, context)
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Return the lines of a text; those that go on in the next line are joined."""
+    paragraphs: list[str] = []
+    is_open = False
+    for written in text.split("\n"):
+        line = written.strip()
+        if not line or line.startswith("#") or not any(map(str.isalnum, line)):
+            is_open = False
+            continue
+        if is_open and not line.startswith(("-", "*", "+", "|")):
+            paragraphs[-1] += f" {line}"
+        else:
+            paragraphs.append(line)
+        is_open = line[-1] not in ".!?:|)"
+    return paragraphs
+
+
+def _sentences(paragraph: str) -> list[str]:
+    sentences = []
+    start = 0
+    for place, character in enumerate(paragraph[:-2]):
+        if (
+            character in ".!?"
+            and paragraph[place + 1] == " "
+            and not paragraph[place + 2].islower()
+        ):
+            sentences.append(paragraph[start : place + 1])
+            start = place + 2
+    return [*sentences, paragraph[start:]]
+
+
+class Comparison:
+    """The statements of a search's candidates, and what their words are worth."""
+
+    def __init__(self, question: Question, hits: Sequence[Hit], storage: "Storage") -> None:
+        self.question = question
+        self.dates = storage.chunks.dates({hit.doc_id for hit in hits})
+        words = {hit.id: roots(words_of(hit.text)) for hit in hits}
+        self._counts = Counter(word for of_hit in words.values() for word in of_hit)
+        self._size = len(hits)
+        self._most = log(1 + (self._size + 0.5) / 1.5)
+        self._anchor_hits = hits[:ANCHORS]
+        shortlist = self._shortlist(hits, words)
+        rows = storage.chunks.rows([hit.id for hit in shortlist])
+        self.statements = [
+            statement
+            for hit in shortlist
+            if hit.id in rows
+            for statement in statements(hit, *_context(hit.doc_id, rows[hit.id].heading_path))
+        ]
+        self.names = names_in([hit.text for hit in shortlist])
+
+    def _shortlist(self, hits: Sequence[Hit], words: dict[int, set[str]]) -> list[Hit]:
+        """Return the hits that share most with the question and the first results."""
+        sought = set(self.question.words)
+        for hit in self._anchor_hits[:2]:
+            sought |= words[hit.id]
+        documents = {hit.doc_id for hit in self._anchor_hits[:2]}
+
+        def shared(hit: Hit) -> float:
+            of_question = self.weight(self.question.words & words[hit.id])
+            bonus = 1.0 if hit.doc_id in documents else 0.0
+            return 2 * of_question + self.weight(sought & words[hit.id]) + bonus
+
+        others = sorted(hits[ANCHORS:], key=shared, reverse=True)
+        return [*self._anchor_hits, *others[:SHORTLIST]]
+
+    def rarity(self, word: str) -> float:
+        """Return how rare a word is among the candidates, 1 for one that a single hit has."""
+        count = max(self._counts.get(word, 0), 1)
+        return log(1 + (self._size + 0.5) / (count + 0.5)) / self._most
+
+    def weight(self, words: Iterable[str]) -> float:
+        """Return the sum of the words' rarities."""
+        return sum(map(self.rarity, words))
+
+    def share(self, words: set[str], among: set[str]) -> float:
+        """Return which share of the words, by rarity, is among others."""
+        total = self.weight(words)
+        return self.weight(words & among) / total if total else 0.0
+
+    def anchors(self) -> list[Statement]:
+        """Return the statement of each of the first results that answers the question best."""
+        best = []
+        for hit in self._anchor_hits:
+            of_hit = [each for each in self.statements if each.hit is hit]
+            if of_hit:
+                best.append(max(of_hit, key=self._answer))
+        return best
+
+    def _answer(self, statement: Statement) -> float:
+        has_value = not self.question.kinds.isdisjoint(statement.values)
+        return self.share(self.question.words, statement.words) + HAS_VALUE * has_value
+
+    def order(self, earlier: Statement, later: Statement) -> int:
+        """Return 1 if the second statement is later than the first, -1 if it is earlier, 0 if
+        nothing but their words can tell.
+        """
+        if earlier.hit.doc_id == later.hit.doc_id:
+            return 1 if later.place > earlier.place else -1
+        first = self.dates.get(earlier.hit.doc_id)
+        second = self.dates.get(later.hit.doc_id)
+        if first and second and first != second:
+            return 1 if second > first else -1
+        return 0
+
+    def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
+        """Return the signs that a statement revises another, by the names of WEIGHTS; None if it
+        cannot: it is no later, or of something else.
+        """
+        if former.hit is later.hit or later.is_struck or _is_repeated(former, later):
+            return None
+        order = self.order(former, later)
+        if order < 0 or (order == 0 and (former.is_change or not later.is_change)):
+            return None
+        if self._is_of_another(former, later):
+            return None
+        asked = self.question.words
+        is_same = former.hit.doc_id == later.hit.doc_id
+        kept = self.share(asked & former.words, later.all_words)
+        common = former.rest & later.rest
+        has_new, has_kind = self._new_value(former, later)
+        rarest = max(asked & former.all_words, key=self.rarity, default="")
+        is_rarest_lost = not is_same and rarest not in {"", *later.all_words}
+        return {
+            "asked words": self.share(asked, later.all_words),
+            "same document": float(is_same),
+            "kept words, same document": kept * is_same,
+            "rare words": self._rarest(common, 3),
+            "rare words besides": self._rarest(common - asked, 2),
+            "new value": float(has_new),
+            "no value": float(has_kind and not has_new),
+            "change": float(later.is_change),
+            "addition": float(later.is_addition),
+            "old value": min(self.weight(self._values(former) & later.words), 1.0),
+            "rarest word lost": float(is_rarest_lost),
+            "answered before": self.share(asked, former.all_words),
+            "nearness": later.hit.legs.near.get(later.hit.id, 0.0),
+        }
+
+    def _rarest(self, words: set[str], count: int) -> float:
+        """Return half of the sum of the greatest rarities."""
+        return sum(sorted(map(self.rarity, words))[-count:]) / 2
+
+    def _values(self, former: Statement) -> set[str]:
+        """Return the words of a statement's values and names that the question does not have."""
+        values = former.words - former.rest
+        return (values | (former.words & self.names)) - self.question.words
+
+    def _new_value(self, former: Statement, later: Statement) -> tuple[bool, bool]:
+        """Return whether the later statement has a value that is asked for and that the former one
+        does not have; and whether the question says of which kind it is.
+        """
+        kinds = self.question.kinds
+        for kind in kinds:
+            if later.values.get(kind, set()) - former.values.get(kind, set()):
+                return True, True
+        if not kinds:
+            common = former.values.keys() & later.values.keys()
+            return any(later.values[kind] - former.values[kind] for kind in common), False
+        names = (later.words & self.names) - former.words - self.question.words
+        return "name" in kinds and bool(names), True
+
+    def _is_of_another(self, former: Statement, later: Statement) -> bool:
+        """Return whether the statements differ in a name or a month that the question has."""
+        asked = self.question.words
+        lost = (asked & former.words) - later.all_words
+        if any(word in MONTH_ROOTS or word.isdigit() for word in lost):
+            return True
+        if (asked & later.words & self.names) - former.all_words:
+            return True
+        if former.hit.doc_id == later.hit.doc_id or self._values(former) & later.words:
+            return False
+        return bool(lost & self.names)
+
+    def successor(self, former: Statement) -> tuple[Statement, float] | None:
+        """Return the statement that most likely revises this one, and the sum of its signs, if it is
+        enough.
+        """
+        best: tuple[Statement, float] | None = None
+        for later in self.statements:
+            signs = self.signs(former, later)
+            if signs is None:
+                continue
+            total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
+            if total > (best[1] if best else ENOUGH):
+                best = later, total
+        return best
+
+
+MONTH_ROOTS = roots([*MONTHS, *WEEKDAYS])
+
+
+def _context(doc_id: str, heading_path: str) -> tuple[set[str], set[str]]:
+    """Return the words of the section's own heading; and those of the document's path and title,
+    without the first folder. Dates are left out.
+    """
+    path = analyzer.stem(doc_id).partition("/")[2] or analyzer.stem(doc_id)
+    title, _, sections = heading_path.partition(SEPARATOR)
+    section = sections.rpartition(SEPARATOR)[2]
+    return _undated(section), _undated(path) | _undated(title) | _undated(sections)
+
+
+def _undated(text: str) -> set[str]:
+    return {word for word in roots(words_of(text)) - MONTH_ROOTS if not word.isdigit()}
+
+
+def names_in(texts: Iterable[str]) -> set[str]:
+    """Return the words that are written with a capital inside a sentence, and nowhere without."""
+    capitals: set[str] = set()
+    others: set[str] = set()
+    count = 0
+    for text in texts:
+        before = "."
+        for piece in text.split():
+            word = piece.strip("*_\"'“”‘’()[],;:!?.|")
+            if word[:1].isalpha():
+                root = next(iter(words_of(word)), "")[:LETTERS]
+                if word[0].islower():
+                    others.add(root)
+                    count += 1
+                elif before[-1] not in ".!?:|*-":
+                    capitals.add(root)
+            before = piece
+    if len(capitals) > MANY_CAPITALS * max(len(others), 1):
+        return set()
+    return capitals - others - MONTH_ROOTS
+
+
+def _is_repeated(former: Statement, later: Statement) -> bool:
+    """Return whether the former passage has the later statement, too: chunks overlap, and notes are
+    copied.
+    """
+    return later.text in former.hit.text or former.text in later.text
+
+
+def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
+    """Note which of the first results a later passage revises, and which passage that is."""
+    ranked = list(hits)
+    if context.request.fts_syntax or len(ranked) < 2:
+        return ranked
+    question = Question(context.query)
+    if not question.words:
+        return ranked
+    pool = ranked[:POOL]
+    comparison = Comparison(question, pool, context.storage)
+    for former in comparison.anchors():
+        successor = comparison.successor(former)
+        if successor:
+            former.hit.newer = successor[0].hit
+    context.is_past = question.is_past
+    return ranked
+
+
+def newest_first(hits: Iterable[Hit], context: "Context") -> list[Hit]:
+    """Put a passage that revises another before it, unless the question is for the past."""
+    ranked = list(hits)
+    if context.is_past:
+        return ranked
+    for former in [hit for hit in ranked if hit.newer]:
+        newer = former.newer
+        if newer not in ranked or ranked.index(newer) < ranked.index(former):
+            continue
+        ranked.remove(newer)
+        ranked.insert(ranked.index(former), newer)
+        newer.succeed(former)
+    return ranked
