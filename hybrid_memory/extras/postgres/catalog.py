@@ -34,6 +34,8 @@ LIST = """
 select   d.doc_id, d.collection, d.date, case when d.host = %(host)s then d.source_path end as path, d.chunk_count as chunks,
          (select count(*) from chunks c where c.document = d.number and c.embedding is null and not c.unembeddable) as pending,
          d.file_size as size, nullif(d.host, %(host)s) as host,
+         to_char(to_timestamp(trunc(coalesce(d.file_mtime, d.indexed_at))) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+             as modified,
          to_char(to_timestamp(d.indexed_at) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as indexed_at
 from     documents d
 where    d.space = %(space)s and {condition}
@@ -41,6 +43,7 @@ order by {order}
 limit    %(limit)s
 """
 BY_DATE, BY_INDEXING = "d.date desc nulls last, d.doc_id", "d.indexed_at desc, d.doc_id"
+BY_CHANGE = "coalesce(d.file_mtime, d.indexed_at) desc, d.doc_id"
 TOTAL = "select count(*) from documents d where d.space = %(space)s and {condition}"
 NAMES = f"select doc_id, collection, source_path is not null from documents where {OF_SPACE}"
 
@@ -151,9 +154,12 @@ class Catalog:
     def entry(self, doc_id: str) -> dict[str, Any]:
         return self._listed("doc_id = %(doc_id)s", doc_id=text(doc_id), limit=1)[0]
 
-    def listing(self, filters: "Filters | None", limit: int) -> tuple[int, list[dict[str, Any]]]:
+    def listing(
+        self, filters: "Filters | None", limit: int, *, by_change: bool = False
+    ) -> tuple[int, list[dict[str, Any]]]:
         where, given = condition(self._conn, self._space, filters) if filters else ("true", {})
-        found = self._listed(where, limit=limit, **given)
+        order = BY_CHANGE if by_change else BY_DATE
+        found = self._listed(where, order, limit=limit, **given)
         return self._conn.one(TOTAL.format(condition=where), self._given(**given))[0], found
 
     def _listed(self, where: str, order: str = BY_DATE, **given: Any) -> list[dict[str, Any]]:

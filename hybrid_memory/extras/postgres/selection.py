@@ -155,6 +155,9 @@ def condition(
             EARLIEST if filters.since is None else dates.first_day(filters.since, today)
         )
         given["until"] = LATEST if filters.until is None else dates.last_day(filters.until, today)
+    if filters.modified_since is not None:
+        parts.append("coalesce(d.file_mtime, d.indexed_at) >= %(modified_since)s")
+        given["modified_since"] = dates.first_second(filters.modified_since, today)
     if filters.tags:
         parts.append(TAGGED)
         given["all_tags"] = [text(bare(tag)) for tag in filters.tags]

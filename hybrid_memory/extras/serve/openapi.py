@@ -80,6 +80,7 @@ ENTRY = fields(
     chunks=COUNT,
     pending=COUNT,
     size=COUNT_OR_NULL,
+    modified=TEXT,
     indexed_at=TEXT,
 )
 DOCUMENT = fields(
@@ -93,6 +94,7 @@ DOCUMENT = fields(
     collection=TEXT_OR_NULL,
     date=TEXT_OR_NULL,
     date_from=TEXT_OR_NULL,
+    modified=TEXT,
     changed=SWITCH,
     next=TEXT_OR_NULL,
     next_lines=TEXT_OR_NULL,
