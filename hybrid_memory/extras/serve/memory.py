@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from ... import __version__, config
 from ...errors import HybridMemoryError
 from ...store import HybridStore
+from ..mcp.bounds import NO_BOUNDS, Bounds
 from .responses import etag
 from .updates import OpenStore, Update
 
@@ -150,9 +151,15 @@ class Memory:
     """
 
     def __init__(
-        self, open_store: OpenStore, settings: config.Settings, *, needs_token: bool = False
+        self,
+        open_store: OpenStore,
+        settings: config.Settings,
+        *,
+        needs_token: bool = False,
+        bounds: Bounds = NO_BOUNDS,
     ) -> None:
         self.settings = settings
+        self.bounds = bounds
         self.open_store = open_store
         self._needs_token = needs_token
         self._readers = Workers(open_store, READERS)
