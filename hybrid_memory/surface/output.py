@@ -16,7 +16,7 @@ from ..search.hit import Budget, lean, match
 from ..storage.keyword import stems
 from ..text.characters import clipped, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
-from ..text.query import Query
+from ..text.query import NOTHING, Query
 from .streams import harmless, json_line, json_lines, printable
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
 
     style = Style(stream)
     bodies = [_HEADINGS.sub("", result["text"]) or result["text"] for result in results]
-    highlighter = Highlighter(Query(query), bodies, stems)
+    highlighter = Highlighter(asked(query, results), bodies, stems)
     columns = shutil.get_terminal_size().columns - len(_INDENT)
     width = max(_NARROWEST, min(columns, _WIDEST))
 
@@ -66,6 +66,12 @@ def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
             for line in wrapped(harmless(note), width):
                 print(dim(line), file=stream)
         print(file=stream)
+
+
+def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
+    """Return the query whose words results have: with the others in place of those that none has."""
+    instead = results[0].get("instead", NOTHING) if results else NOTHING
+    return Query(query, is_typed=is_typed, instead=instead)
 
 
 def _headline(result: Result, style: "Style") -> str:
