@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ..text.query import Query
     from .stages import Context
 
+FIRST = 10  # results that people look at, as in stages
 POOL = 60  # hits that are compared with the first results
 ANCHORS = 4  # first results whose successors are looked for
 SHORTLIST = 12  # hits whose statements are read, those that share most with question and results
@@ -514,4 +515,5 @@ def newest_first(hits: Iterable[Hit], context: "Context") -> list[Hit]:
         ranked.remove(newer)
         ranked.insert(ranked.index(former), newer)
         newer.succeed(former)
-    return ranked
+    # What was pushed out of the first ones scores less than some that `spread` had put behind them
+    return ranked[:FIRST] + sorted(ranked[FIRST:], key=lambda hit: -hit.score)
