@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..documents.links import listed, names_in
 
@@ -11,6 +11,8 @@ from ..documents.links import listed, names_in
 class Filters(NamedTuple):
     """What a document must be. Every filter that is given must hold.
 
+    A text that was stored without a file is of the collection that its id begins with: decisions/x
+    is of decisions. `within` is a second glob as `inside` is, which a server sets for all its calls.
     `inside` is a glob on the document's id, in which `*` also matches `/`; a folder stands for
     everything below it. All `tags` must be among the document's own, in its metadata or its text; a
     tag a/b is an a. `where` has metadata by key: a value, or several values that must all be in the
@@ -31,6 +33,14 @@ class Filters(NamedTuple):
     linked_to: str | None = None
     heading: str | None = None
     modified_since: str | None = None
+    within: str | None = None
+
+
+def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
+    """Return the filters with those that a query asks for: its tags besides, the others in their place."""
+    filters = filters or Filters()
+    tags = [*filters.tags, *asked.get("tags", ())]
+    return filters._replace(**{**asked, "tags": tags})
 
 
 def is_below(heading_path: str, heading: str) -> bool:

@@ -116,6 +116,10 @@ class Connection:
         """Look up where the tables and pgvector are, which may be new."""
         self._open.execute(SESSION, {"read_only": self._read_only})
 
+    def interrupt(self) -> None:
+        """End the statement that another thread is running, which fails there."""
+        self._open.cancel()
+
     @property
     def is_lost(self) -> bool:
         """Whether the server has ended the connection, as far as is known."""

@@ -177,6 +177,9 @@ class PostgresStorage:
     def state(self) -> int:
         return int(self.connection.one(STATE, {"space": self._space})[0])
 
+    def interrupt(self) -> None:
+        self.connection.interrupt()
+
     @contextmanager
     def guarded(self, what: str = "cannot read") -> Iterator[None]:
         with self._turn:

@@ -2,7 +2,7 @@
 in plain tables.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from math import ceil, log
 from typing import Any
@@ -16,6 +16,7 @@ from ...storage.keyword import (
     enough,
     idf,
     match_expression,
+    with_others,
 )
 from ...storage.rows import Coverage, Ranked
 from ...text.query import Query, Term
@@ -93,6 +94,7 @@ class KeywordIndex:
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
+        self._instead: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
         self._has_dead = (
             False  # whether postings have entries of chunks that left; known with the size
         )
@@ -105,40 +107,65 @@ class KeywordIndex:
         """
         if query.fts_syntax:
             return Ranked(self._matching(query)[:limit])
+        if query.is_typed:
+            query = self._with_others(query, self._new(query.affordable_words))
+        hits, is_name = self._found(query, limit)
+        if not hits and not query.is_typed:
+            query = self._with_others(query, query.affordable_words)
+            hits = self._best(query.affordable_terms, limit) if query.instead else []
+        if not hits:
+            hits = substring_search(self._conn, self._space, self._chosen, query, limit)
+            return Ranked(hits, enough=1.0)
+        if is_name:
+            return Ranked(hits, is_name=True, instead=query.instead)
+        frequencies = [phrase.frequency for phrase in self._phrases.of(_distinct_words(query))]
+        return Ranked(hits, False, enough(frequencies, self._sizes()[0]), query.instead)
+
+    def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
+        """Return the chunks that have words of the query, and whether it is a document's name."""
         wanted = query.affordable_terms
         names = [Term((query.name,))] if query.name else []
         self._phrases.of([*wanted, *query.affordable_words, *names])  # looked up at once
         hits = self._best(wanted, limit) if wanted else []
-        if named := self._named(query, wanted, limit):
-            top = hits[0][1] if hits else 0.0
-            hits = [
-                *((id, score + top) for id, score in named.items()),
-                *(hit for hit in hits if hit[0] not in named),
-            ][:limit]
-        if not hits:
-            return Ranked(
-                substring_search(self._conn, self._space, self._chosen, query, limit), enough=1.0
-            )
-        if named:
-            return Ranked(hits, is_name=True)
-        words = _distinct_words(query)
-        frequencies = [phrase.frequency for phrase in self._phrases.of(words)]
-        return Ranked(hits, enough=enough(frequencies, self._sizes()[0]))
+        named = self._named(query, wanted, limit)
+        if not named:
+            return hits, False
+        top = hits[0][1] if hits else 0.0
+        raised = [(id, score + top) for id, score in named.items()]
+        return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
+
+    def _new(self, words: Sequence[Term]) -> list[Term]:
+        """Return those of these words that no chunk has."""
+        phrases = self._phrases.of(words)
+        return [word for word, phrase in zip(words, phrases, strict=True) if not phrase.frequency]
+
+    def _with_others(self, query: Query, words: Sequence[Term]) -> Query:
+        """Return the query with other words of the index in place of these, where there are any."""
+        changed = with_others(query, words, self._new(words), self._phrases.meant)
+        self._instead[query.text] = changed.instead
+        return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """For each of these chunks, which words of the query it has; if no chunk of all has any,
-        which of its fragments.
+        """For each of these chunks, which words of the query it has, or others in their place; if no
+        chunk of all has any, which of its fragments.
         """
+        if query.text not in self._instead and not self._is_known(query):
+            self._with_others(query, query.affordable_words)
+        query = query.with_others(self._instead.get(query.text, query.instead))
+        if not self._is_known(query):
+            return by_fragments(self._conn, query, ids)
         words = _distinct_words(query)
         phrases = self._phrases.of(words)
-        if not any(phrase.frequency for phrase in phrases):
-            return by_fragments(self._conn, query, ids)
         size = max(self._sizes()[0], *(phrase.frequency for phrase in phrases), 1)
         rarity = [
             log(1 + (size - phrase.frequency + 0.5) / (phrase.frequency + 0.5))
             for phrase in phrases
         ]
-        total = sum(rarity)
+        own = [query.stands_for(word.tokens[0]) for word in words]
+        of_own: dict[str, float] = {}
+        for word, of_word in zip(own, rarity, strict=True):
+            of_own[word] = min(of_word, of_own.get(word, of_word))
+        total = sum(of_own.values())
         having = [{row[0] for row in phrase.found} for phrase in phrases]
         answer = {}
         for chunk, sequence in self._conn.all(SEQUENCES, {"ids": list(ids)}):
@@ -146,10 +173,13 @@ class KeywordIndex:
             has = [
                 n for n, phrase in enumerate(phrases) if phrase.id in terms or chunk in having[n]
             ]
-            answer[chunk] = Coverage(
-                sum(rarity[n] for n in has) / total, [words[n].tokens[0] for n in has]
-            )
+            share = sum(of_own[word] for word in dict.fromkeys(own[n] for n in has)) / total
+            answer[chunk] = Coverage(share, [words[n].tokens[0] for n in has])
         return answer
+
+    def _is_known(self, query: Query) -> bool:
+        """Return whether any chunk has a word of the query."""
+        return any(phrase.frequency for phrase in self._phrases.of(_distinct_words(query)))
 
     def counts(self, query: Query) -> dict[str, int]:
         """How many chunks of the whole store have each word of the query, in the query's order."""

@@ -28,6 +28,10 @@ limit  {limit}
 JOINED = """
 exists (select from chunks s join documents d on d.number = s.document where s.id = {id} and {where} {below})
 """
+# A text without a file is of the collection that its id begins with.
+OF_COLLECTION = """
+(d.collection = %(in_collection)s or d.collection is null and starts_with(d.doc_id, %(below_collection)s))
+"""
 AMONG = """
 select c.id from chunks c join documents d on d.number = c.document where c.id = any(%(looked_at)s)
 and    {where} {below}
@@ -127,6 +131,15 @@ class Selection:
         return f"and {joined}", self._parameters
 
 
+def _globs(pattern: str | None) -> list[str]:
+    """Return the globs of which an id fulfils one: the pattern itself, and all below it."""
+    if pattern is None or pattern == "*":
+        return []
+    if not pattern or pattern.endswith("*"):
+        return [pattern]
+    return [pattern, f"{pattern.rstrip('/')}/*"]
+
+
 def condition(
     conn: Connection, space: int, filters: Filters, today: date | None = None
 ) -> tuple[str, dict[str, Any]]:
@@ -140,18 +153,16 @@ def condition(
             f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood"
         )
     today = today or date.today()
-    inside = filters.inside
-    globs = [] if inside in (None, "*") else [str(inside)]
-    if inside and not inside.endswith("*"):
-        globs.append(f"{inside.rstrip('/')}/*")
     parts: list[str] = []
     given: dict[str, Any] = {"own_space": space}
     if filters.collection is not None:
-        parts.append("d.collection = %(in_collection)s")
+        parts.append(OF_COLLECTION)
         given["in_collection"] = text(filters.collection)
-    if globs:
-        parts.append("d.doc_id ~ %(inside)s")
-        given["inside"] = "|".join(map(glob_pattern, globs))
+        given["below_collection"] = text(f"{filters.collection}/")
+    for name, pattern in (("inside", filters.inside), ("within", filters.within)):
+        if globs := _globs(pattern):
+            parts.append(f"d.doc_id ~ %({name})s")
+            given[name] = "|".join(map(glob_pattern, globs))
     if filters.since is not None or filters.until is not None:
         parts.append(DATED)
         given["since"] = (

@@ -25,6 +25,8 @@ EVERYTHING = "true"
 # when case is ignored.
 MAY_HAVE = "(d.metadata like ? or length(d.metadata) <> length(cast(d.metadata as blob)))"
 
+# A text without a file is of the collection that its id begins with.
+OF_COLLECTION = "(d.collection = ? or d.collection is null and d.doc_id > ? and d.doc_id < ?)"
 # All between "a/" and "a0", the next character, are nested in a.
 TAGGED = "d.doc_id in (select doc_id from tags where tag = ? or tag > ? and tag < ?)"
 # The same, for a few documents: does not list all that have the tag.
@@ -243,9 +245,11 @@ def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None
         parameters.extend(storable(str(value)) for value in values)
 
     if filters.collection is not None:
-        add("d.collection = ?", filters.collection)
-    if globs := _globs(filters.inside):
-        add(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
+        name = filters.collection
+        add(OF_COLLECTION, name, f"{name}/", f"{name}0")
+    for pattern in (filters.inside, filters.within):
+        if globs := _globs(pattern):
+            add(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
     days = _days(filters, today)
     if days is not None:
         add(DATED, *days, *days)
