@@ -322,12 +322,12 @@ LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source"
 
 
 def lean(result: Mapping[str, Any]) -> Result:
-    """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`
-    and `explain` where there are any.
+    """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`,
+    `newer` and `explain` where there are any.
     """
     fields = {key: result[key] for key in LEAN}
     fields["score"] = round(fields["score"], 3)
-    for key in ("date", "explain", "instead"):
+    for key in ("date", "newer", "explain", "instead"):
         if result.get(key):
             fields[key] = result[key]
     return fields

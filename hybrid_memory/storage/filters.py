@@ -18,7 +18,8 @@ class Filters(NamedTuple):
     `1y`), both ends included; they leave the passages of these days. What is dated by its month
     counts during the whole month, what has no date never. `linked_to` is the id of a document that
     it must link to. `heading` leaves the passages below a heading, alone or with those above it
-    (`Costs`, `Meeting > Costs`), in any case.
+    (`Costs`, `Meeting > Costs`), in any case. `modified_since` is a day as `since` is: the file has
+    changed, or the text was stored, then or later.
     """
 
     collection: str | None = None
@@ -29,6 +30,7 @@ class Filters(NamedTuple):
     until: str | None = None
     linked_to: str | None = None
     heading: str | None = None
+    modified_since: str | None = None
 
 
 def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:

@@ -53,7 +53,8 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
 
 def filters(args: Namespace) -> "Filters | None":
     """Return the filters, or None if there are none. Raises UsageError for a bad date."""
-    single = args.collection, args.inside, args.since, args.until, args.linked_to, args.heading
+    days = args.since, args.until, args.modified_since
+    single = args.collection, args.inside, args.linked_to, args.heading, *days
     if not (args.tag or args.where or any(value is not None for value in single)):
         return None
     from datetime import date
@@ -61,7 +62,7 @@ def filters(args: Namespace) -> "Filters | None":
     from ..storage.filters import Filters
     from ..text.dates import first_day
 
-    for text in (args.since, args.until):
+    for text in days:
         try:
             if text is not None:
                 first_day(text, date.today())
@@ -79,6 +80,7 @@ def filters(args: Namespace) -> "Filters | None":
         args.until,
         args.linked_to,
         args.heading,
+        args.modified_since,
     )
 
 

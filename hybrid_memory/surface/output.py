@@ -96,8 +96,11 @@ def _place(result: Result) -> str:
 
 
 def _notes(result: Result) -> list[str]:
-    """Return more lines of a result: other places of its text, and how its score was computed."""
-    notes = [f"also {place}" for place in result["also"]]
+    """Return more lines of a result: what revises it, other places of its text, and how its score
+    was computed.
+    """
+    notes = [f"revised by {result['newer']}"] if result.get("newer") else []
+    notes += [f"also {place}" for place in result["also"]]
     if result.get("explain"):
         notes += _explained(result["explain"])
     return notes
@@ -112,6 +115,8 @@ def _explained(why: dict[str, Any]) -> list[str]:
     ]
     if "of_date" in why:
         parts.append(f"date {why['of_date']:.3f}")
+    if "succession" in why:
+        parts.append(f"succession {why['succession']:.3f}")
     if "rerank" in why:
         parts.append(_leg("rerank", why["rerank"]))
     total = " + ".join(parts)
@@ -236,8 +241,8 @@ def jsonl(results: Sequence[Result], query: str, stream: TextIO) -> None:
 def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """Print the texts as markdown quotes, each under its citation: short, for a prompt of a model.
 
-    Headings are named where the passage does not show its own, and the date where it is not in the
-    citation.
+    Headings are named where the passage does not show its own, the date where it is not in the
+    citation, and the passage that revises this one.
     """
     for result in results:
         line = f"**{harmless(result['citation'])}**"
@@ -245,6 +250,8 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
             line += f" ({harmless(result['heading_path'])})"
         if result["date"] and result["date"] not in result["citation"]:
             line += f", {result['date']}"
+        if result.get("newer"):
+            line += f", revised by {harmless(result['newer'])}"
         print(f"{line}, {sureness(result)}\n{quoted(result['text'])}\n", file=stream)
 
 

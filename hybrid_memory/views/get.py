@@ -111,7 +111,8 @@ def read(
     file, with its secrets masked as in the index. If nothing was said there, it is empty.
     `date` is that of the passage with the first line, or else the document's. `date_from` is
     "path", a key of the metadata, "title", "stored" for the day on which a text without a file was
-    stored, or "text" for a date that the file's format found in it.
+    stored, or "text" for a date that the file's format found in it. `modified` is the time of the
+    file as it was indexed, or at which a text without a file was stored.
 
     If the file is on another host, the answer is its text as it was indexed, and has `host`.
 
@@ -155,12 +156,13 @@ def outlined(
 
 
 class _Days(NamedTuple):
-    """The date of a document, what gave it, and the dates that passages have of their own, each
+    """The date of a document, what gave it, when its file changed, and the dates that passages have of their own, each
     with the passage's first line, in the order of the document.
     """
 
     of_document: str | None
     origin: str | None
+    modified: str
     of_passages: list[tuple[int, str]]
 
     def at(self, line: int) -> tuple[str | None, str | None]:
@@ -179,7 +181,8 @@ def _days(store: "HybridStore", doc_id: str, row: "DocumentRow") -> _Days:
         origin = origin_of_date(row.date, doc_id, metadata, titles, store.config["date_keys"])
     if origin == "text" and row.path is None and row.host is None:
         origin = "stored"
-    return _Days(row.date, origin, store.storage.chunks.own_dates(doc_id))
+    modified = store.storage.catalog.entry(doc_id)["modified"]
+    return _Days(row.date, origin, modified, store.storage.chunks.own_dates(doc_id))
 
 
 def _passage(
@@ -227,6 +230,7 @@ def _passage(
         "collection": collection,
         "date": date,
         "date_from": date_from,
+        "modified": days.modified,
         "changed": changed,
         "next": rest and doc_id + rest,
         **({"page": page(pages, start)} if pages else {}),

@@ -82,18 +82,25 @@ def _place(link: "LinkRow") -> dict[str, Any]:
 
 @tried_again
 def documents(
-    store: HybridStore, *, filters: "Filters | None" = None, limit: int = 100
+    store: HybridStore,
+    *,
+    filters: "Filters | None" = None,
+    limit: int = 100,
+    by_change: bool = False,
 ) -> dict[str, Any]:
     """The first `limit` documents that pass the filters, and in `total` the number of all that pass
     them.
 
-    `size` is in bytes. `pending` counts the chunks that have no embedding yet. Raises ValueError
+    Those with the newest date stand first, or, `by_change`, those that were `modified` last: the
+    time of the file, or at which a text without a file was stored. `size` is in bytes. `pending` counts the chunks that have no embedding yet. Raises ValueError
     for a bad date in the filters.
     """
     if limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1")
     with store.storage.snapshot():
-        total, found = store.storage.catalog.listing(resolved(store.storage, filters), limit)
+        total, found = store.storage.catalog.listing(
+            resolved(store.storage, filters), limit, by_change=by_change
+        )
     return {"total": total, "documents": found}
 
 

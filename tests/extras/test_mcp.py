@@ -394,7 +394,10 @@ def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> 
         assert await ask(client, "memory_update") == "nothing has changed"
         (folder / "new.md").write_text("# Parrot\n\nIt is called Polly.\n")
         (folder / "pi.md").unlink()
-        assert await ask(client, "memory_update") == "took in 1 file (1 passage), removed 1 note, embedded 1 passage"
+        assert (
+            await ask(client, "memory_update")
+            == "took in 1 file (1 passage), removed 1 note, embedded 1 passage"
+        )
         assert "memory/new.md\n[2 of 2 documents]" in await ask(client, "memory_list")
 
     with_client(environ, play)

@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...storage.keyword import (
     CONTENT_WEIGHT,
@@ -42,10 +42,8 @@ from .postings import (
     ascii_lower,
     decoded,
 )
+from .selection import Selection
 from .syntax import COLUMNS, Leaf, Node, Piece, parsed
-
-if TYPE_CHECKING:
-    from .selection import Selection
 
 WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
 JOINED = 3  # terms besides the rarest that choose the chunks in which a phrase is looked for
@@ -235,12 +233,13 @@ order by 2 desc, length(c.content), c.id
 limit    %(limit)s
 """
 TEXTS = """
-select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.id = w.chunk where w.chunk = any(%(ids)s)
+select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.id = w.chunk
+where  w.chunk = any(%(ids)s)
 """
 
 
 def substring_search(
-    conn: Connection, space: int, chosen: "Selection | None", query: Query, limit: int
+    conn: Connection, space: int, chosen: Selection | None, query: Query, limit: int
 ) -> list[tuple[int, float]]:
     """The chunks that contain fragments of the query, with the share of all fragments that they
     contain.

@@ -5,7 +5,7 @@ in plain tables.
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from math import ceil, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...storage.keyword import (
     CONTENT_WEIGHT,
@@ -21,11 +21,9 @@ from ...storage.keyword import (
 from ...storage.rows import Coverage, Ranked
 from ...text.query import Query, Term
 from .connection import Connection
-from .expressions import Phrase, Phrases, by_fragments, substring_search
+from .expressions import Matches, Phrase, Phrases, by_fragments, read, substring_search
 from .postings import COLUMN_END, IS_LIVE, SIZE_OF_SPACE, decoded
-
-if TYPE_CHECKING:
-    from .selection import Selection
+from .selection import Selection
 
 FIRST_ROWS = 4000  # postings that are scored at first
 # So many times as many as needed are looked at, because the share of a selection is an estimate
@@ -67,10 +65,12 @@ limit  %(limit)s + 20
 COMMON = f"""coalesce(
            (select sum({PART})
             from   (select idf, cardinality(sequence) - 2 as length,
-                           (select sum(case when place < heading_end then {HEADING_WEIGHT} when place < content_end
-                                       then {CONTENT_WEIGHT} else {CONTEXT_WEIGHT} end)::float8
+                           (select sum(case when place < heading_end then {HEADING_WEIGHT}
+                                            when place < content_end then {CONTENT_WEIGHT}
+                                            else {CONTEXT_WEIGHT} end)::float8
                             from   unnest(array_positions(sequence, term)) place) as weight
-                    from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)) counted), 0)"""
+                    from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)
+                   ) counted), 0)"""
 WORDS = f"""
 join words on words.chunk = likely.chunk
 cross join lateral (select array_position(sequence, {COLUMN_END}) as heading_end) h
@@ -79,7 +79,9 @@ cross join lateral (select array_position(sequence, {COLUMN_END}, heading_end + 
 AMONG = "having bool_or(chunk = any(%(among)s))"
 
 CHUNKS_OF = f"select chunk from ({decoded('postings where term = %(term)s')}) p"
-DOC_IDS = "select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)"
+DOC_IDS = """
+select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
+"""
 SEQUENCES = "select chunk, sequence from words where chunk = any(%(ids)s)"
 
 
@@ -88,7 +90,7 @@ class KeywordIndex:
     store only.
     """
 
-    def __init__(self, conn: Connection, space: int, chosen: "Selection | None" = None) -> None:
+    def __init__(self, conn: Connection, space: int, chosen: Selection | None = None) -> None:
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
@@ -189,8 +191,6 @@ class KeywordIndex:
 
     def _matching(self, query: Query) -> list[tuple[int, float]]:
         """The chunks that match an expression in FTS5's syntax, best first."""
-        from .expressions import Matches, read
-
         node = read(query)
         found = (
             Matches(self._conn, self._phrases, *self._sizes()).of(node) if node else None
@@ -234,7 +234,7 @@ class KeywordIndex:
         self,
         phrases: Sequence[Phrase],
         limit: int,
-        chosen: "Selection | None" = None,
+        chosen: Selection | None = None,
         among: Sequence[int] | None = None,
     ) -> list[tuple[int, float]]:
         """The best chunks by the sum of all phrases.
@@ -281,7 +281,8 @@ class KeywordIndex:
             most = sum((K1 + 1) * of_term for *_, of_term in common)
             parameters |= {
                 "rare": [id for _, id, _ in rare], "rare_idfs": [of_term for *_, of_term in rare],
-                "common": [id for _, id, _ in common], "common_idfs": [of_term for *_, of_term in common], "common_most": most,
+                "common": [id for _, id, _ in common], "common_most": most,
+                "common_idfs": [of_term for *_, of_term in common],
             }  # fmt: skip
             hits = _ordered(self._conn.all(statement, parameters))[:limit]
             floor = hits[min(PROVEN, limit) - 1][1] if len(hits) == limit else 0.0

@@ -70,6 +70,7 @@ RESULT = fields(
     confidence=NUMBER,
     source={"enum": ["keyword", "vector", "hybrid"]},
     also=listed(TEXT),
+    newer=TEXT_OR_NULL,
     scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL),
 )
 ENTRY = fields(
@@ -80,6 +81,7 @@ ENTRY = fields(
     chunks=COUNT,
     pending=COUNT,
     size=COUNT_OR_NULL,
+    modified=TEXT,
     indexed_at=TEXT,
 )
 DOCUMENT = fields(
@@ -93,6 +95,7 @@ DOCUMENT = fields(
     collection=TEXT_OR_NULL,
     date=TEXT_OR_NULL,
     date_from=TEXT_OR_NULL,
+    modified=TEXT,
     changed=SWITCH,
     next=TEXT_OR_NULL,
     next_lines=TEXT_OR_NULL,

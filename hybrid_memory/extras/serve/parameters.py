@@ -111,6 +111,7 @@ FILTERS = (
         "since", DATE, "Only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y."
     ),
     Parameter("until", DATE, "Only documents of this date or earlier."),
+    Parameter("modified_since", DATE, "Only documents whose file changed then or later."),
     Parameter(
         "heading",
         TEXT,
@@ -252,6 +253,7 @@ def filters(values: dict[str, Any]) -> Filters | None:
         until=values["until"],
         linked_to=values["linked_to"],
         heading=values["heading"],
+        modified_since=values["modified_since"],
     )
     if any(value or value == "" for value in filters):
         return filters

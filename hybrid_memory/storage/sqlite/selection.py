@@ -62,6 +62,7 @@ PASSAGES_DATED = f"""
 (c.id in ({OWN_DATES.format(column="own.id")})
  or {OF_DAYS.format(date="d.date")} and c.id not in (select id from main.chunks where date is not null))
 """
+MODIFIED = "coalesce(d.file_mtime, d.indexed_at) >= cast(? as real)"
 EARLIEST, LATEST = "", "9999-12-31"
 
 SAMPLE = 64  # chunks that tell which share is chosen
@@ -248,6 +249,9 @@ def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None
     days = _days(filters, today)
     if days is not None:
         add(DATED, *days, *days)
+    if filters.modified_since is not None:
+        second = dates.first_second(filters.modified_since, today or date.today())
+        add(MODIFIED, str(second))
     tags = [bare(tag) for tag in filters.tags]
     if len(tags) > 1:
         add(ALL_TAGS, json.dumps(tags[1:]))

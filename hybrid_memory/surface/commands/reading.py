@@ -112,6 +112,12 @@ def run_why(args: Namespace) -> int:
 def list_options(parser: Parser) -> None:
     add_filters(parser)
     parser.add_argument(
+        "--sort",
+        choices=("date", "modified"),
+        default="date",
+        help="newest date first, or what changed last (default: date)",
+    )
+    parser.add_argument(
         "--limit",
         type=arguments.positive,
         default=100,
@@ -126,7 +132,12 @@ def run_list(args: Namespace) -> int:
     from ..terminal import show_documents
 
     with open_store(args) as store:
-        answer = documents(store, filters=opening.filters(args), limit=args.limit)
+        answer = documents(
+            store,
+            filters=opening.filters(args),
+            limit=args.limit,
+            by_change=args.sort == "modified",
+        )
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     shown = len(answer["documents"])
     total = answer["total"]
