@@ -259,7 +259,7 @@ class Answer:
         if not self.instead:
             return None
         pairs = [f"{', '.join(others)} for {word}" for word, others in self.instead.items()]
-        return f"searched for {'; '.join(pairs)}"
+        return f"searched for {'; '.join(pairs)}, which no passage has"
 
 
 class Reranker(Protocol):

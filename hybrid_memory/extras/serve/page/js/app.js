@@ -11,7 +11,7 @@ import { links, markOpen } from "./results.js";
 import { age, ask } from "./search.js";
 import { go, onChange, state } from "./state.js";
 
-const PAUSE = 30; // ms without a key before a question is asked
+const PAUSE = 10; // ms without a key before a question is asked
 
 const input = byId("q");
 let typing = 0;
