@@ -249,7 +249,7 @@ class Comparison:
 
     def __init__(self, question: Question, hits: Sequence[Hit], storage: "Storage") -> None:
         self.question = question
-        self.dates = storage.chunks.dates({hit.doc_id for hit in hits})
+        self.dates = storage.chunks.dates([hit.id for hit in hits])
         words = {hit.id: roots(words_of(hit.text)) for hit in hits}
         self._counts = Counter(word for of_hit in words.values() for word in of_hit)
         self._size = len(hits)
@@ -313,8 +313,8 @@ class Comparison:
         """
         if earlier.hit.doc_id == later.hit.doc_id:
             return 1 if later.place > earlier.place else -1
-        first = self.dates.get(earlier.hit.doc_id)
-        second = self.dates.get(later.hit.doc_id)
+        first = self.dates.get(earlier.hit.id)
+        second = self.dates.get(later.hit.id)
         if first and second and first != second:
             return 1 if second > first else -1
         return 0
