@@ -5,7 +5,7 @@ numbers were found on judged collections (docs/measurements.md).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from math import exp, log
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,7 @@ class Context:
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
         self.is_past = False  # the question is for what was
         self.warnings: list[str] = []  # what a stage could not do
+        self.instead: Mapping[str, Sequence[str]] = {}  # words of the query, and others for them
 
 
 def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:

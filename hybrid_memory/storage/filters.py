@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..documents.links import listed, names_in
 
@@ -34,6 +34,13 @@ class Filters(NamedTuple):
     heading: str | None = None
     modified_since: str | None = None
     within: str | None = None
+
+
+def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
+    """Return the filters with those that a query asks for: its tags besides, the others in their place."""
+    filters = filters or Filters()
+    tags = [*filters.tags, *asked.get("tags", ())]
+    return filters._replace(**{**asked, "tags": tags})
 
 
 def is_below(heading_path: str, heading: str) -> bool:

@@ -482,6 +482,9 @@ class Storage(Protocol):
         Raises StoreError for a store that is closed, too.
         """
 
+    def interrupt(self) -> None:
+        """End the statement that another thread is running, which fails there."""
+
     def waiting(self, seconds: float) -> AbstractContextManager[None]:
         """Wait for other writers for this long at most."""
 

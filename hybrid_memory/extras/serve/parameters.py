@@ -170,6 +170,12 @@ SEARCH = (
         "List the words of each text that match the query, as they are written.",
         False,
     ),
+    Parameter(
+        "typed",
+        SWITCH,
+        "The query is being typed: its last word is a beginning, and misspelt words are mended.",
+        False,
+    ),
     Parameter("exact", SWITCH, "Compare the query with every embedding.", False),
     Parameter("fts_syntax", SWITCH, "The query has the syntax of FTS5.", False),
     Parameter(
@@ -261,6 +267,6 @@ def search_request(values: dict[str, Any], settings: dict[str, Any]) -> Request:
         if values[name] is not None:
             options[name] = values[name]
     options["per_doc"] = options["per_doc"] or None
-    for name in ("mode", "context", "explain", "exact", "fts_syntax", "rerank"):
+    for name in ("mode", "context", "explain", "exact", "fts_syntax", "rerank", "typed"):
         options[name] = values[name]
     return Request(**options, filters=filters(values), half_life_days=values["half_life"])

@@ -16,9 +16,9 @@ from ...search.hit import UNCLEAR, is_unclear
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
 from ...surface.commands.upkeep import delete_by_id
+from ...surface.output import asked
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...text.query import Query
 from ...views.get import outlined
 from ...views.links import documents as listed
 from ...views.links import links_of_document, why_nothing
@@ -51,7 +51,7 @@ async def search(request: Request) -> Response:
         if memory.bounds.hide:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
-            add_marks(answer["results"], values["q"])
+            add_marks(answer["results"], values["q"], is_typed=values["typed"])
         hint = UNCLEAR if is_unclear(answer["results"]) else None
         if not answer["results"] and not answer["nearest_miss"]:
             hint = why_nothing(store, search_request, refreshed=refresh)
@@ -334,12 +334,12 @@ async def json_body(request: Request) -> dict[str, Any]:
     return body
 
 
-def add_marks(results: Sequence[dict[str, Any]], query: str) -> None:
+def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool = False) -> None:
     """Give each result `marks`: the words of its text and headings that match the query, as they
     are written, each once, so that a client can mark them without knowing how words are stemmed.
     """
     texts = [f"{result['heading_path']}\n{result['text']}" for result in results]
-    highlighter = Highlighter(Query(query), texts, stems)
+    highlighter = Highlighter(asked(query, results, is_typed=is_typed), texts, stems)
     for result, text in zip(results, texts, strict=True):
         words = [text[span.start : span.end] for span in highlighter.spans(text)]
         result["marks"] = list(dict.fromkeys(words))

@@ -25,7 +25,7 @@ SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 def search_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] [QUERY ...]"
     parser.add_argument(
-        "words", nargs="*", metavar="QUERY", help="words, not syntax; quotes around a phrase"
+        "words", nargs="*", metavar="QUERY", help="words; quotes around a phrase; tag:T in:DIR date:2026-03 before:D after:D"
     )
     parser.add_argument(
         "--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail"
@@ -161,7 +161,7 @@ def run_search(args: argparse.Namespace) -> int:
             advice = [why_nothing(store, request, refreshed=store.config["refresh"])]
         elif is_unclear(answer.results):
             advice = [UNCLEAR]
-        advise(args, *advice)
+        advise(args, *filter(None, [answer.other_words(), *advice]))
     if args.explain:
         tell(
             ", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer.timings.items())
@@ -189,7 +189,10 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
     def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
         request = _request(args, filters, store.config)
         return store.answer(
-            query, request.changed(mode=mode or request.mode, rerank=mode is None)
+            query,
+            request.changed(
+                mode=mode or request.mode, rerank=mode is None, typed=mode == "keyword"
+            ),
         ).results
 
     args.budget = None
