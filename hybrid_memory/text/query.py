@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_QUERY = 2000
 # Of all terms together, so that a search for a pasted page is as fast as for a long question
 MAX_TOKENS = 96
+MISSPELT = 2  # words of a query at most, some of which may be misspelt
 MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
 LEAST_BEGINNING = (
     3  # letters of a word that is being typed, for words that begin with it to be found
@@ -110,6 +111,14 @@ class Query:
     def affordable_words(self) -> list[Term]:
         """Return the first MAX_TOKENS of the `words`."""
         return _affordable(self.words)
+
+    @property
+    def may_be_misspelt(self) -> bool:
+        """Tell whether words that no passage has are looked for in other spellings.
+
+        A question of several words, none of which is in the memory, is about something else.
+        """
+        return self.is_typed or len(self.text.split()) <= MISSPELT
 
     @property
     def compounds(self) -> list[Term]:

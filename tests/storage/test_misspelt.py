@@ -49,6 +49,14 @@ def test_a_word_without_likeness_finds_nothing(keyword_store: HybridStore) -> No
         assert keyword_store.search(word) == []
 
 
+def test_a_question_of_which_no_word_is_known_is_about_something_else(
+    keyword_store: HybridStore,
+) -> None:
+    put(keyword_store, jonas="Jonas keeps the list of printing points")
+    assert keyword_store.search("Who painted the Mona Lisa?") == []
+    assert keyword_store.search("prinitng")[0]["instead"] == {"prinitng": ["printing"]}
+
+
 def test_a_word_that_exists_elsewhere_is_not_taken_for_a_misspelling(
     keyword_store: HybridStore,
 ) -> None:

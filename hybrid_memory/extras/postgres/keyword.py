@@ -110,7 +110,7 @@ class KeywordIndex:
         if query.is_typed:
             query = self._with_others(query, self._new(query.affordable_words))
         hits, is_name = self._found(query, limit)
-        if not hits and not query.is_typed:
+        if not hits and not query.is_typed and query.may_be_misspelt:
             query = self._with_others(query, query.affordable_words)
             hits = self._best(query.affordable_terms, limit) if query.instead else []
         if not hits:
@@ -149,7 +149,8 @@ class KeywordIndex:
         """For each of these chunks, which words of the query it has, or others in their place; if no
         chunk of all has any, which of its fragments.
         """
-        if query.text not in self._instead and not self._is_known(query):
+        is_new = query.text not in self._instead and query.may_be_misspelt
+        if is_new and not self._is_known(query):
             self._with_others(query, query.affordable_words)
         query = query.with_others(self._instead.get(query.text, query.instead))
         if not self._is_known(query):

@@ -265,7 +265,7 @@ class FTSIndex:
         if query.is_typed:
             query = self._with_others(query, self._new(query.affordable_words))
         hits, is_name = self._found(query, limit)
-        if not hits and not query.is_typed:
+        if not hits and not query.is_typed and query.may_be_misspelt:
             query = self._with_others(query, query.affordable_words)
             hits = self._best(query.affordable_terms, limit) if query.instead else []
         if not hits:
@@ -309,7 +309,8 @@ class FTSIndex:
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
         """For each of these chunks, which words of the query it has, or others in their place."""
-        if query.text not in self._instead and not any(self._frequencies_of(query).values()):
+        is_new = query.text not in self._instead and query.may_be_misspelt
+        if is_new and not any(self._frequencies_of(query).values()):
             self._with_others(query, query.affordable_words)
         query = query.with_others(self._instead.get(query.text, query.instead))
         return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
