@@ -3,7 +3,7 @@
     uv run benchmarks/edit_engines.py [--chunks 30000] [--rounds 20] [--share 0.2] [--json FILE]
 
 Both engines ingest the same generated notes (benchmarks/notes.py), without embeddings. In each round
-a share of the files gets another paragraph, and an incremental ingest takes that in; in the end the
+a share of the files gets another last paragraph, and an incremental ingest takes that in; in the end the
 same share is deleted. The server writes safely, and its autovacuum is on.
 
 Printed as JSON: of each ingest the seconds, the chunks written, and the bytes on disk afterwards;
@@ -41,6 +41,7 @@ SETTINGS = (
     "autovacuum_naptime=10s",
 )
 LONGEST = 12  # statements
+EDITED = "\nEdited in round "
 BEGINNING = 100  # characters of a statement
 
 
@@ -104,8 +105,8 @@ def measure(folder: Path, server: PostgresServer, args: argparse.Namespace) -> d
         for number in range(args.rounds):
             files = sorted(notes.rglob("*.md"))
             for path in chance.sample(files, round(len(files) * args.share)):
-                with path.open("a") as file:
-                    file.write(f"\nEdited in round {number}, with {chance.random()}.\n")
+                text = path.read_text().partition(EDITED)[0]
+                path.write_text(f"{text}{EDITED}{number}, with {chance.random()}.\n")
             results["edits"].append(of_both())
         files = sorted(notes.rglob("*.md"))
         for path in chance.sample(files, round(len(files) * args.share)):

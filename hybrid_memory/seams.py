@@ -96,6 +96,11 @@ COMMANDS = {
         "surface.commands.upkeep:run_store",
         "Put a text or a file into the memory. It replaces the document with the same id.",
     ),
+    "note": Command(
+        "extras.note:note_options",
+        "extras.note:run_note",
+        "Add a line to today's note of a workspace, memory/YYYY-MM-DD.md, and take it in.",
+    ),
     "delete": Command(
         "surface.commands.upkeep:delete_options",
         "surface.commands.upkeep:run_delete",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
+ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
 DEFAULT_DB = "hybrid_search.db"
 ADVISED_BY = 20  # documents, and lines of each, whose language decides which model is advised
 
@@ -273,8 +274,16 @@ class HybridStore:
         search = Search(
             self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
         )
-        parsed = Query(query, fts_syntax=request.fts_syntax, today=request.today)
+        parsed = Query(
+            query, fts_syntax=request.fts_syntax, today=request.today, is_typed=request.typed
+        )
+        if parsed.asked:
+            from .storage.filters import narrowed
+
+            request = request.changed(filters=narrowed(request.filters, parsed.asked))
         answer = search.answer(parsed, request)
+        if parsed.asked and parsed.is_blank:
+            answer.warnings.append(ONLY_FILTERS)
         self._warn(*answer.warnings)
         return answer
 

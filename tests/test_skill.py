@@ -125,7 +125,9 @@ def test_search_then_get_then_store_as_printed(workspace: Path) -> None:
     ]
     search = printed("1. Search")
     found = printed_by(workspace, search)
-    assert re.match(r"\*\*memory/2026-01-05\.md#L\d+-L\d+\*\*, confidence 0\.\d\d \(\w+\)\n> #", found)
+    assert re.match(
+        r"\*\*memory/2026-01-05\.md#L\d+-L\d+\*\*, confidence 0\.\d\d \(\w+\)\n> #", found
+    )
     assert "> Its SSH password is hunter2.\n" in found
     assert len(found) <= 4000
     [hits] = run(workspace, search.replace(" --format md", ""))

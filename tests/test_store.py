@@ -77,6 +77,7 @@ def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -
         "end_line": 12,
         "citation": "notes/gpu#L10-L12",
         "also": [],
+        "newer": None,
         "collection": None,
         "date": "2026-01-05",
         "metadata": {
@@ -189,7 +190,7 @@ def test_query_that_cannot_be_embedded_is_answered_by_keyword(
     assert [hit["source"] for hit in store.search("password")] == ["keyword"]
     assert store.warnings == ["the server is down; meanwhile, searches answer by keyword"]
     assert store.search("password", mode="vector") == []
-    assert store.warnings [1:] == ["the server is down"]
+    assert store.warnings[1:] == ["the server is down"]
 
 
 def test_vector_mode_without_any_embedding_is_empty_and_says_why(

@@ -30,14 +30,15 @@ def copy(
     target: HybridStore,
     progress: Callable[[Progress], None] = lambda progress: None,
 ) -> dict[str, Any]:
-    """Counts of `documents`, `chunks` and `embeddings` that were compared, and of documents
+    """Return counts of `documents`, `chunks` and `embeddings` that were compared, and of documents
     `written` this time.
 
     Raises StoreError for a target with embeddings of another model, and for a document that is not
     the same after all.
     """
-    identity, theirs = source.storage.embeddings.identity(), target.storage.embeddings.identity()
-    if identity and theirs and identity != theirs:
+    identity = source.storage.embeddings.identity()
+    identity_of_target = target.storage.embeddings.identity()
+    if identity and identity_of_target and identity != identity_of_target:
         raise StoreError(
             f"{target.path} has embeddings of another model than {source.path}; copy to a new store"
         )
@@ -45,68 +46,72 @@ def copy(
         ids = sorted(source.storage.catalog.ids())
         written = 0
         for start in range(0, len(ids), GROUP):
-            some = ids[start : start + GROUP]
-            lacking = [
-                each
-                for doc_id in some
-                if (each := source.storage.documents.whole(doc_id))
-                and not _has(target.storage, each)
-            ]
+            group = ids[start : start + GROUP]
+            lacking = _lacking(source.storage, target.storage, group)
             if lacking:
                 _write(target.storage, lacking, identity)
             written += len(lacking)
-            progress(Progress("documents", start + len(some), len(ids)))
+            progress(Progress("documents", start + len(group), len(ids)))
         with target.storage.transaction():
-            for one in source.storage.sources.all():
-                if news := target.storage.sources.news(one):
+            for folder in source.storage.sources.all():
+                news = target.storage.sources.news(folder)
+                if news:
                     target.storage.sources.remember(news)
-        found = {"documents": 0, "chunks": 0, "embeddings": 0, "written": written}
-        for number, doc_id in enumerate(ids, 1):
-            whole = source.storage.documents.whole(doc_id)
-            if whole is None or not _has(target.storage, whole):
-                raise StoreError(f"the copy of {doc_id!r} is not the same; run the command again")
-            found["documents"] += 1
-            found["chunks"] += len(whole.prepared.chunks)
-            found["embeddings"] += sum(
-                chunk["content_hash"] in whole.vectors for chunk in whole.prepared.chunks
-            )
-            progress(Progress("documents compared", number, len(ids)))
-    return found
+        return _compared(source, target, ids, progress) | {"written": written}
+
+
+def _lacking(storage: Storage, target: Storage, ids: list[str]) -> list[Whole]:
+    """Return the documents that the target does not have as they are here."""
+    documents = [storage.documents.whole(doc_id) for doc_id in ids]
+    return [document for document in documents if document and not _has(target, document)]
+
+
+def _compared(
+    source: HybridStore,
+    target: HybridStore,
+    ids: list[str],
+    progress: Callable[[Progress], None],
+) -> dict[str, int]:
+    """Return what both stores have. Raises StoreError for a document that is not the same."""
+    counts = {"documents": 0, "chunks": 0, "embeddings": 0}
+    for number, doc_id in enumerate(ids, 1):
+        document = source.storage.documents.whole(doc_id)
+        if document is None or not _has(target.storage, document):
+            raise StoreError(f"the copy of {doc_id!r} is not the same; run the command again")
+        hashes = [chunk["content_hash"] for chunk in document.prepared.chunks]
+        counts["documents"] += 1
+        counts["chunks"] += len(hashes)
+        counts["embeddings"] += sum(digest in document.vectors for digest in hashes)
+        progress(Progress("documents compared", number, len(ids)))
+    return counts
 
 
 def _write(storage: Storage, documents: list[Whole], identity: Any) -> None:
     with storage.transaction():
-        if (
-            identity
-            and storage.embeddings.identity() is None
-            and any(each.vectors for each in documents)
-        ):
+        has_vectors = any(document.vectors for document in documents)
+        if identity and has_vectors and storage.embeddings.identity() is None:
             storage.embeddings.set_identity(identity)
         for prepared, vectors in documents:
             storage.documents.put(prepared, vectors)
 
 
-def _has(storage: Storage, whole: Whole) -> bool:
-    """Whether the store has the document with the same chunks and embeddings."""
-    own = storage.documents.whole(whole.prepared.row["doc_id"])
-    return own is not None and _content(own) == _content(whole)
+def _has(storage: Storage, document: Whole) -> bool:
+    """Return True if the store has the document with the same chunks and embeddings."""
+    own = storage.documents.whole(document.prepared.row["doc_id"])
+    return own is not None and _content(own) == _content(document)
 
 
-def _content(whole: Whole) -> tuple[Any, ...]:
-    row, chunks, *_, links = whole.prepared
-    described = tuple(
-        row[key]
-        for key in ("content_hash", "collection", "date", "metadata", "chunking", "extract")
-    )
-    marked = sorted(links.titles), links.links, sorted(links.tags)
+def _content(document: Whole) -> tuple[Any, ...]:
+    row, chunks, *_, links = document.prepared
+    keys = ("content_hash", "collection", "date", "metadata", "chunking", "extract")
     return (
-        described,
-        marked,
+        [row[key] for key in keys],
+        (sorted(links.titles), links.links, sorted(links.tags)),
         [
             (chunk["content_hash"], chunk["start_line"], chunk["end_line"], chunk["date"])
             for chunk in chunks
         ],
-        whole.vectors,
+        document.vectors,
     )
 
 

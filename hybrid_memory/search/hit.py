@@ -28,13 +28,14 @@ class Request:
     one document. `context` adds as many chunks before and after to the text of each result.
     `budget` is how many characters all of them may have. With either, results that stand side by
     side are joined, so that there may be fewer than `limit`. With `explain` each result says what
-    its score is made of. Without `rerank` the configured reranker is not asked. Raises ValueError
+    its score is made of. Without `rerank` the configured reranker is not asked. A query that is being `typed`
+    ends with the beginning of a word, and words that no chunk has are replaced. Raises ValueError
     for a value that no search can have.
     """
 
     __slots__ = (
         "budget", "context", "exact", "explain", "filters", "fts_syntax", "half_life_days", "limit",
-        "min_confidence", "min_score", "mode", "per_doc", "rerank", "today",
+        "min_confidence", "min_score", "mode", "per_doc", "rerank", "today", "typed",
     )  # fmt: skip
     budget: "Budget | None"
     context: int
@@ -50,6 +51,7 @@ class Request:
     per_doc: int | None
     rerank: bool
     today: "date | None"
+    typed: bool
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class Request:
         today: "date | None" = None,
         budget: "Budget | None" = None,
         rerank: bool = True,
+        typed: bool = False,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
@@ -95,6 +98,7 @@ class Request:
             "today": today,
             "budget": budget,
             "rerank": rerank and not fts_syntax,  # an expression is no text to read
+            "typed": typed,
         }
         for name, field in fields.items():
             object.__setattr__(self, name, field)
@@ -220,7 +224,10 @@ class Hit:
             self.before_decay *= share
 
     def succeed(self, former: "Hit") -> None:
-        """Raise the score to that of a hit that this one revises."""
+        """Take the score of a hit that this one revises."""
+        if self.score > former.score:
+            self.scale_by(former.score / self.score)  # `spread` had put it behind
+            return
         part = (former.score - self.score) / self.decay if self.decay else 0.0
         if part > 0:
             self.succession += part
@@ -240,10 +247,19 @@ class Answer:
         self.results = results  # best first
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings: dict[str, float] = {}  # seconds, by part of the search
+        # Words of the query that no passage has, and those that were looked for in their place.
+        self.instead: Mapping[str, Sequence[str]] = {}
         # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
         self.nearest_miss: Result | None = None
         # Why the mode "vector" had no vector to search with; a warning, too.
         self.unanswered: str | None = None
+
+    def other_words(self) -> str | None:
+        """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
+        if not self.instead:
+            return None
+        pairs = [f"{', '.join(others)} for {word}" for word, others in self.instead.items()]
+        return f"searched for {'; '.join(pairs)}, which no passage has"
 
 
 class Reranker(Protocol):
@@ -309,12 +325,12 @@ LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source"
 
 
 def lean(result: Mapping[str, Any]) -> Result:
-    """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`
-    and `explain` where there are any.
+    """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`,
+    `newer` and `explain` where there are any.
     """
     fields = {key: result[key] for key in LEAN}
     fields["score"] = round(fields["score"], 3)
-    for key in ("date", "explain"):
+    for key in ("date", "newer", "explain", "instead"):
         if result.get(key):
             fields[key] = result[key]
     return fields

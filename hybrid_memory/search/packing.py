@@ -48,6 +48,8 @@ class Group:
         if pages:
             self.result["page"] = page(pages, start)
         self.result["also"] = list(dict.fromkeys(place for hit in hits for place in hit.also))
+        if best.newer and best.newer.id in chunks:
+            self.result["newer"] = None  # the text has the revision, too
 
     def is_beside(self, hit: "Hit") -> bool:
         """Return whether the hit's chunks overlap with the group's or follow them without a gap."""

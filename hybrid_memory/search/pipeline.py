@@ -194,7 +194,11 @@ class Search:
             results = packed(hits, request, context.query, make)
         else:
             results = [make(hit) for hit in hits]
+        if context.instead:
+            for result in results:
+                result["instead"] = context.instead
         answer = Answer(results, context.warnings)
+        answer.instead = context.instead
         if hits and not results:
             answer.nearest_miss = result_of(hits[0], explain=False)
             citation = answer.nearest_miss["citation"]
@@ -237,6 +241,7 @@ class Search:
         with _timed("keyword", timings):
             if context.request.mode != "vector":
                 ranked = context.keyword_index.ranked(context.query, depth)
+                context.instead = dict(ranked.instead)
         with _timed("vector", timings):
             if vector.answers and self._embedder():
                 vectors = self._storage.vectors(selection)

@@ -5,19 +5,21 @@ numbers were found on judged collections (docs/measurements.md).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
 from ..storage.keyword import stems
 from ..text import analyzer
-from ..text.dates import age
+from ..text.characters import fold
+from ..text.dates import age, mentions
 from .hit import Hit, Request
 from .legs import order
 
 if TYPE_CHECKING:
     from ..storage.protocol import KeywordIndex, Storage
+    from ..text.dates import Period
     from ..text.query import Query
 
 NEIGHBOUR = 0.05  # of the score of the chunk before, and of the one after
@@ -50,6 +52,7 @@ class Context:
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
         self.is_past = False  # the question is for what was
         self.warnings: list[str] = []  # what a stage could not do
+        self.instead: Mapping[str, Sequence[str]] = {}  # words of the query, and others for them
 
 
 def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
@@ -137,8 +140,8 @@ def best_first(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Where the query means certain days, give documents of these OF_DATE, and let all share the
-    rest of the score.
+    """Where the query means certain days, give passages of these, and those that speak of them,
+    OF_DATE, and let all share the rest of the score.
     """
     periods = [] if context.request.fts_syntax else context.query.periods
     if not periods:
@@ -148,10 +151,23 @@ def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     for hit in hits:
         day = dates.get(hit.id)
         is_meant = day is not None and any(period.has(day) for period in periods)
+        if not is_meant:
+            is_meant = _speaks_of(periods, hit.text, day)
         hit.of_date = OF_DATE if is_meant else 0.0
         hit.scale_by(1 - OF_DATE)
         hit.add(hit.of_date)
     return best_first(hits)
+
+
+def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
+    """Return whether a passage names one of these days, counted from its own; of days that are
+    open to a side it says too little.
+    """
+    closed = [period for period in periods if not period.is_open]
+    if not closed or day is None or len(day) != len("YYYY-MM-DD"):
+        return False
+    named = mentions(fold(text).lower(), date.fromisoformat(day))
+    return any(period.meets(mention) for period in closed for mention in named)
 
 
 def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:

@@ -17,11 +17,13 @@ which is a stemmer for all languages with endings. Nothing here asks a model. do
 the figures.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, pairwise
 from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..text import analyzer
 from ..text.changes import (
@@ -45,12 +47,20 @@ if TYPE_CHECKING:
     from ..text.query import Query
     from .stages import Context
 
+FIRST = 10  # results that people look at, as in stages
 POOL = 60  # hits that are compared with the first results
-ANCHORS = 5  # first results whose successors are looked for
-SHORTLIST = 24  # hits whose statements are read, those that share most with question and results
+ANCHORS = 4  # first results whose successors are looked for
+SHORTLIST = 12  # hits whose statements are read, those that share most with question and results
 SEPARATOR = " > "  # between the headings of a path
+INSIDE = r"(?<=[\w,;)] )[^\W\da-z_]\w+"  # a word with a capital, not at the beginning of a sentence
+MARKS = ".,;!?()[]|*_\"'“”"  # around a word
+NAMED_VALUES = WEEKDAYS | HOURS | NUMBERS
+# Keys of metadata
+SUPERSEDED_BY = ("superseded_by", "replaced_by")
+SUPERSEDES = ("supersedes", "replaces")
 LETTERS = 5  # of a word that are compared
 ENOUGH = -0.9  # the least sum for a mark: at most one mark in ten on a fact that is in force
+LEAST_SHARED = 0.5  # of rarity, below which no pair of statements reaches ENOUGH
 HAS_VALUE = 0.15  # how much a value of the kind that is asked for makes of an answer
 MANY_CAPITALS = 0.25  # of the words: a language that writes every noun so, in which none is a name
 
@@ -88,19 +98,6 @@ class Question:
 class Statement:
     """One or two sentences, an item or a row of a passage."""
 
-    __slots__ = (
-        "all_words",
-        "hit",
-        "is_addition",
-        "is_change",
-        "is_struck",
-        "place",
-        "rest",
-        "text",
-        "values",
-        "words",
-    )
-
     def __init__(
         self,
         hit: Hit,
@@ -117,12 +114,19 @@ class Statement:
         self.all_words = (
             self.words | context
         )  # also those of the headings above and the file's name
-        self.values = values_of(text)
-        value_roots = {root for of_kind in self.values.values() for root in _value_roots(of_kind)}
-        self.rest = self.words - value_roots
         self.is_change = not CHANGE.isdisjoint(words)
         self.is_addition = not ADDITION.isdisjoint(words) or " as well" in text
         self.is_struck = "~~" in text
+
+    @cached_property
+    def values(self) -> dict[str, set[str]]:
+        """Return the values that it names, by kind."""
+        return values_of(self.text)
+
+    @cached_property
+    def value_words(self) -> set[str]:
+        """Return the words of its values."""
+        return {root for of_kind in self.values.values() for root in _value_roots(of_kind)}
 
 
 def words_of(text: str) -> list[str]:
@@ -147,9 +151,10 @@ def values_of(text: str) -> dict[str, set[str]]:
     'Sundays from 9 to 2, €5.60' -> {"day": {"sundays"}, "number": {"9", "2"}, "money": {"5.60"}}
     """
     values: dict[str, set[str]] = {}
-    pieces = [piece.strip(".,;!?()[]|*_\"'“”") for piece in text.lower().split()]
-    pieces = [piece for piece in pieces if piece]
+    pieces = [piece.strip(MARKS) for piece in text.lower().split()]
     for number, piece in enumerate(pieces):
+        if not piece or (piece.isalpha() and piece not in NAMED_VALUES):
+            continue
         before = pieces[number - 1] if number else ""
         after = pieces[number + 1] if number + 1 < len(pieces) else ""
         kind = _kind(piece, before, after)
@@ -166,7 +171,7 @@ def _kind(piece: str, before: str, after: str) -> str | None:
         return "day"
     if piece in HOURS:
         return "time"
-    has_digit = any(character.isdigit() for character in piece)
+    has_digit = any(map(str.isdigit, piece))
     if not has_digit and piece not in NUMBERS:
         if "." in piece and "/" not in piece and piece.replace(".", "").replace("-", "").isalnum():
             return "address"
@@ -249,18 +254,22 @@ class Comparison:
 
     def __init__(self, question: Question, hits: Sequence[Hit], storage: "Storage") -> None:
         self.question = question
-        self.dates = storage.chunks.dates({hit.doc_id for hit in hits})
+        self.dates = storage.chunks.dates([hit.id for hit in hits])
         words = {hit.id: roots(words_of(hit.text)) for hit in hits}
-        self._counts = Counter(word for of_hit in words.values() for word in of_hit)
-        self._size = len(hits)
-        self._most = log(1 + (self._size + 0.5) / 1.5)
+        counts = Counter(chain.from_iterable(words.values()))
+        most = log(1 + (len(hits) + 0.5) / 1.5)
+        by_count = {
+            count: log(1 + (len(hits) + 0.5) / (count + 0.5)) / most for count in {*counts.values()}
+        }
+        self._rarities = {word: by_count[count] for word, count in counts.items()}
         self._anchor_hits = hits[:ANCHORS]
         shortlist = self._shortlist(hits, words)
         rows = storage.chunks.rows([hit.id for hit in shortlist])
+        self._metadata = {id: row.metadata for id, row in rows.items()}
+        self._shortlisted = [hit for hit in shortlist if hit.id in rows]
         self.statements = [
             statement
-            for hit in shortlist
-            if hit.id in rows
+            for hit in self._shortlisted
             for statement in statements(hit, *_context(hit.doc_id, rows[hit.id].heading_path))
         ]
         self.names = names_in([hit.text for hit in shortlist])
@@ -282,8 +291,7 @@ class Comparison:
 
     def rarity(self, word: str) -> float:
         """Return how rare a word is among the candidates, 1 for one that a single hit has."""
-        count = max(self._counts.get(word, 0), 1)
-        return log(1 + (self._size + 0.5) / (count + 0.5)) / self._most
+        return self._rarities.get(word, 1.0)
 
     def weight(self, words: Iterable[str]) -> float:
         """Return the sum of the words' rarities."""
@@ -311,12 +319,12 @@ class Comparison:
         """Return 1 if the second statement is later than the first, -1 if it is earlier, 0 if
         nothing but their words can tell.
         """
-        if earlier.hit.doc_id == later.hit.doc_id:
-            return 1 if later.place > earlier.place else -1
-        first = self.dates.get(earlier.hit.doc_id)
-        second = self.dates.get(later.hit.doc_id)
+        first = self.dates.get(earlier.hit.id)
+        second = self.dates.get(later.hit.id)
         if first and second and first != second:
             return 1 if second > first else -1
+        if earlier.hit.doc_id == later.hit.doc_id:
+            return 1 if later.place > earlier.place else -1
         return 0
 
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
@@ -325,16 +333,24 @@ class Comparison:
         """
         if former.hit is later.hit or later.is_struck or _is_repeated(former, later):
             return None
+        asked = self.question.words
+        shared = former.words & later.words
+        if self.weight(shared) < LEAST_SHARED:
+            return None
         order = self.order(former, later)
+        if order == 0 and not {former.hit.id, later.hit.id} & self.dates.keys():
+            return None  # where nothing has a date, a word for change tells nothing of the order
         if order < 0 or (order == 0 and (former.is_change or not later.is_change)):
             return None
         if self._is_of_another(former, later):
             return None
-        asked = self.question.words
+        common = shared - (former.value_words & later.value_words)
         is_same = former.hit.doc_id == later.hit.doc_id
         kept = self.share(asked & former.words, later.all_words)
-        common = former.rest & later.rest
         has_new, has_kind = self._new_value(former, later)
+        old_values = self._values(former) & later.words
+        if order == 0 and not has_new:
+            return None
         rarest = max(asked & former.all_words, key=self.rarity, default="")
         is_rarest_lost = not is_same and rarest not in {"", *later.all_words}
         return {
@@ -347,7 +363,7 @@ class Comparison:
             "no value": float(has_kind and not has_new),
             "change": float(later.is_change),
             "addition": float(later.is_addition),
-            "old value": min(self.weight(self._values(former) & later.words), 1.0),
+            "old value": min(self.weight(old_values), 1.0),
             "rarest word lost": float(is_rarest_lost),
             "answered before": self.share(asked, former.all_words),
             "nearness": later.hit.legs.near.get(later.hit.id, 0.0),
@@ -359,8 +375,7 @@ class Comparison:
 
     def _values(self, former: Statement) -> set[str]:
         """Return the words of a statement's values and names that the question does not have."""
-        values = former.words - former.rest
-        return (values | (former.words & self.names)) - self.question.words
+        return (former.value_words | (former.words & self.names)) - self.question.words
 
     def _new_value(self, former: Statement, later: Statement) -> tuple[bool, bool]:
         """Return whether the later statement has a value that is asked for and that the former one
@@ -384,22 +399,37 @@ class Comparison:
             return True
         if (asked & later.words & self.names) - former.all_words:
             return True
-        if former.hit.doc_id == later.hit.doc_id or self._values(former) & later.words:
-            return False
+        if former.hit.doc_id == later.hit.doc_id or former.words & later.words & self.names - asked:
+            return False  # of the same conversation, or of a person or thing that was the old value
         return bool(lost & self.names)
 
-    def successor(self, former: Statement) -> tuple[Statement, float] | None:
-        """Return the statement that most likely revises this one, and the sum of its signs, if it is
-        enough.
-        """
-        best: tuple[Statement, float] | None = None
+    def declared(self, former: Hit) -> Hit | None:
+        """Return the best passage of a document that supersedes the hit's by the metadata of either."""
+        own = self._metadata.get(former.id, {})
+        successors = _documents(own, SUPERSEDED_BY)
+        status = str(own.get("status", ""))
+        if status.lower().startswith("superseded by "):
+            successors.append(_document(status[len("superseded by ") :]))
+        for hit in self._shortlisted:
+            if hit.doc_id == former.doc_id:
+                continue
+            predecessors = _documents(self._metadata[hit.id], SUPERSEDES)
+            if _is_named(hit.doc_id, successors) or _is_named(former.doc_id, predecessors):
+                return hit
+        return None
+
+    def successor(self, former: Statement) -> Hit | None:
+        """Return the passage with the statement that most likely revises this one, if one does."""
+        best = None
+        most = ENOUGH
         for later in self.statements:
             signs = self.signs(former, later)
             if signs is None:
                 continue
             total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
-            if total > (best[1] if best else ENOUGH):
-                best = later, total
+            if total > most:
+                best = later.hit
+                most = total
         return best
 
 
@@ -422,24 +452,32 @@ def _undated(text: str) -> set[str]:
 
 def names_in(texts: Iterable[str]) -> set[str]:
     """Return the words that are written with a capital inside a sentence, and nowhere without."""
-    capitals: set[str] = set()
-    others: set[str] = set()
-    count = 0
-    for text in texts:
-        before = "."
-        for piece in text.split():
-            word = piece.strip("*_\"'“”‘’()[],;:!?.|")
-            if word[:1].isalpha():
-                root = next(iter(words_of(word)), "")[:LETTERS]
-                if word[0].islower():
-                    others.add(root)
-                    count += 1
-                elif before[-1] not in ".!?:|*-":
-                    capitals.add(root)
-            before = piece
+    text = "\n".join(texts)
+    pieces = {piece.strip("*_\"'“”‘’()[],;:!?.|") for piece in text.split()}
+    others = {piece for piece in pieces if piece.islower()}
+    capitals = set(re.findall(INSIDE, text))
     if len(capitals) > MANY_CAPITALS * max(len(others), 1):
         return set()
-    return capitals - others - MONTH_ROOTS
+    return roots(words_of(" ".join(capitals))) - roots(words_of(" ".join(others))) - MONTH_ROOTS
+
+
+def _documents(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    """Return the documents that metadata name under one of these keys."""
+    names = []
+    for key, value in metadata.items():
+        if key.lower().replace("-", "_").replace(" ", "_") in keys:
+            values = value if isinstance(value, list) else [value]
+            names += [_document(str(name)) for name in values if name]
+    return names
+
+
+def _document(name: str) -> str:
+    return name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md").lower()
+
+
+def _is_named(doc_id: str, names: Iterable[str]) -> bool:
+    path = f"/{_document(doc_id)}"
+    return any(path.endswith(f"/{name}") for name in names)
 
 
 def _is_repeated(former: Statement, later: Statement) -> bool:
@@ -460,9 +498,7 @@ def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
     pool = ranked[:POOL]
     comparison = Comparison(question, pool, context.storage)
     for former in comparison.anchors():
-        successor = comparison.successor(former)
-        if successor:
-            former.hit.newer = successor[0].hit
+        former.hit.newer = comparison.declared(former.hit) or comparison.successor(former)
     context.is_past = question.is_past
     return ranked
 
@@ -479,4 +515,5 @@ def newest_first(hits: Iterable[Hit], context: "Context") -> list[Hit]:
         ranked.remove(newer)
         ranked.insert(ranked.index(former), newer)
         newer.succeed(former)
-    return ranked
+    # What was pushed out of the first ones scores less than some that `spread` had put behind them
+    return ranked[:FIRST] + sorted(ranked[FIRST:], key=lambda hit: -hit.score)

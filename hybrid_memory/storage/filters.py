@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..documents.links import listed, names_in
 
@@ -11,6 +11,8 @@ from ..documents.links import listed, names_in
 class Filters(NamedTuple):
     """What a document must be. Every filter that is given must hold.
 
+    A text that was stored without a file is of the collection that its id begins with: decisions/x
+    is of decisions. `within` is a second glob as `inside` is, which a server sets for all its calls.
     `inside` is a glob on the document's id, in which `*` also matches `/`; a folder stands for
     everything below it. All `tags` must be among the document's own, in its metadata or its text; a
     tag a/b is an a. `where` has metadata by key: a value, or several values that must all be in the
@@ -18,7 +20,8 @@ class Filters(NamedTuple):
     `1y`), both ends included; they leave the passages of these days. What is dated by its month
     counts during the whole month, what has no date never. `linked_to` is the id of a document that
     it must link to. `heading` leaves the passages below a heading, alone or with those above it
-    (`Costs`, `Meeting > Costs`), in any case.
+    (`Costs`, `Meeting > Costs`), in any case. `modified_since` is a day as `since` is: the file has
+    changed, or the text was stored, then or later.
     """
 
     collection: str | None = None
@@ -29,6 +32,15 @@ class Filters(NamedTuple):
     until: str | None = None
     linked_to: str | None = None
     heading: str | None = None
+    modified_since: str | None = None
+    within: str | None = None
+
+
+def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
+    """Return the filters with those that a query asks for: its tags besides, the others in their place."""
+    filters = filters or Filters()
+    tags = [*filters.tags, *asked.get("tags", ())]
+    return filters._replace(**{**asked, "tags": tags})
 
 
 def is_below(heading_path: str, heading: str) -> bool:

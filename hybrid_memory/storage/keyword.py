@@ -1,20 +1,22 @@
-"""What keyword search has in common in both engines: BM25, stems and expressions.
+"""What keyword search has in common in both engines: BM25, stems, expressions and words that are meant.
 
 BM25 is as FTS5 computes it, with the weights of our columns. Stems are made by FTS5's own porter
 tokenizer, in a database in memory. Expressions in FTS5's syntax are made from a query's terms, or written
-by the user (`--fts-syntax`), checked and folded.
+by the user (`--fts-syntax`), checked and folded. For a word that no chunk has, `terms_meant` gives those
+terms of the index that begin with it, contain it or are spelt nearly like it.
 """
 
 import re
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import pairwise
 from math import log
 
 from ..errors import QueryError
 from ..text.analyzer import stemmed, tokens
 from ..text.characters import fold
-from ..text.query import Term, phrase
+from ..text.query import Query, Term, phrase
 
 HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT = 2.0, 1.0, 0.25
 # A term adds less than its idf x (K1 + 1), however often it occurs and whatever the weights
@@ -154,3 +156,185 @@ def _place(conn: sqlite3.Connection, complaint: str, expression: str) -> str:
         places, True, key=lambda at: _complaint(conn, expression[: at + len(token)]) == complaint
     )
     return f", at character {places[first if first < len(places) else 0] + 1}"
+
+
+LEAST = 3  # letters of a word for which others are looked for
+LEAST_MISSPELT = 4
+LONG = 6  # letters from which on two errors are allowed; below, one
+LONGEST_TERM = 40
+ALTERNATIVES = 5  # terms that a word may stand for
+CORRECTIONS = 3
+# A vocabulary has stems, a query words: what may follow a stem
+ENDINGS = ("", "s", "es", "e", "y", "ed", "ing", "er", "ers", "ion", "ions", "ation", "ly", "ment")
+LONGEST_ENDING = 5
+
+
+def range_of_terms(word: str) -> tuple[str, str]:
+    """Return the first term, and the first one behind the last, of those in the alphabet of a word."""
+    if word.isascii():
+        return "0", "{"
+    block = ord(word[0]) & ~0xFF
+    return chr(block), chr(block + 0x100)
+
+
+def terms_meant(
+    word: str, stem: str, vocabulary: Callable[[str, str], str], *, is_new: bool
+) -> list[str]:
+    """Return the terms that a word stands for which finds nothing, the likeliest first.
+
+    They are those that begin with it; else, if it `is_new` to the index, those with the same first
+    letter from which it differs by one letter, or by two if it is long; else those that contain it;
+    else those that differ in the first letter, too. `vocabulary` gives the terms from one to another:
+    each on a line with the number of its chunks, with a line break before and after.
+    """
+    if len(word) < LEAST:
+        return []
+    of_letter = vocabulary(word[0], chr(ord(word[0]) + 1))
+    beginning = dict(_having(f"\n{word}", of_letter))
+    if not beginning and len(stem) >= LEAST:
+        beginning = dict(_having(f"\n{stem}", of_letter))
+    if beginning:
+        return _commonest(beginning)
+    may_be_misspelt = is_new and len(word) >= LEAST_MISSPELT and word.isalpha()
+    alike = _nearly_alike(word, stem, of_letter) if may_be_misspelt else []
+    if alike:
+        return alike
+    whole = vocabulary(*range_of_terms(word))
+    containing = dict(_having(word, whole))
+    for root in _roots(word):
+        containing |= dict(_having(f"{root} ", whole))
+    if containing:
+        return _commonest(containing)
+    return _nearly_alike(word, stem, whole) if may_be_misspelt else []
+
+
+def _commonest(counts: Mapping[str, int]) -> list[str]:
+    return sorted(counts, key=lambda term: (-counts[term], term))[:ALTERNATIVES]
+
+
+def with_others(
+    query: Query,
+    words: Iterable[Term],
+    new: Collection[Term],
+    meant: Callable[[str, bool], list[str]],
+) -> Query:
+    """Return the query with others in place of these words, where there are any.
+
+    `new` are the words that no chunk has. `meant` gives the others for a word, which is new or not.
+    """
+    instead = dict(query.instead)
+    for word in words:
+        others = meant(word.tokens[0].lower(), word in new)
+        if others:
+            instead[word.tokens[0]] = others
+    return query.with_others(instead)
+
+
+def word_of_stem(stem: str, text: str) -> str:
+    """Return the first word of a chunk's terms that has a stem, 'kubernetes' for 'kubernet'; the stem
+    itself if there is none.
+    """
+    words = [word for word in dict.fromkeys(text.lower().split()) if word[:2] == stem[:2]]
+    stem_of = stems(words)
+    return next((word for word in words if stem_of.get(word) == stem), stem)
+
+
+def parts_of_others(word: str, stem: str) -> list[str]:
+    """Return texts of which each term has one that `terms_meant` may give for a word."""
+    swapped = [_swapped(word, at) for at in range(len(word) - 1)]
+    pieces = [word[start:end] for start, end in _pieces(word)]
+    return [word, stem, *_roots(word), *pieces, *swapped]
+
+
+def _roots(word: str) -> list[str]:
+    """Return what is left of a word without each ending that it has: 'hunter' -> 'hunt'."""
+    endings = [ending for ending in ENDINGS if ending and word.endswith(ending)]
+    roots = [word.removesuffix(ending) for ending in endings]
+    return [root for root in roots if len(root) >= LEAST_MISSPELT]
+
+
+def _pieces(word: str) -> Iterable[tuple[int, int]]:
+    """Return the starts and ends of the pieces of a word, one more than the errors that are allowed."""
+    count = _most(word) + 1
+    return pairwise(len(word) * number // count for number in range(count + 1))
+
+
+def _most(word: str) -> int:
+    return 2 if len(word) >= LONG else 1
+
+
+def _swapped(word: str, at: int) -> str:
+    return f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
+
+
+def _nearly_alike(word: str, stem: str, vocabulary: str) -> list[str]:
+    """Return the terms with the fewest differences, of equal ones the commonest.
+
+    Of a word in three pieces, two errors leave one as it is; so only terms that share a piece, at
+    nearly the same place, are compared.
+    """
+    most = _most(word)
+    candidates: dict[str, int] = {}
+    for start, end in _pieces(word):
+        piece = word[start:end]
+        for term, count in _having(piece, vocabulary):
+            is_near = -most <= term.find(piece) - start <= most
+            if is_near and -most <= len(word) - len(term) <= most + LONGEST_ENDING:
+                candidates[term] = count
+    for at in range(len(word) - 1):
+        candidates.update(_having(f"\n{_swapped(word, at)} ", vocabulary))
+    ranks = {}
+    own_letters = dict.fromkeys(map(ord, word))
+    for term, count in candidates.items():
+        if len(term.translate(own_letters)) > most:  # so many letters are not in the word
+            continue
+        errors = min(differences(word, term, ENDINGS, most), differences(stem, term, ("",), most))
+        if errors <= most and len(term) >= LEAST:
+            ranks[term] = (errors, -count, term)
+    best = sorted(ranks, key=ranks.__getitem__)[:CORRECTIONS]
+    return [term for term in best if ranks[term][0] == ranks[best[0]][0]]
+
+
+def _having(piece: str, vocabulary: str) -> list[tuple[str, int]]:
+    """Return the terms of a vocabulary that contain a text, with the number of their chunks."""
+    lines = []
+    at = vocabulary.find(piece)
+    while at >= 0:
+        start = vocabulary.rfind("\n", 0, at + 1) + 1
+        end = vocabulary.find("\n", start)
+        term, _, count = vocabulary[start:end].partition(" ")
+        lines.append((term, int(count)))
+        at = vocabulary.find(piece, end)
+    return lines
+
+
+def differences(word: str, term: str, endings: Iterable[str], most: int) -> int:
+    """Return by how many letters a word differs from a term with one of these endings: inserted, left
+    out, replaced, or exchanged with the next one; more than `most` if with each there are more.
+
+    'sailign', 'sail' -> 1, from 'sailing'
+    """
+    first = list(range(len(word) + 1))
+    before, last = _rows("", term, word, first, first)
+    fewest = most + 1
+    for ending in endings:
+        if abs(len(term) + len(ending) - len(word)) <= most:
+            _, whole = _rows(term, ending, word, before, last)
+            fewest = min(fewest, whole[-1])
+    return fewest
+
+
+def _rows(
+    written: str, rest: str, word: str, before: list[int], last: list[int]
+) -> tuple[list[int], list[int]]:
+    """Return the last two rows of the table of differences, gone on with by the rest of a term."""
+    previous = written[-1:]
+    for letter in rest:
+        row = [last[0] + 1]
+        for at, other in enumerate(word, 1):
+            cost = min(last[at] + 1, row[at - 1] + 1, last[at - 1] + (letter != other))
+            if at > 1 and previous == other and letter == word[at - 2]:
+                cost = min(cost, before[at - 2] + 1)
+            row.append(cost)
+        before, last, previous = last, row, letter
+    return before, last

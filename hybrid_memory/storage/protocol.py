@@ -373,9 +373,11 @@ class Catalog(Protocol):
     def entry(self, doc_id: str) -> dict[str, Any]:
         """What `listing` gives of a document that exists."""
 
-    def listing(self, filters: Filters | None, limit: int) -> tuple[int, list[dict[str, Any]]]:
-        """How many documents fulfil the filters, and the first of them, newest date first. Raises
-        ValueError for a bad date.
+    def listing(
+        self, filters: Filters | None, limit: int, *, by_change: bool = False
+    ) -> tuple[int, list[dict[str, Any]]]:
+        """How many documents fulfil the filters, and the first of them, newest date first, or those
+        that changed last. Raises ValueError for a bad date.
         """
 
     def names(self) -> list[tuple[str, str | None, bool]]:
@@ -479,6 +481,9 @@ class Storage(Protocol):
 
         Raises StoreError for a store that is closed, too.
         """
+
+    def interrupt(self) -> None:
+        """End the statement that another thread is running, which fails there."""
 
     def waiting(self, seconds: float) -> AbstractContextManager[None]:
         """Wait for other writers for this long at most."""

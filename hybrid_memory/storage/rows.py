@@ -1,6 +1,7 @@
 """The values that a search gets from a store, whatever the engine."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
@@ -13,12 +14,14 @@ Scores = list[tuple[int, float]]  # (chunks.id, score), best first
 class Ranked(NamedTuple):
     """What the keyword leg found; `is_name` says that the query is the name of a document.
 
-    `enough` is the score of a hit that tells all that keywords can; 0 if any does.
+    `enough` is the score of a hit that tells all that keywords can; 0 if any does. `instead` has words
+    of the query that find nothing, and those that were looked for in their place.
     """
 
     scores: Scores
     is_name: bool = False
     enough: float = 0.0
+    instead: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class Coverage(NamedTuple):

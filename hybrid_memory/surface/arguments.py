@@ -313,6 +313,11 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--until", metavar="DATE", help="only documents of this date or earlier")
     parser.add_argument(
+        "--modified-since",
+        metavar="DATE",
+        help="only documents whose file changed on this day or later",
+    )
+    parser.add_argument(
         "--heading",
         metavar="TEXT",
         help="only passages below this heading: Costs, or 'Meeting > Costs'",

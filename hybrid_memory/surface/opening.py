@@ -44,14 +44,17 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
         [option] = [option for option, of in SETTINGS.items() if of == named]
         return f"--{option.replace('_', '-')}"
     if layer == config.ENVIRONMENT:
-        variable = f"HYBRID_MEMORY_{named.upper()}"
+        variable = f"{config.PREFIX}{named.upper()}"
         return variable if environ.get(variable) else "OLLAMA_HOST"
-    return "default" if layer == config.THE_DEFAULTS else os.path.abspath(os.path.expanduser(layer))
+    if layer == config.THE_DEFAULTS:
+        return "default"
+    return os.path.abspath(os.path.expanduser(layer))
 
 
 def filters(args: Namespace) -> "Filters | None":
     """Return the filters, or None if there are none. Raises UsageError for a bad date."""
-    single = args.collection, args.inside, args.since, args.until, args.linked_to, args.heading
+    days = args.since, args.until, args.modified_since
+    single = args.collection, args.inside, args.linked_to, args.heading, *days
     if not (args.tag or args.where or any(value is not None for value in single)):
         return None
     from datetime import date
@@ -59,7 +62,7 @@ def filters(args: Namespace) -> "Filters | None":
     from ..storage.filters import Filters
     from ..text.dates import first_day
 
-    for text in (args.since, args.until):
+    for text in days:
         try:
             if text is not None:
                 first_day(text, date.today())
@@ -77,6 +80,7 @@ def filters(args: Namespace) -> "Filters | None":
         args.until,
         args.linked_to,
         args.heading,
+        args.modified_since,
     )
 
 
@@ -103,9 +107,12 @@ def _why_this_path(args: Namespace, path: str) -> str:
     """Return `place` as the rest of a message that says that there is nothing at this path."""
     facts = place(args, path)
     source = facts["db_path_from"]
-    message = f"this path is {'the default' if source == 'default' else f'from {source}'}"
-    others = ", ".join(f"`--db {quote(other)}`" for other in facts["other_stores"])
-    return f"{message}; there is another: {others}" if others else message
+    origin_of_path = "the default" if source == "default" else f"from {source}"
+    message = f"this path is {origin_of_path}"
+    others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
+    if others:
+        return f"{message}; there is another: {', '.join(others)}"
+    return message
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ..search.hit import Budget, lean, match
 from ..storage.keyword import stems
 from ..text.characters import clipped, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
-from ..text.query import Query
+from ..text.query import NOTHING, Query
 from .streams import harmless, json_line, json_lines, printable
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
 
     style = Style(stream)
     bodies = [_HEADINGS.sub("", result["text"]) or result["text"] for result in results]
-    highlighter = Highlighter(Query(query), bodies, stems)
+    highlighter = Highlighter(asked(query, results), bodies, stems)
     columns = shutil.get_terminal_size().columns - len(_INDENT)
     width = max(_NARROWEST, min(columns, _WIDEST))
 
@@ -66,6 +66,12 @@ def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
             for line in wrapped(harmless(note), width):
                 print(dim(line), file=stream)
         print(file=stream)
+
+
+def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
+    """Return the query whose words results have: with the others in place of those that none has."""
+    instead = results[0].get("instead", NOTHING) if results else NOTHING
+    return Query(query, is_typed=is_typed, instead=instead)
 
 
 def _headline(result: Result, style: "Style") -> str:
@@ -90,8 +96,11 @@ def _place(result: Result) -> str:
 
 
 def _notes(result: Result) -> list[str]:
-    """Return more lines of a result: other places of its text, and how its score was computed."""
-    notes = [f"also {place}" for place in result["also"]]
+    """Return more lines of a result: what revises it, other places of its text, and how its score
+    was computed.
+    """
+    notes = [f"revised by {result['newer']}"] if result.get("newer") else []
+    notes += [f"also {place}" for place in result["also"]]
     if result.get("explain"):
         notes += _explained(result["explain"])
     return notes
@@ -106,6 +115,8 @@ def _explained(why: dict[str, Any]) -> list[str]:
     ]
     if "of_date" in why:
         parts.append(f"date {why['of_date']:.3f}")
+    if "succession" in why:
+        parts.append(f"succession {why['succession']:.3f}")
     if "rerank" in why:
         parts.append(_leg("rerank", why["rerank"]))
     total = " + ".join(parts)
@@ -230,8 +241,8 @@ def jsonl(results: Sequence[Result], query: str, stream: TextIO) -> None:
 def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """Print the texts as markdown quotes, each under its citation: short, for a prompt of a model.
 
-    Headings are named where the passage does not show its own, and the date where it is not in the
-    citation.
+    Headings are named where the passage does not show its own, the date where it is not in the
+    citation, and the passage that revises this one.
     """
     for result in results:
         line = f"**{harmless(result['citation'])}**"
@@ -239,6 +250,8 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
             line += f" ({harmless(result['heading_path'])})"
         if result["date"] and result["date"] not in result["citation"]:
             line += f", {result['date']}"
+        if result.get("newer"):
+            line += f", revised by {harmless(result['newer'])}"
         print(f"{line}, {sureness(result)}\n{quoted(result['text'])}\n", file=stream)
 
 

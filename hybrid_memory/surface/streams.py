@@ -42,20 +42,20 @@ def harmless(text: str) -> str:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    r"""JSON with escapes such as \u009b for what a terminal would obey. To a program it means the
+    r"""Return JSON with escapes such as \u009b for what a terminal would obey. To a program it means the
     same.
     """
     return json.dumps(value, indent=indent, ensure_ascii=False).translate(_ESCAPES)
 
 
 def json_line(value: Any) -> str:
-    """`json_text` with no space between the parts."""
+    """Return `json_text` with no space between the parts."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
 
 
 def json_lines(values: Iterable[Any]) -> str:
-    """A JSON list with each value on a line of its own: short, and still to be read with eyes and
-    line by line.
+    """Return a JSON list with each value on a line of its own: short, and still to be read with eyes
+    and line by line.
     """
     lines = ",\n".join(map(json_line, values))
     return f"[\n{lines}\n]" if lines else "[]"
@@ -90,7 +90,7 @@ def choose_colours(when: str | None) -> None:
 
 @contextmanager
 def output() -> Iterator[TextIO]:
-    """Standard output, for the whole answer. Raises HybridMemoryError if it cannot be written.
+    """Yield standard output, for the whole answer. Raises HybridMemoryError if it cannot be written.
 
     If the reader of a pipe has gone, as `| head` does when it has enough, the rest of the answer is
     dropped without an error.

@@ -144,6 +144,8 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
         f"\n{style.bold}{place}{style.off}{passage}  {style.dim}{_ranks(rank)}{style.off}",
         file=stream,
     )
+    if rank["newer"]:
+        print(f"  revised by {harmless(rank['newer'])}", file=stream)
     if rank["left_out_by"]:
         print(
             f"  a search leaves it out, because of the setting {rank['left_out_by']}", file=stream

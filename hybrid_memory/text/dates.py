@@ -5,7 +5,8 @@ filter means; and those that a query means, as "2023-09-12", "12.9.2023", "12 Se
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, timedelta
+from contextlib import suppress
+from datetime import date, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -151,6 +152,16 @@ def last_day(text: str, today: date) -> str:
     return _day(text, today, "-31")
 
 
+def first_second(text: str, today: date) -> float:
+    """Return when the first day of a period begins here, in seconds since 1970. Raises like
+    `first_day`.
+    """
+    day = date.fromisoformat(first_day(text, today))
+    with suppress(OverflowError, ValueError):  # before the clock
+        return datetime(day.year, day.month, day.day).timestamp()
+    return 0.0
+
+
 def age(of_document: str, today: date) -> int:
     """Return the days from a document's date to today, at least 0. A month's age is counted from
     its last day.
@@ -222,7 +233,14 @@ LAST_YEAR = (
     "last year|letztes jahr|letzten jahr|voriges jahr|annee derniere|an dernier|ano pasado"
     "|ano passado|anno scorso|прошлом году|去年"
 )
+TOMORROW = "tomorrow|demain|domani|amanha|завтра|明天"  # German and Spanish also say morning so
+NEXT_WEEK = (
+    "next week|nachste woche|nachster woche|semaine prochaine|proxima semana|semana que viene"
+    "|prossima settimana|следующей неделе|下周|下个星期"
+)
 RELATIVE = {
+    (DAY, -1): TOMORROW,
+    (WEEK, -1): NEXT_WEEK,
     (DAY, 0): TODAY,
     (DAY, 1): YESTERDAY,
     (DAY, 2): DAY_BEFORE,
@@ -242,12 +260,55 @@ BY_NAME = (
 )
 
 
+# Numbers, units and weekdays in English, German, French and Spanish, folded.
+NUMBERS = {
+    "a": 1, "an": 1, "one": 1, "einem": 1, "einer": 1, "un": 1, "une": 1, "una": 1,
+    "two": 2, "zwei": 2, "deux": 2, "dos": 2, "three": 3, "drei": 3, "trois": 3, "tres": 3,
+    "four": 4, "vier": 4, "quatre": 4, "cuatro": 4, "five": 5, "funf": 5, "cinq": 5, "cinco": 5,
+    "six": 6, "sechs": 6, "seis": 6, "seven": 7, "sieben": 7, "sept": 7, "siete": 7,
+    "eight": 8, "acht": 8, "huit": 8, "ocho": 8, "nine": 9, "neun": 9, "neuf": 9, "nueve": 9,
+    "ten": 10, "zehn": 10, "dix": 10, "diez": 10,
+}  # fmt: skip
+UNITS = {
+    DAY: "days?|tag|tagen|jours?|dias?",
+    WEEK: "weeks?|wochen?|semaines?|semanas?",
+    MONTH: "months?|monat|monaten|mois|mes|meses",
+    YEAR: "years?|jahr|jahren|ans?|annees?|anos?",
+}
+AMOUNT = rf"(?P<number>[0-9]{{1,3}}|{'|'.join(NUMBERS)})\s+(?:UNIT)"
+AGO = rf"(?<!\w)(?:{AMOUNT} ago|(?:vor|il y a|hace) {AMOUNT.replace('number', 'other')})(?!\w)"
+WEEKDAYS = (
+    "monday|montag|lundi|lunes",
+    "tuesday|dienstag|mardi|martes",
+    "wednesday|mittwoch|mercredi|miercoles",
+    "thursday|donnerstag|jeudi|jueves",
+    "friday|freitag|vendredi|viernes",
+    "saturday|samstag|samedi|sabado",
+    "sunday|sonntag|dimanche|domingo",
+)
+WEEKDAY = (
+    r"(?<!\w)(?P<before>on|this|last|next|am|diesen|letzten|nachsten|el|proximo)\s+"
+    r"(?:{names})(?!\w)"
+)
+BEHIND = ("last", "letzten")
+AHEAD = ("next", "nachsten", "proximo")
+
+# What stands in front of a date and opens it to one side, or joins two.
+SINCE = re.compile(r"(?<!\w)(?:since|seit(?: dem)?|depuis(?: le)?|desde(?: el)?)\s+\Z")
+AFTER = re.compile(r"(?<!\w)(?:after|nach dem|apres(?: le)?|despues del?)\s+\Z")
+UNTIL = re.compile(r"(?<!\w)(?:until|till|up to|bis(?: zum)?|jusqu'au|hasta(?: el)?)\s+\Z")
+BEFORE = re.compile(r"(?<!\w)(?:before|vor dem|avant(?: le)?|antes del?)\s+\Z")
+BETWEEN = re.compile(r"(?<!\w)(?:between|from|zwischen(?: dem)?|vom|entre(?: le| el)?)\s+\Z")
+AND = re.compile(r"\s+(?:and|to|until|und(?: dem)?|bis(?: zum)?|et(?: le)?|y(?: el)?)\s+")
+FIRST_OF_ALL = "0001-01-01"
+
 GERMAN = r"(?<![\w.])([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?((?:19|20)[0-9]{2})(?!\w)"  # 12.9.2023
 
 
 class Period(NamedTuple):
     """A span of days from `first` to `last`, ISO 8601, which stand at [start:end] of the query;
-    `is_named` if by words like "today".
+    `is_named` if by words like "today", `is_open` if words like "since" made it wider than it is
+    written, `is_yearly` if no year is written.
     """
 
     first: str
@@ -255,6 +316,16 @@ class Period(NamedTuple):
     start: int
     end: int
     is_named: bool = False
+    is_open: bool = False
+    is_yearly: bool = False
+
+    def meets(self, other: "Period") -> bool:
+        """Return whether a text with a date says something of these days, or of one of them in any
+        year if this has none.
+        """
+        if self.is_yearly and self.first[5:] == other.first[5:]:
+            return True
+        return self.first <= other.last and other.first <= self.last
 
     def has(self, day: str) -> bool:
         """Return whether a document of this day, or of this month, may be of the period: '2026-01' is of
@@ -266,6 +337,8 @@ class Period(NamedTuple):
         """Return what a text or a path of the period says: its year, its month or each of its days,
         as tokens of a date.
         """
+        if self.is_open:
+            return []  # too many
         first, last = date.fromisoformat(self.first), date.fromisoformat(self.last)
         days = (last - first).days + 1
         if days > 31:
@@ -277,18 +350,70 @@ class Period(NamedTuple):
 
 def periods(folded: str, today: date) -> list[Period]:
     """Return the first MOST periods that a folded query means, in its order. Words such as
-    "yesterday" are counted from `today`.
+    "yesterday" are counted from `today`; a weekday, and a date without a year, is the last one
+    unless "next" stands before it.
     """
-    candidates = [*_written(folded, today), *_named(folded, today)]
+    return _opened(folded, _days_in(folded, today, is_plan=False), today)[:MOST]
+
+
+def mentions(folded: str, day: date) -> list[Period]:
+    """Return all days that a folded passage speaks of, which was written on `day`: "next Friday"
+    is counted from it, and a date without a year is the nearest.
+    """
+    return _days_in(folded, day, is_plan=True)
+
+
+def _days_in(folded: str, today: date, *, is_plan: bool) -> list[Period]:
+    """Return the periods of a text, in its order, of which none stands in another. Those of a plan
+    may be ahead.
+    """
+    candidates = [
+        *_written(folded, today, is_plan=is_plan),
+        *_named(folded, today),
+        *_counted(folded, today),
+        *_weekdays(folded, today, is_plan=is_plan),
+    ]
     candidates.sort(key=lambda period: (period.start, -period.end))
     chosen: list[Period] = []
     for period in candidates:
         if not chosen or period.start >= chosen[-1].end:
             chosen.append(period)
-    return chosen[:MOST]
+    return chosen
 
 
-def _written(folded: str, today: date) -> Iterator[Period]:
+def _opened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
+    """Return the periods as the words in front of them and between them widen them."""
+    opened: list[Period] = []
+    for period in found:
+        before = folded[: period.start]
+        if opened and BETWEEN.search(folded[: opened[-1].start]):
+            between = folded[opened[-1].end : period.start]
+            if AND.fullmatch(between) and opened[-1].first <= period.last:
+                whole = opened[-1]._replace(last=period.last, end=period.end, is_open=True)
+                opened[-1] = whole._replace(is_yearly=False)
+                continue
+        wider = period._replace(is_open=True, is_yearly=False)
+        if SINCE.search(before):
+            period = wider._replace(last=max(today.isoformat(), period.last))
+        elif AFTER.search(before):
+            first = _shifted(period.last, 1)
+            period = wider._replace(first=first, last=max(today.isoformat(), first))
+        elif UNTIL.search(before):
+            period = wider._replace(first=FIRST_OF_ALL)
+        elif BEFORE.search(before):
+            period = wider._replace(first=FIRST_OF_ALL, last=_shifted(period.first, -1))
+        opened.append(period)
+    return opened
+
+
+def _shifted(day: str, days: int) -> str:
+    try:
+        return (date.fromisoformat(day) + timedelta(days)).isoformat()
+    except OverflowError:
+        return day
+
+
+def _written(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
     if not re.search("[0-9]", folded):
         return
     for match in re.finditer(IN_PATH, folded):
@@ -303,15 +428,24 @@ def _written(folded: str, today: date) -> Iterator[Period]:
     names = "|".join(sorted(numbers, key=len, reverse=True))
     for match in re.finditer(BY_NAME.format(names=names), folded):
         day = int(match["before"] or match["after"] or 0)
-        first = _first_of(match, numbers[match["month"]], day or 1, today)
+        first = _first_of(match, numbers[match["month"]], day or 1, today, is_plan=is_plan)
         if first and (day or match["year"]):
-            yield _whole(first.isoformat()[: 10 if day else 7], match)
+            whole = _whole(first.isoformat()[: 10 if day else 7], match)
+            yield whole._replace(is_yearly=not match["year"])
 
 
-def _first_of(match: re.Match[str], month: int, day: int, today: date) -> date | None:
-    """Return the day in the year that is named, else in the last year in which it was not ahead."""
+def _first_of(
+    match: re.Match[str], month: int, day: int, today: date, *, is_plan: bool
+) -> date | None:
+    """Return the day in the year that is named, else in the last year in which it was not ahead;
+    for a plan the nearest one.
+    """
     if match["year"]:
         return _date(int(match["year"]), month, day)
+    if is_plan:
+        years = (today.year - 1, today.year, today.year + 1)
+        existing = [day_of for year in years if (day_of := _date(year, month, day))]
+        return min(existing, key=lambda day_of: abs(day_of - today), default=None)
     for year in range(today.year, today.year - 8, -1):  # not each has a 29 February
         candidate = _date(year, month, day)
         if candidate and candidate <= today:
@@ -341,6 +475,32 @@ def _named(folded: str, today: date) -> Iterator[Period]:
         for match in re.finditer(rf"(?<![a-zа-я])(?:{words})(?![a-zа-я])", folded):
             first, last = _days(unit, back, today)
             yield Period(first.isoformat(), last.isoformat(), *match.span(), True)
+
+
+def _counted(folded: str, today: date) -> Iterator[Period]:
+    """Yield the periods of "three weeks ago": that day, or all of that week, month or year."""
+    for unit, words in UNITS.items():
+        for match in re.finditer(AGO.replace("UNIT", words), folded):
+            amount = match["number"] or match["other"]
+            back = NUMBERS.get(amount) or int(amount)
+            with suppress(ValueError, OverflowError):  # before the first year
+                first, last = _days(unit, back, today)
+                yield Period(first.isoformat(), last.isoformat(), *match.span())
+
+
+def _weekdays(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
+    """Yield the days of "last Friday", "next Friday" and "on Friday", the last of which is ahead in
+    a plan.
+    """
+    for weekday, names in enumerate(WEEKDAYS):
+        if not any(name in folded for name in names.split("|")):
+            continue
+        for match in re.finditer(WEEKDAY.format(names=names), folded):
+            is_ahead = match["before"] in AHEAD or (is_plan and match["before"] not in BEHIND)
+            days = (weekday - today.weekday()) % 7 or 7
+            with suppress(OverflowError):
+                day = (today + timedelta(days if is_ahead else days - 7 or -7)).isoformat()
+                yield Period(day, day, *match.span())
 
 
 def _days(unit: str, back: int, today: date) -> tuple[date, date]:

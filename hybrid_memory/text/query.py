@@ -5,9 +5,10 @@ was asked.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import analyzer
 from .analyzer import HUMP, SHORT, STOP_WORDS, TAIL, TOKEN, gram_run, symbolic, tokens
@@ -22,10 +23,17 @@ if TYPE_CHECKING:
 MAX_QUERY = 2000
 # Of all terms together, so that a search for a pasted page is as fast as for a long question
 MAX_TOKENS = 96
+MISSPELT = 2  # words of a query at most, some of which may be misspelt
 MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
+LEAST_BEGINNING = (
+    3  # letters of a word that is being typed, for words that begin with it to be found
+)
+NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # The ending of "Gendolf's", at the end of a word and before punctuation
 _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
+# Compiled only when needed: few queries have one
+_OPERATOR = r'(?<!\S)(tag|in|path|date|before|after):("[^"]+"|[^\s"]+)(?!\S)'
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))
 
 
@@ -40,18 +48,43 @@ class Term(NamedTuple):
 
 class Query:
     """A user's question, asked on the day `today`. If `fts_syntax`, the text is an expression in
-    FTS5's own language; all properties ignore that.
+    FTS5's own language; all properties ignore that. If `is_typed`, its last word is a beginning.
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact,
     phrase, src and ts, of which the last four are its words. A possessive ending is no part of a
     word: "Ann's port" has the words Ann and port, and no compound.
     """
 
-    def __init__(self, text: str, *, fts_syntax: bool = False, today: "date | None" = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        fts_syntax: bool = False,
+        today: "date | None" = None,
+        is_typed: bool = False,
+        instead: Mapping[str, Sequence[str]] = NOTHING,
+    ) -> None:
         self.text = storable(text).replace("\0", " ")
+        self.asked: dict[str, Any] = {}  # fields of `Filters` that the text gives
+        if ":" in self.text and not fts_syntax:
+            self.text, self.asked = _without_operators(self.text, today)
         self.fts_syntax = fts_syntax
+        self.is_typed = is_typed
+        self.instead = instead  # of a word, others that are looked for in its place
         self._today = today
         self._start = self.text[:MAX_QUERY]
+
+    def with_others(self, instead: Mapping[str, Sequence[str]]) -> "Query":
+        """Return the same query with other words in place of some."""
+        query = Query(
+            self.text,
+            fts_syntax=self.fts_syntax,
+            today=self._today,
+            is_typed=self.is_typed,
+            instead=instead,
+        )
+        query.asked = self.asked
+        return query
 
     @property
     def is_blank(self) -> bool:
@@ -78,6 +111,14 @@ class Query:
     def affordable_words(self) -> list[Term]:
         """Return the first MAX_TOKENS of the `words`."""
         return _affordable(self.words)
+
+    @property
+    def may_be_misspelt(self) -> bool:
+        """Tell whether words that no passage has are looked for in other spellings.
+
+        A question of several words, none of which is in the memory, is about something else.
+        """
+        return self.is_typed or len(self.text.split()) <= MISSPELT
 
     @property
     def compounds(self) -> list[Term]:
@@ -114,7 +155,42 @@ class Query:
         for period in self.periods:
             phrases = map(Term, period.phrases())
             compounds += [phrase for phrase in phrases if phrase not in words]
-        return list(dict.fromkeys(compounds)), words
+        if self.is_typed:
+            compounds, words = self._with_a_beginning(compounds, words)
+        if self.instead:
+            words = [other for word in words for other in self._others(word)]
+        return list(dict.fromkeys(compounds)), list(dict.fromkeys(words))
+
+    def _with_a_beginning(
+        self, compounds: list[Term], words: list[Term]
+    ) -> tuple[list[Term], list[Term]]:
+        """Let the last word match words that begin with it, best those that are no longer.
+
+        One of two letters begins too many words to be looked for before there is a third. In scripts
+        without spaces, and after a space, nothing is a beginning.
+        """
+        of_text = tokens(self._folded)
+        if not of_text or of_text[-1].kind != analyzer.WORD or of_text[-1].end < len(self._folded):
+            return compounds, words
+        last = Term((of_text[-1].text,))
+        if last not in words or not _is_telling(last.tokens[0]):
+            return compounds, words
+        others = [word for word in words if word != last]
+        if len(last.tokens[0]) < LEAST_BEGINNING:
+            return compounds, others
+        return [*compounds, last], [*others, last._replace(prefix=True)]
+
+    def _others(self, word: Term) -> list[Term]:
+        if word.tokens[0] in self.instead:
+            return [Term((other,)) for other in self.instead[word.tokens[0]]]
+        return [word]
+
+    def stands_for(self, word: str) -> str:
+        """Return the word of the query in whose place this one is looked for; or itself."""
+        for own, others in self.instead.items():
+            if word in others:
+                return own
+        return word
 
     @cached_property
     def periods(self) -> "list[Period]":
@@ -174,27 +250,65 @@ class Query:
         return bool(symbolic(fold(word).replace("'", "")))
 
     @cached_property
-    def fragments(self) -> tuple[list[str], list[str]]:
-        """Return what a substring search looks for: words, in the folded text, and everything else,
-        in the original text.
+    def fragments(self) -> list[str]:
+        """Return what is looked for letter by letter where no word is found: symbols, and runs of
+        scripts without spaces. At most MAX_FRAGMENTS.
 
-        There are at most MAX_FRAGMENTS. Words of fewer than three letters are left out.
-
-        'naïve 100% 東京 →' -> ['naive', '100'], ['東京', '→']
+        'naïve 100% 東京x →' -> ['東京', '→']
         """
-        folded: dict[str, None] = {}
-        original: dict[str, None] = {}
-        pieces = _pieces(self._start)
-        telling = [(piece, is_word) for piece, is_word in pieces if _is_telling(piece)]
-        for piece, is_word in telling or pieces:
-            word = analyzer.searchable(piece)[:MAX_QUERY] if is_word else ""
-            if len(word) >= 3:
-                folded[word] = None
-            elif not piece.isalnum() or not is_word:
-                original[piece] = None
-        words = list(folded)[:MAX_FRAGMENTS]
-        others = [piece for piece in original if piece not in folded]
-        return words, others[: MAX_FRAGMENTS - len(words)]
+        fragments: dict[str, None] = {}
+        for piece, is_word in _pieces(self._start):
+            is_short = len(analyzer.searchable(piece)) < LEAST_BEGINNING and not piece.isalnum()
+            if is_short or not is_word:
+                fragments[piece] = None
+        return list(fragments)[:MAX_FRAGMENTS]
+
+
+def _without_operators(text: str, today: "date | None") -> tuple[str, dict[str, Any]]:
+    """Return the text without its operators, and the fields of `Filters` that they give. What is no
+    operator, or has a value that it cannot have, is words.
+
+    'backups tag:ops date:2026-03' -> 'backups', {tags: [ops], since: 2026-03, until: 2026-03}
+    """
+    asked: dict[str, Any] = {}
+
+    def take(match: re.Match[str]) -> str:
+        value = match[2].strip('"')
+        fields = _fields(match[1], value, today)
+        if not fields:
+            return match[0]
+        for name, given in fields.items():
+            asked[name] = asked.get(name, []) + given if name == "tags" else given
+        return " "
+
+    words = re.sub(_OPERATOR, take, text)
+    if not asked:
+        return text, asked
+    return " ".join(words.split()), asked
+
+
+def _fields(operator: str, value: str, today: "date | None") -> dict[str, Any]:
+    """Return what an operator says as fields of `Filters`; nothing for a value that it cannot have."""
+    if operator == "tag":
+        return {"tags": [value.lstrip("#")]}
+    if operator in ("in", "path"):
+        return {"inside": value}
+    from datetime import date, timedelta
+
+    from .dates import first_day
+
+    is_year = re.fullmatch(r"\d{4}", value)
+    first = f"{value}-01" if is_year else value
+    last = f"{value}-12" if is_year else value
+    try:
+        begin = date.fromisoformat(first_day(first, today or date.today()))
+    except ValueError:
+        return {}
+    if operator == "before":
+        return {"until": str(begin - timedelta(days=1))}
+    if operator == "after":
+        return {"since": first}
+    return {"since": first, "until": last}
 
 
 def phrase(folded: str) -> Term:

@@ -114,7 +114,8 @@ def read(
     file, with its secrets masked as in the index. If nothing was said there, it is empty.
     `date` is that of the passage with the first line, or else the document's. `date_from` is
     "path", a key of the metadata, "title", "stored" for the day on which a text without a file was
-    stored, or "text" for a date that the file's format found in it.
+    stored, or "text" for a date that the file's format found in it. `modified` is the time of the
+    file as it was indexed, or at which a text without a file was stored.
 
     If the file is on another host, the answer is its text as it was indexed, and has `host`.
 
@@ -158,12 +159,13 @@ def outlined(
 
 
 class _Days(NamedTuple):
-    """The date of a document, what gave it, and the dates that passages have of their own, each
-    with the passage's first line, in the order of the document.
+    """The date of a document, what gave it, when its file changed, and the dates that passages have
+    of their own, each with the passage's first line, in the order of the document.
     """
 
     of_document: str | None
     origin: str | None
+    modified: str
     of_passages: list[tuple[int, str]]
 
     def at(self, line: int) -> tuple[str | None, str | None]:
@@ -182,7 +184,8 @@ def _days(store: "HybridStore", doc_id: str, row: "DocumentRow") -> _Days:
         origin = origin_of_date(row.date, doc_id, metadata, titles, store.config["date_keys"])
     if origin == "text" and row.path is None and row.host is None:
         origin = "stored"
-    return _Days(row.date, origin, store.storage.chunks.own_dates(doc_id))
+    modified = store.storage.catalog.entry(doc_id)["modified"]
+    return _Days(row.date, origin, modified, store.storage.chunks.own_dates(doc_id))
 
 
 def _passage(
@@ -230,6 +233,7 @@ def _passage(
         "collection": collection,
         "date": date,
         "date_from": date_from,
+        "modified": days.modified,
         "changed": changed,
         "next": rest and doc_id + rest,
         **({"page": page(pages, start)} if pages else {}),
@@ -367,16 +371,23 @@ def _place(link: "LinkRow") -> dict[str, Any]:
 
 @tried_again
 def documents(
-    store: "HybridStore", *, filters: "Filters | None" = None, limit: int = 100
+    store: "HybridStore",
+    *,
+    filters: "Filters | None" = None,
+    limit: int = 100,
+    by_change: bool = False,
 ) -> dict[str, Any]:
     """Return the first `limit` documents that pass the filters, and in `total` the number of all
     that pass them.
 
-    `size` is in bytes. `pending` counts the chunks that have no embedding yet. Raises ValueError
-    for a bad date in the filters.
+    Those with the newest date stand first, or, `by_change`, those that were `modified` last: the
+    time of the file, or at which a text without a file was stored. `size` is in bytes. `pending`
+    counts the chunks that have no embedding yet. Raises ValueError for a bad date in the filters.
     """
     if limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1")
     with store.storage.snapshot():
-        total, rows = store.storage.catalog.listing(resolved(store.storage, filters), limit)
+        total, rows = store.storage.catalog.listing(
+            resolved(store.storage, filters), limit, by_change=by_change
+        )
     return {"total": total, "documents": rows}

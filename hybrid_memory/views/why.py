@@ -450,6 +450,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
         "citation": best.get("citation"),
         "score": best.get("score"),
         "confidence": best.get("confidence"),
+        "newer": best.get("newer"),
         "is_shown": is_shown,
         "left_out_by": left_out_by,
         "before": [_described(number, result) for number, result in enumerate(before[:BEFORE], 1)],

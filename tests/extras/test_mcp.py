@@ -375,7 +375,7 @@ def test_update_embeds_what_was_stored_while_the_server_was_down(
         down = await ask(client, "memory_update")
         assert down.startswith("no file has changed; 1 passage pending\n[warning: cannot connect")
         ollama.start()
-        assert await ask(client, "memory_update") == "0 files, 0 chunks, 0 removed, 1 embedded"
+        assert await ask(client, "memory_update") == "embedded 1 passage"
         assert "pending_count: 0" in await ask(client, "memory_status")
 
     with FakeOllama() as ollama:
@@ -394,7 +394,10 @@ def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> 
         assert await ask(client, "memory_update") == "nothing has changed"
         (folder / "new.md").write_text("# Parrot\n\nIt is called Polly.\n")
         (folder / "pi.md").unlink()
-        assert await ask(client, "memory_update") == "took in 1 file (1 passage), removed 1 note, embedded 1 passage"
+        assert (
+            await ask(client, "memory_update")
+            == "took in 1 file (1 passage), removed 1 note, embedded 1 passage"
+        )
         assert "memory/new.md\n[2 of 2 documents]" in await ask(client, "memory_list")
 
     with_client(environ, play)

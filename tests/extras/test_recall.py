@@ -107,7 +107,7 @@ def test_a_prompt_may_begin_as_json_does(recall: Recall) -> None:
         "",
         "ferry?",
         "/compact the address of the ferry host",
-        "Who painted the Mona Lisa?",
+        "Rename the variable and run the tests",
         hook(),
         hook("PostToolUse", prompt=QUESTION),
         hook("Stop"),

@@ -131,7 +131,8 @@ def test_enough_is_what_all_words_are_worth_or_twice_the_logarithm_of_the_size(
 
 def test_enough_of_a_name_and_of_fragments_is_reached_by_what_has_them(many: FTSIndex) -> None:
     assert many.ranked(Query("d30"), 10).enough == 0
-    assert many.ranked(Query("ommo"), 10).enough == 1
+    assert many.ranked(Query("ommo"), 10).enough == many.ranked(Query("common"), 10).enough
+    assert many.ranked(Query("→"), 10).enough == 1
 
 
 def test_one_common_word_of_a_long_question_does_not_outweigh_what_is_near(

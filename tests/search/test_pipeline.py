@@ -159,6 +159,7 @@ def test_parts_add_up_to_the_score(
                         + why["vector"]["part"]
                         + why["neighbours"]
                         + why["document"]
+                        + why.get("succession", 0.0)
                     )
                     assert parts == pytest.approx(why["score_before_decay"], **EXACT)
                     assert hit["score"] == pytest.approx(

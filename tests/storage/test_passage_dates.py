@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,6 +117,25 @@ def test_age_and_the_days_of_a_query_are_those_of_passages(session: HybridStore)
     assert {hit["date"] for hit in hits if "of_date" in hit["explain"]} == {"2026-01-06"}
 
 
+@pytest.mark.parametrize(
+    ("query", "doc_id"),
+    [
+        ("what happens on 3 May?", "memory/2026-04-20.md"),
+        ("what happens on 2026-05-03", "memory/2026-04-20.md"),
+        ("what happened on 24 April?", "memory/2026-04-21.md"),
+    ],
+)
+def test_days_that_a_passage_speaks_of_count_as_its_days(
+    db_path: str, query: str, doc_id: str
+) -> None:
+    with HybridStore(db_path, CONFIG) as store:
+        store.store("memory/2026-04-20.md", "the dentist happens to be free on 3 May")
+        store.store("memory/2026-04-21.md", "what happens at the demo next Friday")
+        store.store("memory/2026-02-01.md", "what happens in the garden")
+        hits = store.search(query, today=date(2026, 5, 20))
+        assert hits[0]["doc_id"] == doc_id
+
+
 def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     first = read(session, "sessions/s1.jsonl")
     assert (first["date"], first["date_from"]) == ("2026-01-05", "text")
@@ -166,6 +186,29 @@ def test_a_stored_text_with_a_date_of_its_own_has_that(db_path: str) -> None:
         store.store("facts/ssh", "---\nCreated-At: 2026-01-05\n---\nssh")
         assert store.search("ssh")[0]["date"] == "2026-01-05"
         assert read(store, "facts/ssh")["date_from"] == "created-at"
+
+
+def test_the_time_of_a_file_filters_and_sorts_and_is_told(db_path: str, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name, day in (("2026-01-05", 1_000_000_000), ("2020-01-05", 1_200_000_000)):
+        (notes / f"{name}.md").write_text("ssh")
+        os.utime(notes / f"{name}.md", (day, day))
+    with HybridStore(db_path, CONFIG) as store:
+        Ingest(store).run([str(notes)])
+
+        def ids(**options: Any) -> list[str]:
+            return [document["doc_id"] for document in documents(store, **options)["documents"]]
+
+        assert ids() == ["notes/2026-01-05.md", "notes/2020-01-05.md"]
+        assert ids(by_change=True) == ["notes/2020-01-05.md", "notes/2026-01-05.md"]
+        recent = Filters(modified_since="2005-01-01")
+        assert ids(filters=recent) == ["notes/2020-01-05.md"]
+        assert [hit["doc_id"] for hit in store.search("ssh", filters=recent)] == ids(filters=recent)
+        assert read(store, "notes/2026-01-05.md")["modified"] == "2001-09-09T01:46:40Z"
+
+        store.store("today", "ssh")
+        assert ids(by_change=True)[0] == "today"
 
 
 def test_a_file_without_a_date_gets_none_from_its_times(db_path: str, tmp_path: Path) -> None:

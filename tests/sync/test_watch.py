@@ -130,7 +130,10 @@ def test_what_it_embeds_is_not_told_as_pending(
     watch = watching("--provider", "builtin")
     watch.wait_for("watching")
     (folder / "new.md").write_text("The teapot is blue.")
-    assert watch.wait_for("took in 1 file") == "hybrid-memory: took in 1 file (1 passage), embedded 1 passage\n"
+    assert (
+        watch.wait_for("took in 1 file")
+        == "hybrid-memory: took in 1 file (1 passage), embedded 1 passage\n"
+    )
 
 
 def test_locked_database_and_dead_server_are_waited_for(

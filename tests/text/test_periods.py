@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.text.characters import fold
-from hybrid_memory.text.dates import MOST, RELATIVE, periods
+from hybrid_memory.text.dates import MOST, RELATIVE, mentions, periods
 from hybrid_memory.text.query import Query
 
 TODAY = date(2026, 1, 29)  # a Thursday
@@ -38,6 +38,22 @@ def meant(text: str, today: date = TODAY) -> list[tuple[str, str]]:
         ("el año pasado", "2025-01-01", "2025-12-31"),
         ("что было на прошлой неделе", "2026-01-19", "2026-01-25"),
         ("昨天的电话", "2026-01-28", "2026-01-28"),
+        ("what did we do three weeks ago", "2026-01-05", "2026-01-11"),
+        ("vor zwei Tagen", "2026-01-27", "2026-01-27"),
+        ("il y a deux semaines", "2026-01-12", "2026-01-18"),
+        ("a month ago", "2025-12-01", "2025-12-31"),
+        ("the call on Monday", "2026-01-26", "2026-01-26"),
+        ("last Thursday", "2026-01-22", "2026-01-22"),
+        ("next Friday", "2026-01-30", "2026-01-30"),
+        ("am Montag", "2026-01-26", "2026-01-26"),
+        ("tomorrow", "2026-01-30", "2026-01-30"),
+        ("since 3 January", "2026-01-03", "2026-01-29"),
+        ("seit letzter Woche", "2026-01-19", "2026-01-29"),
+        ("after 2026-01-03", "2026-01-04", "2026-01-29"),
+        ("before March 2025", "0001-01-01", "2025-02-28"),
+        ("until yesterday", "0001-01-01", "2026-01-28"),
+        ("between 3 May and 10 May", "2025-05-03", "2025-05-10"),
+        ("from 2025-01-01 to 2025-02-01", "2025-01-01", "2025-02-01"),
     ],
 )
 def test_days_are_read_from_a_query(text: str, first: str, last: str) -> None:
@@ -50,6 +66,27 @@ def test_days_are_read_from_a_query(text: str, first: str, last: str) -> None:
 )  # fmt: skip
 def test_what_is_no_day_is_not_read_as_one(text: str) -> None:
     assert meant(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Dentist on 3 May at 9", "2026-05-03"),
+        ("met Ann on 24 March", "2026-03-24"),
+        ("Demo next Friday", "2026-04-24"),
+        ("review on Monday", "2026-04-27"),
+        ("as said last Monday", "2026-04-13"),
+        ("we ship tomorrow", "2026-04-21"),
+        ("two days ago it broke", "2026-04-18"),
+    ],
+)
+def test_days_that_a_passage_speaks_of_are_counted_from_its_own(text: str, day: str) -> None:
+    [mention] = mentions(fold(text).lower(), date(2026, 4, 20))
+    assert (mention.first, mention.last) == (day, day)
+
+
+def test_days_that_are_open_to_a_side_are_not_looked_for_as_words() -> None:
+    assert Query("outages before March 2025", today=TODAY).compounds == []
 
 
 def test_the_first_periods_count() -> None:

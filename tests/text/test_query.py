@@ -133,13 +133,12 @@ def test_words_are_among_the_terms_and_have_one_token_each(text: str) -> None:
 
 
 def test_fragments_have_no_possessive_ending() -> None:
-    assert Query("Gendolf's and Ann’s").fragments == (["Gendolf", "Ann"], [])
+    assert Query("→ Gendolf's").fragments == ["→"]
 
 
-def test_fragments_are_words_of_three_letters_runs_and_symbols() -> None:
-    assert Query("naïve ab 100% 東京x →").fragments == (["naive", "100"], ["東京", "→"])
-    folded, original = Query(" ".join(f"word{i} →{i}" for i in range(100))).fragments
-    assert len(folded) + len(original) == MAX_FRAGMENTS
+def test_fragments_are_runs_and_symbols() -> None:
+    assert Query("naïve ab 100% 東京x →").fragments == ["東京", "→"]
+    assert len(Query("→ 🎉 " + " ".join("東" * i for i in range(100))).fragments) == MAX_FRAGMENTS
 
 
 @settings(deadline=None)
@@ -172,7 +171,7 @@ def test_a_query_expands_to_a_bounded_number_of_characters(unit: str, times: int
         sum(len(token) for term in query.affordable_terms for token in term.tokens)
         <= 20 * MAX_QUERY
     )
-    assert all(len(fragment) <= MAX_QUERY for side in query.fragments for fragment in side)
+    assert all(len(fragment) <= MAX_QUERY for fragment in query.fragments)
     assert len(query.name) <= 18 * MAX_QUERY
     assert query.is_identifier in (True, False)
 
@@ -181,3 +180,25 @@ def test_a_blank_query_has_no_terms() -> None:
     assert Query(" \t").is_blank
     assert Query("\0").terms == []
     assert not Query("x").is_blank
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "asked"),
+    [
+        ("backups tag:ops tag:#gpu", "backups", {"tags": ["ops", "gpu"]}),
+        ('in:"My notes" backups', "backups", {"inside": "My notes"}),
+        ("path:memory/* a", "a", {"inside": "memory/*"}),
+        ("a date:2026-03", "a", {"since": "2026-03", "until": "2026-03"}),
+        ("a date:2026", "a", {"since": "2026-01", "until": "2026-12"}),
+        ("a after:7d", "a", {"since": "7d"}),
+        ("a before:2026-03", "a", {"until": "2026-02-28"}),
+        ("a before:lunch", "a before:lunch", {}),
+        ("see  http://a.b and note:x", "see  http://a.b and note:x", {}),
+        ("atag:x (tag:y) tag:", "atag:x (tag:y) tag:", {}),
+        ("tag:x", "", {"tags": ["x"]}),
+    ],
+)
+def test_filters_among_the_words(text: str, words: str, asked: dict[str, object]) -> None:
+    query = Query(text)
+    assert (query.text, query.asked) == (words, asked)
+    assert Query(text, fts_syntax=True).text == text

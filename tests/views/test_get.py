@@ -45,6 +45,8 @@ def pages(store: HybridStore, target: str, **bounds: int) -> list[dict[str, Any]
 
 
 def test_whole_document(store: HybridStore, poem: Path) -> None:
+    os.utime(poem, (1e9, 1e9))
+    ingest(store, poem.parent)
     assert read(store, "memory/poem.md") == {
         "doc_id": "memory/poem.md",
         "path": str(poem),
@@ -56,6 +58,7 @@ def test_whole_document(store: HybridStore, poem: Path) -> None:
         "collection": "memory",
         "date": None,
         "date_from": None,
+        "modified": "2001-09-09T01:46:40Z",
         "changed": False,
         "next": None,
     }

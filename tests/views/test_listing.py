@@ -19,6 +19,7 @@ Notes = Callable[[dict[str, str | bytes]], Path]
 
 def test_what_is_told_of_a_document(store: HybridStore, notes: Notes) -> None:
     folder = notes({"2026-01-05.md": "gpu server\n\n# Two\n\ndög"})
+    os.utime(folder / "2026-01-05.md", (1e9, 1e9))
     Ingest(store).run([str(folder)])
     [told] = documents(store)["documents"]
     indexed_at = told.pop("indexed_at")
@@ -30,6 +31,7 @@ def test_what_is_told_of_a_document(store: HybridStore, notes: Notes) -> None:
         "chunks": 2,
         "pending": 0,
         "size": 23,
+        "modified": "2001-09-09T01:46:40Z",
     }
     expected = "select strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') from documents"
     assert indexed_at == store.storage.connection.execute(expected).fetchone()[0]

@@ -48,7 +48,10 @@ def search(answer: SearchAnswer) -> str:
     if is_unclear(answer.results):
         print(f"[{UNCLEAR}]", file=paper)
     markdown(answer.results, "", paper)
-    return _with_warnings([paper.getvalue().rstrip() or NOTHING], answer.warnings)
+    lines = [paper.getvalue().rstrip() or NOTHING]
+    if answer.instead:
+        lines.append(f"[{answer.other_words()}]")
+    return _with_warnings(lines, answer.warnings)
 
 
 def get(answer: Answer) -> str:

@@ -53,6 +53,7 @@ from .arguments import (
     named,
     refusal,
 )
+from .bounds import NO_BOUNDS, Bounds, counts_of
 
 INSTRUCTIONS = (
     "The user's own markdown memory. Before answering anything about past work, decisions, people, "
@@ -106,14 +107,16 @@ def build(
     create_store: OpenStore,
     settings: config.Settings,
     place: Callable[[str], dict[str, Any]],
+    bounds: Bounds = NO_BOUNDS,
 ) -> MCPServer[Any]:
     """Return the server. If there is no database, `create_store` makes one and `open_store` raises
     StoreError. `settings` are the defaults of memory_search. `place` tells of a path why it is used.
+    No tool goes beyond the `bounds`; if these say read-only, there are no tools that write.
     """
     server = Server(
         "hybrid-memory", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )
-    tools = Tools(open_store, create_store, settings, place)
+    tools = Tools(open_store, create_store, settings, place, bounds)
     for function, annotations in (
         (tools.memory_search, READS),
         (tools.memory_get, READS),
@@ -123,6 +126,8 @@ def build(
         (tools.memory_update, WRITES),
         (tools.memory_status, READS),
     ):
+        if annotations is WRITES and bounds.read_only:
+            continue
         server.add_tool(_answering(function), annotations=annotations, structured_output=False)
     return server
 
@@ -136,7 +141,9 @@ class Tools:
         create_store: OpenStore,
         settings: config.Settings,
         place: Callable[[str], dict[str, Any]],
+        bounds: Bounds,
     ) -> None:
+        self._bounds = bounds
         self._open_store = open_store
         self._create_store = create_store
         self._place = place
@@ -179,12 +186,13 @@ class Tools:
         ):
             if value is not None:
                 options[name] = value
+        filters = Filters(
+            collection, inside, tag or (), where or {}, since, until, linked_to, heading
+        )
         request = Request(
             limit=options["limit"],
             mode=mode,
-            filters=Filters(
-                collection, inside, tag or (), where or {}, since, until, linked_to, heading
-            ),
+            filters=filters,
             half_life_days=half_life,
             min_score=options["min_score"],
             min_confidence=options["min_confidence"],
@@ -193,7 +201,14 @@ class Tools:
         )
         floor = self._floor if min_confidence is None else 0.0
         with self._open_store() as store:
-            answer = search(store, query, request, refreshed=True)
+            if self._bounds.hide:
+                request = request.changed(filters=self._bounds.filters(store, filters))
+                if not self._bounds.read_only:
+                    refresh(store)  # its warnings name files that may not be shown
+                answer = store.answer(query, request)
+            else:
+                refreshed = not self._bounds.read_only
+                answer = search(store, query, request, refreshed=refreshed)
         return replies.search(floored(answer, floor))
 
     def memory_get(self, target: Target, max_lines: Lines = 200) -> str:
@@ -201,12 +216,15 @@ class Tools:
         passage found.
         """
         with self._open_store() as store:
+            if self._bounds.hide:
+                self._bounds.found(store, target)
             return replies.get(read(store, target, max_lines=max_lines))
 
     def memory_store(self, doc_id: NewId, text: Text, metadata: Metadata = None) -> str:
         """Remember a text that is in no file. Look with memory_search first whether it is there.
         Where you can, write to the notes' own files instead: a search takes them in.
         """
+        self._bounds.check_new(doc_id)
         with self._create_store() as store:
             count = store.store(doc_id, text, metadata)
             return replies.stored(doc_id, count, store.warnings)
@@ -214,6 +232,8 @@ class Tools:
     def memory_delete(self, doc_id: str) -> str:
         """Forget a text that memory_store kept. What came from a file goes when the file does."""
         with self._open_store() as store:
+            if self._bounds.hide:
+                doc_id = self._bounds.found(store, doc_id)
             return replies.deleted(delete_text(store, doc_id))
 
     def memory_list(
@@ -235,7 +255,8 @@ class Tools:
             collection, inside, tag or (), where or {}, since, until, linked_to, heading
         )
         with self._open_store() as store:
-            return replies.listing(documents(store, filters=filters, limit=limit))
+            within = self._bounds.filters(store, filters)
+            return replies.listing(documents(store, filters=within, limit=limit))
 
     def memory_update(self) -> str:
         """Take in what changed in the ingested folders. A search does this for a moment; use it
@@ -243,13 +264,16 @@ class Tools:
         """
         with self._open_store() as store:
             report = refresh(store, embed_seconds=UPDATE_SECONDS, extract_seconds=UPDATE_SECONDS)
-            return replies.updated(report, problems(report) + report.embedding_problems)
+            told = [] if self._bounds.hide else problems(report)
+            return replies.updated(report, told + report.embedding_problems)
 
     def memory_status(self) -> str:
         """Count what the memory holds. Use it if searches find less than they should: what is
         pending is found by words alone.
         """
         with self._open_store() as store:
+            if self._bounds.hide:
+                return f"documents: {counts_of(store, self._bounds)['doc_count']}"
             return replies.status(store.stats() | self._place(store.path))
 
 

@@ -94,6 +94,10 @@ class _Picker:
         self._found = found
         self._app.invalidate()
 
+    def _is_old(self) -> bool:
+        """Return whether the results are those of an earlier query."""
+        return self._query.text.strip() != self._found.query.strip()
+
     def _result(self) -> Result | None:
         results = self._found.results
         return results[min(self._chosen, len(results) - 1)] if results else None
@@ -106,6 +110,8 @@ class _Picker:
             place = clipped(harmless(result["citation"]), width - 8)
             heading = clipped(harmless(result["heading_path"]), max(width - columns(place) - 10, 2))
             style = "class:chosen" if number == self._chosen else ""
+            if self._is_old():
+                style = "class:dim"
             line = f" {result['score']:.2f}  {place}  "
             gap = " " * max(width - columns(line) - columns(heading), 0)
             lines += [(style, line), (style or "class:dim", heading + gap), ("", "\n")]
@@ -124,8 +130,14 @@ class _Picker:
     def _last_line(self) -> StyleAndTextTuples:
         if told := self._told or self._found.told:
             return [("class:told" if self._found.told else "", harmless(told))]
-        is_empty = self._found.query and not self._found.results
-        return [("class:dim", "nothing found" if is_empty else KEYS)]
+        if self._is_old():
+            return [("class:dim", "searching…")]
+        results = self._found.results
+        if self._found.query and not results:
+            return [("class:dim", "nothing found")]
+        instead = results[0].get("instead", {}) if results else {}
+        pairs = [f"{', '.join(others)} for {word}" for word, others in instead.items()]
+        return [("class:dim", harmless("; ".join(pairs)) or KEYS)]
 
     def _bindings(self) -> KeyBindings:
         keys = KeyBindings()
@@ -138,7 +150,8 @@ class _Picker:
 
         @keys.add("enter")
         def open_(event: KeyPressEvent) -> None:
-            if result := self._result():
+            result = self._result()
+            if result and not self._is_old():
                 event.app.exit(result=result)
 
         @keys.add("c-y")

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from ...errors import HybridMemoryError
 from ...storage.keyword import stems
 from ...store import HybridStore
-from ...surface.output import shown
+from ...surface.output import asked, shown
 from ...text.highlight import Highlighter
-from ...text.query import Query
 
 PAUSE = 0.15  # seconds without a key after which the meaning of the query is searched for, too
 # Seconds after which Python lets another thread run; its 5 ms would add up before a key is answered
@@ -107,7 +106,8 @@ class Worker:
         except HybridMemoryError as error:
             return Found(query, [], [], str(error))
         texts = [result["text"] for result in results]
-        highlighter = Highlighter(Query(query), texts, stems)
+        query_of_results = asked(query, results, is_typed=mode == "keyword")
+        highlighter = Highlighter(query_of_results, texts, stems)
         return Found(
             query, results, [list(shown(text, highlighter, self._width)) for text in texts]
         )

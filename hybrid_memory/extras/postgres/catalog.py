@@ -4,36 +4,42 @@ indexes and tables. This module changes nothing.
 
 import json
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...storage.filters import Filters
 from ...storage.source import DocumentRow, SourceFile
 from ...storage.vector import UNIT
 from .chunks import Links, text_of_chunks
-from .connection import Connection, from_column, here, to_column
+from .connection import Connection, from_column, here, text, to_column
 from .postings import decoded
-from .selection import condition, text
+from .selection import condition
 from .vectors import INDEX, IS_INDEXED, MOST_DIMS, WORTH_AN_INDEX
-
-if TYPE_CHECKING:
-    from ...storage.filters import Filters
 
 OF_SPACE = "space = %(space)s"
 BY_ID = f"select doc_id from documents where {OF_SPACE} and doc_id = %(doc_id)s"
 BY_PATH = f"""
-select doc_id from documents where {OF_SPACE} and host = %(host)s and source_path = any(%(paths)s::bytea[]) order by doc_id
+select doc_id from documents where {OF_SPACE} and host = %(host)s
+and    source_path = any(%(paths)s::bytea[]) order by doc_id
 """
-BY_TAIL = f"select doc_id from documents where {OF_SPACE} and right(doc_id, length(%(tail)s)) = %(tail)s order by doc_id"
+BY_TAIL = f"""
+select doc_id from documents where {OF_SPACE} and right(doc_id, length(%(tail)s)) = %(tail)s order by doc_id
+"""
 ALL_IDS = f"select doc_id from documents where {OF_SPACE}"
 DOCUMENT = f"""
-select d.source_path, d.content_hash, coalesce(d.content, e.content), d.collection, d.date, d.host, d.number, e.pages
+select d.source_path, d.content_hash, coalesce(d.content, e.content), d.collection, d.date, d.host,
+       d.number, e.pages
 from   documents d left join extracts e on e.document = d.number
 where  d.{OF_SPACE} and d.doc_id = %(doc_id)s
 """
 
 LIST = """
-select   d.doc_id, d.collection, d.date, case when d.host = %(host)s then d.source_path end as path, d.chunk_count as chunks,
-         (select count(*) from chunks c where c.document = d.number and c.embedding is null and not c.unembeddable) as pending,
+select   d.doc_id, d.collection, d.date, case when d.host = %(host)s then d.source_path end as path,
+         d.chunk_count as chunks,
+         (select count(*) from chunks c
+          where  c.document = d.number and c.embedding is null and not c.unembeddable) as pending,
          d.file_size as size, nullif(d.host, %(host)s) as host,
+         to_char(to_timestamp(trunc(coalesce(d.file_mtime, d.indexed_at))) at time zone 'utc',
+                 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as modified,
          to_char(to_timestamp(d.indexed_at) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as indexed_at
 from     documents d
 where    d.space = %(space)s and {condition}
@@ -41,6 +47,7 @@ order by {order}
 limit    %(limit)s
 """
 BY_DATE, BY_INDEXING = "d.date desc nulls last, d.doc_id", "d.indexed_at desc, d.doc_id"
+BY_CHANGE = "coalesce(d.file_mtime, d.indexed_at) desc, d.doc_id"
 TOTAL = "select count(*) from documents d where d.space = %(space)s and {condition}"
 NAMES = f"select doc_id, collection, source_path is not null from documents where {OF_SPACE}"
 
@@ -65,9 +72,12 @@ select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c
 where  c.relnamespace = 'hybrid_memory'::regnamespace and c.relkind = 'r'
 """
 
-METADATA = f"select metadata, source_path is not null, number from documents where {OF_SPACE} and doc_id = %(doc_id)s"
+METADATA = f"""
+select metadata, source_path is not null, number from documents where {OF_SPACE} and doc_id = %(doc_id)s
+"""
 PASSAGES = """
-select chunk_id, heading, heading_path, start_line, end_line from chunks where document = %(number)s order by id
+select chunk_id, heading, heading_path, start_line, end_line
+from   chunks where document = %(number)s order by id
 """
 
 COLLECTIONS = f"""
@@ -151,9 +161,12 @@ class Catalog:
     def entry(self, doc_id: str) -> dict[str, Any]:
         return self._listed("doc_id = %(doc_id)s", doc_id=text(doc_id), limit=1)[0]
 
-    def listing(self, filters: "Filters | None", limit: int) -> tuple[int, list[dict[str, Any]]]:
+    def listing(
+        self, filters: Filters | None, limit: int, *, by_change: bool = False
+    ) -> tuple[int, list[dict[str, Any]]]:
         where, given = condition(self._conn, self._space, filters) if filters else ("true", {})
-        found = self._listed(where, limit=limit, **given)
+        order = BY_CHANGE if by_change else BY_DATE
+        found = self._listed(where, order, limit=limit, **given)
         return self._conn.one(TOTAL.format(condition=where), self._given(**given))[0], found
 
     def _listed(self, where: str, order: str = BY_DATE, **given: Any) -> list[dict[str, Any]]:
@@ -193,10 +206,12 @@ select c.relname, i.indexrelid::regclass::text from pg_class c join pg_index i o
 where  c.relnamespace = 'hybrid_memory'::regnamespace and not i.indisvalid
 """
 NOT_INDEXED = """
-select count(*) from (select id from chunks where space = %(space)s except select chunk from words where space = %(space)s) a
+select count(*) from (
+    select id from chunks where space = %(space)s except select chunk from words where space = %(space)s) a
 """
 NOT_STORED = """
-select count(*) from (select chunk from words where space = %(space)s except select id from chunks where space = %(space)s) a
+select count(*) from (
+    select chunk from words where space = %(space)s except select id from chunks where space = %(space)s) a
 """
 FREQUENCIES = f"""
 select count(*) from (
@@ -206,7 +221,8 @@ full   join (select id, frequency from terms where space = %(space)s) t on t.id 
 where  chunks is distinct from frequency
 """
 TOTALS = """
-select (chunks, tokens) <> (select count(*), coalesce(sum(cardinality(array_remove(sequence, 0))), 0) from words where space = id)
+select (chunks, tokens) <> (select count(*), coalesce(sum(cardinality(array_remove(sequence, 0))), 0)
+                            from words where space = id)
 from   spaces where id = %(space)s
 """
 MISCOUNTED = """

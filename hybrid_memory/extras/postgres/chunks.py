@@ -6,11 +6,11 @@ from typing import Any
 
 from ...storage.links import LinkColumns, LinkReader
 from ...storage.rows import ChunkRow, Neighbour
-from .connection import Connection, from_column, here
-from .selection import text
+from .connection import Connection, from_column, here, text
 
 CANDIDATES = """
-select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
+select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document
+where  c.id = any(%(ids)s)
 order  by c.id
 """
 LEADS = """
@@ -20,7 +20,8 @@ where  c.id = any(%(ids)s)
 """
 CHUNK_ROWS = """
 select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
-       case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date), d.metadata, e.pages
+       case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date),
+       d.metadata, e.pages
 from   chunks c join documents d on d.number = c.document left join extracts e on e.document = c.document
 where  c.id = any(%(ids)s)
 """
@@ -46,7 +47,9 @@ from     chunks c join documents d on d.number = c.document
 where    c.{OF_DOCUMENT} and c.id between %(id)s - %(count)s and %(id)s + %(count)s
 order by c.id
 """
-AT = f"select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_line <= %(end)s order by id"
+AT = f"""
+select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_line <= %(end)s order by id
+"""
 TEXT = "select content, start_line, end_line from chunks where document = %(number)s order by id"
 COUNT = "select count(*) from chunks where space = %(space)s"
 

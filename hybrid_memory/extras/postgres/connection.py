@@ -6,17 +6,22 @@ module names that owner.
 """
 
 import os
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from getpass import getuser
+from typing import Any
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
 
 from ...config import public_name
 from ...errors import ConnectionLostError, StoreError
-
-if TYPE_CHECKING:
-    import psycopg
+from ...text.characters import storable
 
 
 @cache
@@ -25,9 +30,6 @@ def here() -> str:
 
     'ann@laptop'
     """
-    import platform
-    from getpass import getuser
-
     try:
         user = getuser()
     except (OSError, KeyError, ImportError):  # a container's user may have no name
@@ -43,6 +45,11 @@ def to_column(path: str | bytes | None) -> bytes | None:
 def from_column(value: bytes | None) -> str | None:
     """The inverse of `to_column`."""
     return None if value is None else os.fsdecode(bytes(value))
+
+
+def text(value: str) -> str:
+    """The text as PostgreSQL can hold it: without NUL, and without unpaired surrogates."""
+    return storable(value).replace("\0", "\ufffd")
 
 
 # "HMEM": the first half of the keys of our advisory locks; the second half is a space, 0 while
@@ -65,7 +72,8 @@ select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.
        set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
        set_config('default_transaction_read_only', %(read_only)s::boolean::text, false),
        set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', '400', false)
-from   (select) one left join pg_extension e on e.extname = 'vector' left join pg_namespace n on n.oid = e.extnamespace
+from   (select) one left join pg_extension e on e.extname = 'vector'
+       left join pg_namespace n on n.oid = e.extnamespace
 """
 
 Parameters = Mapping[str, Any]
@@ -88,9 +96,6 @@ class Connection:
         self._open = self._connected()
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
-        import psycopg
-        from psycopg.conninfo import conninfo_to_dict, make_conninfo
-
         try:
             given = conninfo_to_dict(self.address)
             usual: dict[str, Any] = {
@@ -111,6 +116,10 @@ class Connection:
         """Look up where the tables and pgvector are, which may be new."""
         self._open.execute(SESSION, {"read_only": self._read_only})
 
+    def interrupt(self) -> None:
+        """End the statement that another thread is running, which fails there."""
+        self._open.cancel()
+
     @property
     def is_lost(self) -> bool:
         """Whether the server has ended the connection, as far as is known."""
@@ -119,8 +128,6 @@ class Connection:
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction is open, even if an error has made it useless."""
-        from psycopg.pq import TransactionStatus
-
         return self._open.info.transaction_status in (
             TransactionStatus.INTRANS,
             TransactionStatus.INERROR,
@@ -132,8 +139,6 @@ class Connection:
         """Run a statement. Outside of a transaction, a connection that was lost is opened again,
         and the statement run anew.
         """
-        import psycopg
-
         if not self.in_transaction:
             self._reopen_if_lost()
         begun = self.in_transaction
@@ -222,8 +227,6 @@ class Connection:
         """The only transaction that writes to the space. `on_wait` is called if others do so for
         longer than SILENCE seconds.
         """
-        from psycopg import errors
-
         seconds = min(SILENCE, self.lock_timeout)
         try:
             self._begin_writing(space, seconds)
@@ -258,15 +261,14 @@ class Connection:
         """What the server says about itself, its disk or a role's rights, with the way out; None
         for a bug in this program.
         """
-        from psycopg import errors
-
         if isinstance(error, errors.LockNotAvailable):
             return StoreError(
                 f"{self.name} is being written by another process; try again when that is done"
             )
         if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
             return StoreError(
-                f"{what} {self.name}: {self.told(error)}; docs/postgres.md has the SQL that lets a role do this"
+                f"{what} {self.name}: {self.told(error)}; "
+                "docs/postgres.md has the SQL that lets a role do this"
             )
         if isinstance(error, errors.OperationalError) and (self.is_lost or error.sqlstate is None):
             return ConnectionLostError(
@@ -278,8 +280,6 @@ class Connection:
 
     def told(self, error: "psycopg.Error") -> str:
         """The first line of an error, without the password of the address."""
-        from psycopg.conninfo import conninfo_to_dict
-
         line = (error.diag.message_primary or str(error)).strip().partition("\n")[0]
         try:
             given = conninfo_to_dict(self.address)

@@ -1,12 +1,14 @@
-"""Write documents, chunks, names, links, tags and sources over all tables.
+"""Write documents, chunks, names, links and tags over all tables.
 
 Every method that writes needs a transaction; no other module writes names, links and tags. Of a
 document that grows at its end, such as a transcript, only what was added is written.
 """
 
 import json
+import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from tempfile import TemporaryFile
 from typing import Any
 
 from ...documents.document import Prepared, embedded_text
@@ -14,32 +16,22 @@ from ...documents.links import NO_LINKS, DocumentLinks, aliases, all_of, key_of,
 from ...documents.terms import Terms, terms
 from ...storage.links import ALIAS, FILE, TITLE
 from ...storage.rows import Vectors
-from ...storage.source import (
-    KnownSources,
-    Refusal,
-    Source,
-    StoredDocument,
-    Whole,
-    claimed,
-    is_in,
-    refusals_from_json,
-    refusals_to_json,
-    whole,
-)
+from ...storage.source import StoredDocument, Whole, is_in, whole
 from ...storage.vector import encode_embedding
 from .chunks import Links, text_of_chunks
-from .connection import LOCK, Connection, from_column, here, to_column
+from .connection import LOCK, Connection, from_column, here, text, to_column
 from .embeddings import Embeddings
 from .postings import Postings
-from .selection import text
 
 REMOVE = """
-with n as (delete from names where document = any(%(numbers)s)), l as (delete from links where document = any(%(numbers)s))
+with n as (delete from names where document = any(%(numbers)s)),
+     l as (delete from links where document = any(%(numbers)s))
 delete from tags where document = any(%(numbers)s)
 """
 PUT_NAMES = """
 insert into names (space, document, key, kind, name)
-select %(space)s, new.* from unnest(%(document)s::bigint[], %(key)s::text[], %(kind)s::text[], %(name)s::text[]) new
+select %(space)s, new.* from unnest(%(document)s::bigint[], %(key)s::text[], %(kind)s::text[],
+                                    %(name)s::text[]) new
 """
 PUT_LINKS = """
 insert into links (space, document, place, line, target, kind, key)
@@ -48,7 +40,9 @@ from   unnest(%(document)s::bigint[], %(place)s::int[], %(line)s::int[], %(targe
               %(key)s::text[]) new
 """
 PUT_TAGS = """
-insert into tags (space, document, tag) select %(space)s, new.* from unnest(%(document)s::bigint[], %(tag)s::text[]) new
+insert into tags (space, document, tag)
+select %(space)s, new.*
+from   unnest(%(document)s::bigint[], %(tag)s::text[]) new
 """
 
 
@@ -91,106 +85,6 @@ def put_links(
             )
 
 
-CLAIMED = """
-select path, collection from folders
-where  space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file and path <> %(path)s
-and    exists (select from documents where space = %(space)s and host = %(host)s and collection = %(collection)s)
-"""
-OF_ANOTHER_HOST = """
-select path from folders where space = %(space)s and host <> %(host)s and collection = %(collection)s and not is_file
-"""
-SOURCES = """
-select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size, chunk_overlap, doc_id, metadata
-from   folders
-where  space = %(space)s and host = %(host)s and collection = coalesce(%(collection)s, collection)
-and    path = coalesce(%(path)s::bytea, path)
-order  by collection, path
-"""
-REMEMBER = """
-insert into folders (space, host, path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
-                     chunk_overlap, doc_id, metadata)
-values (%(space)s, %(host)s, %(path)s, %(collection)s, %(is_file)s, %(patterns)s, %(exclude)s, %(follow_symlinks)s,
-        %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s, %(metadata)s)
-"""
-FORGET = "delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s and path = %(path)s"
-FORGET_OTHERS = """
-delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s and not is_file
-"""
-
-
-REFUSALS = "select value from meta where space = %(space)s and key = 'refusals@' || %(host)s"
-FORGET_REFUSALS = "delete from meta where space = %(space)s and key = 'refusals@' || %(host)s"
-REMEMBER_REFUSALS = """
-insert into meta (space, key, value) values (%(space)s, 'refusals@' || %(host)s, %(value)s)
-"""
-
-
-class Sources(KnownSources):
-    """Implements `protocol.Sources`."""
-
-    def __init__(self, conn: Connection, space: int) -> None:
-        self._conn, self._of = conn, {"space": space, "host": here()}
-
-    def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
-        wanted = {
-            "collection": None if collection is None else text(collection),
-            "path": to_column(path),
-        }
-        return [
-            Source(
-                str(from_column(path)), collection or None, is_file, patterns and tuple(json.loads(patterns)),
-                tuple(json.loads(exclude)), follow_symlinks, keep_missing, size, overlap, own_id,
-                tuple(json.loads(metadata).items()),
-            )
-            for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap, own_id, metadata
-            in self._conn.all(SOURCES, self._of | wanted)
-        ]  # fmt: skip
-
-    def of_own_name(self, source: Source) -> Source:
-        own = source._replace(collection=f"{source.collection}@{here()}")
-        if source.is_file or self._known(source):
-            return source
-        return (
-            own
-            if self._known(own) or self._conn.first(OF_ANOTHER_HOST, self._key(source))
-            else source
-        )
-
-    def check_claim(self, source: Source) -> None:
-        if source.is_file:
-            return
-        if row := self._conn.first(CLAIMED, self._key(source)):
-            raise claimed(source, from_column(row[0]), row[1])
-
-    def remember(self, source: Source) -> None:
-        if not source.is_file:
-            self._conn.execute(FORGET_OTHERS, self._key(source))
-        self.forget(source)
-        values = source._asdict() | {
-            "patterns": json.dumps(source.patterns), "exclude": json.dumps(source.exclude),
-            "metadata": json.dumps(dict(source.metadata)), "own_id": source.own_id and text(source.own_id),
-        }  # fmt: skip
-        self._conn.execute(REMEMBER, values | self._key(source))
-
-    def forget(self, source: Source) -> None:
-        self._conn.execute(FORGET, self._key(source))
-
-    def refusals(self) -> dict[str, Refusal]:
-        row = self._conn.first(REFUSALS, self._of)
-        return refusals_from_json(row[0] if row else None)
-
-    def remember_refusals(self, refusals: Mapping[str, Refusal]) -> None:
-        self._conn.execute(FORGET_REFUSALS, self._of)
-        if refusals:
-            self._conn.execute(REMEMBER_REFUSALS, self._of | {"value": refusals_to_json(refusals)})
-
-    def _key(self, source: Source) -> dict[str, object]:
-        return self._of | {
-            "collection": text(source.collection or ""),
-            "path": to_column(source.path),
-        }
-
-
 # What is stored, compared with the chunks as they are now.
 CHUNKS_NOW = """
 select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date
@@ -229,8 +123,6 @@ class GrowingDocument:
         documents: "Documents",
         doc_id: str,
     ) -> None:
-        from tempfile import TemporaryFile
-
         self._conn, self._embeddings, self._postings, self._documents = (
             conn,
             embeddings,
@@ -246,8 +138,6 @@ class GrowingDocument:
         self._spool = TemporaryFile()  # noqa: SIM115  # `close` closes it
 
     def spool(self, chunks: Iterable[Mapping[str, Any]]) -> int:
-        import pickle
-
         stored = iter(self._conn.all(CHUNKS_NOW, self._id))
         same = True
         for chunk in chunks:
@@ -264,8 +154,6 @@ class GrowingDocument:
         return self._kept + self._new
 
     def _spooled(self, batch: int) -> Iterator[list[dict[str, Any]]]:
-        import pickle
-
         self._spool.seek(0)
         for start in range(0, self._new, batch):
             yield [pickle.load(self._spool) for _ in range(min(batch, self._new - start))]
@@ -305,41 +193,44 @@ class GrowingDocument:
 
 
 PUT_DOCUMENTS = """
-insert into documents (space, doc_id, source_path, host, file_mtime, file_size, content_hash, collection, date, metadata, content,
-                       chunking, chunk_count)
+insert into documents (space, doc_id, source_path, host, file_mtime, file_size, content_hash, collection,
+                       date, metadata, content, chunking, chunk_count)
 select %(space)s, new.*
-from   unnest(%(doc_id)s::text[], %(source_path)s::bytea[], %(host)s::text[], %(file_mtime)s::float8[], %(file_size)s::bigint[],
-              %(content_hash)s::bytea[], %(collection)s::text[], %(date)s::text[], %(metadata)s::text[], %(content)s::text[],
-              %(chunking)s::text[], %(chunk_count)s::int[]) new
+from   unnest(%(doc_id)s::text[], %(source_path)s::bytea[], %(host)s::text[], %(file_mtime)s::float8[],
+              %(file_size)s::bigint[], %(content_hash)s::bytea[], %(collection)s::text[], %(date)s::text[],
+              %(metadata)s::text[], %(content)s::text[], %(chunking)s::text[], %(chunk_count)s::int[]) new
 on conflict (space, doc_id) do update
-set source_path = excluded.source_path, host = excluded.host, file_mtime = excluded.file_mtime, file_size = excluded.file_size,
-    content_hash = excluded.content_hash, collection = excluded.collection, date = excluded.date, metadata = excluded.metadata,
-    content = excluded.content, chunking = excluded.chunking, chunk_count = excluded.chunk_count,
+set source_path = excluded.source_path, host = excluded.host, file_mtime = excluded.file_mtime,
+    file_size = excluded.file_size, content_hash = excluded.content_hash, collection = excluded.collection,
+    date = excluded.date, metadata = excluded.metadata, content = excluded.content,
+    chunking = excluded.chunking, chunk_count = excluded.chunk_count,
     indexed_at = extract(epoch from clock_timestamp())
 returning doc_id, number
 """
 DOCUMENT_COLUMNS = (
-    "doc_id", "source_path", "host", "file_mtime", "file_size", "content_hash", "collection", "date", "metadata", "content",
-    "chunking", "chunk_count",
+    "doc_id", "source_path", "host", "file_mtime", "file_size", "content_hash", "collection", "date",
+    "metadata", "content", "chunking", "chunk_count",
 )  # fmt: skip
 PUT_EXTRACT = """
 insert into extracts (document, space, pages, content) values (%(number)s, %(space)s, %(pages)s, %(content)s)
 """
 DROP_EXTRACTS = "delete from extracts where document = any(%(numbers)s)"
 PUT_CHUNKS = """
-insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
-                    embedding, truncated)
-select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path, row.content,
-       row.start_line, row.end_line, row.content_hash, row.date, row.embedding::vector, row.truncated
-from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[], %(content)s::text[],
-              %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[], %(date)s::text[], %(embeddings)s::text[],
-              %(truncated)s::boolean[]) with ordinality
-       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date, embedding, truncated,
-            place)
+insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line,
+                    content_hash, date, embedding, truncated)
+select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path,
+       row.content, row.start_line, row.end_line, row.content_hash, row.date, row.embedding::vector,
+       row.truncated
+from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[],
+              %(content)s::text[], %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[],
+              %(date)s::text[], %(embeddings)s::text[], %(truncated)s::boolean[]) with ordinality
+       row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
+            embedding, truncated, place)
 """
 # Others take ids, too, for other spaces: the lock keeps those of a document together.
 TAKE_IDS = """
-select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1), pg_advisory_unlock(%(lock)s, -1)
+select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1),
+       pg_advisory_unlock(%(lock)s, -1)
 """
 COLUMNS = (
     "chunk_id",
@@ -357,14 +248,19 @@ select c.id, c.content_hash, d.doc_id from chunks c join documents d on d.number
 where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
 """
 CHUNKS_OF = """
-select c.id from chunks c join documents d on d.number = c.document where d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
+select c.id from chunks c join documents d on d.number = c.document where d.space = %(space)s
+and    d.doc_id = any(%(doc_ids)s)
 """
 DELETE_CHUNKS = "delete from chunks where id = any(%(ids)s)"
 DELETE_DOCUMENTS = "delete from documents where space = %(space)s and doc_id = any(%(doc_ids)s)"
-TOUCH = "update documents set file_mtime = %(mtime)s, file_size = %(size)s where space = %(space)s and doc_id = %(doc_id)s"
+TOUCH = """
+update documents set file_mtime = %(mtime)s, file_size = %(size)s where space = %(space)s
+and    doc_id = %(doc_id)s
+"""
 
 STORED = """
-select doc_id, source_path, coalesce(file_mtime, 0), coalesce(file_size, 0), content_hash, chunking, host from documents
+select doc_id, source_path, coalesce(file_mtime, 0), coalesce(file_size, 0), content_hash, chunking, host
+from   documents
 where  space = %(space)s
 """
 OF_ID = f"{STORED} and doc_id = %(doc_id)s"
@@ -375,14 +271,15 @@ OF_COLLECTION = (
 OF_FILES = f"{STORED} and source_path is not null and host = %(host)s"
 
 WHOLE = """
-select d.number, d.doc_id, case when d.host = %(host)s then d.source_path end as source_path, d.file_mtime, d.file_size,
-       d.content_hash, d.collection, d.date, d.metadata, d.content, d.chunking, d.chunk_count, e.pages, e.content as extracted
+select d.number, d.doc_id, case when d.host = %(host)s then d.source_path end as source_path, d.file_mtime,
+       d.file_size, d.content_hash, d.collection, d.date, d.metadata, d.content, d.chunking, d.chunk_count,
+       e.pages, e.content as extracted
 from   documents d left join extracts e on e.document = d.number
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 """
 WHOLE_CHUNKS = """
-select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
-       embedding::real[] as embedding, truncated
+select %(doc_id)s as doc_id, chunk_id, heading, heading_path, content, start_line, end_line, content_hash,
+       date, embedding::real[] as embedding, truncated
 from   chunks where document = %(number)s order by id
 """
 

@@ -7,15 +7,15 @@ found by identity and content hash.
 import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...documents.document import embedded_text
+from ...storage.rows import Identity, Vectors
+from ...storage.source import Pending
 from ...storage.vector import decode_embedding, encode_embedding, unit
 from ...text.characters import digest
 from .connection import Connection
-
-if TYPE_CHECKING:
-    from ...storage.rows import Identity, Vectors
-    from ...storage.source import Pending
+from .vectors import ensure_index
 
 PUT_SPARE = """
 insert into spare_embeddings (space, model, content_hash, embedding, truncated)
@@ -37,7 +37,8 @@ set embedding = excluded.embedding, truncated = excluded.truncated, kept_at = ex
 RESTORE = """
 update chunks c set embedding = s.embedding, truncated = s.truncated
 from   spare_embeddings s
-where  s.space = %(space)s and s.model = %(model)s and s.content_hash = c.content_hash and s.embedding is not null
+where  s.space = %(space)s and s.model = %(model)s and s.content_hash = c.content_hash
+and    s.embedding is not null
 and    c.space = %(space)s and c.embedding is null
 """
 
@@ -56,10 +57,12 @@ and    kept_at < extract(epoch from clock_timestamp()) - %(days)s::float8 * 8640
 """
 DROP_BEYOND = """
 delete from spare_embeddings s using (
-    select model, content_hash, sum(coalesce(vector_dims(embedding), 0) * 4) over (order by kept_at desc, content_hash) as size
+    select model, content_hash, sum(coalesce(vector_dims(embedding), 0) * 4)
+           over (order by kept_at desc, content_hash) as size
     from   spare_embeddings where space = %(space)s and model is distinct from %(kept)s::bytea
 ) ranked
-where  s.space = %(space)s and s.model = ranked.model and s.content_hash = ranked.content_hash and size > %(room)s
+where  s.space = %(space)s and s.model = ranked.model and s.content_hash = ranked.content_hash
+and    size > %(room)s
 """
 DROP_MODEL = "delete from spare_embeddings where space = %(space)s and model = %(model)s"
 
@@ -68,10 +71,12 @@ SET_NEXT = "insert into meta (space, key, value) values (%(space)s, 'next_embedd
 FORGET_NEXT = "delete from meta where space = %(space)s and key = 'next_embeddings'"
 LACKS = """
 space = %(space)s and not exists (
-    select from spare_embeddings s where s.space = c.space and s.model = %(model)s and s.content_hash = c.content_hash)
+    select from spare_embeddings s where s.space = c.space and s.model = %(model)s
+    and    s.content_hash = c.content_hash)
 """
 LACKING = f"""
-select id, content_hash, heading_path, content from chunks c where id < %(before)s and {LACKS} order by id desc limit %(batch)s
+select id, content_hash, heading_path, content from chunks c where id < %(before)s
+and    {LACKS} order by id desc limit %(batch)s
 """
 COUNT_LACKING = f"select count(*) from chunks c where {LACKS}"
 TAKE_OVER = """
@@ -91,25 +96,25 @@ class SpareEmbeddings:
         self._conn = conn
         self._space = space
 
-    def _given(self, identity: "Identity | None", **values: Any) -> dict[str, Any]:
+    def _given(self, identity: Identity | None, **values: Any) -> dict[str, Any]:
         return {"space": self._space, "model": _key(identity) if identity else None} | values
 
-    def known(self, identity: "Identity", hashes: Iterable[bytes]) -> "Vectors":
+    def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
         rows = self._conn.all(KNOWN_SPARE, self._given(identity, hashes=list(hashes)))
         return {
             bytes(content_hash): (encode_embedding(vector), cut)
             for content_hash, vector, cut in rows
         }
 
-    def keep(self, identity: "Identity", ids: Iterable[int]) -> None:
+    def keep(self, identity: Identity, ids: Iterable[int]) -> None:
         if wanted := list(ids):
             self._conn.execute(KEEP, self._given(identity, ids=wanted))
 
-    def restore(self, identity: "Identity") -> None:
+    def restore(self, identity: Identity) -> None:
         """Give chunks that have no embedding that of their text."""
         self._conn.execute(RESTORE, self._given(identity))
 
-    def put(self, identity: "Identity", vectors: "Vectors") -> None:
+    def put(self, identity: Identity, vectors: Vectors) -> None:
         rows = [
             self._given(
                 identity,
@@ -124,18 +129,18 @@ class SpareEmbeddings:
     def drop_unused(self) -> None:
         self._conn.execute(DROP_UNUSED, self._given(None))
 
-    def trim(self, identity: "Identity", megabytes: float, days: float) -> None:
+    def trim(self, identity: Identity, megabytes: float, days: float) -> None:
         growing = self.next_identity()
         kept = _key(growing) if growing else None
         self._conn.execute(DROP_USED, self._given(identity))
         self._conn.execute(DROP_OLD, self._given(None, kept=kept, days=days))
         self._conn.execute(DROP_BEYOND, self._given(None, kept=kept, room=megabytes * 1_000_000))
 
-    def next_identity(self) -> "Identity | None":
+    def next_identity(self) -> Identity | None:
         row = self._conn.once(NEXT, self._given(None))
         return json.loads(row[0]) if row else None
 
-    def begin_next(self, identity: "Identity") -> None:
+    def begin_next(self, identity: Identity) -> None:
         self.drop_next()
         self._conn.execute(SET_NEXT, self._given(None, value=json.dumps(identity)))
 
@@ -145,10 +150,7 @@ class SpareEmbeddings:
             self._conn.execute(DROP_MODEL, self._given(identity))
         self._conn.execute(FORGET_NEXT, self._given(None))
 
-    def lacking(self, identity: "Identity", before: int, batch: int) -> "list[Pending]":
-        from ...documents.document import embedded_text
-        from ...storage.source import Pending
-
+    def lacking(self, identity: Identity, before: int, batch: int) -> list[Pending]:
         rows = self._conn.all(
             LACKING, self._given(identity, before=before, batch=None if batch < 0 else batch)
         )
@@ -157,17 +159,17 @@ class SpareEmbeddings:
             for id, content_hash, path, content in rows
         ]
 
-    def count_lacking(self, identity: "Identity") -> int:
+    def count_lacking(self, identity: Identity) -> int:
         return int(self._conn.one(COUNT_LACKING, self._given(identity))[0])
 
-    def take_over(self, identity: "Identity") -> None:
+    def take_over(self, identity: Identity) -> None:
         """Give every chunk its embedding of this set."""
         self._conn.execute(TAKE_OVER, self._given(identity))
         self._conn.execute(DROP_MODEL, self._given(identity))
         self._conn.execute(FORGET_NEXT, self._given(None))
 
 
-def _key(identity: "Identity") -> bytes:
+def _key(identity: Identity) -> bytes:
     return digest(json.dumps(identity, sort_keys=True).encode())
 
 
@@ -197,10 +199,13 @@ update chunks set unembeddable = true
 where  space = %(space)s and content_hash = any(%(hashes)s) and embedding is null and not unembeddable
 """
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
-CLEAR = "update chunks set embedding = null, truncated = false where id = any(%(ids)s) and embedding is not null"
+CLEAR = """
+update chunks set embedding = null, truncated = false where id = any(%(ids)s) and embedding is not null
+"""
 PUT = """
 update chunks c set embedding = new.embedding::vector, truncated = new.truncated
-from   unnest(%(ids)s::bigint[], %(embeddings)s::text[], %(truncated)s::boolean[]) new (id, embedding, truncated)
+from   unnest(%(ids)s::bigint[], %(embeddings)s::text[], %(truncated)s::boolean[])
+       new (id, embedding, truncated)
 where  c.id = new.id
 """
 
@@ -217,20 +222,18 @@ class Embeddings:
         self._conn = conn
         self._space = space
 
-    def identity(self) -> "Identity | None":
+    def identity(self) -> Identity | None:
         row = self._conn.once(IDENTITY, {"space": self._space})
         return json.loads(row[0]) if row else None
 
-    def set_identity(self, identity: "Identity") -> None:
+    def set_identity(self, identity: Identity) -> None:
         self._conn.execute(SET_IDENTITY, {"space": self._space, "value": json.dumps(identity)})
 
-    def known(self, hashes: Iterable[bytes]) -> "Vectors":
+    def known(self, hashes: Iterable[bytes]) -> Vectors:
         identity = self.identity()
         wanted = list(hashes)
         if identity is None or not wanted:
             return {}
-        from ...storage.vector import encode_embedding
-
         rows = self._conn.all(KNOWN, {"space": self._space, "hashes": wanted})
         found = {
             bytes(content_hash): (encode_embedding(vector), cut)
@@ -238,10 +241,7 @@ class Embeddings:
         }
         return found | self.spare.known(identity, [h for h in wanted if h not in found])
 
-    def pending(self, before: int, batch: int, *, tried: bool) -> "list[Pending]":
-        from ...documents.document import embedded_text
-        from ...storage.source import Pending
-
+    def pending(self, before: int, batch: int, *, tried: bool) -> list[Pending]:
         rows = self._conn.all(
             PENDING, {"space": self._space, "before": before, "batch": batch, "tried": tried}
         )
@@ -250,7 +250,7 @@ class Embeddings:
             for id, content_hash, path, content in rows
         ]
 
-    def still_pending(self, batch: "Sequence[Pending]") -> "list[Pending]":
+    def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
         rows = self._conn.all(STILL_PENDING, {"ids": [chunk.id for chunk in batch]})
         left = {(id, bytes(content_hash)) for id, content_hash in rows}
         return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
@@ -278,8 +278,6 @@ class Embeddings:
         """
         if not any(embeddings):
             return [None] * len(embeddings)
-        from ...storage.vector import decode_embedding, unit
-
         row = self._conn.first(DIMS, {"space": self._space})
         dims = row[0] if row else 0
         found: list[str | None] = []
@@ -306,8 +304,6 @@ class Embeddings:
     def ensure_index(self) -> None:
         """Make the HNSW index if there are enough embeddings."""
         if row := self._conn.first(DIMS, {"space": self._space}):
-            from .vectors import ensure_index
-
             ensure_index(self._conn, row[0])
 
     def mark_unembeddable(self, hashes: Iterable[bytes]) -> None:
@@ -328,6 +324,6 @@ class Embeddings:
             self.spare.restore(identity)
             self.ensure_index()
 
-    def take_over(self, identity: "Identity") -> None:
+    def take_over(self, identity: Identity) -> None:
         self.spare.take_over(identity)
         self.set_identity({key: value for key, value in identity.items() if key != "anew"})

@@ -5,57 +5,49 @@ it.
 from _thread import RLock
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+from ...environment import needing
+
+with needing("postgres", "a memory on PostgreSQL"):  # before the modules below import it, too
+    import psycopg
 
 from ... import messages as log
-from ...environment import needing
 from ...errors import StoreError, WayOut
+from ...storage.filters import Filters
 from . import schema
-from .chunks import Chunks
+from .catalog import Catalog, Checks
+from .chunks import Chunks, Links
 from .connection import Connection, OnWait
+from .documents import Documents
 from .embeddings import Embeddings
 from .keyword import KeywordIndex
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from ...storage.filters import Filters
-    from .catalog import Catalog, Checks
-    from .chunks import Links
-    from .documents import Documents, Sources
-    from .postings import Postings
-    from .selection import Selection
-    from .vectors import QueryCache, VectorIndex
+from .postings import Postings
+from .selection import EVERYTHING, Selection, condition
+from .sources import Sources
+from .vectors import QueryCache, VectorIndex, rebuild
 
 DEFAULT_SPACE = "default"
-NEWS, SHARE = (
-    200,
-    0.5,
-)  # chunks that were added, and of which share of all: then the server is told to look at its rows
+NEWS = 200  # chunks that were added: if they are also SHARE of all, the server is told to look at its rows
+SHARE = 0.5
+# Chunks that were removed: if they are also LEFT_SHARE of all, the room of their rows is made free for
+# new ones. The server's autovacuum looks once a minute, which is late for a tenth of a memory.
+LEFT = 1000
+LEFT_SHARE = 0.1
 
 SPACE = "select id from spaces where name = %(name)s"
 NEW_SPACE = "insert into spaces (name) values (%(name)s) on conflict do nothing"
 CHANGED = "update spaces set changes = changes + 1 where id = %(space)s"
 STATE = "select changes from spaces where id = %(space)s"
 VACUUMED = (
-    "documents",
-    "extracts",
-    "names",
-    "links",
-    "tags",
-    "chunks",
-    "terms",
-    "postings",
-    "words",
+    "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words",
     "spare_embeddings",
-)
+)  # fmt: skip
 
 
 class PostgresStorage:
-    """Implements `protocol.Storage` for the memory of one space. What few commands need is imported
-    when it is first used.
-    """
+    """Implements `protocol.Storage` for the memory of one space."""
 
     def __init__(
         self,
@@ -72,8 +64,6 @@ class PostgresStorage:
         With `create`, tables and space are made if they are missing. `on_wait` is called with a
         line when another process keeps this one from writing for longer than a second.
         """
-        with needing("postgres", "a memory on PostgreSQL"):
-            import psycopg  # noqa: F401
         self.connection = Connection(address, read_only=read_only)
         self.path = self.connection.name
         self._on_wait = on_wait
@@ -102,60 +92,40 @@ class PostgresStorage:
         return int(row[0])
 
     @cached_property
-    def _postings(self) -> "Postings":
-        from .postings import Postings
-
+    def _postings(self) -> Postings:
         return Postings(self.connection, self._space)
 
     @cached_property
-    def documents(self) -> "Documents":
-        from .documents import Documents
-
+    def documents(self) -> Documents:
         return Documents(self.connection, self._space, self.embeddings, self._postings)
 
     @cached_property
-    def catalog(self) -> "Catalog":
-        from .catalog import Catalog
-
+    def catalog(self) -> Catalog:
         return Catalog(self.connection, self._space)
 
     @cached_property
-    def sources(self) -> "Sources":
-        from .documents import Sources
-
+    def sources(self) -> Sources:
         return Sources(self.connection, self._space)
 
     @property
-    def links(self) -> "Links":
-        from .chunks import Links
-
+    def links(self) -> Links:
         return Links(self.connection, self._space)
 
     @cached_property
-    def checks(self) -> "Checks":
-        from .catalog import Checks
-
+    def checks(self) -> Checks:
         return Checks(self.connection, self._space)
 
-    def keyword(self, chosen: "Selection | None" = None) -> KeywordIndex:
+    def keyword(self, chosen: Selection | None = None) -> KeywordIndex:
         return KeywordIndex(self.connection, self._space, chosen)
 
-    def vectors(self, chosen: "Selection | None" = None) -> "VectorIndex":
-        from .vectors import VectorIndex
-
+    def vectors(self, chosen: Selection | None = None) -> VectorIndex:
         return VectorIndex(self.connection, self._space, chosen)
 
-    def query_cache(self, size: int) -> "QueryCache":
-        from .vectors import QueryCache
-
+    def query_cache(self, size: int) -> QueryCache:
         return QueryCache(self.connection, self._space, size)
 
     @contextmanager
-    def selection(
-        self, filters: "Filters", today: "date | None" = None
-    ) -> "Iterator[Selection | None]":
-        from .selection import EVERYTHING, Selection, condition
-
+    def selection(self, filters: Filters, today: date | None = None) -> Iterator[Selection | None]:
         where, parameters = condition(self.connection, self._space, filters, today)
         yield (
             None
@@ -178,6 +148,12 @@ class PostgresStorage:
         if self._postings.news > NEWS and self._postings.news > self.chunks.count() * SHARE:
             self._analyze()
             self._postings.news = 0
+        if (
+            self._postings.removed > LEFT
+            and self._postings.removed > self.chunks.count() * LEFT_SHARE
+        ):
+            self.compact()
+            self._postings.removed = 0
 
     def _analyze(self) -> None:
         """Tell the server how its rows are distributed. Until it finds out by itself, searches
@@ -201,10 +177,11 @@ class PostgresStorage:
     def state(self) -> int:
         return int(self.connection.one(STATE, {"space": self._space})[0])
 
+    def interrupt(self) -> None:
+        self.connection.interrupt()
+
     @contextmanager
     def guarded(self, what: str = "cannot read") -> Iterator[None]:
-        import psycopg
-
         with self._turn:
             if self._is_closed:
                 raise StoreError(f"the store {self.path} is closed; open it again")
@@ -222,8 +199,6 @@ class PostgresStorage:
             self.connection.lock_timeout = before
 
     def rebuild_indexes(self) -> None:
-        from .vectors import rebuild
-
         self._postings.rebuild()
         rebuild(self.connection, self._space)
 

@@ -1,7 +1,7 @@
 """Find the phrases of a query, its fragments, and expressions in FTS5's syntax in our postings.
 
 `Phrases` looks up the terms of a query, and the chunks in which a phrase or a prefix stands.
-`substring_search` is the last tier, for what is not a word, such as 'ollam', '→' and '🎉'.
+`substring_search` is the last tier, for what is not a word, such as '→' and '🎉'.
 `Matches` evaluates an expression in FTS5's syntax, with the BM25 that FTS5 gives to each chunk.
 
 In one case the scores differ from FTS5's: in `a OR NEAR(b "c d")`, and with NOT, FTS5 adds the score
@@ -14,16 +14,20 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...storage.keyword import (
     CONTENT_WEIGHT,
     CONTEXT_WEIGHT,
     HEADING_WEIGHT,
     K1,
+    LONGEST_TERM,
     B,
     checked_expression,
     idf,
+    parts_of_others,
+    terms_meant,
+    word_of_stem,
 )
 from ...storage.rows import Coverage
 from ...text.analyzer import stemmed
@@ -38,10 +42,8 @@ from .postings import (
     ascii_lower,
     decoded,
 )
+from .selection import Selection
 from .syntax import COLUMNS, Leaf, Node, Piece, parsed
-
-if TYPE_CHECKING:
-    from .selection import Selection
 
 WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
 JOINED = 3  # terms besides the rarest that choose the chunks in which a phrase is looked for
@@ -50,6 +52,19 @@ LAST = "\U0010ffff"  # after every character
 
 TERMS = "select term, id, frequency from terms where space = %(space)s and term = any(%(terms)s)"
 IDS = "select term, id from terms where space = %(space)s and term = any(%(terms)s)"
+ALIKE = """
+select term, frequency from terms
+where  space = %(space)s and frequency > 0 and length(term) <= %(longest)s
+and    term like any (%(parts)s::text[]) and term !~ %(symbols)s
+"""
+SYMBOLS = "[\uf800-\uf8ff]"  # an identifier or a name has one; its parts are terms, too
+WITH_TERM = decoded(
+    "postings where term = (select id from terms where space = %(space)s and term = %(term)s)"
+)
+TEXT_WITH = f"""
+select array_to_string(w.written[1:3], ' ')
+from   ({WITH_TERM}) p join words w on w.chunk = p.chunk limit 1
+"""
 BEGINNING = "select id from terms where space = %(space)s and term >= %(start)s and term < %(end)s"
 OF_TERMS = f"""
 select chunk, sum(weight), min(length) from ({decoded("postings where term = any(%(ids)s)")}) p {{live}}
@@ -107,6 +122,32 @@ class Phrases:
         ids = dict(self._conn.all(IDS, {"space": self._space, "terms": stems}))
         found = [[ids[stem]] if stem in ids else [] for stem in stems]
         return [*found[:-1], self._beginning(stems[-1])] if is_prefix and stems else found
+
+    def meant(self, word: str, is_new: bool) -> list[str]:
+        """Return the words that are looked for in place of one that finds nothing, as a chunk has
+        them; `is_new` if no chunk at all has it.
+        """
+        [stems] = self._tokenizer.terms([stemmed(word)])
+        stem = stems[0] if stems else word
+        parameters = {
+            "space": self._space,
+            "parts": [f"%{part}%" for part in parts_of_others(word, stem)],
+            "longest": LONGEST_TERM,
+            "symbols": SYMBOLS,
+        }
+        rows = self._conn.all(ALIKE, parameters)
+
+        def vocabulary(first: str, end: str) -> str:
+            lines = [f"{term} {count}\n" for term, count in rows if first <= term < end]
+            return "\n" + "".join(lines)
+
+        terms = terms_meant(word, stem, vocabulary, is_new=is_new)
+        return list(dict.fromkeys(map(self._written, terms)))
+
+    def _written(self, term: str) -> str:
+        """Return a word of a chunk for a term, which is its stem."""
+        texts = self._conn.all(TEXT_WITH, {"space": self._space, "term": term})
+        return word_of_stem(term, " ".join(text for (text,) in texts))
 
     def postings(self, terms: Sequence[int]) -> Found:
         """Return the chunks that have any of these terms."""
@@ -180,69 +221,59 @@ def occurrences(sequence: Sequence[int], before: Sequence[int], lasts: set[int])
     return total
 
 
-# Case is ignored in ASCII only, as SQLite's LIKE does; words are looked for in several spellings.
-MATCHES = "(case when lower({text}) like any (%({name})s::text[]) then 1 else 0 end)"
-WRITTEN, ORIGINAL = 'coalesce(w.written[4], w.written[2]) collate "C"', 'c.content collate "C"'
+# Case is ignored in ASCII only, as SQLite's LIKE does; letters are looked for in several spellings.
+MATCHES = (
+    """(case when lower(c.content collate "C") like any (%({name})s::text[]) then 1 else 0 end)"""
+)
 SEARCH = """
 select   c.id, {count} as matches
-from     chunks c join words w on w.chunk = c.id
+from     chunks c
 where    c.space = %(space)s and ({any}) {rows}
-order by 2 desc, {size}, c.id
+order by 2 desc, length(c.content), c.id
 limit    %(limit)s
 """
 TEXTS = """
-select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.id = w.chunk where w.chunk = any(%(ids)s)
+select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.id = w.chunk
+where  w.chunk = any(%(ids)s)
 """
 
 
 def substring_search(
-    conn: Connection, space: int, chosen: "Selection | None", query: Query, limit: int
+    conn: Connection, space: int, chosen: Selection | None, query: Query, limit: int
 ) -> list[tuple[int, float]]:
     """The chunks that contain fragments of the query, with the share of all fragments that they
     contain.
     """
-    written, original = query.fragments
     rows, parameters = chosen.condition("c.id") if chosen else ("", {})
     counts: list[str] = []
     given: dict[str, Any] = {"space": space, "limit": limit}
-    for side, wanted in ((WRITTEN, written), (ORIGINAL, original)):
-        for fragment in wanted:
-            name = f"f{len(counts)}"
-            spellings = (
-                [fragment.lower()]
-                if side is WRITTEN
-                else [fragment, fragment.lower(), fragment.upper(), fragment.title()]
-            )
-            given[name] = [
-                "%" + ascii_lower(re.sub(r"[\\%_]", r"\\\g<0>", each)) + "%"
-                for each in dict.fromkeys(spellings)
-            ]
-            counts.append(MATCHES.format(text=side, name=name))
+    for fragment in query.fragments:
+        name = f"f{len(counts)}"
+        spellings = [fragment, fragment.lower(), fragment.upper(), fragment.title()]
+        given[name] = [
+            "%" + ascii_lower(re.sub(r"[\\%_]", r"\\\g<0>", each)) + "%"
+            for each in dict.fromkeys(spellings)
+        ]
+        counts.append(MATCHES.format(name=name))
     if not counts:
         return []
-    sides = ((WRITTEN, counts[: len(written)]), (ORIGINAL, counts[len(written) :]))
-    sizes = [
-        f"case when {' + '.join(of_side)} > 0 then length({text}) else 0 end"
-        for text, of_side in sides
-        if of_side
-    ]
-    count, either = " + ".join(counts), " or ".join(f"{each} > 0" for each in counts)
-    size = f"greatest({', '.join(sizes)})"
-    found = conn.all(
-        SEARCH.format(count=count, any=either, rows=rows, size=size), {**parameters, **given}
+    statement = SEARCH.format(
+        count=" + ".join(counts), any=" or ".join(f"{each} > 0" for each in counts), rows=rows
     )
-    return [(id, matches / len(counts)) for id, matches in found]
+    return [
+        (id, matches / len(counts)) for id, matches in conn.all(statement, {**parameters, **given})
+    ]
 
 
 def by_fragments(conn: Connection, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
     """The share of the query's fragments that each chunk contains."""
-    wanted = [piece.lower() for side in query.fragments for piece in side]
-    answer = {}
+    fragments = [fragment.lower() for fragment in query.fragments]
+    coverages = {}
     for chunk, content, written in conn.all(TEXTS, {"ids": list(ids)}):
         text = "\n".join([content, *written]).lower()
-        has = [piece for piece in wanted if piece in text]
-        answer[chunk] = Coverage(len(has) / max(len(wanted), 1), has)
-    return answer
+        has = [fragment for fragment in fragments if fragment in text]
+        coverages[chunk] = Coverage(len(has) / max(len(fragments), 1), has)
+    return coverages
 
 
 # Understands what ours does

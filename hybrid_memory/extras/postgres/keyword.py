@@ -2,10 +2,10 @@
 in plain tables.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from math import ceil, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...storage.keyword import (
     CONTENT_WEIGHT,
@@ -16,15 +16,14 @@ from ...storage.keyword import (
     enough,
     idf,
     match_expression,
+    with_others,
 )
 from ...storage.rows import Coverage, Ranked
 from ...text.query import Query, Term
 from .connection import Connection
-from .expressions import Phrase, Phrases, by_fragments, substring_search
+from .expressions import Matches, Phrase, Phrases, by_fragments, read, substring_search
 from .postings import COLUMN_END, IS_LIVE, SIZE_OF_SPACE, decoded
-
-if TYPE_CHECKING:
-    from .selection import Selection
+from .selection import Selection
 
 FIRST_ROWS = 4000  # postings that are scored at first
 # So many times as many as needed are looked at, because the share of a selection is an estimate
@@ -66,10 +65,12 @@ limit  %(limit)s + 20
 COMMON = f"""coalesce(
            (select sum({PART})
             from   (select idf, cardinality(sequence) - 2 as length,
-                           (select sum(case when place < heading_end then {HEADING_WEIGHT} when place < content_end
-                                       then {CONTENT_WEIGHT} else {CONTEXT_WEIGHT} end)::float8
+                           (select sum(case when place < heading_end then {HEADING_WEIGHT}
+                                            when place < content_end then {CONTENT_WEIGHT}
+                                            else {CONTEXT_WEIGHT} end)::float8
                             from   unnest(array_positions(sequence, term)) place) as weight
-                    from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)) counted), 0)"""
+                    from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)
+                   ) counted), 0)"""
 WORDS = f"""
 join words on words.chunk = likely.chunk
 cross join lateral (select array_position(sequence, {COLUMN_END}) as heading_end) h
@@ -78,7 +79,9 @@ cross join lateral (select array_position(sequence, {COLUMN_END}, heading_end + 
 AMONG = "having bool_or(chunk = any(%(among)s))"
 
 CHUNKS_OF = f"select chunk from ({decoded('postings where term = %(term)s')}) p"
-DOC_IDS = "select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)"
+DOC_IDS = """
+select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
+"""
 SEQUENCES = "select chunk, sequence from words where chunk = any(%(ids)s)"
 
 
@@ -87,10 +90,11 @@ class KeywordIndex:
     store only.
     """
 
-    def __init__(self, conn: Connection, space: int, chosen: "Selection | None" = None) -> None:
+    def __init__(self, conn: Connection, space: int, chosen: Selection | None = None) -> None:
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
+        self._instead: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
         self._has_dead = (
             False  # whether postings have entries of chunks that left; known with the size
         )
@@ -103,40 +107,66 @@ class KeywordIndex:
         """
         if query.fts_syntax:
             return Ranked(self._matching(query)[:limit])
+        if query.is_typed:
+            query = self._with_others(query, self._new(query.affordable_words))
+        hits, is_name = self._found(query, limit)
+        if not hits and not query.is_typed and query.may_be_misspelt:
+            query = self._with_others(query, query.affordable_words)
+            hits = self._best(query.affordable_terms, limit) if query.instead else []
+        if not hits:
+            hits = substring_search(self._conn, self._space, self._chosen, query, limit)
+            return Ranked(hits, enough=1.0)
+        if is_name:
+            return Ranked(hits, is_name=True, instead=query.instead)
+        frequencies = [phrase.frequency for phrase in self._phrases.of(_distinct_words(query))]
+        return Ranked(hits, False, enough(frequencies, self._sizes()[0]), query.instead)
+
+    def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
+        """Return the chunks that have words of the query, and whether it is a document's name."""
         wanted = query.affordable_terms
         names = [Term((query.name,))] if query.name else []
         self._phrases.of([*wanted, *query.affordable_words, *names])  # looked up at once
         hits = self._best(wanted, limit) if wanted else []
-        if named := self._named(query, wanted, limit):
-            top = hits[0][1] if hits else 0.0
-            hits = [
-                *((id, score + top) for id, score in named.items()),
-                *(hit for hit in hits if hit[0] not in named),
-            ][:limit]
-        if not hits:
-            return Ranked(
-                substring_search(self._conn, self._space, self._chosen, query, limit), enough=1.0
-            )
-        if named:
-            return Ranked(hits, is_name=True)
-        words = _distinct_words(query)
-        frequencies = [phrase.frequency for phrase in self._phrases.of(words)]
-        return Ranked(hits, enough=enough(frequencies, self._sizes()[0]))
+        named = self._named(query, wanted, limit)
+        if not named:
+            return hits, False
+        top = hits[0][1] if hits else 0.0
+        raised = [(id, score + top) for id, score in named.items()]
+        return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
+
+    def _new(self, words: Sequence[Term]) -> list[Term]:
+        """Return those of these words that no chunk has."""
+        phrases = self._phrases.of(words)
+        return [word for word, phrase in zip(words, phrases, strict=True) if not phrase.frequency]
+
+    def _with_others(self, query: Query, words: Sequence[Term]) -> Query:
+        """Return the query with other words of the index in place of these, where there are any."""
+        changed = with_others(query, words, self._new(words), self._phrases.meant)
+        self._instead[query.text] = changed.instead
+        return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """For each of these chunks, which words of the query it has; if no chunk of all has any,
-        which of its fragments.
+        """For each of these chunks, which words of the query it has, or others in their place; if no
+        chunk of all has any, which of its fragments.
         """
+        is_new = query.text not in self._instead and query.may_be_misspelt
+        if is_new and not self._is_known(query):
+            self._with_others(query, query.affordable_words)
+        query = query.with_others(self._instead.get(query.text, query.instead))
+        if not self._is_known(query):
+            return by_fragments(self._conn, query, ids)
         words = _distinct_words(query)
         phrases = self._phrases.of(words)
-        if not any(phrase.frequency for phrase in phrases):
-            return by_fragments(self._conn, query, ids)
         size = max(self._sizes()[0], *(phrase.frequency for phrase in phrases), 1)
         rarity = [
             log(1 + (size - phrase.frequency + 0.5) / (phrase.frequency + 0.5))
             for phrase in phrases
         ]
-        total = sum(rarity)
+        own = [query.stands_for(word.tokens[0]) for word in words]
+        of_own: dict[str, float] = {}
+        for word, of_word in zip(own, rarity, strict=True):
+            of_own[word] = min(of_word, of_own.get(word, of_word))
+        total = sum(of_own.values())
         having = [{row[0] for row in phrase.found} for phrase in phrases]
         answer = {}
         for chunk, sequence in self._conn.all(SEQUENCES, {"ids": list(ids)}):
@@ -144,10 +174,13 @@ class KeywordIndex:
             has = [
                 n for n, phrase in enumerate(phrases) if phrase.id in terms or chunk in having[n]
             ]
-            answer[chunk] = Coverage(
-                sum(rarity[n] for n in has) / total, [words[n].tokens[0] for n in has]
-            )
+            share = sum(of_own[word] for word in dict.fromkeys(own[n] for n in has)) / total
+            answer[chunk] = Coverage(share, [words[n].tokens[0] for n in has])
         return answer
+
+    def _is_known(self, query: Query) -> bool:
+        """Return whether any chunk has a word of the query."""
+        return any(phrase.frequency for phrase in self._phrases.of(_distinct_words(query)))
 
     def counts(self, query: Query) -> dict[str, int]:
         """How many chunks of the whole store have each word of the query, in the query's order."""
@@ -159,8 +192,6 @@ class KeywordIndex:
 
     def _matching(self, query: Query) -> list[tuple[int, float]]:
         """The chunks that match an expression in FTS5's syntax, best first."""
-        from .expressions import Matches, read
-
         node = read(query)
         found = (
             Matches(self._conn, self._phrases, *self._sizes()).of(node) if node else None
@@ -204,7 +235,7 @@ class KeywordIndex:
         self,
         phrases: Sequence[Phrase],
         limit: int,
-        chosen: "Selection | None" = None,
+        chosen: Selection | None = None,
         among: Sequence[int] | None = None,
     ) -> list[tuple[int, float]]:
         """The best chunks by the sum of all phrases.
@@ -251,7 +282,8 @@ class KeywordIndex:
             most = sum((K1 + 1) * of_term for *_, of_term in common)
             parameters |= {
                 "rare": [id for _, id, _ in rare], "rare_idfs": [of_term for *_, of_term in rare],
-                "common": [id for _, id, _ in common], "common_idfs": [of_term for *_, of_term in common], "common_most": most,
+                "common": [id for _, id, _ in common], "common_most": most,
+                "common_idfs": [of_term for *_, of_term in common],
             }  # fmt: skip
             hits = _ordered(self._conn.all(statement, parameters))[:limit]
             floor = hits[min(PROVEN, limit) - 1][1] if len(hits) == limit else 0.0

@@ -50,7 +50,8 @@ LENGTH = f"((entry >> {WEIGHT_BITS}) & {MOST_LENGTH})"
 PACKED = f"""
 select term, space, first, max(chunk), array_agg((chunk - first) << {PLACE} | payload order by chunk)
 from   (select *, min(chunk) over (partition by term, block) as first
-        from (select *, (row_number() over (partition by term order by chunk) - 1) / {SIZE} as block from loose) numbered) placed
+        from (select *, (row_number() over (partition by term order by chunk) - 1) / {SIZE} as block
+              from loose) numbered) placed
 group  by term, space, block, first
 """
 # Writes the blocks that a condition names anew, without the entries of chunks that left.
@@ -174,7 +175,8 @@ returning text, id, loose
 """
 NEW_TERMS = """
 insert into terms (space, term, frequency, loose)
-select %(space)s, term, added, small from unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (term, added, small)
+select %(space)s, term, added, small
+from   unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (term, added, small)
 returning term, id, loose
 """
 # COPY is refused to roles that see some spaces only. The server reads arrays from one long text
@@ -188,10 +190,13 @@ from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[], strin
 ADD_WORDS = """
 insert into words (chunk, space, written, sequence)
 select chunk, %(space)s, array[heading, content, context, looked_through], sequence::int[]
-from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], %(contexts)s::text[], %(through)s::text[],
-              string_to_array(%(sequences)s, ' ')) new (chunk, heading, content, context, looked_through, sequence)
+from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], %(contexts)s::text[],
+              %(through)s::text[], string_to_array(%(sequences)s, ' '))
+       new (chunk, heading, content, context, looked_through, sequence)
 """
-ADD_TOTALS = "update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s"
+ADD_TOTALS = """
+update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s
+"""
 
 # Takes chunks out of the index, but for their entries in postings, so that each table is visited once:
 # - gone: what was indexed of the chunks, deleted; had: its terms, each once a chunk
@@ -209,8 +214,10 @@ with gone as materialized (
     update terms set frequency = frequency - lost.chunks from lost where terms.id = lost.term
     returning terms.id, frequency
 ), fewer as (
-    update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens, dead = dead + less.chunks
-    from   (select count(*) as chunks, coalesce(sum(cardinality(array_remove(sequence, 0))), 0) as tokens from gone) less
+    update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens,
+           dead = dead + less.chunks
+    from   (select count(*) as chunks, coalesce(sum(cardinality(array_remove(sequence, 0))), 0) as tokens
+            from gone) less
     where  id = %(space)s
 )
 select id from rarer where frequency <= 0
@@ -250,9 +257,8 @@ class Postings:
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space, self._tokenizer = conn, space, Tokenizer()
         self._waiting: list[tuple[int, Terms, str | None]] = []
-        self.news = (
-            0  # chunks that were added since the server last looked at how its rows are distributed
-        )
+        self.news = 0  # chunks added since the server last looked at how its rows are distributed
+        self.removed = 0  # chunks removed since the last vacuum
 
     def add(self, chunks: "Iterable[tuple[int, Terms, str]]") -> None:
         """Index chunks: chunks.id, terms and text."""
@@ -362,6 +368,7 @@ class Postings:
     def remove(self, ids: Sequence[int]) -> None:
         """Take chunks out of the index, whose ids are not used again."""
         self.flush()
+        self.removed += len(ids)
         unused = [id for (id,) in self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})]
         if unused:
             self._conn.execute(DROP_TERMS, {"ids": unused})

@@ -8,6 +8,8 @@ for it, or for a role that it is a member of.
 
 from collections.abc import Callable
 
+from psycopg import errors
+
 from ...errors import StoreError, WayOut
 from .connection import LOCK, Connection
 
@@ -48,7 +50,8 @@ create table documents (
     number       bigint generated always as identity primary key,
     space        integer not null,
     doc_id       text collate "C" not null,
-    source_path  bytea,                    -- absolute, as the file system has it; null for texts that have no file
+    -- absolute, as the file system has it; null for texts that have no file
+    source_path  bytea,
     host         text,                     -- the machine and user whose file it is
     file_mtime   double precision,
     file_size    bigint,                   -- bytes; also of texts without a file
@@ -64,7 +67,8 @@ create table documents (
 create unique index documents_by_id on documents (space, doc_id);
 create index documents_by_collection on documents (space, collection);
 create index documents_by_path on documents (space, source_path);
-create unique index documents_by_number on documents (number, space); -- no row belongs to a document of another space
+-- no row belongs to a document of another space
+create unique index documents_by_number on documents (number, space);
 
 create table chunks (
     id           bigint primary key,       -- of a document that was written at once, one after the other
@@ -94,7 +98,8 @@ create table terms (
     id        integer generated always as identity primary key,
     space     integer not null,
     frequency integer not null,            -- of all chunks of the space, so many have the term
-    loose     integer not null default 0,  -- small blocks of postings that were written since they were last merged
+    -- small blocks of postings that were written since they were last merged
+    loose     integer not null default 0,
     term      text collate "C" not null
 ) with (fillfactor = 80);
 create unique index terms_by_text on terms (space, term);
@@ -108,17 +113,21 @@ create table postings (                    -- chunks that have a term, a block o
 );
 create index postings_by_term on postings (term, first);
 
-create table words (                       -- the keyword index by chunk: what was indexed, and its terms in order
+-- the keyword index by chunk: what was indexed, and its terms in order
+create table words (
     chunk    bigint primary key,
     space    integer not null,
-    written  text[] not null,              -- of the columns heading, content and context; then what fragments are looked for in
+    -- of the columns heading, content and context; then what fragments are looked for in
+    written  text[] not null,
     sequence integer[] not null            -- ids of terms; a 0 between two columns
 );
 
-create table extracts (                    -- the texts of documents whose files are not text, as their lines are cited
+-- the texts of documents whose files are not text, as their lines are cited
+create table extracts (
     document bigint primary key,
     space    integer not null,
-    pages    text,                         -- JSON: the line with which each page begins; null where there are no pages
+    -- JSON: the line with which each page begins; null where there are no pages
+    pages    text,
     content  text not null,
     foreign key (document, space) references documents (number, space) on delete cascade
 );
@@ -134,7 +143,8 @@ create table names (                       -- what documents are called: by file
 create index names_by_key on names (space, key);
 create index names_by_document on names (document);
 
-create table links (                       -- as they are written; names says where they lead, whatever comes and goes
+-- as they are written; names says where they lead, whatever comes and goes
+create table links (
     document bigint not null,
     space    integer not null,
     place    integer not null,             -- among the links of the document
@@ -147,7 +157,8 @@ create table links (                       -- as they are written; names says wh
 create index links_by_document on links (document, place);
 create index links_by_key on links (space, md5(key)); -- a target may be longer than what an index takes
 
-create table tags (                        -- of the metadata and of the text, folded; also the words of a tag that has several
+-- of the metadata and of the text, folded; also the words of a tag that has several
+create table tags (
     document bigint not null,
     space    integer not null,
     tag      text collate "C" not null,
@@ -172,7 +183,8 @@ create table folders (                     -- what was ingested, and how; a refr
     primary key (space, host, collection, path)
 );
 
-create table spare_embeddings (            -- of texts that left, and of the model that the store is changing over to
+-- of texts that left, and of the model that the store is changing over to
+create table spare_embeddings (
     space        integer not null,
     model        bytea not null,           -- hash of an identity
     content_hash bytea not null,
@@ -197,11 +209,13 @@ create policy own_spaces on spaces using (id in (select space from space_roles))
 """
 
 OF_A_SPACE = (
-    "meta", "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words", "folders",
-    "spare_embeddings", "query_embeddings",
+    "meta", "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words",
+    "folders", "spare_embeddings", "query_embeddings",
 )  # fmt: skip
 # Every edit deletes rows: their room is free again before a table has grown by much.
-VACUUMED_SOON = "alter table {table} set (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)"
+VACUUMED_SOON = """
+alter table {table} set (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)
+"""
 POLICY = """
 alter table {table} enable row level security;
 create policy own_spaces on {table} using (space in (select space from space_roles));
@@ -220,7 +234,10 @@ IN_SCHEMA = (
     "select set_config('search_path', 'hybrid_memory, ' || current_setting('search_path'), true)"
 )
 
-AS_ADMINISTRATOR = 'create extension if not exists vector; create schema if not exists hybrid_memory authorization "{role}";'
+AS_ADMINISTRATOR = (
+    "create extension if not exists vector; "
+    'create schema if not exists hybrid_memory authorization "{role}";'
+)
 
 
 def prepare(conn: Connection, *, create: bool) -> None:
@@ -237,12 +254,13 @@ def prepare(conn: Connection, *, create: bool) -> None:
         )
     if vector and tuple(map(int, vector.split(".")[:2])) < OLDEST_PGVECTOR:
         raise StoreError(
-            f"{conn.name} has pgvector {vector}; install 0.8 or later, and run `alter extension vector update`"
+            f"{conn.name} has pgvector {vector}; install 0.8 or later, "
+            "and run `alter extension vector update`"
         )
     if is_of_development:
         raise StoreError(
-            f"the tables in {conn.name} were made by a development version and are not read any more; make them anew: "
-            "`drop schema hybrid_memory cascade`, and ingest again"
+            f"the tables in {conn.name} were made by a development version and are not read any more; "
+            "make them anew: `drop schema hybrid_memory cascade`, and ingest again"
         )
     if not exists and not create:
         way_out = WayOut("ingest", "ingest --path DIR", "makes one")
@@ -253,7 +271,8 @@ def prepare(conn: Connection, *, create: bool) -> None:
     version = conn.one(WRITTEN_BY)[0]
     if version > VERSION:
         raise StoreError(
-            f"{conn.name} was written by a newer hybrid-memory (schema {version}, this one knows {VERSION}); upgrade this one"
+            f"{conn.name} was written by a newer hybrid-memory (schema {version}, this one knows {VERSION}); "
+            "upgrade this one"
         )
     if version < VERSION:
         _upgrade(conn)
@@ -261,8 +280,6 @@ def prepare(conn: Connection, *, create: bool) -> None:
 
 def _upgrade(conn: Connection) -> None:
     """Bring older tables up to date, when no other process writes."""
-    from psycopg import errors
-
     try:
         with conn.plain_transaction():
             conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})
@@ -277,14 +294,12 @@ def _upgrade(conn: Connection) -> None:
             conn.execute("update version set number = %(version)s", {"version": VERSION})
     except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
         raise StoreError(
-            f"the tables in {conn.name} are of an older version; `hybrid-memory stats`, run once by the role that owns them, "
-            "brings them up to date"
+            f"the tables in {conn.name} are of an older version; `hybrid-memory stats`, "
+            "run once by the role that owns them, brings them up to date"
         ) from error
 
 
 def _create(conn: Connection, role: str, database: str) -> None:
-    from psycopg import errors
-
     try:
         with conn.plain_transaction():
             conn.execute("select pg_advisory_xact_lock(%(lock)s, 0)", {"lock": LOCK})

@@ -12,7 +12,8 @@ from ...storage.filters import Filters, have_values, is_below
 from ...text import dates
 from ...text.analyzer import searchable
 from ...text.characters import storable
-from .connection import Connection
+from .chunks import Links
+from .connection import Connection, text
 
 LONGEST_GLOB = 10_000  # characters
 EVERYTHING = "true"
@@ -20,17 +21,27 @@ LISTED = 20_000  # chunks: of so many, the ids are listed before a search begins
 SAMPLE = 64  # chunks that tell which share is chosen
 
 IDS = """
-select c.id from documents d join chunks c on c.document = d.number where d.space = %(own_space)s and {where} {below}
+select c.id from documents d join chunks c on c.document = d.number where d.space = %(own_space)s
+and    {where} {below}
 limit  {limit}
 """
-JOINED = "exists (select from chunks s join documents d on d.number = s.document where s.id = {id} and {where} {below})"
+JOINED = """
+exists (select from chunks s join documents d on d.number = s.document where s.id = {id} and {where} {below})
+"""
+# A text without a file is of the collection that its id begins with.
+OF_COLLECTION = """
+(d.collection = %(in_collection)s or d.collection is null and starts_with(d.doc_id, %(below_collection)s))
+"""
 AMONG = """
-select c.id from chunks c join documents d on d.number = c.document where c.id = any(%(looked_at)s) and {where} {below}
+select c.id from chunks c join documents d on d.number = c.document where c.id = any(%(looked_at)s)
+and    {where} {below}
 """
 SAMPLED = """
-select (select id from chunks where space = %(own_space)s and id >= low + n * 40503 %% 65536 * (high - low) / 65536
+select (select id from chunks
+        where  space = %(own_space)s and id >= low + n * 40503 %% 65536 * (high - low) / 65536
         order by id limit 1)
-from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high from chunks where space = %(own_space)s) range
+from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high
+                            from   chunks where space = %(own_space)s) range
 """
 METADATA = "select d.number, d.metadata from documents d where d.space = %(own_space)s and {where}"
 # All between "a/" and "a0", the next character, are nested in a.
@@ -38,11 +49,14 @@ TAGGED = """
 not exists (
     select from unnest(%(all_tags)s::text[]) w
     where  not exists (
-        select from tags t where t.document = d.number and (t.tag = w or t.tag > w || '/' and t.tag < w || '0')
+        select from tags t
+        where  t.document = d.number and (t.tag = w or t.tag > w || '/' and t.tag < w || '0')
     )
 )
 """
-HEADED = "exists (select from chunks h where h.document = d.number and h.heading_path = any(%(headings)s::text[]))"
+HEADED = """
+exists (select from chunks h where h.document = d.number and h.heading_path = any(%(headings)s::text[]))
+"""
 BELOW = "and {chunks}.heading_path = any(%(headings)s::text[])"
 # A month's date is of every day of it.
 OF_DAYS = "{date} between left(%(since)s, length({date})) and left(%(until)s, length({date}))"
@@ -53,10 +67,12 @@ DATED = f"""
 PASSAGES_DATED = f"and {OF_DAYS.format(date='coalesce({chunks}.date, d.date)')}"
 EARLIEST, LATEST = "", "9999-12-31"
 HEADINGS = """
-select distinct c.heading_path from chunks c join documents d on d.number = c.document where d.space = %(own_space)s and {where}
+select distinct c.heading_path from chunks c join documents d on d.number = c.document
+where  d.space = %(own_space)s and {where}
 """
 MAY_BE_BELOW = """
-and (lower(c.heading_path collate "C") like %(a_heading)s or length(c.heading_path) <> octet_length(c.heading_path))
+and (lower(c.heading_path collate "C") like %(a_heading)s
+     or length(c.heading_path) <> octet_length(c.heading_path))
 """
 # Spares most documents a look by Python. "ß" and a few others are ASCII when case is ignored.
 MAY_HAVE = '(lower(d.metadata collate "C") like {pattern} or length(d.metadata) <> octet_length(d.metadata))'
@@ -115,6 +131,15 @@ class Selection:
         return f"and {joined}", self._parameters
 
 
+def _globs(pattern: str | None) -> list[str]:
+    """Return the globs of which an id fulfils one: the pattern itself, and all below it."""
+    if pattern is None or pattern == "*":
+        return []
+    if not pattern or pattern.endswith("*"):
+        return [pattern]
+    return [pattern, f"{pattern.rstrip('/')}/*"]
+
+
 def condition(
     conn: Connection, space: int, filters: Filters, today: date | None = None
 ) -> tuple[str, dict[str, Any]]:
@@ -128,30 +153,29 @@ def condition(
             f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood"
         )
     today = today or date.today()
-    inside = filters.inside
-    globs = [] if inside in (None, "*") else [str(inside)]
-    if inside and not inside.endswith("*"):
-        globs.append(f"{inside.rstrip('/')}/*")
     parts: list[str] = []
     given: dict[str, Any] = {"own_space": space}
     if filters.collection is not None:
-        parts.append("d.collection = %(in_collection)s")
+        parts.append(OF_COLLECTION)
         given["in_collection"] = text(filters.collection)
-    if globs:
-        parts.append("d.doc_id ~ %(inside)s")
-        given["inside"] = "|".join(map(glob_pattern, globs))
+        given["below_collection"] = text(f"{filters.collection}/")
+    for name, pattern in (("inside", filters.inside), ("within", filters.within)):
+        if globs := _globs(pattern):
+            parts.append(f"d.doc_id ~ %({name})s")
+            given[name] = "|".join(map(glob_pattern, globs))
     if filters.since is not None or filters.until is not None:
         parts.append(DATED)
         given["since"] = (
             EARLIEST if filters.since is None else dates.first_day(filters.since, today)
         )
         given["until"] = LATEST if filters.until is None else dates.last_day(filters.until, today)
+    if filters.modified_since is not None:
+        parts.append("coalesce(d.file_mtime, d.indexed_at) >= %(modified_since)s")
+        given["modified_since"] = dates.first_second(filters.modified_since, today)
     if filters.tags:
         parts.append(TAGGED)
         given["all_tags"] = [text(bare(tag)) for tag in filters.tags]
     if filters.linked_to is not None:
-        from .chunks import Links
-
         parts.append("d.doc_id = any(%(linking)s::text[])")
         given["linking"] = list(
             {link.source for link in Links(conn, space).links_to(filters.linked_to)}
@@ -205,11 +229,6 @@ def _pattern(text: str) -> str | None:
         and not set(text) & set('%_"\\')
     )
     return f"%{text.lower()}%" if is_plain else None
-
-
-def text(value: str) -> str:
-    """The text as PostgreSQL can hold it: without NUL, and without unpaired surrogates."""
-    return storable(value).replace("\0", "\ufffd")
 
 
 def glob_pattern(glob: str) -> str:

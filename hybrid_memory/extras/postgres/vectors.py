@@ -8,14 +8,14 @@ not kept.
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import psycopg
 
 from ...storage import query_cache
 from ...storage.vector import SAMPLE, UnitVector, unit
 from .connection import Connection
-
-if TYPE_CHECKING:
-    from .selection import Selection
+from .selection import Selection
 
 # Chunks whose exact cosine is computed, or twice the limit if that is more: half precision errs
 # little
@@ -36,7 +36,8 @@ select id, {cosine} as cosine from near order by 2 desc, 1 limit %(limit)s
 """
 EXACT = """
 with every as materialized (
-    select id, {cosine} as cosine from chunks c where vector_dims(embedding) = {dims} and space = %(space)s {rows}
+    select id, {cosine} as cosine from chunks c where vector_dims(embedding) = {dims}
+    and    space = %(space)s {rows}
 )
 select id, cosine from every order by 2 desc, 1 limit %(limit)s
 """
@@ -71,7 +72,7 @@ where  vector_dims(embedding) = {dims}
 class VectorIndex:
     """The embeddings of a space, or those of the chunks that are chosen."""
 
-    def __init__(self, conn: Connection, space: int, chosen: "Selection | None" = None) -> None:
+    def __init__(self, conn: Connection, space: int, chosen: Selection | None = None) -> None:
         self._conn = conn
         self._space = space
         self._chosen = chosen
@@ -201,8 +202,6 @@ class QueryCache(query_cache.QueryCache):
         return bytes(kept), used_at
 
     def _keep(self, key: bytes, value: bytes) -> None:
-        import psycopg
-
         if not self._size or self._conn.in_transaction:
             return
         values = {

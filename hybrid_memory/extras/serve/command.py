@@ -8,10 +8,12 @@ from ...environment import needing
 from ...surface import opening
 from ...surface.arguments import Parser, examples, filled, port
 from ...surface.opening import open_store, place
+from ..mcp.bounds import add_bounds, bounds_of
 
 
 def mcp_options(parser: Parser) -> None:
-    examples(parser, "mcp", "mcp --db ~/notes/memory.db")
+    add_bounds(parser)
+    examples(parser, "mcp", "mcp --collection memory --read-only")
 
 
 def run_mcp(args: Namespace) -> int:
@@ -26,6 +28,7 @@ def run_mcp(args: Namespace) -> int:
         lambda: open_store(args, create=True),
         settings,
         partial(place, args),
+        bounds_of(args),
     ).run()
     return 0
 
@@ -55,6 +58,7 @@ def serve_options(parser: Parser) -> None:
         help="answer only those who know this secret; without TOKEN, one is made and kept "
         "(default: on 127.0.0.1, answer all)",
     )
+    add_bounds(parser)
     examples(parser, "serve --open", "serve --port 0 --watch")
 
 

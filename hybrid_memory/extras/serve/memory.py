@@ -11,12 +11,13 @@ from contextlib import suppress
 from datetime import date
 from os import urandom
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
 from ... import __version__, config
 from ...errors import HybridMemoryError
 from ...store import HybridStore
+from ..mcp.bounds import NO_BOUNDS, Bounds
 from .responses import etag
 from .updates import OpenStore, Update
 
@@ -33,6 +34,43 @@ class BusyError(HybridMemoryError):
     """More requests wait than can be answered in time."""
 
 
+class Job(Future[Any]):
+    """Work for a thread, and the store with which it is being done."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self.work = work
+        self._turn = Lock()
+        self._store: HybridStore | None = None
+
+    def run(self, held: "Held") -> None:
+        """Do the work, unless nobody waits for it."""
+        if not self.set_running_or_notify_cancel():
+            return
+        try:
+            store = held.store()
+            self._have(store)
+            with store.storage.guarded():
+                answer = self.work(store)
+        except BaseException as error:
+            self._have(None)
+            self.set_exception(error)
+        else:
+            self._have(None)
+            self.set_result(answer)
+
+    def stop(self) -> None:
+        """Have the work not begin, or end the statement at which it is."""
+        self.cancel()
+        with self._turn:
+            if self._store:
+                self._store.storage.interrupt()
+
+    def _have(self, store: HybridStore | None) -> None:
+        with self._turn:
+            self._store = store
+
+
 class Workers:
     """A number of threads, for which requests wait in the order in which they came. Each opens its
     store for the first request that it gets, and anew if another file takes its place.
@@ -42,46 +80,33 @@ class Workers:
 
     def __init__(self, open_store: OpenStore, count: int) -> None:
         self._open = open_store
-        self._queue: SimpleQueue[tuple[Future[Any], Work] | None] = SimpleQueue()
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self.threads = [Thread(target=self._run, daemon=True) for _ in range(count)]
         for thread in self.threads:
             thread.start()
 
-    def submit(self, work: Work) -> "Future[Any]":
+    def submit(self, work: Work) -> Job:
         """Have a thread call `work` with its store. Raises BusyError."""
         if self._queue.qsize() >= MOST_WAITING:
             raise BusyError("too many requests are waiting; try again in a moment")
-        future: Future[Any] = Future()
-        self._queue.put((future, work))
-        return future
+        job = Job(work)
+        self._queue.put(job)
+        return job
 
     def end(self) -> None:
         """Have the threads end after what they do now. What they have not begun is not done."""
         with suppress(Empty):
             while job := self._queue.get_nowait():
-                job[0].cancel()
+                job.cancel()
         for _ in self.threads:
             self._queue.put(None)
 
     def _run(self) -> None:
         held = Held(self._open)
         while job := self._queue.get():
-            _do(held, *job)
+            job.run(held)
             del job  # else its answer would stay in memory until the next one
         held.close()
-
-
-def _do(held: "Held", future: "Future[Any]", work: Work) -> None:
-    if not future.set_running_or_notify_cancel():  # the client has left
-        return
-    try:
-        store = held.store()
-        with store.storage.guarded():
-            answer = work(store)
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(answer)
 
 
 class Held:
@@ -126,9 +151,15 @@ class Memory:
     """
 
     def __init__(
-        self, open_store: OpenStore, settings: config.Settings, *, needs_token: bool = False
+        self,
+        open_store: OpenStore,
+        settings: config.Settings,
+        *,
+        needs_token: bool = False,
+        bounds: Bounds = NO_BOUNDS,
     ) -> None:
         self.settings = settings
+        self.bounds = bounds
         self.open_store = open_store
         self._needs_token = needs_token
         self._readers = Workers(open_store, READERS)
@@ -144,8 +175,8 @@ class Memory:
         self._end: asyncio.Future[None] | None = None
 
     async def read(self, work: Callable[[HybridStore], T]) -> T:
-        """Return what `work` gives for a store."""
-        return await self._answer(self._readers, work)
+        """Return what `work` gives for a store. It ends when nobody waits for it any more."""
+        return await self._answer(self._readers, work, may_stop=True)
 
     async def write(self, work: Callable[[HybridStore], T]) -> T:
         """Return the same for work that writes."""
@@ -160,10 +191,13 @@ class Memory:
         state = await self._answer(self._states, self._state)
         return etag(self._run, state, date.today(), *parts)
 
-    async def _answer(self, workers: Workers, work: Callable[[HybridStore], T]) -> T:
+    async def _answer(
+        self, workers: Workers, work: Callable[[HybridStore], T], *, may_stop: bool = False
+    ) -> T:
         """Return what a thread answers. Raises BusyError when the server ends first."""
         self._end = self._end or asyncio.get_running_loop().create_future()
-        future: asyncio.Future[T] = asyncio.wrap_future(workers.submit(work))
+        job = workers.submit(work)
+        future: asyncio.Future[T] = asyncio.wrap_future(job)
         either: set[asyncio.Future[Any]] = {future, self._end}
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -171,7 +205,10 @@ class Memory:
                 raise BusyError("the server is ending")
             return future.result()
         finally:
-            future.cancel()  # if nobody waits for it any more, no thread begins with it
+            is_abandoned = not future.done()
+            future.cancel()  # no thread begins with it
+            if is_abandoned and may_stop:
+                job.stop()
 
     def _state(self, store: HybridStore) -> tuple[int, int]:
         if store is not self._seen:  # the first, or another file took the place of its own

@@ -70,6 +70,7 @@ RESULT = fields(
     confidence=NUMBER,
     source={"enum": ["keyword", "vector", "hybrid"]},
     also=listed(TEXT),
+    newer=TEXT_OR_NULL,
     scores=fields(keyword=NUMBER_OR_NULL, vector=NUMBER_OR_NULL),
 )
 ENTRY = fields(
@@ -80,6 +81,7 @@ ENTRY = fields(
     chunks=COUNT,
     pending=COUNT,
     size=COUNT_OR_NULL,
+    modified=TEXT,
     indexed_at=TEXT,
 )
 DOCUMENT = fields(
@@ -93,6 +95,7 @@ DOCUMENT = fields(
     collection=TEXT_OR_NULL,
     date=TEXT_OR_NULL,
     date_from=TEXT_OR_NULL,
+    modified=TEXT,
     changed=SWITCH,
     next=TEXT_OR_NULL,
     next_lines=TEXT_OR_NULL,
@@ -103,13 +106,14 @@ DOCUMENT = fields(
     ),
 )
 PROBLEM = fields(type=TEXT, title=TEXT, status=COUNT, detail=TEXT, instance=TEXT)
+WORDS: Json = {"type": "object", "additionalProperties": listed(TEXT)}
 SCHEMAS: Mapping[str, Json] = {
     "Problem": and_perhaps(PROBLEM, errors=listed(fields(parameter=TEXT, detail=TEXT))),
     "Passage": fields(**PASSAGE),
     "Result": and_perhaps(
         RESULT,
         page=COUNT,  # if the document has pages
-        newer=TEXT,  # the citation of a later passage that revises this one
+        instead=WORDS,  # other words, by words of the query that no passage has
         marks=listed(TEXT),  # if the request asks for them, as for the next
         explain=OBJECT,
     ),
@@ -119,6 +123,7 @@ SCHEMAS: Mapping[str, Json] = {
         timings={"type": "object", "additionalProperties": NUMBER},
         warnings=listed(TEXT),
         unanswered=TEXT_OR_NULL,
+        instead=WORDS,
         hint=TEXT_OR_NULL,
     ),
     "Entry": and_perhaps(ENTRY, host=TEXT),  # if it is a file of another one

@@ -111,6 +111,7 @@ FILTERS = (
         "since", DATE, "Only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y."
     ),
     Parameter("until", DATE, "Only documents of this date or earlier."),
+    Parameter("modified_since", DATE, "Only documents whose file changed then or later."),
     Parameter(
         "heading",
         TEXT,
@@ -167,6 +168,12 @@ SEARCH = (
         "marks",
         SWITCH,
         "List the words of each text that match the query, as they are written.",
+        False,
+    ),
+    Parameter(
+        "typed",
+        SWITCH,
+        "The query is being typed: its last word is a beginning, and misspelt words are mended.",
         False,
     ),
     Parameter("exact", SWITCH, "Compare the query with every embedding.", False),
@@ -246,6 +253,7 @@ def filters(values: dict[str, Any]) -> Filters | None:
         until=values["until"],
         linked_to=values["linked_to"],
         heading=values["heading"],
+        modified_since=values["modified_since"],
     )
     if any(value or value == "" for value in filters):
         return filters
@@ -259,6 +267,6 @@ def search_request(values: dict[str, Any], settings: dict[str, Any]) -> Request:
         if values[name] is not None:
             options[name] = values[name]
     options["per_doc"] = options["per_doc"] or None
-    for name in ("mode", "context", "explain", "exact", "fts_syntax", "rerank"):
+    for name in ("mode", "context", "explain", "exact", "fts_syntax", "rerank", "typed"):
         options[name] = values[name]
     return Request(**options, filters=filters(values), half_life_days=values["half_life"])

@@ -16,12 +16,13 @@ from ...search.hit import UNCLEAR, is_unclear
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
 from ...surface.commands.upkeep import delete_by_id
+from ...surface.output import asked
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...text.query import Query
 from ...views.get import documents as listed
 from ...views.get import links_of_document, outlined
 from ...views.why import why_nothing
+from ..mcp.bounds import Bounds, counts_of, facets_of
 from . import parameters, responses
 from .memory import Memory, Work
 from .responses import Problem
@@ -40,12 +41,17 @@ async def search(request: Request) -> Response:
     memory = memory_of(request)
     values = parameters.read(request.query_params, parameters.SEARCH)
     refresh = memory.settings["refresh"] if values["refresh"] is None else values["refresh"]
-    search_request = parameters.search_request(values, memory.settings)
+    refresh = refresh and not memory.bounds.read_only
+    wanted = parameters.search_request(values, memory.settings)
 
     def work(store: HybridStore) -> dict[str, Any]:
+        filters = memory.bounds.filters(store, wanted.filters)
+        search_request = wanted.changed(filters=filters)
         answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
+        if memory.bounds.hide:
+            answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
-            add_marks(answer["results"], values["q"])
+            add_marks(answer["results"], values["q"], is_typed=values["typed"])
         hint = UNCLEAR if is_unclear(answer["results"]) else None
         if not answer["results"] and not answer["nearest_miss"]:
             hint = why_nothing(store, search_request, refreshed=refresh)
@@ -65,10 +71,12 @@ async def documents(request: Request) -> Response:
     """Answer GET /api/documents."""
     values = parameters.read(request.query_params, parameters.LISTING)
     filters = parameters.filters(values)
+    bounds = memory_of(request).bounds
     limit = values["limit"]
 
     def work(store: HybridStore) -> dict[str, Any]:
-        return listed(store, filters=filters, limit=limit)
+        within = bounds.filters(store, filters)
+        return listed(store, filters=within, limit=limit)
 
     return await unless_known(request, work, request.url.query)
 
@@ -82,8 +90,10 @@ async def document(request: Request) -> Response:
     if raw_path.endswith(LINKS):
         return await links(request, id_of(request, LINKS))
     values = parameters.read(request.query_params, parameters.DOCUMENT)
+    bounds = memory_of(request).bounds
 
     def work(store: HybridStore) -> dict[str, Any]:
+        bounds.check_shown(store, doc_id)
         return outlined(
             store,
             doc_id,
@@ -102,6 +112,7 @@ async def document(request: Request) -> Response:
 async def similar(request: Request, doc_id: str) -> Response:
     """Answer GET /api/documents/{id}/similar."""
     values = parameters.read(request.query_params, parameters.SIMILAR)
+    needs_all(request)
 
     def work(store: HybridStore) -> dict[str, Any]:
         return passages(store, doc_id, values["lines"], limit=values["limit"])
@@ -112,6 +123,7 @@ async def similar(request: Request, doc_id: str) -> Response:
 async def links(request: Request, doc_id: str) -> Response:
     """Answer GET /api/documents/{id}/links."""
     parameters.read(request.query_params, ())
+    needs_all(request)
 
     def work(store: HybridStore) -> dict[str, Any]:
         return links_of_document(store, doc_id)
@@ -122,7 +134,8 @@ async def links(request: Request, doc_id: str) -> Response:
 async def status(request: Request) -> Response:
     """Answer GET /api/status."""
     parameters.read(request.query_params, ())
-    return responses.answer(await memory_of(request).read(lambda store: store.stats()))
+    bounds = memory_of(request).bounds
+    return responses.answer(await memory_of(request).read(lambda store: _status(store, bounds)))
 
 
 async def doctor(request: Request) -> Response:
@@ -130,6 +143,7 @@ async def doctor(request: Request) -> Response:
     from ...views.doctor import examine
 
     values = parameters.read(request.query_params, parameters.DOCTOR)
+    needs_all(request)
     findings = await memory_of(request).slowly(
         lambda store: examine(store, thorough=values["thorough"])
     )
@@ -140,18 +154,26 @@ async def overview(request: Request) -> Response:
     """Answer GET /api/overview."""
     parameters.read(request.query_params, ())
     server = memory_of(request).server()
+    bounds = memory_of(request).bounds
 
     def work(store: HybridStore) -> dict[str, Any]:
-        return _overview(store) | {"server": server}
+        return _overview(store, bounds) | {"server": server}
 
     return await unless_known(request, work, server)
 
 
 @tried_again
-def _overview(store: HybridStore) -> dict[str, Any]:
+def _overview(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
     """Return the status, and how many documents each collection, month and tag has."""
     with store.storage.snapshot():
-        return {"status": store.stats()} | store.storage.catalog.facets()
+        facets = facets_of(store, bounds) if bounds.hide else store.storage.catalog.facets()
+        return {"status": _status(store, bounds)} | facets
+
+
+def _status(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
+    """Return what `stats` gives, with the counts of what is within the bounds."""
+    status = store.stats()
+    return status | counts_of(store, bounds) if bounds.hide else status
 
 
 def _stored(store: HybridStore, doc_id: str, text: str, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -179,6 +201,18 @@ def memory_of(request: Request) -> Memory:
     return memory
 
 
+def needs_writing(request: Request) -> None:
+    """Raise Problem where nothing may be written."""
+    if memory_of(request).bounds.read_only:
+        raise Problem(403, "this server is read-only")
+
+
+def needs_all(request: Request) -> None:
+    """Raise Problem where some documents may not be shown, for an answer that may tell of them."""
+    if memory_of(request).bounds.hide:
+        raise Problem(403, "this server shows only a part of its memory, and does not answer this")
+
+
 def id_of(request: Request, after: bytes = b"") -> str:
     """Return the document's id, from the address as it was sent, without what comes `after` it.
     Raises Problem.
@@ -197,6 +231,8 @@ async def put(request: Request) -> Response:
     """Answer PUT /api/documents/{id}."""
     parameters.read(request.query_params, ())
     doc_id = id_of(request)
+    needs_writing(request)
+    memory_of(request).bounds.check_new(doc_id)
     body = await json_body(request)
     text = body.pop("text", None)
     metadata = body.pop("metadata", {})
@@ -221,8 +257,11 @@ async def delete(request: Request) -> Response:
     """Answer DELETE /api/documents/{id}."""
     parameters.read(request.query_params, ())
     doc_id = id_of(request)
+    needs_writing(request)
+    bounds = memory_of(request).bounds
 
     def work(store: HybridStore) -> dict[str, Any]:
+        bounds.check_shown(store, doc_id)
         if not stored_here(store, doc_id):
             raise NotFoundError(f"no document {doc_id!r} in this memory")
         return delete_by_id(store, doc_id)
@@ -233,6 +272,8 @@ async def delete(request: Request) -> Response:
 async def update(request: Request) -> Response:
     """Answer POST /api/update."""
     values = parameters.read(request.query_params, parameters.UPDATE)
+    needs_writing(request)
+    needs_all(request)
     memory = memory_of(request)
     if memory.update and memory.update.is_alive():
         raise Problem(409, "an update is running; /api/overview tells when it is done")
@@ -293,12 +334,12 @@ async def json_body(request: Request) -> dict[str, Any]:
     return body
 
 
-def add_marks(results: Sequence[dict[str, Any]], query: str) -> None:
+def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool = False) -> None:
     """Give each result `marks`: the words of its text and headings that match the query, as they
     are written, each once, so that a client can mark them without knowing how words are stemmed.
     """
     texts = [f"{result['heading_path']}\n{result['text']}" for result in results]
-    highlighter = Highlighter(Query(query), texts, stems)
+    highlighter = Highlighter(asked(query, results, is_typed=is_typed), texts, stems)
     for result, text in zip(results, texts, strict=True):
         words = [text[span.start : span.end] for span in highlighter.spans(text)]
         result["marks"] = list(dict.fromkeys(words))

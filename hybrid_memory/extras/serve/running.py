@@ -15,6 +15,7 @@ from ...surface.opening import open_store, place
 from ...surface.streams import output, tell
 from ...sync.refresh import Watch
 from ...sync.report import Report
+from ..mcp.bounds import bounds_of
 from ..mcp.server import build
 from . import server
 from .memory import Memory
@@ -35,6 +36,7 @@ def prepared(args: Namespace) -> tuple[server.Server, socket]:
     there is no database.
     """
     settings = opening.settings(args)
+    bounds = bounds_of(args)
     with open_store(args) as store:  # what is wrong is told now, not at the first request
         if args.watch:
             Watch(store, [], lambda report: None)
@@ -43,12 +45,15 @@ def prepared(args: Namespace) -> tuple[server.Server, socket]:
     url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
     is_loopback = ip_address(host.partition("%")[0]).is_loopback
     token = _token(args, settings["db_path"], is_loopback=is_loopback)
-    memory = Memory(partial(_opened, args, settings), settings, needs_token=token is not None)
+    memory = Memory(
+        partial(_opened, args, settings), settings, needs_token=token is not None, bounds=bounds
+    )
     tools = build(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
         settings,
         partial(place, args),
+        bounds,
     )
 
     def on_start() -> None:

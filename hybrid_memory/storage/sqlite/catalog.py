@@ -44,6 +44,7 @@ with waiting as (
 select   doc_id, collection, date, source_path as path, chunk_count as chunks,
          coalesce(pending, 0) as pending,
          file_size as size,
+         strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(file_mtime, indexed_at), 'unixepoch') as modified,
          strftime('%Y-%m-%dT%H:%M:%SZ', indexed_at, 'unixepoch') as indexed_at
 from     documents d left join waiting using (doc_id)
 where    {condition}
@@ -52,6 +53,7 @@ limit    ?
 """
 BY_DATE = "date desc nulls last, doc_id"
 BY_INDEXING = "d.indexed_at desc, doc_id"
+BY_CHANGE = "coalesce(file_mtime, d.indexed_at) desc, doc_id"
 TOTAL = "select count(*) from documents d where {condition}"
 NAMES = "select doc_id, collection, source_path is not null from documents"
 
@@ -149,9 +151,11 @@ class Catalog:
     def entry(self, doc_id: str) -> dict[str, Any]:
         return self._listed("doc_id = ?", (doc_id, 1))[0]
 
-    def listing(self, filters: "Filters | None", limit: int) -> tuple[int, list[dict[str, Any]]]:
+    def listing(
+        self, filters: "Filters | None", limit: int, *, by_change: bool = False
+    ) -> tuple[int, list[dict[str, Any]]]:
         where, values = condition(self._conn, filters) if filters else ("true", [])
-        found = self._listed(where, (*values, limit))
+        found = self._listed(where, (*values, limit), BY_CHANGE if by_change else BY_DATE)
         (total,) = self._conn.execute(TOTAL.format(condition=where), values).fetchone()
         return total, found
 

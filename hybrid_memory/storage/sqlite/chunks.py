@@ -1,11 +1,19 @@
-"""What a search reads of chunks and their documents."""
+"""What is read of chunks and their documents: by a search, and to make their terms for the keyword
+index once more.
+"""
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from ..rows import ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
+
+if TYPE_CHECKING:
+    from ...documents.terms import Terms
 
 CANDIDATES = (
     "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
@@ -101,3 +109,52 @@ class Chunks:
 
     def count(self) -> int:
         return int(self._conn.execute(COUNT).fetchone()[0])
+
+
+# What the index was given of chunks, made once more from the chunks and their documents.
+#
+# To take a chunk out of an index that has no copy of its texts, FTS5 must be given them exactly as
+# they were put in. So `chunks.indexed` has a checksum of them; if it differs, as after a change of
+# the analyzer, the index has to be built anew.
+
+ROWS = """
+select   c.id, c.doc_id, c.heading_path, c.content, d.collection, d.metadata,
+         not exists (select 1 from chunks where doc_id = c.doc_id and id < c.id)
+from     chunks c join documents d using (doc_id)
+where    {}
+order by c.doc_id, c.id
+"""
+OF_DOCUMENT = ROWS.format("c.doc_id = ?")
+OF_CHUNKS = ROWS.format("c.id in (select value from json_each(?))")
+CALLED = "select name from names where doc_id = ? and kind <> 'file'"
+
+
+def of_document(conn: sqlite3.Connection, doc_id: str) -> "Iterator[tuple[int, Terms]]":
+    """Yield chunks.id and terms of the document's chunks."""
+    return _of_rows(conn, conn.execute(OF_DOCUMENT, (doc_id,)))
+
+
+def of_chunks(conn: sqlite3.Connection, ids: Iterable[int]) -> "Iterator[tuple[int, Terms]]":
+    """Yield chunks.id and terms of these chunks."""
+    return _of_rows(conn, conn.execute(OF_CHUNKS, (json.dumps(list(ids)),)))
+
+
+def called(conn: sqlite3.Connection, doc_id: str) -> list[str]:
+    """Return the titles and aliases of a document."""
+    return [name for (name,) in conn.execute(CALLED, (doc_id,))]
+
+
+def _of_rows(
+    conn: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
+) -> "Iterator[tuple[int, Terms]]":
+    from ...documents.terms import terms
+
+    for doc_id, group in groupby(rows, itemgetter(1)):
+        chunks = list(group)
+        _, _, _, _, collection, metadata, is_first = chunks[0]
+        names = called(conn, doc_id) if is_first else None
+        texts = ((heading_path, content) for _, _, heading_path, content, *_ in chunks)
+        for (id, *_), of_chunk in zip(
+            chunks, terms(doc_id, collection, metadata, texts, names), strict=True
+        ):
+            yield id, of_chunk

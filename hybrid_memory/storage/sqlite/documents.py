@@ -28,8 +28,9 @@ from ..source import (
     whole,
 )
 from . import vectors as blocks
+from .chunks import called, of_chunks
 from .embeddings import Embeddings
-from .keyword import FTSIndex, called, checksum, of_chunks
+from .keyword import FTSIndex, checksum
 from .links import Links, put_links, remove_links
 from .schema import path_from_column, path_to_column
 

@@ -32,7 +32,7 @@ from .connection import (
     write,
 )
 from .embeddings import Embeddings
-from .keyword import FTSIndex
+from .keyword import FTSIndex, Vocabulary
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -130,7 +130,11 @@ class SQLiteStorage:
         return Checks(self.connection)
 
     def keyword(self, chosen: "Selection | None" = None) -> FTSIndex:
-        return FTSIndex(self.connection, chosen)
+        return FTSIndex(self.connection, chosen, self._vocabulary)
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.connection)
 
     def vectors(self, chosen: "Selection | None" = None) -> "VectorIndex":
         from .vectors import VectorIndex
@@ -184,12 +188,15 @@ class SQLiteStorage:
                     raise
                 raise explanation from error
 
+    def interrupt(self) -> None:
+        self.connection.interrupt()
+
     def _explanation(self, error: Exception, what: str) -> StoreError | None:
         """Return what the error tells of the file; None if the file has nothing to do with it."""
-        if isinstance(error, sqlite3.ProgrammingError):
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        if isinstance(error, sqlite3.ProgrammingError) or code == sqlite3.SQLITE_INTERRUPT:
             return None
         explanation = failure(error, self.path, what) if isinstance(error, BROKEN) else None
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if explanation and code != sqlite3.SQLITE_CORRUPT_VTAB:
             return explanation
         damage = self._damage(error)  # a keyword index may be sound, and what it is read from not

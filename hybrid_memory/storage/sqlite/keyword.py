@@ -7,15 +7,12 @@ The coverage, which words of a query a chunk has, is what confidence is made of 
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, groupby
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
 from math import ceil, log
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from ...text import analyzer
-from ...text.characters import fold
 from ...text.query import Query, Term
 from ..keyword import (
     ANY_ROW,
@@ -23,14 +20,20 @@ from ..keyword import (
     CONTEXT_WEIGHT,
     HEADING_WEIGHT,
     K1,
+    LONGEST_TERM,
     any_of,
     checked_expression,
     enough,
     idf,
     match_expression,
+    stems,
+    terms_meant,
+    with_others,
+    word_of_stem,
 )
 from ..rows import Coverage, Ranked, as_results
 from . import schema
+from .chunks import of_chunks, of_document
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
@@ -50,16 +53,20 @@ def coverage(
 ) -> dict[int, Coverage]:
     """The coverage of each chunk, by FTS5's own matching of each word.
 
-    `counts` says how many of all `size` chunks have each word, by its expression for MATCH. If no
-    chunk has any, the coverage is the share of the query's fragments that the chunk contains, as
-    the substring search finds them.
+    `counts` says how many of all `size` chunks have each word, by its expression for MATCH. Of words
+    that stand for one of the query, any will do. If no chunk has any, the coverage is the share of the
+    query's fragments that the chunk contains.
     """
     chunks = list(of_chunks(conn, ids))
     if not any(counts.values()):
         return _by_fragments(conn, query, chunks)
     words = {match_expression([term]): term.tokens[0] for term in query.affordable_words}
     size = max(size, *counts.values(), 1)
-    rarity = {e: log(1 + (size - n + 0.5) / (n + 0.5)) for e, n in counts.items()}
+    rarity: dict[str, float] = {}
+    for expression, count in counts.items():
+        own = query.stands_for(words[expression])
+        of_word = log(1 + (size - count + 0.5) / (count + 0.5))
+        rarity[own] = min(of_word, rarity.get(own, of_word))
     found: dict[int, list[str]] = {id: [] for id in ids}
     copy = sqlite3.connect(
         ":memory:"
@@ -69,32 +76,34 @@ def coverage(
         copy.executemany(PUT, ((id, *texts) for id, texts in chunks))
         for expression in words:
             for (id,) in copy.execute(MATCHED, (expression,)):
-                found[id].append(expression)
+                found[id].append(words[expression])
     finally:
         copy.close()
     total = sum(rarity.values())
-    return {
-        id: Coverage(sum(rarity[e] for e in has) / total, [words[e] for e in has])
-        for id, has in found.items()
-    }
+    coverages = {}
+    for id, has in found.items():
+        own_words = dict.fromkeys(map(query.stands_for, has))
+        coverages[id] = Coverage(sum(rarity[own] for own in own_words) / total, has)
+    return coverages
 
 
 def _by_fragments(
     conn: sqlite3.Connection, query: Query, chunks: "Sequence[tuple[int, Terms]]"
 ) -> dict[int, Coverage]:
     originals = dict(conn.execute(ORIGINAL, (json.dumps([id for id, _ in chunks]),)))
-    wanted = [piece.lower() for side in query.fragments for piece in side]
-    answer = {}
+    fragments = [fragment.lower() for fragment in query.fragments]
+    coverages = {}
     for id, written in chunks:
         text = "\n".join([originals[id], *written]).lower()
-        has = [piece for piece in wanted if piece in text]
-        answer[id] = Coverage(len(has) / max(len(wanted), 1), has)
-    return answer
+        has = [fragment for fragment in fragments if fragment in text]
+        coverages[id] = Coverage(len(has) / max(len(fragments), 1), has)
+    return coverages
 
 
 FIRST_ROWS = 4000  # scored at first: at 100,000 chunks the fastest of 1,000 to 8,000
 # So many times as many as needed are looked at, because the share of a selection is an estimate
 SURPLUS = 1.25
+COMMON = 0.25  # of all chunks have a word that is left out while one types
 # Ranks that are exact; with 10, 99.9 % of the best 100 are right at 100,000 chunks, and 100 take a
 # quarter longer
 PROVEN = 10
@@ -141,17 +150,25 @@ REMOVE = "insert into chunks_fts (chunks_fts, rowid, heading, content, context) 
 REMOVE_WITH_TEXTS = "delete from chunks_fts where rowid = ?"  # where the index has a copy of them
 BATCH = 512  # chunks whose texts are in memory at a time
 
-# Chunks that may have a word of the folded text: LIKE ignores case in ASCII, and only other letters
-# are folded.
-MAY_HAVE = """
-select id, content from {texts}
-where  ({words} or length(content) <> length(cast(content as blob))) {rows}
-"""
 HAVING = """
-select * from (select id, {count} as matches, length(content) from {texts} where true {rows})
-where  matches > 0
+select * from (select id, {count} as matches, length(content) as size from {texts} where true {rows})
+where  matches > 0 order by matches desc, size, id limit ?
 """
 LIKE = r"(content like ? escape '\')"
+
+# The words of the index, with how many chunks have each. A term with one of these letters is an
+# identifier or a name; its parts are terms, too.
+OF_SYMBOLS = "*[\uf800-\uf8ff]*"
+MAKE_VOCABULARY = """
+create virtual table if not exists temp.vocabulary using fts5vocab (main, chunks_fts, row);
+create virtual table if not exists temp.places using fts5vocab (main, chunks_fts, instance);
+"""
+VOCABULARY = """
+select group_concat(term || ' ' || doc, char(10)) from temp.vocabulary
+where  term >= ? and term < ? and length(term) <= ? and term not glob ?
+"""
+STATE = "select block from chunks_fts_data where id = 10"  # FTS5 counts in it what it writes
+PLACE = "select doc from temp.places where term = ? limit 1"
 
 DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
 CHUNKS = """
@@ -173,67 +190,12 @@ insert into chunks_fts (doc_id, chunk_id, heading, content)
 select doc_id, chunk_id, heading, content from chunks
 """
 
-# Compiled only when needed: few searches get that far. The second finds what `fold` may turn into
-# letters of ASCII.
 _LIKE_SYNTAX = r"[\\%_]"
-_FOLDED = (
-    "[^\0-\x7f\u2010-\u2027\u2190-\u23ff\u2500-\u2bff\u3000-\u30ff\u3400-\u9fff"
-    "\uac00-\ud7a3\ufe0f\U0001f300-\U0001faff]"
-)
-
-
-# What the index was given of chunks, made once more from the chunks and their documents.
-#
-# To take a chunk out of an index that has no copy of its texts, FTS5 must be given them exactly as
-# they were put in. So `chunks.indexed` has a checksum of them; if it differs, as after a change of
-# the analyzer, the index has to be built anew.
-
-ROWS = """
-select   c.id, c.doc_id, c.heading_path, c.content, d.collection, d.metadata,
-         not exists (select 1 from chunks where doc_id = c.doc_id and id < c.id)
-from     chunks c join documents d using (doc_id)
-where    {}
-order by c.doc_id, c.id
-"""
-OF_DOCUMENT = ROWS.format("c.doc_id = ?")
-OF_CHUNKS = ROWS.format("c.id in (select value from json_each(?))")
-CALLED = "select name from names where doc_id = ? and kind <> 'file'"
 
 
 def checksum(terms: "Terms") -> int:
     """Return what `chunks.indexed` has of these terms."""
     return crc32("\0".join(terms).encode())
-
-
-def of_document(conn: sqlite3.Connection, doc_id: str) -> "Iterator[tuple[int, Terms]]":
-    """Yield chunks.id and terms of the document's chunks."""
-    return _of_rows(conn, conn.execute(OF_DOCUMENT, (doc_id,)))
-
-
-def of_chunks(conn: sqlite3.Connection, ids: Iterable[int]) -> "Iterator[tuple[int, Terms]]":
-    """Yield chunks.id and terms of these chunks."""
-    return _of_rows(conn, conn.execute(OF_CHUNKS, (json.dumps(list(ids)),)))
-
-
-def called(conn: sqlite3.Connection, doc_id: str) -> list[str]:
-    """Return the titles and aliases of a document."""
-    return [name for (name,) in conn.execute(CALLED, (doc_id,))]
-
-
-def _of_rows(
-    conn: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
-) -> "Iterator[tuple[int, Terms]]":
-    from ...documents.terms import terms
-
-    for doc_id, group in groupby(rows, itemgetter(1)):
-        chunks = list(group)
-        _, _, _, _, collection, metadata, is_first = chunks[0]
-        names = called(conn, doc_id) if is_first else None
-        texts = ((heading_path, content) for _, _, heading_path, content, *_ in chunks)
-        for (id, *_), of_chunk in zip(
-            chunks, terms(doc_id, collection, metadata, texts, names), strict=True
-        ):
-            yield id, of_chunk
 
 
 class FTSIndex:
@@ -247,10 +209,17 @@ class FTSIndex:
     _shown = CHUNKS  # the statement that reads the rows of results
     _texts = "chunks"  # where the last tier reads `id` and `content`
 
-    def __init__(self, conn: sqlite3.Connection, chosen: "Selection | None" = None) -> None:
+    def __init__(
+        self,
+        conn: sqlite3.Connection,
+        chosen: "Selection | None" = None,
+        vocabulary: "Vocabulary | None" = None,
+    ) -> None:
         self._conn = conn
         self._chosen = chosen
+        self._vocabulary = vocabulary or Vocabulary(conn)
         self._counts: dict[str, int] = {}
+        self._instead: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
 
     @property
     def _rows(self) -> str:
@@ -273,7 +242,6 @@ class FTSIndex:
         words in **asterisks**.
         """
         from ...text.highlight import Highlighter
-        from ..keyword import stems
 
         hits = self.search(query, limit, fts_syntax=fts_syntax)
         highlighter = Highlighter(Query(query), [hit["text"] for hit in hits], stems)
@@ -283,33 +251,68 @@ class FTSIndex:
         """The best `limit` chunks by BM25.
 
         If the query is a document's path, file name, stem, alias or title, that document comes
-        first, with scores raised above the others. Where FTS5 finds nothing, the score is the share
-        of the query's fragments that a chunk contains as substrings. An expression in FTS5's syntax
-        is matched as it is, and nothing else is tried; raises QueryError if it is not valid.
+        first, with scores raised above the others. Where nothing is found, other words of the index
+        are looked for that begin with those of the query, contain them or are spelt nearly so; where
+        there are none, the score is the share of the query's symbols that a chunk contains. An
+        expression in FTS5's syntax is matched as it is, and nothing else is tried; raises QueryError
+        if it is not valid.
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
             return Ranked(
                 self._rows_of({"expression": expression, "limit": limit}) if expression else []
             )
-        wanted = query.affordable_terms
-        hits = self._best(wanted, limit) if wanted else []
-        if named := self._named(query, wanted, limit):
-            top = hits[0][1] if hits else 0.0
-            hits = [
-                *((id, score + top) for id, score in named.items()),
-                *(hit for hit in hits if hit[0] not in named),
-            ][:limit]
+        if query.is_typed:
+            query = self._with_others(query, self._new(query.affordable_words))
+        hits, is_name = self._found(query, limit)
+        if not hits and not query.is_typed and query.may_be_misspelt:
+            query = self._with_others(query, query.affordable_words)
+            hits = self._best(query.affordable_terms, limit) if query.instead else []
         if not hits:
-            return Ranked(self._substring_search(query, limit), enough=1.0)
-        return Ranked(
-            hits,
-            bool(named),
-            0.0 if named else enough(self._frequencies_of(query).values(), self.size()),
-        )
+            return Ranked(self._with_fragments(query, limit), enough=1.0)
+        if is_name:
+            return Ranked(hits, is_name=True, instead=query.instead)
+        frequencies = self._frequencies_of(query)
+        return Ranked(hits, False, enough(frequencies.values(), self.size()), query.instead)
+
+    def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
+        """Return the chunks that have words of the query, and whether it is a document's name."""
+        wanted = query.affordable_terms
+        if query.is_typed:
+            wanted = self._without_common(wanted)
+        hits = self._best(wanted, limit) if wanted else []
+        named = self._named(query, wanted, limit)
+        if not named:
+            return hits, False
+        top = hits[0][1] if hits else 0.0
+        raised = [(id, score + top) for id, score in named.items()]
+        return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
+
+    def _without_common(self, terms: Sequence[Term]) -> list[Term]:
+        """Return the terms that tell something, as a key must be answered before the next one: one
+        that many chunks have takes long and adds next to nothing.
+        """
+        most = max(self.size() * COMMON, FIRST_ROWS)
+        counts = self.frequencies([match_expression([term]) for term in terms])
+        return [term for term, count in zip(terms, counts, strict=True) if count <= most]
+
+    def _new(self, words: Sequence[Term]) -> list[Term]:
+        """Return those of these words that no chunk has."""
+        counts = self.frequencies([match_expression([word]) for word in words])
+        return [word for word, count in zip(words, counts, strict=True) if not count]
+
+    def _with_others(self, query: Query, words: Sequence[Term]) -> Query:
+        """Return the query with other words of the index in place of these, where there are any."""
+        changed = with_others(query, words, self._new(words), self._vocabulary.meant)
+        self._instead[query.text] = changed.instead
+        return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """For each of these chunks, which words of the query it has."""
+        """For each of these chunks, which words of the query it has, or others in their place."""
+        is_new = query.text not in self._instead and query.may_be_misspelt
+        if is_new and not any(self._frequencies_of(query).values()):
+            self._with_others(query, query.affordable_words)
+        query = query.with_others(self._instead.get(query.text, query.instead))
         return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
 
     def counts(self, query: Query) -> dict[str, int]:
@@ -433,47 +436,24 @@ class FTSIndex:
         raised = {id: score + top * ranks[id] for id, score in named.items()}
         return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
 
-    def _substring_search(self, query: Query, limit: int) -> list[tuple[int, float]]:
-        """The last tier: every chunk is looked through for what is not a word, such as 'ollam', '→'
-        and '🎉'.
-
-        Words are looked for in the folded text, all else in the original text. Of equal chunks, the
-        shortest come first.
+    def _with_fragments(self, query: Query, limit: int) -> list[tuple[int, float]]:
+        """Return the chunks that contain what is no word, such as '→' and '🎉', by the share of all
+        of it that they have; of equal chunks, the shortest first.
         """
-        written, original = query.fragments
-        found: dict[int, tuple[int, int]] = {}  # chunks.id -> matches, size
-        if original:
-            having = HAVING.format(
-                count=" + ".join(f"({' or '.join([LIKE] * 4)})" for _ in original),
-                texts=self._texts,
-                rows=self._rows,
-            )
-            patterns = [
-                _pattern(f(word))
-                for word in original
-                for f in (str, str.lower, str.upper, str.title)
-            ]
-            found = {
-                id: (matches, size) for id, matches, size in self._conn.execute(having, patterns)
-            }
-        if written:
-            wanted = [word.lower() for word in written]
-            starts = [word.split()[0] for word in wanted]
-            may_have = MAY_HAVE.format(
-                words=" or ".join([LIKE] * len(starts)), texts=self._texts, rows=self._rows
-            )
-            for id, content in self._conn.execute(may_have, [*map(_pattern, starts)]):
-                folded = (fold(content) if re.search(_FOLDED, content) else content).lower()
-                text = (
-                    analyzer.searchable(content).lower()
-                    if any(start in folded for start in starts)
-                    else ""
-                )
-                matches, size = found.get(id, (0, 0))
-                if n := sum(word in text for word in wanted):
-                    found[id] = matches + n, max(size, len(text))
-        best = sorted(found, key=lambda id: (-found[id][0], found[id][1], id))[:limit]
-        return [(id, found[id][0] / (len(written) + len(original))) for id in best]
+        fragments = query.fragments
+        if not fragments:
+            return []
+        counts = []
+        patterns: list[str] = []
+        for fragment in fragments:
+            spellings = {
+                fragment: None, fragment.lower(): None, fragment.upper(): None, fragment.title(): None
+            }  # fmt: skip
+            counts.append(f"({' or '.join([LIKE] * len(spellings))})")
+            patterns += map(_pattern, spellings)
+        having = HAVING.format(count=" + ".join(counts), texts=self._texts, rows=self._rows)
+        rows = self._conn.execute(having, [*patterns, limit])
+        return [(id, matches / len(fragments)) for id, matches, _ in rows]
 
     def add(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
         """Index chunks, by chunks.id."""
@@ -533,6 +513,42 @@ class FTSIndex:
                 (id, terms) for id, terms in of_document(self._conn, doc_id) if id not in without
             )
         self.optimize()
+
+
+class Vocabulary:
+    """The words of the index, read when they are first needed, and anew after a change."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+        self._state: bytes | None = None
+        self._texts: dict[tuple[str, ...], str] = {}  # by the first term, and what follows the last
+
+    def meant(self, word: str, is_new: bool) -> list[str]:
+        """Return the words that are looked for in place of one that finds nothing, as a chunk has
+        them; `is_new` if no chunk at all has it.
+        """
+        stem = stems([word]).get(word, word)
+        terms = terms_meant(word, stem, self._text, is_new=is_new)
+        return list(dict.fromkeys(map(self._written, terms)))
+
+    def _text(self, *span: str) -> str:
+        """Return the terms from one to another, each on a line with the number of its chunks."""
+        schema.run(self._conn, MAKE_VOCABULARY)  # a rollback takes them away
+        (state,) = self._conn.execute(STATE).fetchone()
+        if state != self._state:
+            self._state = state
+            self._texts = {}
+        if span not in self._texts:
+            parameters = (*span, LONGEST_TERM, OF_SYMBOLS)
+            (text,) = self._conn.execute(VOCABULARY, parameters).fetchone()
+            self._texts[span] = f"\n{text or ''}\n"
+        return self._texts[span]
+
+    def _written(self, term: str) -> str:
+        """Return a word of a chunk for a term, which is its stem: 'kubernet' -> 'kubernetes'."""
+        place = self._conn.execute(PLACE, (term,)).fetchone()
+        terms = of_chunks(self._conn, place or ())
+        return word_of_stem(term, " ".join(text for _, texts in terms for text in texts))
 
 
 class BareIndex(FTSIndex):

@@ -25,6 +25,8 @@ EVERYTHING = "true"
 # when case is ignored.
 MAY_HAVE = "(d.metadata like ? or length(d.metadata) <> length(cast(d.metadata as blob)))"
 
+# A text without a file is of the collection that its id begins with.
+OF_COLLECTION = "(d.collection = ? or d.collection is null and d.doc_id > ? and d.doc_id < ?)"
 # All between "a/" and "a0", the next character, are nested in a.
 TAGGED = "d.doc_id in (select doc_id from tags where tag = ? or tag > ? and tag < ?)"
 # The same, for a few documents: does not list all that have the tag.
@@ -62,6 +64,7 @@ PASSAGES_DATED = f"""
 (c.id in ({OWN_DATES.format(column="own.id")})
  or {OF_DAYS.format(date="d.date")} and c.id not in (select id from main.chunks where date is not null))
 """
+MODIFIED = "coalesce(d.file_mtime, d.indexed_at) >= cast(? as real)"
 EARLIEST, LATEST = "", "9999-12-31"
 
 SAMPLE = 64  # chunks that tell which share is chosen
@@ -242,12 +245,17 @@ def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None
         parameters.extend(storable(str(value)) for value in values)
 
     if filters.collection is not None:
-        add("d.collection = ?", filters.collection)
-    if globs := _globs(filters.inside):
-        add(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
+        name = filters.collection
+        add(OF_COLLECTION, name, f"{name}/", f"{name}0")
+    for pattern in (filters.inside, filters.within):
+        if globs := _globs(pattern):
+            add(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
     days = _days(filters, today)
     if days is not None:
         add(DATED, *days, *days)
+    if filters.modified_since is not None:
+        second = dates.first_second(filters.modified_since, today or date.today())
+        add(MODIFIED, str(second))
     tags = [bare(tag) for tag in filters.tags]
     if len(tags) > 1:
         add(ALL_TAGS, json.dumps(tags[1:]))

@@ -111,6 +111,12 @@ def run_why(args: Namespace) -> int:
 def list_options(parser: Parser) -> None:
     add_filters(parser)
     parser.add_argument(
+        "--sort",
+        choices=("date", "modified"),
+        default="date",
+        help="newest date first, or what changed last (default: date)",
+    )
+    parser.add_argument(
         "--limit",
         type=arguments.positive,
         default=100,
@@ -125,7 +131,12 @@ def run_list(args: Namespace) -> int:
     from ..terminal import show_documents
 
     with open_store(args) as store:
-        answer = documents(store, filters=opening.filters(args), limit=args.limit)
+        answer = documents(
+            store,
+            filters=opening.filters(args),
+            limit=args.limit,
+            by_change=args.sort == "modified",
+        )
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     shown = len(answer["documents"])
     total = answer["total"]
@@ -177,7 +188,7 @@ def run_tags(args: Namespace) -> int:
 
 
 def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
-    """The links in a document, each with its line, and those that lead to it."""
+    """Print the links in a document, each with its line, and those that lead to it."""
     print(f"{harmless(answer['doc_id'])} links to", file=stream)
     for link in answer["links"]:
         note = ""

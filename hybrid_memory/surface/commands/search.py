@@ -25,7 +25,7 @@ SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 def search_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] [QUERY ...]"
     parser.add_argument(
-        "words", nargs="*", metavar="QUERY", help="words, not syntax; quotes around a phrase"
+        "words", nargs="*", metavar="QUERY", help="words; quotes around a phrase; tag:T in:DIR date:2026-03 before:D after:D"
     )
     parser.add_argument(
         "--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail"
@@ -137,11 +137,9 @@ def search_options(parser: Parser) -> None:
 
 def run_search(args: argparse.Namespace) -> int:
     filters = opening.filters(args)
-    if (
-        not (args.words or args.query is not None or args.format)
-        and sys.stdin.isatty()
-        and sys.stdout.isatty()
-    ):
+    has_query = bool(args.words) or args.query is not None
+    is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if is_on_terminal and not has_query and not args.format:
         return _pick(args, filters)
     query = _query(args)
     with open_store(args) as store:
@@ -163,7 +161,7 @@ def run_search(args: argparse.Namespace) -> int:
             advice = [why_nothing(store, request, refreshed=store.config["refresh"])]
         elif is_unclear(answer.results):
             advice = [UNCLEAR]
-        advise(args, *advice)
+        advise(args, *filter(None, [answer.other_words(), *advice]))
     if args.explain:
         tell(
             ", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer.timings.items())
@@ -191,7 +189,10 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
     def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
         request = _request(args, filters, store.config)
         return store.answer(
-            query, request.changed(mode=mode or request.mode, rerank=mode is None)
+            query,
+            request.changed(
+                mode=mode or request.mode, rerank=mode is None, typed=mode == "keyword"
+            ),
         ).results
 
     args.budget = None
@@ -206,7 +207,7 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
 
 
 def _query(args: argparse.Namespace) -> str:
-    """The query of a search. Raises UsageError if it is missing or given twice."""
+    """Return the query of a search. Raises UsageError if it is missing or given twice."""
     if bool(args.words) == (args.query is not None):
         raise UsageError("give the query once, as QUERY or with --query")
     return args.query if args.query is not None else " ".join(args.words)
@@ -215,7 +216,7 @@ def _query(args: argparse.Namespace) -> str:
 def _request(
     args: argparse.Namespace, filters: "Filters | None", settings: config.Settings
 ) -> Request:
-    """The options of a search, which the settings complete."""
+    """Return the options of a search, which the settings complete."""
     same = {name: getattr(args, name) for name in SAME_NAME}
     same |= configured(settings)
     budget = _budget(args) if args.budget else None
@@ -227,9 +228,10 @@ def _request(
 
 
 def _form(args: argparse.Namespace) -> str:
-    """The format of the results."""
-    chosen: str | None = args.format
-    return chosen or ("text" if sys.stdout.isatty() else "json")
+    """Return the format of the results."""
+    if args.format:
+        return str(args.format)
+    return "text" if sys.stdout.isatty() else "json"
 
 
 def _budget(args: argparse.Namespace) -> "Budget":

@@ -21,7 +21,7 @@ from ..streams import harmless, json_text, print_answer, tell
 
 
 def change(path: str, key: str, *value: Any) -> dict[str, Any]:
-    """Give a key the value, or take the key out if there is none. Gives `before`, the old value, if
+    """Give a key the value, or take the key out if there is none. Return `before`, the old value, if
     the key was there.
 
     Nothing is written if the file could not be loaded then; but a key can be taken out of a file
@@ -118,9 +118,9 @@ def config_options(parser: Parser) -> None:
 
 
 def run_config(args: Namespace) -> int:
-    if (args.key is None) != (args.action is None) or (args.value is None) != (
-        args.action != "set"
-    ):
+    has_key = args.key is not None
+    has_value = args.value is not None
+    if has_key != bool(args.action) or has_value != (args.action == "set"):
         raise UsageError("write `config`, `config set KEY VALUE` or `config unset KEY`")
     path = os.path.abspath(os.path.expanduser(config.in_force(args.config)))
     if args.action:

@@ -227,3 +227,35 @@ def test_nothing_found_offers_a_way_out(open_page: Open) -> None:
     page.click("text=Look everywhere")
     page.wait_for_selector("#results li")
     assert page.url.endswith("?q=boiler")
+
+
+def test_old_results_are_dimmed_until_those_of_the_new_words_are_there(open_page: Open) -> None:
+    page = open_page("?q=boiler")
+    page.wait_for_selector("#results:not([data-old]) li")
+    held: list[Any] = []
+    page.route(
+        "**/api/search?q=window*", lambda route: route.continue_() if held else held.append(route)
+    )
+    with page.expect_request("**/api/search?q=window*"):
+        page.fill("#q", "window")
+    page.wait_for_selector("#results[data-old] li")
+    held[0].continue_()
+    page.wait_for_selector("#results:not([data-old]) li")
+
+
+def test_each_key_asks_for_words_and_a_pause_for_their_meaning(open_page: Open) -> None:
+    page = open_page()
+    asked: list[str] = []
+    page.on("request", lambda request: "/api/search" in request.url and asked.append(request.url))
+    page.keyboard.type("restor", delay=60)
+    page.locator("#results mark", has_text="estor").first.wait_for()
+    page.wait_for_function("() => !document.querySelector('#results[data-old]')")
+    page.wait_for_timeout(600)
+    assert len([url for url in asked if "mode=keyword" in url and "typed=true" in url]) > 2
+    assert len([url for url in asked if "typed=true" not in url]) == 1
+
+
+def test_words_that_were_looked_for_instead_are_told(open_page: Open) -> None:
+    page = open_page("?q=boilre")
+    page.wait_for_selector("#results mark")
+    assert "No passage has “boilre”: searched for boiler." in page.locator("#warnings").inner_text()

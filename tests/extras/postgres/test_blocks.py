@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
+from hybrid_memory.extras.postgres import engine as engine_of_server
 from hybrid_memory.extras.postgres import postings as blocks
 from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SMALL
 from hybrid_memory.views.doctor import examine
@@ -149,3 +150,16 @@ def test_a_chunk_that_comes_again_under_its_id_is_indexed_once(store: HybridStor
         postings.add_again([before[3][0]])
     assert rows(store, POSTINGS) == before
     assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_the_room_of_many_chunks_that_left_is_made_free(
+    store: HybridStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vacuums = "select vacuum_count from pg_stat_user_tables where relname = 'postings'"
+    monkeypatch.setattr(engine_of_server, "LEFT", 10)
+    put_kettles(store, 100)
+    for count, expected in ((10, 0), (10, 1), (10, 1)):
+        with store.storage.transaction():
+            store.storage.documents.remove(*(f"n{n}" for n in range(count)))
+        put_kettles(store, 10)
+        assert rows(store, vacuums) == [(expected,)]

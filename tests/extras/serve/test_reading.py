@@ -322,3 +322,14 @@ def test_a_database_that_is_gone_is_told_and_not_made_anew(
     assert (told.status_code, told.headers["retry-after"]) == (503, "2")
     assert "no database" in told.json()["detail"]
     assert not os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])
+
+
+def test_a_query_that_is_being_typed_is_mended_and_its_last_word_is_a_beginning(
+    client: Client,
+) -> None:
+    beginning = client.json("/api/search", q="the pow", typed="true", mode="keyword", marks="true")
+    assert beginning["results"][0]["doc_id"].endswith("meeting.md")
+    assert "pow" in beginning["results"][0]["marks"]
+    misspelt = client.json("/api/search", q="suplpy", mode="keyword", marks="true")
+    assert misspelt["instead"] == {"suplpy": ["supply"]}
+    assert misspelt["results"][0]["marks"] == ["supply"]

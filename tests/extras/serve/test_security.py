@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import os
 import socket
+import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
@@ -464,3 +465,35 @@ def test_what_nobody_waits_for_is_not_read(folder: Path, environ: dict[str, str]
 
     run_async(play)
     assert read == ["last"]
+
+
+def test_a_statement_that_nobody_waits_for_ends(folder: Path, environ: dict[str, str]) -> None:
+    settings = config.load(None, {}, environ)
+    begun = threading.Event()
+    ends: list[str] = []
+    endless = (
+        "with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"
+    )
+
+    def count(store: HybridStore) -> None:
+        begun.set()
+        try:
+            store.storage.connection.execute(endless)  # type: ignore[attr-defined]
+        except sqlite3.OperationalError as error:
+            ends.append(str(error))
+            raise
+
+    async def play() -> None:
+        memory = Memory(lambda: HybridStore(environ["HYBRID_MEMORY_DB_PATH"]), settings)
+        abandoned = asyncio.ensure_future(memory.read(count))
+        await asyncio.to_thread(begun.wait, 60)
+        abandoned.cancel()
+        await asyncio.wait([abandoned])
+        others = [memory.read(lambda store: store.stats()["doc_count"]) for _ in range(READERS)]
+        assert await asyncio.gather(*others) == [3] * READERS  # the same thread goes on
+        while not ends:
+            await asyncio.sleep(0.01)
+        memory.close()
+
+    run_async(play)
+    assert ends == ["interrupted"]

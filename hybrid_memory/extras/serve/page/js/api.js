@@ -10,8 +10,14 @@ export class Failure extends Error {
   }
 }
 
+const SHOWN = [["explain", "true"], ["marks", "true"], ["rerank", "false"]];
+const WHILE_TYPING = [["typed", "true"], ["mode", "keyword"]];
+
 /** @param {string} q @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */
-export const search = (q, filters, limit, signal) => get("search", [["q", q], ["limit", limit], ["explain", "true"], ["marks", "true"], ["rerank", "false"], ...filters], signal);
+export const search = (q, filters, limit, signal) => get("search", [["q", q], ["limit", limit], ...SHOWN, ...filters], signal);
+
+/** What words alone find, at once, for a query whose last word is a beginning. @param {string} q @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */
+export const searchTyped = (q, filters, limit, signal) => get("search", [["q", q], ["limit", limit], ...SHOWN, ...WHILE_TYPING, ...filters], signal);
 
 /** @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */
 export const documents = (filters, limit, signal) => get("documents", [["limit", limit], ...filters], signal);

@@ -8,13 +8,14 @@ import { warmUp } from "./markdown.js";
 import * as notice from "./notice.js";
 import * as reader from "./reader.js";
 import { links, markOpen } from "./results.js";
-import { ask } from "./search.js";
+import { age, ask } from "./search.js";
 import { go, onChange, state } from "./state.js";
 
-const PAUSE = 60; // ms without a key before a question is asked
+const PAUSE = 10; // ms without a key before a question is asked
 
 const input = byId("q");
 let typing = 0;
+let isTyping = false; // the address changes because of a key
 let scrolled = 0; // where the results were when a document was opened
 
 await enter();
@@ -25,6 +26,7 @@ if (!state().doc && matchMedia("(hover: hover)").matches) input.focus();
 
 input.addEventListener("input", (event) => {
   clearTimeout(typing);
+  if (input.value.trim() !== state().q) age();
   if (!event.isComposing) typing = setTimeout(typed, PAUSE);
 });
 input.addEventListener("compositionend", typed);
@@ -32,12 +34,15 @@ input.form.addEventListener("submit", (event) => {
   event.preventDefault();
   clearTimeout(typing);
   typed();
+  ask();
 });
 
 /** What is typed is one step back, however many keys it took. */
 function typed() {
   const q = input.value.trim();
+  isTyping = true;
   if (q !== state().q) go({ q, doc: "", lines: "" }, { replace: Boolean(state().q) && !state().doc });
+  isTyping = false;
 }
 
 /** A token in the address becomes a cookie, and is taken out of the address and of the history. */
@@ -57,7 +62,7 @@ function changed(now, before) {
   document.title = [now.doc.split("/").at(-1), now.q].filter(Boolean).join(" – ") || "hybrid-memory";
   showFilters(now.filters);
   const another = !before || now.q !== before.q || String(now.filters) !== String(before.filters);
-  if (another) ask();
+  if (another) ask(undefined, isTyping);
   if (now.doc) show(now, before);
   else if (before?.doc) hide(another);
 }

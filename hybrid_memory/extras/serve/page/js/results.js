@@ -62,7 +62,7 @@ function result(found) {
     h("article", {},
       h("h2", { dir: "auto" }, crumbs(found), h("a", { class: "open", href, "data-route": true }, title(found))),
       h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
-      h("div", { class: "meta" }, confidenceBar(found.confidence), place(doc), facts(found), also(found.also)),
+      h("div", { class: "meta" }, confidenceBar(found.confidence), place(doc), facts(found), also(found.also), newer(found.newer)),
       why(found)));
 }
 
@@ -111,6 +111,14 @@ function onDay(date) {
 }
 
 const also = (others) => others?.length ? h("span", { title: others.map((each) => each.citation ?? each).join("\n") }, `and ${others.length} ${others.length === 1 ? "copy" : "copies"}`) : null;
+
+/** The passage that revises this one. @param {string | null} citation */
+export function newer(citation) {
+  if (!citation) return null;
+  const [, doc, start, end] = /^(.*)#L(\d+)(?:-L?(\d+))?$/.exec(citation) ?? [];
+  const href = address({ doc: doc ?? citation, lines: start ? `${start}-${end ?? start}` : "" });
+  return h("a", { href, "data-route": true, class: "newer", title: citation }, "a later passage revises this");
+}
 
 /** The name of a document without its folders and without .md. @param {string} doc */
 export const leaf = (doc) => doc.split("/").at(-1).replace(/(?<=.)\.md$/, "");

@@ -1,4 +1,5 @@
-// Asks as one types: one request at a time, the newest. Old results stay until the new ones are there.
+// Asks as one types: one request at a time, the newest; words answer each key, their meaning a pause.
+// Old results stay until the new ones are there, and are dimmed meanwhile.
 
 import { byId, show } from "./dom.js";
 import * as api from "./api.js";
@@ -9,16 +10,25 @@ import { state } from "./state.js";
 
 const PAGE = 20; // results, and as many again for each "More"
 
+const PAUSE = 250; // ms without a key before the meaning of a query that is being typed is searched for
+
 let asking = new AbortController();
 
-/** Answer what the state asks, and show it. @param {number} [limit] */
-export async function ask(limit = PAGE) {
+/** Say that what is shown is not yet the answer to what stands in the search field. */
+export function age() {
+  byId("results").toggleAttribute("data-old", true);
+}
+
+/** Answer what the state asks, and show it. @param {number} [limit] @param {boolean} [typing] */
+export async function ask(limit = PAGE, typing = false) {
   const { q, filters } = state();
   asking.abort();
   asking = new AbortController();
   const { signal } = asking;
   const busy = setTimeout(() => waiting(true), 250);
+  age();
   try {
+    if (q && typing) await foundTyped(q, filters, limit, signal);
     if (q) await found(q, filters, limit, signal);
     else if (filters.length) await listed(filters, limit, signal);
     else await greeted(signal);
@@ -33,15 +43,29 @@ export async function ask(limit = PAGE) {
   }
 }
 
-async function found(q, filters, limit, signal) {
-  const answer = await api.search(q, filters, limit, signal);
+/** Nothing is shown of a word that is too short to begin others: its answer comes with the pause. */
+async function foundTyped(q, filters, limit, signal) {
+  const answer = await api.searchTyped(q, filters, limit, signal);
   if (signal.aborted) return;
-  const { results, warnings, timings, hint } = answer;
+  if (answer.results.length) showFound(answer, limit);
+  await new Promise((later) => setTimeout(later, PAUSE));
+}
+
+async function found(q, filters, limit, signal) {
+  if (signal.aborted) return;
+  const answer = await api.search(q, filters, limit, signal);
+  if (!signal.aborted) showFound(answer, limit);
+}
+
+function showFound(answer, limit) {
+  const { results, warnings, timings, hint, instead } = answer;
   showResults({ ...answer, complete: results.length < limit }, () => ask(limit + PAGE));
   view("results");
   const all = results.length < limit ? "" : "best ";
   const took = timings?.total === undefined ? "" : ` in ${Math.max(1, Math.round(timings.total * 1000))} ms`;
-  count(results.length === 1 ? `1 result${took}` : `${all}${results.length || "No"} results${took}`, results.length && hint ? [...warnings, hint] : warnings);
+  const said = Object.entries(instead).map(([word, others]) => `No passage has “${word}”: searched for ${others.join(", ")}.`);
+  const told = [...said, ...warnings, ...(results.length && hint ? [hint] : [])];
+  count(results.length === 1 ? `1 result${took}` : `${all}${results.length || "No"} results${took}`, told);
 }
 
 async function listed(filters, limit, signal) {
@@ -62,6 +86,7 @@ async function greeted(signal) {
 function view(name) {
   for (const each of ["overview", "results"]) byId(each).hidden = each !== name;
   document.documentElement.dataset.view = name;
+  byId("results").removeAttribute("data-old");
   byId("heading").textContent = name === "overview" ? "Overview" : "Results";
   const { doc, lines } = state();
   markOpen(doc, lines);

@@ -1,0 +1,170 @@
+"""What a server shows and lets be done, whatever a call asks for: the bounds of `mcp` and `serve`.
+
+Bounds are options of the one who starts the server. The arguments of a call can narrow what they
+leave, and never widen it.
+"""
+
+import sqlite3
+from collections import Counter
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...errors import NotFoundError, QueryError, SourceError, WayOut
+from ...storage.filters import Filters
+from ...storage.target import find
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ...store import HybridStore
+    from ...surface.arguments import Parser
+
+MOST = 10**9  # documents
+NEWEST = 10  # documents that the overview names
+IS_INSIDE = "select ? glob ? or ? glob ?"
+
+
+class Bounds(NamedTuple):
+    """The collection and the glob on ids beyond which there is nothing, and whether nothing may be
+    written.
+    """
+
+    collection: str | None = None
+    inside: str | None = None
+    read_only: bool = False
+
+    @property
+    def hide(self) -> bool:
+        """Whether there are documents that no call may see."""
+        return self.collection is not None or self.inside is not None
+
+    def filters(self, store: "HybridStore", asked: Filters | None) -> Filters | None:
+        """Return the filters of a call, within the bounds. Raises QueryError for another collection,
+        NotFoundError for a `linked_to` that is out of the bounds.
+        """
+        if not self.hide:
+            return asked
+        asked = asked or Filters()
+        if self.collection is not None and asked.collection not in (None, self.collection):
+            raise QueryError(
+                f"there is no collection {asked.collection!r} here; there is {self.collection!r}"
+            )
+        linked_to = asked.linked_to
+        if linked_to is not None:
+            linked_to = self.found(store, linked_to)
+        return asked._replace(
+            collection=self.collection or asked.collection,
+            within=self.inside,
+            linked_to=linked_to,
+        )
+
+    def check_shown(self, store: "HybridStore", doc_id: str) -> None:
+        """Raise NotFoundError for a document that is out of the bounds, as for one that is none."""
+        if not self.hide:
+            return
+        if store.storage.catalog.by_id(doc_id) is None or not self.has(store, doc_id):
+            raise NotFoundError(f"no document {doc_id!r} in this memory")
+
+    def found(self, store: "HybridStore", target: str) -> str:
+        """Return the id of the document that a target means. Raises NotFoundError if it is none
+        within the bounds, and names no other document.
+        """
+        with suppress(QueryError):
+            doc_id, _ = find(store.storage, target)
+            if self.has(store, doc_id):
+                return doc_id
+        raise NotFoundError(
+            f"no document {target!r} in this memory", WayOut("list", "list", "names all documents")
+        )
+
+    def has(self, store: "HybridStore", doc_id: str) -> bool:
+        """Return whether a document that exists is within the bounds."""
+        collection = store.storage.catalog.entry(doc_id)["collection"]
+        return self._is_inside(doc_id) and self._is_of_collection(doc_id, collection)
+
+    def check_new(self, doc_id: str) -> None:
+        """Raise SourceError for the id of a text that would be out of the bounds."""
+        if not self._is_inside(doc_id) or not self._is_of_collection(doc_id, None):
+            example = f"{self.collection}/" if self.collection is not None else self.inside
+            raise SourceError(f"{doc_id!r} cannot be written here; ids are as {example}")
+
+    def _is_of_collection(self, doc_id: str, collection: str | None) -> bool:
+        if self.collection is None:
+            return True
+        if collection is None:
+            return doc_id.startswith(f"{self.collection}/")
+        return collection == self.collection
+
+    def _is_inside(self, doc_id: str) -> bool:
+        """Return whether SQLite's glob matches, as it does for the filter."""
+        if self.inside is None:
+            return True
+        below = f"{self.inside.rstrip('/')}/*"
+        with closing(sqlite3.connect(":memory:")) as conn:
+            row = conn.execute(IS_INSIDE, (doc_id, self.inside, doc_id, below)).fetchone()
+        return bool(row[0])
+
+
+NO_BOUNDS = Bounds()
+
+
+def counts_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
+    """Return the counts of `stats` for what is within the bounds."""
+    documents = _listed(store, bounds)
+    chunks = sum(document["chunks"] for document in documents)
+    pending = sum(document["pending"] for document in documents)
+    return {
+        "doc_count": len(documents),
+        "chunk_count": chunks,
+        "embedded_count": chunks - pending,
+        "pending_count": pending,
+    }
+
+
+def facets_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
+    """Return the facets of what is within the bounds, without tags."""
+    documents = _listed(store, bounds)
+    collections: dict[str | None, list[int]] = {}
+    months: Counter[str] = Counter()
+    for document in documents:
+        collections.setdefault(document["collection"], []).append(document["chunks"])
+        if document["date"]:
+            months[document["date"][:7]] += 1
+    newest = sorted(documents, key=lambda document: str(document["indexed_at"]), reverse=True)
+    return {
+        "collections": [
+            {"name": name, "documents": len(chunks), "chunks": sum(chunks)}
+            for name, chunks in collections.items()
+        ],
+        "months": [
+            {"month": month, "documents": count}
+            for month, count in sorted(months.items(), reverse=True)
+        ],
+        "undated": sum(not document["date"] for document in documents),
+        "tags": [],
+        "newest": newest[:NEWEST],
+    }
+
+
+def _listed(store: "HybridStore", bounds: Bounds) -> list[dict[str, Any]]:
+    _, documents = store.storage.catalog.listing(bounds.filters(store, None), MOST)
+    return documents
+
+
+def add_bounds(parser: "Parser") -> None:
+    """Add the options that `bounds_of` reads."""
+    parser.add_argument(
+        "--collection", metavar="NAME", help="show only documents of this collection"
+    )
+    parser.add_argument(
+        "--in",
+        dest="inside",
+        metavar="GLOB",
+        help="show only documents with a matching id: memory/2026-*, or memory",
+    )
+    parser.add_argument("--read-only", action="store_true", help="let no call write")
+
+
+def bounds_of(args: "Namespace") -> Bounds:
+    """Return the bounds that the command line sets."""
+    return Bounds(args.collection, args.inside, args.read_only)

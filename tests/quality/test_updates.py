@@ -1,0 +1,87 @@
+"""Facts that change in a laboratory's and a choir's notes, in English and German: what comes first?
+
+None of the weights was found on these notes. `queries.jsonl` has for each question the lines with the
+value in force (`current`), with former values (`outdated`), and with facts that only look alike.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.sync.ingest import Ingest
+
+FOLDER = Path(__file__).parent / "updates"
+QUERIES = [json.loads(line) for line in (FOLDER / "queries.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for memory in ("lab", "verein"):
+        path = tmp_path_factory.mktemp("updates") / f"{memory}.db"
+        with HybridStore(str(path), {"provider": "builtin"}) as store:
+            Ingest(store).run([str(FOLDER / "docs" / memory)])
+            store.embed()
+            for query in QUERIES:
+                if query["conv"] == memory:
+                    counts.update(judged(query, store.search(query["text"])))
+    return counts
+
+
+def judged(query: dict[str, Any], results: list[dict[str, Any]]) -> Iterator[str]:
+    kind = query["kind"]
+    yield kind
+    current = [
+        number for number, result in enumerate(results) if has(result["citation"], query["current"])
+    ]
+    stale = [
+        number
+        for number, result in enumerate(results)
+        if has(result["citation"], query["outdated"]) and number not in current
+    ]
+    if current and current[0] < min(stale, default=99):
+        yield f"{kind} current first"
+    if current and current[0] < 3:
+        yield f"{kind} in three"
+    for number, result in enumerate(results):
+        if not result["newer"]:
+            continue
+        if kind == "stable" and has(result["citation"], query["current"] + query["similar"]):
+            yield "false marks"
+        if kind == "changed" and number in stale:
+            yield "marks"
+            if has(result["newer"], query["current"] + query["outdated"]):
+                yield "right marks"
+
+
+def has(citation: str, lines: list[tuple[str, int]]) -> bool:
+    doc_id, _, place = citation.partition("#L")
+    first, _, last = place.partition("-L")
+    return any(
+        doc_id.removesuffix(".md") == doc and int(first) <= line <= int(last or first)
+        for doc, line in lines
+    )
+
+
+def test_a_revision_comes_before_what_it_revises(counts: Counter[str]) -> None:
+    assert counts["changed current first"] >= 0.6 * counts["changed"]
+    assert counts["changed in three"] >= 0.9 * counts["changed"]
+
+
+def test_marks_are_right(counts: Counter[str]) -> None:
+    assert counts["marks"] >= 9
+    assert counts["right marks"] >= 0.85 * counts["marks"]
+
+
+def test_facts_that_look_alike_have_no_mark(counts: Counter[str]) -> None:
+    assert counts["false marks"] <= 0.1 * counts["stable"]
+    assert counts["stable in three"] == counts["stable"]
+
+
+def test_former_values_are_found_when_they_are_asked_for(counts: Counter[str]) -> None:
+    assert counts["history in three"] >= 0.8 * counts["history"]

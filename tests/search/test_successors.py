@@ -1,0 +1,154 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.search.successors import Question, names_in, values_of
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.text.query import Query
+
+FILLER = "# Other things\n\nThe ficus was watered. Lunch was late, and nobody complained about the soup.\n"
+
+Notes = Callable[[dict[str, str]], HybridStore]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Notes:
+    def ingested(texts: dict[str, str]) -> HybridStore:
+        folder = tmp_path / "notes"
+        for name, text in ({"2026-01-02.md": FILLER, "2026-03-09.md": FILLER} | texts).items():
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        store = HybridStore(str(tmp_path / "memory.db"), {"provider": "none"})
+        Ingest(store).run([str(folder)])
+        return store
+
+    return ingested
+
+
+def places(results: list[dict[str, Any]]) -> list[tuple[str, str | None]]:
+    """The names of the documents found, each with that of what revises it."""
+
+    def name(citation: str | None) -> str | None:
+        return citation.partition("#")[0].rpartition("/")[2] if citation else None
+
+    return [(name(result["citation"]) or "", name(result["newer"])) for result in results]
+
+
+OLD = "# Hosts\n\nThe ssh port of heron is 22 for everybody. Bring your own key for heron.\n"
+NEW = (
+    "# Monday\n\nSeun closed the ssh port 22 on heron, it is 2222 now. The scan noise was silly.\n"
+)
+
+
+def test_a_later_note_with_another_value_revises_and_comes_first(notes: Notes) -> None:
+    with notes({"2026-01-08.md": OLD, "2026-02-13.md": NEW}) as store:
+        found = places(store.search("which ssh port does heron have?"))
+    assert found[:2] == [("2026-02-13.md", None), ("2026-01-08.md", "2026-02-13.md")]
+
+
+def test_a_question_for_the_past_keeps_the_former_value_first(notes: Notes) -> None:
+    with notes({"2026-01-08.md": OLD, "2026-02-13.md": NEW}) as store:
+        before = store.search("which ssh port did heron have before?")
+    assert dict(places(before))["2026-01-08.md"] == "2026-02-13.md"
+    assert places(before)[0][0] == "2026-01-08.md"
+
+
+def test_an_earlier_note_revises_nothing(notes: Notes) -> None:
+    with notes({"2026-02-13.md": OLD, "2026-01-08.md": NEW}) as store:
+        found = places(store.search("which ssh port does heron have?"))
+    assert dict(found)["2026-02-13.md"] is None
+
+
+def test_another_host_is_another_fact(notes: Notes) -> None:
+    other = NEW.replace("heron", "Kestrel")
+    old = OLD.replace("heron", "Wren")
+    with notes({"2026-01-08.md": old, "2026-02-13.md": other}) as store:
+        found = places(store.search("which ssh port does Wren have?"))
+    assert [newer for _, newer in found] == [None] * len(found)
+
+
+@pytest.mark.parametrize(
+    ("old_key", "new_key"),
+    [
+        ("status: superseded by adr/0011-zarr", "status: accepted"),
+        ("superseded-by: '[[0011-zarr]]'", "status: accepted"),
+        ("status: old", "supersedes: [0003-format.md]"),
+    ],
+)
+def test_what_metadata_declare_is_believed(notes: Notes, old_key: str, new_key: str) -> None:
+    old = f"---\n{old_key}\n---\n\n# Format\n\nImage stacks are stored as TIFF, a file a channel.\n"
+    new = f"---\n{new_key}\n---\n\n# Zarr\n\nA store for image stacks, chunked by tile.\n"
+    with notes({"adr/0003-format.md": old, "adr/0011-zarr.md": new}) as store:
+        found = places(store.search("in which format are image stacks stored?"))
+    assert found[:2] == [("0011-zarr.md", None), ("0003-format.md", "0011-zarr.md")]
+
+
+def test_undated_pages_that_look_alike_revise_nothing(notes: Notes) -> None:
+    with notes({"hosts.md": OLD, "changes.md": NEW}) as store:
+        found = places(store.search("which ssh port does heron have?"))
+    assert [newer for _, newer in found] == [None] * len(found)
+
+
+def test_a_copied_sentence_is_no_revision(notes: Notes) -> None:
+    with notes({"2026-01-08.md": OLD, "2026-02-13.md": OLD + "\nNothing else today.\n"}) as store:
+        found = places(store.search("which ssh port does heron have?"))
+    assert [newer for _, newer in found] == [None] * len(found)
+
+
+def test_the_parts_of_a_raised_score_add_up(notes: Notes) -> None:
+    with notes({"2026-01-08.md": OLD * 2, "2026-02-13.md": NEW}) as store:
+        results = store.search("ssh port heron everybody bring key", explain=True)
+    why = results[0]["explain"]
+    assert results[0]["citation"].startswith("notes/2026-02-13.md")
+    assert why["succession"] > 0
+    assert results[0]["score"] == results[1]["score"]
+
+
+def test_a_mark_is_the_same_with_every_limit(notes: Notes) -> None:
+    with notes({"2026-01-08.md": OLD, "2026-02-13.md": NEW}) as store:
+        few = places(store.search("which ssh port does heron have?", limit=2))
+        many = places(store.search("which ssh port does heron have?", limit=50))
+    assert few == many[:2]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("Sundays from 9 to 2", {"day": {"sundays"}, "number": {"9", "2"}}),
+        ("it sells at €5.60 now", {"money": {"5.60"}}),
+        ("640 euro, or 1.9% of it", {"money": {"640"}, "percent": {"1.9"}}),
+        ("on 12 March at 14:00", {"date": {"12"}, "time": {"14:00"}}),
+        ("the 17th, or 2026-03-18", {"date": {"17th", "2026-03-18"}}),
+        ("Node 20, Postgres 16.2", {"number": {"20"}, "version": {"16.2"}}),
+        ("see https://a.example/b", {"address": {"https://a.example/b"}}),
+        ("nothing here", {}),
+    ],
+)
+def test_values_have_kinds(text: str, values: dict[str, set[str]]) -> None:
+    found = values_of(text)
+    assert found == values
+
+
+@pytest.mark.parametrize(
+    ("text", "is_past"),
+    [
+        ("Which port do I use?", False),
+        ("What was the old landline number?", True),
+        ("Wer war früher Kassenwart?", True),
+        ("Who had the export back in January?", True),
+        ("what is the current port, not the old one", False),
+        ("what did we call the new loaf", False),
+        ("which weekday used to be recycling day", True),
+    ],
+)
+def test_a_question_says_whether_it_is_for_the_past(text: str, is_past: bool) -> None:
+    assert Question(Query(text)).is_past == is_past
+
+
+def test_names_have_a_capital_inside_a_sentence() -> None:
+    text = "we asked Elif about it, and then Theo too. Nobody knew, nobody cared; so Elif rang the school again"
+    assert names_in([text]) == {"elif", "theo"}

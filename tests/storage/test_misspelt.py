@@ -1,0 +1,146 @@
+"""Words that no chunk has: beginnings, parts and misspellings of words of the index."""
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.search.hit import Request
+from hybrid_memory.storage.filters import Filters
+from hybrid_memory.storage.keyword import differences, stems, terms_meant
+from tests.storage.test_keyword import keyword_store, put
+
+pytestmark = pytest.mark.both_engines
+__all__ = ["keyword_store"]
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "text"),
+    [
+        ("kub", "kubernetes", "Kubernetes runs it"),
+        ("kuberntes", "kubernetes", "Kubernetes runs it"),
+        ("hunter", "headhunters", "the headhunters came"),
+        ("sailign", "sailing", "we went sailing"),
+        ("lkie", "like", "things they like"),
+        ("настройк", "настройки", "Настройки сервера"),
+        ("нстройки", "настройк", "Настройки сервера"),
+    ],
+)
+def test_a_word_that_no_chunk_has_stands_for_others(
+    keyword_store: HybridStore, word: str, other: str, text: str
+) -> None:
+    put(keyword_store, it=text, unlike="Something else entirely")
+    answer = keyword_store.answer(word, Request())
+    assert [hit["doc_id"] for hit in answer.results] == ["it"]
+    if answer.instead:  # the index may have the stem that the beginning of a word has
+        assert answer.instead == {word: [other]}
+        assert answer.results[0]["instead"] == {word: [other]}
+        assert answer.results[0]["confidence"] == 1.0
+
+
+def test_nothing_is_said_of_words_that_are_found(keyword_store: HybridStore) -> None:
+    put(keyword_store, it="Kubernetes runs it")
+    answer = keyword_store.answer("kubernetes", Request())
+    assert not answer.instead
+    assert "instead" not in answer.results[0]
+
+
+def test_a_word_without_likeness_finds_nothing(keyword_store: HybridStore) -> None:
+    put(keyword_store, it="Kubernetes runs it", port="port 2222")
+    for word in ("xyzzyplugh", "2223", "ab"):
+        assert keyword_store.search(word) == []
+
+
+def test_a_question_of_which_no_word_is_known_is_about_something_else(
+    keyword_store: HybridStore,
+) -> None:
+    put(keyword_store, jonas="Jonas keeps the list of printing points")
+    assert keyword_store.search("Who painted the Mona Lisa?") == []
+    assert keyword_store.search("prinitng")[0]["instead"] == {"prinitng": ["printing"]}
+
+
+def test_a_word_that_exists_elsewhere_is_not_taken_for_a_misspelling(
+    keyword_store: HybridStore,
+) -> None:
+    put(keyword_store, **{"a/x": "the port is open", "b/x": "the fort is old"})
+    assert keyword_store.search("port", filters=Filters(inside="b")) == []
+
+
+def test_what_is_written_or_deleted_changes_the_words_at_once(keyword_store: HybridStore) -> None:
+    put(keyword_store, it="Kubernetes runs it")
+    assert keyword_store.search("kuberntes")
+    assert keyword_store.search("terrafrom") == []
+    put(keyword_store, that="Terraform plans it")
+    assert [hit["doc_id"] for hit in keyword_store.search("terrafrom")] == ["that"]
+    keyword_store.delete("it")
+    assert keyword_store.search("kuberntes") == []
+
+
+@pytest.mark.sqlite
+def test_texts_are_not_scanned_for_a_word(keyword_store: HybridStore) -> None:
+    put(keyword_store, it="Kubernetes runs it")
+    statements: list[str] = []
+    keyword_store.storage.connection.set_trace_callback(statements.append)  # type: ignore[attr-defined]
+    keyword_store.search("kuberntes")
+    keyword_store.search("xyzzyplugh")
+    assert not [statement for statement in statements if " like " in statement]
+    assert sum("group_concat" in statement for statement in statements) <= 3
+
+
+def test_the_last_word_that_is_being_typed_is_a_beginning(keyword_store: HybridStore) -> None:
+    put(keyword_store, a="the portfolio of plans", b="the port is open", c="unlike")
+
+    def found(query: str) -> list[str]:
+        return [hit["doc_id"] for hit in keyword_store.search(query, mode="keyword", typed=True)]
+
+    assert found("the port") == ["b", "a"]
+    assert found("port ") == ["b"]
+    assert found("portf") == ["a"]
+    assert found("prot pla") == ["a", "b"]  # a misspelt word before it is mended, too
+    assert found("po") == []
+
+
+@pytest.mark.parametrize(
+    ("word", "term", "endings", "count"),
+    [
+        ("sailign", "sail", ("", "ing"), 1),
+        ("conecrts", "concert", ("", "s"), 1),
+        ("kubernetes", "kubernetes", ("",), 0),
+        ("abc", "xyz", ("",), 3),
+    ],
+)
+@pytest.mark.sqlite
+def test_differences(word: str, term: str, endings: tuple[str, ...], count: int) -> None:
+    assert differences(word, term, endings, 3) == count
+
+
+def test_the_commonest_terms_and_the_fewest_differences_count() -> None:
+    terms = {"concert": 3, "concern": 9, "convert": 5, "control": 7, "conceal": 1}
+    vocabulary = "\n" + "".join(f"{term} {count}\n" for term, count in terms.items())
+
+    def meant(word: str) -> list[str]:
+        return terms_meant(word, stems([word])[word], lambda *_: vocabulary, is_new=True)
+
+    assert meant("conce") == ["concern", "concert", "conceal"]
+    assert meant("cnocert") == ["concert"]
+    assert meant("contrlo") == ["control"]
+
+
+def test_filters_in_a_query_narrow_it_as_options_do(keyword_store: HybridStore) -> None:
+    put(
+        keyword_store,
+        **{
+            "a/2026-03-01": "backups #ops",
+            "a/2026-04-01": "more backups #ops",
+            "b/2026-03-01": "other backups",
+        },
+    )
+
+    def found(query: str, filters: Filters | None = None) -> set[str]:
+        return {hit["doc_id"] for hit in keyword_store.search(query, filters=filters)}
+
+    assert found("backups in:a") == {"a/2026-03-01", "a/2026-04-01"}
+    assert found("backups tag:ops") == {"a/2026-03-01", "a/2026-04-01"}
+    assert found("backups tag:ops", Filters(inside="b")) == set()
+    assert found("backups in:a", Filters(inside="b")) == {"a/2026-03-01", "a/2026-04-01"}
+    assert found("xyzzyplugh in:a") == set()
+    assert found("in:a") == set()
+    assert "no words to look for" in keyword_store.warnings[-1]
