@@ -29,7 +29,7 @@ from hybrid_memory.indexing import embed_pending
 from hybrid_memory.search.hit import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.views import doctor, get
-from hybrid_memory.views import links as listing
+from hybrid_memory.views import get as listing
 
 SEED = 7
 PAGES = Path(__file__).resolve().parents[1] / "docs"

@@ -188,8 +188,8 @@ def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(
     assert done.returncode == 1
     assert ["memory" in f["text"] for f in json.loads(done.stdout) if not f["ok"]] == [True]
     seen = in_terminal(environ, "doctor", *builtin)
-    assert "PROBLEM sources: 1 documents of" in seen
-    assert "--incremental` removes them" in seen
+    assert "PROBLEM sources: 1 document of" in seen
+    assert "--incremental` removes what has no file" in seen
 
 
 def test_eval_prints_figures_and_tells_what_it_left_out(
@@ -218,7 +218,7 @@ def test_eval_prints_figures_and_tells_what_it_left_out(
     assert "misses" not in found
     assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["hybrid-memory"] * 4
     assert "left out mode hybrid: no chunk has an embedding" in done.stderr
-    assert "1 of 3 queries have no wanted document" in done.stderr
+    assert "1 of 3 queries not asked: no wanted document" in done.stderr
     assert "count as missed: absent.md" in done.stderr
     assert [miss["id"] for miss in answer(run(*judged, "--misses"))["misses"]] == ["2"]
     seen = in_terminal(environ, *judged, "--misses", "--modes", "keyword", env={"NO_COLOR": "1"})

@@ -31,7 +31,7 @@ import os, pathlib, sys
 from hybrid_memory import HybridStore, QueryError, StoreError
 from hybrid_memory.views.doctor import examine
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.links import documents
+from hybrid_memory.views.get import documents
 from hybrid_memory.views.get import read
 
 pathlib.Path("notes").mkdir()

@@ -9,10 +9,11 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from .. import messages as log
-from ..text.characters import storable
+from ..text.characters import plural, storable
 from . import protocol as prompts
 from .transport import (
     BUSY,
@@ -29,15 +30,15 @@ from .transport import (
     within,
 )
 
-QUERY, DOCUMENT = "query", "document"
+QUERY = "query"
+DOCUMENT = "document"
 
 # Seconds for a batch. Loading a model may take 300, and a client that leaves ends the loading
 DOCUMENT_TIMEOUT = 600.0
 READ_TIMEOUT = 30.0  # seconds more until the thread that still waits for the reply gives up, too
 DAY = 86400.0  # seconds, the longest time-out: sockets do not take every larger number
-LONGEST_WAIT = (
-    60.0  # seconds: a server that asks for a longer wait between two tries is not asked again
-)
+# Seconds: a server that asks for a longer wait between two tries is not asked again
+LONGEST_WAIT = 60.0
 # So many texts that fail in succession, each in a request of its own, mean that the server is at
 # fault
 STRIKES = 4
@@ -54,9 +55,8 @@ class BaseEmbedder:
     provider = ""
     is_final = False
     batch_size = 32  # texts in a request
-    batch_bytes = (
-        100_000  # UTF-8 bytes in a request, which is also the largest possible number of tokens
-    )
+    # UTF-8 bytes in a request, which is also the largest possible number of tokens
+    batch_bytes = 100_000
 
     def __init__(
         self,
@@ -87,9 +87,8 @@ class BaseEmbedder:
         self._cache: OrderedDict[tuple[str, str], list[float]] = OrderedDict()
         self._cache_size = cache_size
         self._sleep = sleep
-        self._resting: dict[
-            str, tuple[float, str]
-        ] = {}  # role -> not to be asked before this time, and why
+        # role -> not to be asked before this time, and why
+        self._resting: dict[str, tuple[float, str]] = {}
 
     def embed(self, text: str) -> list[float]:
         """Return the vector of a query, of length 1; [] if there is none within query_timeout."""
@@ -125,7 +124,7 @@ class BaseEmbedder:
         return any(self._embed(["available"], QUERY))
 
     def fingerprint(self) -> str | None:
-        """Not known, unless a subclass knows better."""
+        """Return None: it is not known, unless a subclass knows better."""
         return None
 
     def close(self) -> None:
@@ -141,20 +140,24 @@ class BaseEmbedder:
 
     def _call(self, path: str, payload: object, role: str, texts: int = 0) -> Any:
         assert self._server
-        limit = self.document_timeout if role == DOCUMENT else self.query_timeout
+        limit = self.query_timeout
+        if role == DOCUMENT:
+            limit = self.document_timeout
         return self._server.call(
             path, payload, silence=limit + READ_TIMEOUT, texts=texts, patient=role == DOCUMENT
         )
 
     def _name(self) -> str:
-        return self._server.name if self._server else self.provider
+        if self._server:
+            return self._server.name
+        return self.provider
 
     def _prompted(self, text: str, role: str) -> str:
         template = self.query_prompt if role == QUERY else self.document_prompt
         text = storable(text)
-        return template.replace(
-            prompts.PLACEHOLDER, text.lower() if prompts.wants_lower_case(self.model) else text
-        )
+        if prompts.wants_lower_case(self.model):
+            text = text.lower()
+        return template.replace(prompts.PLACEHOLDER, text)
 
     def _embed(
         self, texts: Sequence[str], role: str, seconds: float | None = None
@@ -163,19 +166,21 @@ class BaseEmbedder:
         ones never.
         """
         self.problem = None
-        wanted = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
-        timeout = self.document_timeout if seconds is None else min(seconds, self.document_timeout)
-        call = _Call(wanted, role, timeout, self.query_timeout if role == QUERY else math.inf)
+        to_send = [text for text in dict.fromkeys(texts) if text and not text.isspace()]
+        timeout = self.document_timeout
+        if seconds is not None:
+            timeout = min(seconds, timeout)
+        limit = self.query_timeout if role == QUERY else math.inf
+        call = _Call(to_send, role, timeout, limit)
         try:
-            for batch in self._batches(wanted):
+            for batch in self._batches(to_send):
                 self._embed_part(call, batch, TRIES)
             if call.left_out:
-                count = (
-                    f"{len(call.left_out)} of {len(wanted)} texts not embedded: "
-                    if role == DOCUMENT
-                    else ""
-                )
-                self._report(count + call.left_out[0])
+                problem = call.left_out[0]
+                if role == DOCUMENT:
+                    count = f"{len(call.left_out)} of {plural(len(to_send), 'text')}"
+                    problem = f"{count} not embedded: {problem}"
+                self._report(problem)
         except Failure as failure:
             self.close()
             self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
@@ -189,10 +194,9 @@ class BaseEmbedder:
         """Fill in the vectors of a batch, in halves if the whole fails. Raises Failure if other
         texts would fail, too.
         """
+        prompted = [self._prompted(call.sent[text], call.role) for text in batch]
         try:
-            raw = self._tried(
-                call, [self._prompted(call.sent[text], call.role) for text in batch], tries
-            )
+            raw = self._tried(call, prompted, tries)
         except Failure as failure:
             self._after(failure, call, batch)
             return
@@ -232,11 +236,8 @@ class BaseEmbedder:
         size = 0
         for text in texts:
             length = len(text.encode("utf-8", "replace"))
-            if (
-                not batches
-                or len(batches[-1]) == self.batch_size
-                or size + length > self.batch_bytes
-            ):
+            is_full = size + length > self.batch_bytes
+            if not batches or is_full or len(batches[-1]) == self.batch_size:
                 batches.append([])
                 size = 0
             batches[-1].append(text)
@@ -248,24 +249,21 @@ class BaseEmbedder:
         Raises Failure.
         """
         until, reason = self._resting.get(call.role, (0.0, ""))
-        if (rest := until - time.monotonic()) > 0:
+        rest = until - time.monotonic()
+        if rest > 0:
             raise Failure(STOP, reason, rest)
         attempt = 0
         while True:
             attempt += 1
             seconds = min(call.deadline - time.monotonic(), call.timeout)
             try:
-                raw = self._within(
-                    seconds, self._late(call), lambda: self._request(texts, call.role)
-                )
+                late = self._late(call)
+                raw = self._within(seconds, late, lambda: self._request(texts, call.role))
             except Failure as failure:
                 allowed = {RETRY: tries, BUSY: TRIES}.get(failure.kind, 1)
                 wait = failure.wait or backoff(attempt)
-                if (
-                    attempt >= allowed
-                    or wait > LONGEST_WAIT
-                    or time.monotonic() + wait > call.deadline
-                ):
+                is_too_long = wait > LONGEST_WAIT or time.monotonic() + wait > call.deadline
+                if attempt >= allowed or is_too_long:
                     raise
                 self._sleep(wait)
                 continue
@@ -306,24 +304,21 @@ class BaseEmbedder:
         """
         if not isinstance(vector, list) or not vector:
             raise ValueError(f"{self.model} gave no vector")
-        if self.wanted_dims and (given := len(vector)) < self.wanted_dims:
-            raise Failure(
-                STOP,
-                f"{self.model} gives {given} dimensions; lower dims, which is {self.wanted_dims}",
-            )
+        dims = len(vector)
+        if self.wanted_dims and dims < self.wanted_dims:
+            way_out = f"lower dims, which is {self.wanted_dims}"
+            raise Failure(STOP, f"{self.model} gives {dims} dimensions; {way_out}")
         vector = vector[: self.wanted_dims]
         if self._dims and len(vector) != self._dims:
             raise ValueError(f"{self.model} gave {len(vector)} dimensions instead of {self._dims}")
-        try:
-            norm = (
-                math.hypot(*vector) if set(map(type, vector)) <= {int, float} else math.nan
-            )  # true is a number for hypot
-        except OverflowError:
-            norm = math.nan
+        norm = math.nan
+        if set(map(type, vector)) <= {int, float}:  # true is a number for hypot
+            with suppress(OverflowError):
+                norm = math.hypot(*vector)
+        if norm == 0.0:
+            raise ValueError(f"{self.model} gave a vector of zeros")
         if not 0.0 < norm < math.inf:
-            raise ValueError(
-                f"{self.model} gave a vector {'of zeros' if norm == 0.0 else 'with NaN in it'}"
-            )
+            raise ValueError(f"{self.model} gave a vector with NaN in it")
         self._dims = len(vector)
         return [x / norm for x in vector]
 
@@ -339,9 +334,8 @@ class _Call:
         self.role = role
         self.timeout = timeout  # seconds of one request
         self.deadline = time.monotonic() + seconds  # of all requests together
-        self.sent = {
-            text: text for text in texts
-        }  # the beginning of each text that the model takes
+        # The beginning of each text that the model takes
+        self.sent = {text: text for text in texts}
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons
         self.strikes = 0

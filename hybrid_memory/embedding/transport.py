@@ -148,10 +148,15 @@ class Server:
         `texts` is the number of texts that it tells of, which limits its size. If `patient`, a
         refused connection to a server that has answered is a restart.
         """
-        method, body = ("GET", None) if payload is None else ("POST", json.dumps(payload).encode())
+        method = "GET"
+        body = None
+        if payload is not None:
+            method = "POST"
+            body = json.dumps(payload).encode()
         try:
-            session = self._session = self._session or self._connect()
-            response = session.request(
+            if self._session is None:
+                self._session = self._connect()
+            response = self._session.request(
                 method,
                 self._url + path,
                 data=body,
@@ -159,10 +164,8 @@ class Server:
                 timeout=(CONNECT_TIMEOUT, silence),
                 most=REPLY_BYTES + texts * TEXT_BYTES,
             )
-        except (
-            OSError,
-            ValueError,
-        ) as error:  # those of requests are OSErrors; a strange URL gives ValueErrors, too
+        # Those of requests are OSErrors; a strange URL gives ValueErrors, too
+        except (OSError, ValueError) as error:
             raise self._unreached(error, patient and self._answered) from error
         if response.status_code != 200:
             raise self._refused(response)
@@ -181,7 +184,9 @@ class Server:
         """Close idle connections; the next call opens a new one. A call in another thread is not
         interrupted.
         """
-        session, self._session, self._answered = self._session, None, False
+        session = self._session
+        self._session = None
+        self._answered = False
         if session:
             session.close()
 
@@ -196,13 +201,16 @@ class Server:
                 STOP, f"{self._key_variable} holds characters that cannot be part of a key"
             )
         host, port = _address(self.place)
-        if (here := _is_plainly_local(host)) and self.place.startswith("http://"):
-            signed = {self._key_header[0]: self._key_header[1] + self._key} if self._key else {}
-            loopback: Session = load(LOOPBACK_SESSION)(self._url, host, port, signed)
+        is_here = _is_plainly_local(host)
+        if is_here and self.place.startswith("http://"):
+            headers = {}
+            if self._key:
+                header, scheme = self._key_header
+                headers[header] = scheme + self._key
+            loopback: Session = load(LOOPBACK_SESSION)(self._url, host, port, headers)
             return loopback
-        remote: Session = load(REMOTE_SESSION)(
-            self._url, host, self._sign if self._key else None, direct=here
-        )
+        sign = self._sign if self._key else None
+        remote: Session = load(REMOTE_SESSION)(self._url, host, sign, direct=is_here)
         return remote
 
     def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":
@@ -213,13 +221,16 @@ class Server:
     def _down(self, why: str, kind: str = STOP, wait: float = 0.0) -> Failure:
         return Failure(kind, f"cannot connect to {self.name} ({why}); {self._hint}", wait)
 
+    def _connection_refused(self, may_restart: bool) -> Failure:
+        kind = BUSY if may_restart else STOP
+        return self._down("connection refused", kind)
+
     def _unreached(self, error: Exception, may_restart: bool) -> Failure:
         if not isinstance(error, OSError) or not hasattr(error, "request"):
             return self._unreached_here(error, may_restart)
         from requests import exceptions
         from urllib3.exceptions import NewConnectionError
 
-        reason = getattr(error.args[0], "reason", None) if error.args else None
         if isinstance(error, exceptions.SSLError):
             return Failure(
                 STOP, f"{self.name} has a certificate that is not trusted, or does not speak https"
@@ -232,12 +243,15 @@ class Server:
             )
         if isinstance(error, exceptions.ConnectTimeout):
             return self._down(NO_ANSWER, wait=REST)
+        reason = None
+        if error.args:
+            reason = getattr(error.args[0], "reason", None)
         if isinstance(reason, NewConnectionError):
             if "refused" in str(reason):
-                return self._down("connection refused", BUSY if may_restart else STOP)
-            return self._down(
-                "no such host" if "resol" in str(reason).lower() else "no route to it"
-            )
+                return self._connection_refused(may_restart)
+            if "resol" in str(reason).lower():
+                return self._down("no such host")
+            return self._down("no route to it")
         if isinstance(error, exceptions.ConnectionError | exceptions.ChunkedEncodingError):
             return Failure(RETRY, f"{self.name} broke off the connection")
         return Failure(STOP, f"{self.place} is not a usable address ({type(error).__name__})")
@@ -248,7 +262,7 @@ class Server:
         if isinstance(error, ConnectTimeout):
             return self._down(NO_ANSWER, wait=REST)
         if isinstance(error, ConnectionRefusedError):
-            return self._down("connection refused", BUSY if may_restart else STOP)
+            return self._connection_refused(may_restart)
         if isinstance(error, ConnectionError):
             return Failure(RETRY, f"{self.name} broke off the connection")
         return self._down(str(error))
@@ -256,7 +270,9 @@ class Server:
     def _refused(self, response: "Response") -> Failure:
         status = response.status_code
         words = self._words(response.content)
-        said = f"{self.name} answered {status}" + (f": {words}" if words else "")
+        said = f"{self.name} answered {status}"
+        if words:
+            said += f": {words}"
         if 300 <= status < 400:
             target = (
                 response.headers.get("location", "elsewhere").partition("?")[0].rpartition("@")[2]
@@ -265,20 +281,23 @@ class Server:
                 STOP,
                 f"{self.place} redirects to {_tidy(target)}, which is not followed; set the final URL",
             )
-        if failure := self._explain(status, words):
+        failure = self._explain(status, words)
+        if failure:
             return failure
         if status == 429:
-            kind = STOP if b"insufficient_quota" in response.content else BUSY
+            kind = BUSY
+            if b"insufficient_quota" in response.content:
+                kind = STOP
             return Failure(kind, said, _wait(response.headers.get("retry-after", ""), words))
-        if status == 401 or (status < 500 and _found(KEY_REFUSED, words)):
+        if status == 401 or (status < 500 and _match(KEY_REFUSED, words)):
             return Failure(STOP, f"{self.name} refused the key; is {self._key_variable} right?")
-        if status == 413 or _found(TOO_LONG, words):
+        if status == 413 or _match(TOO_LONG, words):
             return Failure(LONG, said)
-        if _found(NOT_A_NUMBER, words):
+        if _match(NOT_A_NUMBER, words):
             return Failure(TEXT, said)
         if status in (403, 404, 405, 501):
             return Failure(STOP, said)
-        if status >= 500 or status in (408, 409, 499) or _found(STUMBLED, words):
+        if status >= 500 or status in (408, 409, 499) or _match(STUMBLED, words):
             return Failure(RETRY, said)
         return Failure(TEXT, said)
 
@@ -289,15 +308,15 @@ class Server:
         text = body.decode("utf-8", "replace")
         try:
             reply = json.loads(text)
-            for key in (
-                "error",
-                "message",
-                "detail",
-                "msg",
-            ):  # {"error": {"message": …}}, {"detail": [{"msg": …}]}
-                reply = reply[0] if isinstance(reply, list) and reply else reply
-                reply = reply.get(key, reply) if isinstance(reply, dict) else reply
-            text = reply if isinstance(reply, str) else json.dumps(reply)
+            # {"error": {"message": …}}, {"detail": [{"msg": …}]}
+            for key in ("error", "message", "detail", "msg"):
+                if isinstance(reply, list) and reply:
+                    reply = reply[0]
+                if isinstance(reply, dict):
+                    reply = reply.get(key, reply)
+            if not isinstance(reply, str):
+                reply = json.dumps(reply)
+            text = reply
         except (ValueError, RecursionError):
             if text.lstrip().startswith("<"):
                 return "a page of HTML"
@@ -337,8 +356,9 @@ def duration(seconds: float) -> str:
     """Return a time as people write it: `0.0170082 -> 17 ms`, `1.98765 -> 2 s`, `12.6 -> 13 s`."""
     if seconds < 0.0995:
         return f"{max(1, round(seconds * 1000))} ms"
-    decimals = 1 if seconds < 9.95 else 0
-    return f"{round(seconds, decimals):g} s"
+    if seconds < 9.95:
+        return f"{round(seconds, 1):g} s"
+    return f"{round(seconds):g} s"
 
 
 def backoff(attempt: int) -> float:
@@ -354,7 +374,7 @@ def _tidy(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:SAID]
 
 
-def _found(pattern: str, words: str) -> re.Match[str] | None:
+def _match(pattern: str, words: str) -> re.Match[str] | None:
     return re.search(pattern, words, re.IGNORECASE)
 
 
@@ -362,12 +382,16 @@ def _wait(retry_after: str, words: str) -> float:
     """Return the seconds that a server asks to wait, in its header Retry-After or in its message; 0
     if it names none.
     """
-    found = _found(RETRY_IN, words)
+    in_words = _match(RETRY_IN, words)
+    if not retry_after and in_words:
+        retry_after = in_words[1]
     try:
-        seconds = float(retry_after or (found.group(1) if found else 0))
+        seconds = float(retry_after or 0)
     except ValueError:
         return 0.0
-    return seconds if 0.0 <= seconds < 86400.0 else 0.0
+    if 0.0 <= seconds < 86400.0:
+        return seconds
+    return 0.0
 
 
 def _is_plainly_local(host: str) -> bool:

@@ -15,6 +15,7 @@ from ..errors import SourceError
 from ..messages import Progress, counted
 from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
+from ..text.characters import plural
 from .plan import (
     Listing,
     Refusals,
@@ -353,14 +354,17 @@ class Ingest:
         """Remove the documents of files that the walk did not find."""
         source = listing.source
         if not (source.is_file or listing.found or listing.others):
-            if ours := listing.ours():
+            ours = listing.ours()
+            if ours:
+                kept = plural(len(ours), "document from here was", "documents from here were")
                 reason = (
                     f"no file here matches {_either(source)} any more; "
-                    f"the {len(ours)} documents from here were kept; "
-                    f"`hybrid-memory delete --path {quote(source.path)}` takes them out"
+                    f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` takes out what came from here"
                 )
                 self.report.error(source.path, reason, "nothing matches")
-        elif gone := listing.leaving():
+            return
+        gone = listing.leaving()
+        if gone:
             writer.remove(gone)
 
     def _tell_of_others(self, listings: Iterable[Listing]) -> None:
@@ -369,7 +373,8 @@ class Ingest:
                 owner = source.path
                 if source.collection:
                     owner += f" (collection {source.collection})"
-                reason = f"{count} files are in the memory already, as documents of {owner}"
+                files = plural(count, "file is", "files are")
+                reason = f"{files} in the memory already, as documents of {owner}"
                 self.report.warning(listing.source.path, reason, ELSEWHERE)
 
     def _embed(self) -> None:

@@ -16,6 +16,7 @@ from ..storage.protocol import GrowingDocument, Storage
 from ..storage.rows import Vectors
 from ..storage.source import Source
 from ..store import HybridStore
+from ..text.characters import plural
 from .reading import Unchanged
 from .report import UNCHANGED, Report
 
@@ -194,10 +195,8 @@ class Recut:
         """Write what is not yet written, and tell what is not to be."""
         self._write(source)
         if self._kept_back:
-            reason = (
-                f"{self._kept_back} documents keep their chunks of another size "
-                "until the new ones can be embedded"
-            )
+            documents = plural(self._kept_back, "document keeps its", "documents keep their")
+            reason = f"{documents} chunks of another size until the new ones can be embedded"
             self._report.warning(source.path, reason)
 
     def spooled(self, document: GrowingDocument) -> bool:

@@ -45,11 +45,13 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun: 1 file, 1,204 files."""
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun: 1 file, 1,204 files. `nouns` is what stands after any count but
+    1 if that is more than an "s": 1 file is new, 2 files are new.
+    """
     if count == 1:
         return f"1 {noun}"
-    return f"{count:,} {noun}s"
+    return f"{count:,} {nouns or noun + 's'}"
 
 
 def storable_name(name: str) -> str:

@@ -17,6 +17,7 @@ from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
 from ..store import HybridStore, tried_again
+from ..text.characters import plural
 from .why import NEW, REASONS, Missing, is_up_to_date, missing
 
 RESTORE = (
@@ -131,9 +132,15 @@ def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis
         lacking, surplus = checks.keyword_index_differences()
         problems = []
         if lacking:
-            problems.append(f"{lacking} chunks are not in the keyword index")
+            chunks = plural(lacking, "chunk is", "chunks are")
+            problems.append(f"{chunks} not in the keyword index")
         if surplus:
-            problems.append(f"{surplus} rows of the keyword index have no chunk")
+            rows = plural(
+                surplus,
+                "row of the keyword index has no chunk",
+                "rows of the keyword index have no chunk",
+            )
+            problems.append(rows)
         yield _summary("indexed", "every chunk is in the keyword index", problems, REINDEX)
 
         problems = []
@@ -197,13 +204,14 @@ def _embeddings(store: HybridStore) -> Iterator[Diagnosis]:
 
     unknown = counts["unembeddable_count"]
     if unknown:
-        text = f"{unknown} chunks are in a language that the model does not know"
-        yield _fine("language", text, "they are found by keyword")
+        chunks = plural(unknown, "chunk is", "chunks are")
+        text = f"{chunks} in a language that the model does not know"
+        yield _fine("language", text, "found by keyword all the same")
 
     truncated = counts["truncated_count"]
     if truncated:
-        text = f"{truncated} chunks were cut to fit the model"
-        way_out = "with a smaller --chunk-size, an ingest embeds all of their text"
+        text = f"{plural(truncated, 'chunk was', 'chunks were')} cut to fit the model"
+        way_out = "with a smaller --chunk-size, an ingest embeds all of the text"
         yield _fine("truncated", text, way_out)
 
 
@@ -211,14 +219,22 @@ def _sources(store: HybridStore) -> Iterator[Diagnosis]:
     """Compare the files of the ingested folders with what the store has of them."""
     changed, gone = _outdated(store)
     for source, ids in changed.items():
-        text = f"{len(ids)} documents of {source.path} are out of date"
-        yield _problem("sources", text, f"`{source.command()}` reads them again")
+        text = plural(
+            len(ids),
+            f"document of {source.path} is out of date",
+            f"documents of {source.path} are out of date",
+        )
+        yield _problem("sources", text, f"`{source.command()}` reads what has changed")
     for source, ids in gone.items():
         command = source.command()
         if not os.path.isdir(source.path):
             command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
-        text = f"{len(ids)} documents of {source.path} no longer have a file"
-        yield _problem("sources", text, f"`{command}` removes them")
+        text = plural(
+            len(ids),
+            f"document of {source.path} no longer has a file",
+            f"documents of {source.path} no longer have a file",
+        )
+        yield _problem("sources", text, f"`{command}` removes what has no file")
 
     left_out: list[Missing] = []
     new: dict[Source, list[str]] = defaultdict(list)
@@ -230,8 +246,13 @@ def _sources(store: HybridStore) -> Iterator[Diagnosis]:
         else:
             left_out.append(file)
     for source, names in new.items():
-        text = f"{len(names)} files of {source.path} are not in yet: {_first(names)}"
-        yield _problem("sources", text, f"`{source.command()}` takes them in")
+        files_of = plural(
+            len(names),
+            f"file of {source.path} is not in yet",
+            f"files of {source.path} are not in yet",
+        )
+        text = f"{files_of}: {_first(names)}"
+        yield _problem("sources", text, f"`{source.command()}` takes in what is new")
     if not (changed or gone or new):
         text = "every file that the rules take is in, and none has changed since it was read"
         yield _fine("sources", text)

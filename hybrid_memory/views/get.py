@@ -1,5 +1,6 @@
-"""Reads an indexed document, or some of its lines, as its file is now. A file that was not indexed
-is never read.
+"""Read a document, or some of its lines, as its file is now, and list documents, links and tags.
+
+A file that was not indexed is never read.
 
 A target is the id of a document, the end of an id, the path of a file, an alias, a title, or a link
 to any of them: [[Note]]. The case of letters counts only where two documents differ by it. Lines
@@ -18,13 +19,15 @@ from ..documents.formats import format_of
 from ..documents.noise import without_code
 from ..documents.terms import plain
 from ..errors import NotFoundError, QueryError, SourceError, WayOut
-from ..storage.target import WHOLE, Place, find, in_lines
+from ..storage.target import WHOLE, Place, find, in_lines, resolved
 from ..store import tried_again
 from ..text.characters import digest as of_bytes
 from ..text.dates import origin_of_date
 from ..text.lines import Lines, citation, page
 
 if TYPE_CHECKING:
+    from ..storage.filters import Filters
+    from ..storage.protocol import LinkRow
     from ..storage.source import DocumentRow
     from ..store import HybridStore
 
@@ -156,8 +159,8 @@ def outlined(
 
 
 class _Days(NamedTuple):
-    """The date of a document, what gave it, when its file changed, and the dates that passages have of their own, each
-    with the passage's first line, in the order of the document.
+    """The date of a document, what gave it, when its file changed, and the dates that passages have
+    of their own, each with the passage's first line, in the order of the document.
     """
 
     of_document: str | None
@@ -298,3 +301,93 @@ def _fitting(lines: list[str], max_chars: int) -> int:
         if size > max_chars:
             return number
     return len(lines)
+
+
+@tried_again
+def links(store: "HybridStore", target: str) -> dict[str, Any]:
+    """Return the links in a document, in its order, and those that lead to it; a target as `read`
+    takes it, without its lines.
+
+    Each link has its `target` as it is written, its `kind` ("wikilink", "embed", "markdown"), and
+    the `line` and `citation` where it stands. In `links`, `doc_id` is the document that it leads
+    to, or None, and `broken` says that there should be one; in `linked_from` it is the document
+    that it stands in. Raises as `read` does.
+    """
+    with store.storage.snapshot():
+        return _links(store, find(store.storage, target)[0])
+
+
+@tried_again
+def links_of_document(store: "HybridStore", doc_id: str) -> dict[str, Any]:
+    """Return `links` of the document with exactly this id. Raises NotFoundError if there is none."""
+    with store.storage.snapshot():
+        if store.storage.catalog.by_id(doc_id) is None:
+            raise NotFoundError(f"no document {doc_id!r} in this memory")
+        return _links(store, doc_id)
+
+
+@tried_again
+def broken(store: "HybridStore") -> dict[str, Any]:
+    """Return all broken links, each with the document that it stands in; `total` is their number."""
+    with store.storage.snapshot():
+        places = [_place(link) for link in store.storage.links.broken()]
+    return {"total": len(places), "broken": places}
+
+
+@tried_again
+def tags(store: "HybridStore") -> dict[str, Any]:
+    """Return `tags`, each with how many `documents` a filter on it leaves, the most frequent first;
+    `total` is their number.
+    """
+    with store.storage.snapshot():
+        counts = store.storage.links.tags()
+    return {
+        "total": len(counts),
+        "tags": [{"tag": tag, "documents": count} for tag, count in counts],
+    }
+
+
+def _links(store: "HybridStore", doc_id: str) -> dict[str, Any]:
+    links = store.storage.links
+    return {
+        "doc_id": doc_id,
+        "links": [
+            {**_place(link), "doc_id": link.doc_id, "broken": link.broken}
+            for link in links.links_of(doc_id)
+        ],
+        "linked_from": [_place(link) for link in links.links_to(doc_id)],
+    }
+
+
+def _place(link: "LinkRow") -> dict[str, Any]:
+    return {
+        "target": link.target,
+        "kind": link.kind,
+        "doc_id": link.source,
+        "line": link.line,
+        "citation": citation(link.source, link.line, link.line),
+    }
+
+
+@tried_again
+def documents(
+    store: "HybridStore",
+    *,
+    filters: "Filters | None" = None,
+    limit: int = 100,
+    by_change: bool = False,
+) -> dict[str, Any]:
+    """Return the first `limit` documents that pass the filters, and in `total` the number of all
+    that pass them.
+
+    Those with the newest date stand first, or, `by_change`, those that were `modified` last: the
+    time of the file, or at which a text without a file was stored. `size` is in bytes. `pending`
+    counts the chunks that have no embedding yet. Raises ValueError for a bad date in the filters.
+    """
+    if limit < 1:
+        raise ValueError(f"limit is {limit}; it must be at least 1")
+    with store.storage.snapshot():
+        total, rows = store.storage.catalog.listing(
+            resolved(store.storage, filters), limit, by_change=by_change
+        )
+    return {"total": total, "documents": rows}

@@ -7,7 +7,7 @@ all, what stands before it, and which words of the query it lacks.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from glob import escape
 from shlex import quote
@@ -97,6 +97,7 @@ def missing(store: HybridStore) -> list[Missing]:
     for what is in it.
     """
     indexed = {file.path for file in store.storage.catalog.source_files()}
+    refusals = store.storage.sources.refusals()
     files: dict[str, Missing] = {}
     left_out: dict[str, Missing] = {}
     for source in store.storage.sources.all():
@@ -104,7 +105,8 @@ def missing(store: HybridStore) -> list[Missing]:
         for file in walk.file(source.path) if source.is_file else walk:
             if file.path not in indexed:
                 relative = os.path.basename(file.path) if source.is_file else file.relative
-                files[file.path] = of_file(store, source, file.path, source.doc_id(relative))
+                doc_id = source.doc_id(relative)
+                files[file.path] = of_file(store, source, file.path, doc_id, refusals)
         for path, rule in walk.left_out.items():
             if path not in indexed:
                 left_out[path] = Missing(path, source, rule, REASONS[rule])
@@ -114,31 +116,32 @@ def missing(store: HybridStore) -> list[Missing]:
     return [*files.values(), *others]
 
 
-def of_file(store: HybridStore, source: Source, path: str, doc_id: str) -> Missing:
-    """Return why a file that no rule of its folder leaves out is not in. Reads the file."""
+def of_file(
+    store: HybridStore, source: Source, path: str, doc_id: str, refusals: Mapping[str, Refusal]
+) -> Missing:
+    """Return why a file that no rule of its folder leaves out is not in. Reads the file, unless
+    `refusals`, those of the last ingest by path, tell.
+    """
     owner = store.storage.documents.get(doc_id)
     if owner and owner.path != path:
         holder = owner.path or "a text that was put in by `store`"
         return Missing(path, source, TAKEN, f"its id {doc_id!r} is that of {holder}")
-    known = _refused_before(store, path)
-    if known:
-        return Missing(path, source, known.kind, known.reason)
+    refusal_before = refusals.get(path)
+    if refusal_before and _still_holds(refusal_before, path, store.config):
+        return Missing(path, source, refusal_before.kind, refusal_before.reason)
     refused = refusal(path, store.config["max_file_bytes"], source.follow_symlinks)
     kind, reason = refused or (NEW, REASONS[NEW])
     return Missing(path, source, kind, reason)
 
 
-def _refused_before(store: HybridStore, path: str) -> Refusal | None:
-    """Return why the file was refused at the last ingest, if it would be refused again."""
-    known = store.storage.sources.refusals().get(path)
+def _still_holds(refusal: Refusal, path: str, settings: Mapping[str, Any]) -> bool:
+    """Return whether a file that the last ingest refused would be refused again."""
     try:
         status = os.stat(path)
     except OSError:
-        return None
-    limits = refusal_limits(store.config)
-    if known and known.holds(status.st_mtime, status.st_size, limits, known.seconds):
-        return known
-    return None
+        return False
+    limits = refusal_limits(settings)
+    return refusal.holds(status.st_mtime, status.st_size, limits, refusal.seconds)
 
 
 def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) -> bool:
@@ -248,7 +251,8 @@ def _file_of(
 ) -> dict[str, Any]:
     doc_id = place.source.doc_id("/".join(place.names) or os.path.basename(place.path))
     if left_out is None:
-        left_out = of_file(store, place.source, place.path, doc_id)
+        refusals = store.storage.sources.refusals()
+        left_out = of_file(store, place.source, place.path, doc_id, refusals)
     reason = left_out.reason
     way_out = _way_out(store, left_out, doc_id)
     if left_out.rule == PATTERN:
@@ -501,3 +505,16 @@ def _words_of(store: HybridStore, doc_id: str, query: str) -> set[str]:
         ids = store.storage.chunks.at(doc_id, 0, NO_END)
         coverages = store.storage.keyword().coverage(Query(query), ids).values()
     return {word for coverage in coverages for word in coverage.terms}
+
+
+def why_nothing(store: HybridStore, request: Request, *, refreshed: bool) -> str:
+    """Return the most likely reason, and what to try next."""
+    if not store.stats()["doc_count"]:
+        return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
+    if request.min_score:
+        return f"nothing found with a score of {request.min_score:g} or more; a lower --min-score shows more"
+    if request.filters:
+        return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
+    if refreshed:
+        return "nothing found; try other words, or fewer"
+    return "nothing found; try other words, or fewer; `--refresh` reads what was written lately"

@@ -22,7 +22,7 @@ from hybrid_memory.sync.ingest import Ingest, Report
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.text.characters import with_plain_space
 from hybrid_memory.views.doctor import examine
-from hybrid_memory.views.links import documents
+from hybrid_memory.views.get import documents
 from tests.conftest import TopicEmbedder, indexed_words
 from tests.sync.test_ingest import ids
 
@@ -536,7 +536,7 @@ def test_session_that_goes_on_is_taken_when_there_is_enough_news(
     assert refresh(store).skipped == 1
     assert ingest(store, folder, everything=True).files == 1
     session("a.jsonl", talk(0, 63), ago=3601)
-    assert any("1 documents of" in finding.text for finding in examine(store))
+    assert any("1 document of" in finding.text for finding in examine(store))
     assert ingest(store, folder).files == 1  # quiet for an hour
 
 

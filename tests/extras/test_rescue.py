@@ -274,7 +274,7 @@ def test_folders_that_the_table_no_longer_names_are_told(
     [folder] = [entry for entry in lost if "path" in entry]
     assert folder["path"] == str(tmp_path / "notes")
     assert (
-        f"1 documents came from here; `hybrid-memory ingest --path {tmp_path}/notes`"
+        f"1 document came from here; `hybrid-memory ingest --path {tmp_path}/notes`"
         in folder["reason"]
     )
     assert "notes/a.md" in state(tmp_path / "out.db")

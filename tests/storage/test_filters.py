@@ -25,7 +25,7 @@ from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.selection import WANTED, condition
 from hybrid_memory.views.doctor import examine
-from hybrid_memory.views.links import documents
+from hybrid_memory.views.get import documents
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 

@@ -165,12 +165,12 @@ def test_a_link_to_another_source_adds_no_second_copy(
 def test_a_single_file_and_the_folder_around_it(store: HybridStore, outer: Path) -> None:
     ingest(store, outer / "a.md")
     assert told(ingest(store, outer)) == [
-        f"{outer}: 1 files are in the memory already, as documents of {outer / 'a.md'}"
+        f"{outer}: 1 file is in the memory already, as documents of {outer / 'a.md'}"
     ]
     assert ids(store) == ["a.md", "memory/daily/1.md", "memory/daily/2.md"]
     [warning] = told(ingest(store, outer / "daily/1.md"))
     assert warning.endswith(
-        f"1 files are in the memory already, as documents of {outer} (collection memory)"
+        f"1 file is in the memory already, as documents of {outer} (collection memory)"
     )
     (outer / "a.md").write_text("changed")
     assert refresh(store).files == 1
@@ -213,7 +213,7 @@ def test_a_stored_file_below_an_ingested_folder_is_no_second_copy_and_is_never_r
     for command in (("ingest", *patterns), ("update", "--provider", "none"), ("ingest", *patterns)):
         done = run(*command)
         assert answer(done)["removed"] == 0
-        assert done.stderr.count("1 files are in the memory already, as documents of") == 2
+        assert done.stderr.count("1 file is in the memory already, as documents of") == 2
         assert (
             sorted(document["doc_id"] for document in answer(run("list"))["documents"]) == expected
         )

@@ -49,8 +49,8 @@ def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) 
 @pytest.mark.parametrize(
     ("damage", "check", "words"),
     [
-        ("delete from chunks_fts where rowid = 1", "indexed", "1 chunks are not in the keyword index; `hybrid-memory reindex`"),
-        ("delete from chunks where doc_id = 'mine'", "indexed", "1 rows of the keyword index have no chunk; `hybrid-memory reindex`"),
+        ("delete from chunks_fts where rowid = 1", "indexed", "1 chunk is not in the keyword index; `hybrid-memory reindex`"),
+        ("delete from chunks where doc_id = 'mine'", "indexed", "1 row of the keyword index has no chunk; `hybrid-memory reindex`"),
         ("delete from documents where doc_id = 'mine'", "documents", "the chunks of 'mine' have no document; `hybrid-memory delete"),
         ("update documents set chunk_count = 7 where doc_id = 'mine'", "documents", "'mine' has more or fewer chunks"),
         ("update vector_blocks set live = zeroblob(length(live))", "vector index", "`hybrid-memory reindex` repairs it"),
@@ -83,8 +83,8 @@ def test_files_that_changed_or_are_gone_are_counted_with_the_command(
     texts = [finding.text for finding in examine(filled) if not finding.ok]
     ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental`"
     assert texts == [
-        f"1 documents of {tmp_path / 'memory'} are out of date; {ingest} reads them again",
-        f"1 documents of {tmp_path / 'memory'} no longer have a file; {ingest} removes them",
+        f"1 document of {tmp_path / 'memory'} is out of date; {ingest} reads what has changed",
+        f"1 document of {tmp_path / 'memory'} no longer has a file; {ingest} removes what has no file",
     ]
     Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
     assert problems(filled) == {}
@@ -125,9 +125,11 @@ def test_file_that_was_never_read_is_a_problem_until_it_is_in(
     filled: HybridStore, tmp_path: Path
 ) -> None:
     (tmp_path / "memory/new.md").write_text("kettle")
-    ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` takes them in"
+    ingest = (
+        f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental` takes in what is new"
+    )
     assert problems(filled) == {
-        "sources": f"1 files of {tmp_path / 'memory'} are not in yet: new.md; {ingest}"
+        "sources": f"1 file of {tmp_path / 'memory'} is not in yet: new.md; {ingest}"
     }
     Ingest(filled, incremental=True).run([str(tmp_path / "memory")])
     assert problems(filled) == {}
@@ -178,7 +180,7 @@ def test_documents_of_a_folder_that_is_gone_are_to_be_deleted(
 ) -> None:
     (tmp_path / "memory").rename(tmp_path / "moved")
     assert (
-        f"`hybrid-memory delete --path {tmp_path}/memory` removes them"
+        f"`hybrid-memory delete --path {tmp_path}/memory` removes what has no file"
         in problems(filled)["sources"]
     )
 
@@ -219,7 +221,7 @@ def test_truncated_chunks_are_told_and_no_problem(filled: HybridStore) -> None:
     filled.storage.connection.execute("update chunks set truncated = 1 where id = 1")
     [finding] = [finding for finding in examine(filled) if finding.check == "truncated"]
     assert finding.ok
-    assert "1 chunks were cut to fit the model" in finding.text
+    assert "1 chunk was cut to fit the model" in finding.text
 
 
 def test_file_that_others_may_read_is_a_problem(filled: HybridStore, db_path: str) -> None:
@@ -292,3 +294,16 @@ def test_advice_about_models_is_not_given_where_something_is_wrong(
     assert "ollama pull" in run("doctor", "--provider", "auto").stderr
     os.chmod(tmp_path / "cli.db", 0o644)
     assert run("doctor", "--provider", "auto").stderr == ""
+
+
+def test_refusals_of_the_last_ingest_are_read_once_for_all_files(
+    filled: HybridStore, tmp_path: Path
+) -> None:
+    folder = tmp_path / "memory"
+    for name in ("one.md", "two.md", "three.md"):
+        (folder / name).write_bytes(b"\0")
+    Ingest(filled).run([str(folder)])
+    statements: list[str] = []
+    filled.storage.connection.set_trace_callback(statements.append)
+    assert "3 encoding (" in problems(filled)["left out"]
+    assert sum("refusals" in statement for statement in statements) == 1

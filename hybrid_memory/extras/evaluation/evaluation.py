@@ -20,6 +20,7 @@ from ...surface.arguments import Parser, examples
 from ...surface.opening import open_store
 from ...surface.streams import harmless, print_answer, tell
 from ...surface.terminal import Style
+from ...text.characters import plural
 from ...text.query import Query
 from .judgements import (
     BUDGETS,
@@ -55,10 +56,8 @@ class Evaluation(NamedTuple):
         """What the user should know about the figures, one line each."""
         notes = [f"left out mode {mode}: {reason}" for mode, reason in self.left_out.items()]
         if self.unjudged:
-            asked = self.queries + self.unjudged
-            notes.append(
-                f"{self.unjudged} of {asked} queries have no wanted document; they were not asked"
-            )
+            queries = plural(self.queries + self.unjudged, "query", "queries")
+            notes.append(f"{self.unjudged} of {queries} not asked: no wanted document")
         if unknown := self.unknown_documents:
             some = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
             notes.append(

@@ -32,21 +32,18 @@ class LocalEmbedder(BaseEmbedder):
 
     def _request(self, texts: list[str], role: str) -> Any:
         try:
-            model = self._loaded = self._loaded or self._load()
-            fits = not any(
-                encoding.overflowing for encoding in model.model.tokenizer.encode_batch(texts)
-            )
-            vectors = [vector.tolist() for vector in model.embed(texts)] if fits else []
+            if self._loaded is None:
+                self._loaded = self._load()
+            encodings = self._loaded.model.tokenizer.encode_batch(texts)
+            if any(encoding.overflowing for encoding in encodings):
+                # fastembed would cut the text without saying so
+                raise Failure(LONG, f"a text is longer than {self.model} takes")
+            return [vector.tolist() for vector in self._loaded.embed(texts)]
         except Failure:
             raise
-        except (
-            Exception
-        ) as error:  # fastembed raises errors of many kinds, and none of them should end an ingest
+        except Exception as error:  # of many kinds, and none of them should end an ingest
             why = " ".join(str(error).split()) or type(error).__name__
             raise Failure(STOP, f"the model {self.model} cannot be used: {why}") from error
-        if not fits:  # fastembed would cut the text without saying so
-            raise Failure(LONG, f"a text is longer than {self.model} takes")
-        return vectors
 
     def _load(self) -> Any:
         try:
@@ -55,18 +52,23 @@ class LocalEmbedder(BaseEmbedder):
         except ImportError as error:
             raise Failure(STOP, missing_package("the provider local", "local")) from error
         logger.disable("fastembed")  # every message that matters is an exception, too
-        if folder := self.model if os.path.isdir(self.model) else None:
+        folder = None
+        if os.path.isdir(self.model):
+            folder = self.model
             _register(folder)
-        cache = os.path.join(
-            os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "hybrid-memory"
-        )
-        model = TextEmbedding(
+        caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        # Any: the tokenizer is an attribute of those models only that run on ONNX, which all of
+        # fastembed's text models do
+        model: Any = TextEmbedding(
             self.model,
-            cache_dir=os.environ.get("FASTEMBED_CACHE_PATH") or cache,
+            cache_dir=os.environ.get("FASTEMBED_CACHE_PATH")
+            or os.path.join(caches, "hybrid-memory"),
             specific_model_path=folder,
         )
-        own = _json(self.model, "sentence_bert_config.json").get("max_seq_length")
-        if context := CONTEXT if self.model == DEFAULT else own:
+        context = _json(self.model, "sentence_bert_config.json").get("max_seq_length")
+        if self.model == DEFAULT:
+            context = CONTEXT
+        if context:
             model.model.tokenizer.enable_truncation(context)
         return model
 
@@ -76,21 +78,23 @@ def _register(folder: str) -> None:
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 
-    if any(
-        known["model"].lower() == folder.lower() for known in TextEmbedding.list_supported_models()
-    ):
+    names = {model["model"].lower() for model in TextEmbedding.list_supported_models()}
+    if folder.lower() in names:
         return
-    nested = os.path.exists(os.path.join(folder, "onnx", "model.onnx"))
-    by_first = _json(folder, "1_Pooling", "config.json").get("pooling_mode_cls_token")
+    model_file = "model.onnx"
+    if os.path.exists(os.path.join(folder, "onnx", model_file)):
+        model_file = f"onnx/{model_file}"
+    pooling = PoolingType.MEAN
+    if _json(folder, "1_Pooling", "config.json").get("pooling_mode_cls_token"):
+        pooling = PoolingType.CLS
     TextEmbedding.add_custom_model(
         model=folder,
-        pooling=PoolingType.CLS if by_first else PoolingType.MEAN,
+        pooling=pooling,
         normalization=True,
-        sources=ModelSource(
-            hf=os.path.basename(folder)
-        ),  # fastembed wants a source, although it downloads nothing
+        # fastembed wants a source, although it downloads nothing
+        sources=ModelSource(hf=os.path.basename(folder)),
         dim=_json(folder, "config.json").get("hidden_size", 0),
-        model_file="onnx/model.onnx" if nested else "model.onnx",
+        model_file=model_file,
     )
 
 

@@ -1,5 +1,5 @@
-"""The pages of a database file as they are, with what its -wal has newer. The files are opened for
-reading only.
+"""Read the pages of a database file as they are, with what its -wal has newer. The files are opened
+for reading only.
 
 https://sqlite.org/fileformat2.html, sections 1 and 4.
 
@@ -14,7 +14,8 @@ from typing import BinaryIO, NamedTuple
 
 MAGIC = b"SQLite format 3\0"
 WAL_MAGIC = (0x377F0682, 0x377F0683)  # the checksums' words are little-endian, big-endian
-WAL_HEADER, FRAME_HEADER = 32, 24
+WAL_HEADER = 32  # bytes
+FRAME_HEADER = 24
 USUAL_SIZES = (16384, 4096)  # of our files since version 5 and before, if the header cannot be read
 
 
@@ -31,7 +32,9 @@ class Pages:
         if os.path.exists(path + "-wal"):
             self._wal = open(path + "-wal", "rb")  # noqa: SIM115
         self._newer: dict[int, int] = {}  # page number -> place in the -wal
-        self.wal_problem = self._read_wal() if self._wal and self._length(self._wal) else None
+        self.wal_problem: str | None = None
+        if self._wal and self._length(self._wal):
+            self.wal_problem = self._read_wal()
         self.use(USUAL_SIZES[0], 0)
 
     def __enter__(self) -> "Pages":
@@ -44,16 +47,20 @@ class Pages:
 
     def use(self, size: int, reserved: int) -> None:
         """Read pages of this size, which have so many bytes at their end for other purposes."""
-        self.size, self.usable = size, size - reserved
+        self.size = size
+        self.usable = size - reserved
         self.count = max([self._length(self._file) // size, *self._newer])
 
     def layouts(self) -> Iterator[tuple[int, int]]:
-        """(page size, bytes reserved in each) as the header has them, and what they may be if it is
-        damaged.
+        """Yield (page size, bytes reserved in each) as the header has them, and what they may be if
+        it is damaged.
         """
         header = self._at(self._file, 0, 100)
-        (size,) = struct.unpack(">H", header[16:18]) if len(header) == 100 else (0,)
-        size = 65536 if size == 1 else size
+        size = 0
+        if len(header) == 100:
+            (size,) = struct.unpack(">H", header[16:18])
+        if size == 1:
+            size = 65536
         if header.startswith(MAGIC) and size >= 512 and size & (size - 1) == 0:
             yield size, header[20]
             yield size, 0
@@ -62,21 +69,24 @@ class Pages:
         yield from ((size, 0) for size in USUAL_SIZES)
 
     def state(self) -> list[tuple[int, int]]:
-        """Time and size of both files; another one later means that somebody writes."""
-        files = [file for file in (self._file, self._wal) if file]
-        return [
-            (status.st_mtime_ns, status.st_size)
-            for status in (os.fstat(file.fileno()) for file in files)
-        ]
+        """Return time and size of both files; another one later means that somebody writes."""
+        state = []
+        for file in (self._file, self._wal):
+            if file:
+                status = os.fstat(file.fileno())
+                state.append((status.st_mtime_ns, status.st_size))
+        return state
 
     def read(self, number: int) -> bytes:
-        """A page; b"" if there is none of this number."""
+        """Return a page; b"" if there is none of this number."""
         if not 1 <= number <= self.count:
             return b""
         if self._wal and number in self._newer:
             return self._at(self._wal, self._newer[number], self.size)
         page = self._at(self._file, (number - 1) * self.size, self.size)
-        return page if len(page) == self.size else b""
+        if len(page) < self.size:
+            return b""
+        return page
 
     def _read_wal(self) -> str | None:
         """Note where the committed pages are."""
@@ -87,24 +97,27 @@ class Pages:
         magic, _, size, _, salt1, salt2, *sums = struct.unpack(">8I", header)
         self._wal_size = size
         order = "<" if magic == WAL_MAGIC[0] else ">"
-        sum_ = _checksum(header[:24], (0, 0), order)
-        if magic not in WAL_MAGIC or sum_ != tuple(sums):
+        checksum = _checksum(header[:24], (0, 0), order)
+        if magic not in WAL_MAGIC or checksum != tuple(sums):
             return "its header is damaged"
         pending: dict[int, int] = {}
         place = WAL_HEADER
-        while len(frame := self._at(self._wal, place, FRAME_HEADER + size)) == FRAME_HEADER + size:
+        while True:
+            frame = self._at(self._wal, place, FRAME_HEADER + size)
+            if len(frame) < FRAME_HEADER + size:
+                return None
             number, commit, *salts, sum1, sum2 = struct.unpack(">6I", frame[:FRAME_HEADER])
             if salts != [salt1, salt2]:
                 return None  # what is left of an earlier round
-            sum_ = _checksum(frame[FRAME_HEADER:], _checksum(frame[:8], sum_, order), order)
-            if sum_ != (sum1, sum2):
+            checksum = _checksum(frame[:8], checksum, order)
+            checksum = _checksum(frame[FRAME_HEADER:], checksum, order)
+            if checksum != (sum1, sum2):
                 return "a page in it is damaged"
             pending[number] = place + FRAME_HEADER
             if commit:
                 self._newer.update(pending)
                 pending = {}
             place += FRAME_HEADER + size
-        return None
 
     @staticmethod
     def _at(file: BinaryIO, place: int, length: int) -> bytes:
@@ -117,7 +130,7 @@ class Pages:
 
 
 def _checksum(data: bytes, before: tuple[int, int], order: str) -> tuple[int, int]:
-    """The checksum of a -wal, continued from `before`."""
+    """Return the checksum of a -wal, continued from `before`."""
     first, second = before
     for one, other in struct.iter_unpack(f"{order}2I", data):
         first = (first + one + second) & 0xFFFFFFFF
@@ -125,7 +138,11 @@ def _checksum(data: bytes, before: tuple[int, int], order: str) -> tuple[int, in
     return first, second
 
 
-INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
+# Kinds of pages
+INDEX_INTERIOR = 2
+TABLE_INTERIOR = 5
+INDEX_LEAF = 10
+TABLE_LEAF = 13
 MOST_COLUMNS = 20  # no table of ours has more
 
 Value = int | float | str | bytes | None
@@ -139,7 +156,7 @@ LOST = Lost()
 
 
 class Place(NamedTuple):
-    """Where a cell is."""
+    """The place of a cell."""
 
     page: int
     offset: int
@@ -157,15 +174,15 @@ class DamageError(Exception):
 
 
 def records(pages: Pages, number: int) -> Iterator[Record | None]:
-    """The records of a page, None for one that cannot be read; nothing for a page of another kind.
-    A value may be LOST.
+    """Yield the records of a page, None for one that cannot be read; nothing for a page of another
+    kind. A value may be LOST.
     """
     page = pages.read(number)
-    start = 100 if number == 1 else 0
-    kind = page[start] if len(page) > start else 0
+    start = _start(number)
+    kind = _kind(page, start)
     if kind not in (INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF):
         return
-    for offset in _cells(page, start, 12 if kind == INDEX_INTERIOR else 8):
+    for offset in _cells(page, start, kind):
         place = Place(number, offset)
         try:
             yield record(pages, place, page)
@@ -174,10 +191,12 @@ def records(pages: Pages, number: int) -> Iterator[Record | None]:
 
 
 def record(pages: Pages, place: Place, page: bytes | None = None) -> Record:
-    """The record at a place. Raises DamageError, IndexError or struct.error if there is none."""
+    """Return the record at a place. Raises DamageError, IndexError or struct.error if there is none."""
     page = page or pages.read(place.page)
-    kind = page[100 if place.page == 1 else 0]
-    at = place.offset + (4 if kind == INDEX_INTERIOR else 0)
+    kind = page[_start(place.page)]
+    at = place.offset
+    if kind == INDEX_INTERIOR:
+        at += 4  # the number of the page below
     length, at = _varint(page, at)
     if kind == TABLE_LEAF:
         _, at = _varint(page, at)  # the rowid
@@ -186,46 +205,55 @@ def record(pages: Pages, place: Place, page: bytes | None = None) -> Record:
     types = _types(here)
     if sum(map(_size, types)) + _varint(here, 0)[0] != length or length > pages.count * pages.size:
         raise DamageError
-    payload = (
-        here
-        if local == length
-        else here + _overflow(pages, struct.unpack_from(">I", page, at + local)[0], length - local)
-    )
-    return Record(place, _values(payload, types, length))
+    payload = here
+    if local < length:
+        (overflow,) = struct.unpack_from(">I", page, at + local)
+        payload += _overflow(pages, overflow, length - local)
+    return Record(place, _values(payload, types))
 
 
 def tree(pages: Pages, root: int) -> Iterator[Record | None]:
-    """The records of a b-tree, None for each page or record of it that cannot be read."""
+    """Yield the records of a b-tree, None for each page or record of it that cannot be read."""
     seen: set[int] = set()
     waiting = [root]
     while waiting:
         number = waiting.pop()
         page = pages.read(number)
-        start = 100 if number == 1 else 0
-        kind = page[start] if len(page) > start else 0
+        start = _start(number)
+        kind = _kind(page, start)
         if number in seen or kind not in (INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF):
             yield None
             continue
         seen.add(number)
         if kind in (INDEX_INTERIOR, TABLE_INTERIOR):
-            children = [*_cells(page, start, 12), start + 8]
-            waiting += (
-                struct.unpack_from(">I", page, offset)[0]
-                for offset in children
-                if offset + 4 <= len(page)
-            )
+            for offset in [*_cells(page, start, kind), start + 8]:
+                if offset + 4 <= len(page):
+                    waiting += struct.unpack_from(">I", page, offset)
         yield from records(pages, number)
 
 
-def _cells(page: bytes, start: int, header: int) -> list[int]:
-    """Where the cells of a page begin."""
+def _start(number: int) -> int:
+    """Return where the header of a page begins: the first page has that of the file before it."""
+    return 100 if number == 1 else 0
+
+
+def _kind(page: bytes, start: int) -> int:
+    """Return the kind of a page; 0 for one that cannot be read."""
+    if len(page) <= start:
+        return 0
+    return page[start]
+
+
+def _cells(page: bytes, start: int, kind: int) -> list[int]:
+    """Return where the cells of a page begin."""
+    header = 12 if kind in (INDEX_INTERIOR, TABLE_INTERIOR) else 8
     (count,) = struct.unpack_from(">H", page, start + 3)
     pointers = page[start + header : start + header + 2 * count]
     return [offset for (offset,) in struct.iter_unpack(">H", pointers[: len(pointers) // 2 * 2])]
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of 1 to 9 bytes, and where it ends."""
+    """Return a number of 1 to 9 bytes, and where it ends."""
     number = 0
     for byte in data[at : at + 8]:
         number = number << 7 | byte & 0x7F
@@ -236,17 +264,21 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _local(usable: int, length: int, is_table: bool) -> int:
-    """How many bytes of a payload are in the page itself."""
-    most = usable - 35 if is_table else (usable - 12) * 64 // 255 - 23
+    """Return how many bytes of a payload are in the page itself."""
+    most = (usable - 12) * 64 // 255 - 23
+    if is_table:
+        most = usable - 35
     if length <= most:
         return length
     least = (usable - 12) * 32 // 255 - 23
     rest = least + (length - least) % (usable - 4)
-    return rest if rest <= most else least
+    if rest > most:
+        return least
+    return rest
 
 
 def _overflow(pages: Pages, number: int, length: int) -> bytes:
-    """The rest of a payload, as far as it can be read."""
+    """Return the rest of a payload, as far as it can be read."""
     parts = []
     while length > 0:
         page = pages.read(number)
@@ -262,7 +294,7 @@ def _overflow(pages: Pages, number: int, length: int) -> bytes:
 
 
 def _types(payload: bytes) -> list[int]:
-    """The types of a record's values."""
+    """Return the types of a record's values."""
     end, at = _varint(payload, 0)
     types: list[int] = []
     while at < end:
@@ -276,19 +308,25 @@ def _types(payload: bytes) -> list[int]:
 
 
 def _size(kind: int) -> int:
-    """The bytes that a value of a type takes."""
+    """Return the number of bytes that a value of a type takes."""
     if kind in (10, 11):
         raise DamageError
-    return (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind] if kind < 12 else (kind - 12) // 2
+    if kind >= 12:
+        return (kind - 12) // 2
+    return (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind]
 
 
-def _values(payload: bytes, types: list[int], length: int) -> "list[Value | Lost]":
+def _values(payload: bytes, types: list[int]) -> "list[Value | Lost]":
     at = _varint(payload, 0)[0]
     values: list[Value | Lost] = []
     for kind in types:
-        data = payload[at : at + _size(kind)]
-        at += _size(kind)
-        values.append(_value(data, kind) if len(data) == _size(kind) else LOST)
+        size = _size(kind)
+        data = payload[at : at + size]
+        at += size
+        if len(data) < size:
+            values.append(LOST)
+        else:
+            values.append(_value(data, kind))
     return values
 
 

@@ -30,6 +30,7 @@ from ...surface.arguments import Parser, examples
 from ...surface.opening import settings as settings_of
 from ...surface.streams import advise, print_with_warnings
 from ...sync.refresh import problems, refresh
+from ...text.characters import plural
 from .rows import Rows
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class Rescue:
                 self.lost.append(
                     {
                         "path": folder,
-                        "reason": f"{count} documents came from here; {again} reads them again",
+                        "reason": f"{plural(count, 'document')} came from here; {again} reads what is there now",
                     }
                 )
 
@@ -207,7 +208,7 @@ class Rescue:
         if identity is None:
             if self._damaged.embeddings:
                 self.lost.append(
-                    {"what": f"{self._damaged.embeddings} embeddings", "reason": NO_MODEL}
+                    {"what": plural(self._damaged.embeddings, "embedding"), "reason": NO_MODEL}
                 )
             return
         before = NEWEST

@@ -19,9 +19,9 @@ from ...surface.commands.upkeep import delete_by_id
 from ...surface.output import asked
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...views.get import outlined
-from ...views.links import documents as listed
-from ...views.links import links_of_document, why_nothing
+from ...views.get import documents as listed
+from ...views.get import links_of_document, outlined
+from ...views.why import why_nothing
 from ..mcp.bounds import Bounds, counts_of, facets_of
 from . import parameters, responses
 from .memory import Memory, Work

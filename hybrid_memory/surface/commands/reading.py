@@ -5,8 +5,7 @@ from argparse import Namespace
 from typing import Any, TextIO
 
 from ...errors import QueryError, SourceError, UsageError
-from ...views.get import read
-from ...views.links import broken, documents, links, tags
+from ...views.get import broken, documents, links, read, tags
 from .. import arguments, opening
 from ..arguments import Parser, add_filters, add_json, examples
 from ..opening import open_store

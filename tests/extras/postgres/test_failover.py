@@ -63,7 +63,7 @@ def test_watch_goes_on_with_what_changed_meanwhile(
     try:
         watching.wait_for("watching")
         (folder / "first.md").write_text("# Parrot\n\nIt is called Polly.\n")
-        watching.wait_for("1 files")
+        watching.wait_for("1 file")
         server.halt()
         (folder / "second.md").write_text("# Dog\n\nIt is called Rex.\n")
         told = watching.wait_for("changes since the last ingest are not in")
