@@ -495,7 +495,7 @@ def _is_repeated(former: Statement, later: Statement) -> bool:
 def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
     """Note which of the first results a later passage revises, and which passage that is."""
     ranked = list(hits)
-    if context.request.fts_syntax or len(ranked) < 2:
+    if context.request.fts_syntax or context.is_lookup or len(ranked) < 2:
         return ranked
     question = Question(context.query)
     if not question.words:
