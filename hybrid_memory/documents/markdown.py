@@ -15,9 +15,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from ..text.characters import digest, storable, with_plain_newlines
+from ..text.characters import Lines, digest, storable, with_plain_newlines
 from ..text.dates import DATE_KEYS, document_date
-from ..text.lines import Lines
 from .chunker import Chunk, Syntax, chunks_after
 from .files import BadFileError, FileBytes, read
 

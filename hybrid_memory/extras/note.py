@@ -14,7 +14,7 @@ from ..surface.arguments import Parser, examples, open_store
 from ..surface.streams import print_with_warnings
 from ..sync.ingest import Ingest
 from ..sync.refresh import refresh
-from ..text.lines import citation
+from ..text.characters import citation
 
 if TYPE_CHECKING:
     from ..store import HybridStore

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..documents.formats import format_of
 from ..documents.passages import WORD_START, ends_sentence
 from ..storage.keyword import stems
-from ..text.characters import UNSPACED
+from ..text.characters import UNSPACED, citation, page, within
 from ..text.highlight import Highlighter
-from ..text.lines import citation, page, within
 from ..text.query import Query
 from .hit import Budget, Hit, Request, Result
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..embedding.protocol import MISFIT, NAMESAKE, conflict, meanwhile, name_of
 from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
-from ..text.lines import citation, page
+from ..text.characters import citation, page
 from .hit import Answer, Hit, Request, Result
 from .legs import LEADS, Legs, made
 from .stages import (

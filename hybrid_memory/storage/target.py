@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.terms import WIKILINK
 from ..errors import NotFoundError, QueryError, WayOut
-from ..text.characters import storable_name
-from ..text.lines import OF_PAGES
+from ..text.characters import OF_PAGES, storable_name
 
 if TYPE_CHECKING:
     from .filters import Filters

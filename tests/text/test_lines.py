@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text.lines import Lines
+from hybrid_memory.text.characters import Lines
 
 TEXTS = st.text(st.sampled_from("ab\n\r\f\x0b\x85\u2028"), max_size=40)
 

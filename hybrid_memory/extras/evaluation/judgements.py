@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import SourceError
-from ...text.lines import OF_PAGES
+from ...text.characters import OF_PAGES
 
 BUDGETS = (1000, 4000)  # characters of passages that are read, some 250 and 1,000 tokens
 FIRST = 10  # documents; a wanted document below them counts as missed

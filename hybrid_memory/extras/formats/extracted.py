@@ -25,9 +25,8 @@ from ...documents.files import BadFileError, FileBytes, patience, read
 from ...documents.links import DocumentLinks, document_links
 from ...documents.markdown import Parsed, chunks
 from ...environment import CHECKOUT, missing_package
-from ...text.characters import digest, storable, with_plain_newlines
+from ...text.characters import Lines, digest, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
-from ...text.lines import Lines
 
 if TYPE_CHECKING:
     from ...documents.chunker import Chunk

@@ -1,7 +1,7 @@
 """Find the chunks nearest to a query: an HNSW index of half-precision vectors proposes, exact
 cosines decide.
 
-The embeddings of queries are kept, too (see storage/query_cache.py); what a role may not write is
+The embeddings of queries are kept, too (see storage/vector.py); what a role may not write is
 not kept.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import psycopg
 
-from ...storage import query_cache
 from ...storage.vector import SAMPLE, UnitVector, unit
+from ...storage.vector import QueryCache as Cache
 from .connection import Connection
 from .selection import Selection
 
@@ -189,7 +189,7 @@ delete from query_embeddings where space = %(space)s and key in (
 """
 
 
-class QueryCache(query_cache.QueryCache):
+class QueryCache(Cache):
     """Holds the `size` queries of a space used last."""
 
     def __init__(self, conn: Connection, space: int, size: int) -> None:

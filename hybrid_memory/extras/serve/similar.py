@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import NotFoundError, QueryError
 from ...search.hit import Request
 from ...store import HybridStore, tried_again
-from ...text.lines import citation
+from ...text.characters import citation
 
 # Neighbours that are looked at beyond those asked for: many may be of the document itself.
 DEPTH = 50

@@ -66,7 +66,7 @@ create table vector_blocks (
 
 create table query_embeddings (
     key       blob primary key,       -- hash of identity and query
-    embedding blob not null,          -- or what a reranker said, see query_cache.py
+    embedding blob not null,          -- or what a reranker said, see storage/vector.py
     used_at   real not null
 ) without rowid;
 

@@ -20,7 +20,6 @@ from itertools import chain, count
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .. import query_cache
 from ..rows import as_results
 from ..vector import (
     FLOAT_BYTES,
@@ -32,6 +31,7 @@ from ..vector import (
     unit,
     unit_cosine,
 )
+from ..vector import QueryCache as Cache
 from . import bitplanes, schema
 from .bitplanes import PLACES
 from .connection import one_state, waiting
@@ -555,7 +555,7 @@ where  key in (select key from query_embeddings order by used_at desc limit -1 o
 """
 
 
-class QueryCache(query_cache.QueryCache):
+class QueryCache(Cache):
     """Holds the `size` queries used last."""
 
     def __init__(self, conn: sqlite3.Connection, size: int) -> None:
