@@ -21,7 +21,7 @@ from pathlib import Path
 from common import p95  # it puts the package and the tests on the path, too
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.evaluation.judgements import ndcg
+from hybrid_memory.extras.evaluation.evaluation import ndcg
 from hybrid_memory.sync.ingest import Ingest
 from tests.extras.postgres_server import PostgresServer
 

@@ -37,8 +37,8 @@ class Command:
 
 COMMANDS = {
     "init": Command(
-        "surface.commands.init:init_options",
-        "surface.commands.init:run_init",
+        "extras.init:init_options",
+        "extras.init:run_init",
         "Find the notes of a workspace, take them in, and say how to go on. Asks before it changes anything.",
     ),
     "search": Command(
@@ -201,9 +201,6 @@ ENGINES = {
 
 PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
 OPEN_CHOSEN = "extras.picker.app:open_chosen"  # what opens the result that was chosen there
-# The hook that `init` writes into the settings of a project, and takes out again
-WRITE_HOOK = "extras.recall.project:write_hook"
-REMOVE_HOOK = "extras.recall.project:remove_hook"
 # HTTP by `requests`, whose import takes as long as three searches
 LOOPBACK_SESSION = "embedding.loopback:LoopbackSession"  # plain HTTP to this machine
 REMOTE_SESSION = "extras.providers.remote:RemoteSession"

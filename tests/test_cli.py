@@ -951,7 +951,7 @@ def test_what_the_engine_raises_is_a_line_and_exits_1(
     [
         "cli.parse",
         "cli.load",
-        "commands.search.opening",
+        "commands.search.arguments",
         "commands.search.output",
         "commands.search.open_store",
     ],

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.evaluation.judgements import figures, read_qrels
+from hybrid_memory.extras.evaluation.evaluation import figures, read_qrels
 from hybrid_memory.vector import cosine_similarity
 from tests.extras.fake_rerankers import FakeTEI
 from tests.fake_ollama import FakeOllama

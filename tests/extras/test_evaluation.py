@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory import EmbedderError, HybridStore, SourceError
-from hybrid_memory.extras.evaluation.evaluation import evaluate
-from hybrid_memory.extras.evaluation.judgements import (
+from hybrid_memory.extras.evaluation.evaluation import (
     Grades,
     Lines,
+    evaluate,
     evidence,
     figures,
     ndcg,

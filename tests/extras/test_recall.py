@@ -14,7 +14,7 @@ import pytest
 
 import hybrid_memory
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.evaluation.judgements import read_qrels
+from hybrid_memory.extras.evaluation.evaluation import read_qrels
 from hybrid_memory.extras.recall.command import HEADING, printed, recalled
 from hybrid_memory.extras.recall.prompts import TELLING_WORDS, query_of
 from hybrid_memory.extras.recall.sessions import Session

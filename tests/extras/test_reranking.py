@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hybrid_memory.extras.serve.similar import passages
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.evaluation.judgements import read_qrels
+from hybrid_memory.extras.evaluation.evaluation import read_qrels
 from hybrid_memory.extras.rerankers import base
 from hybrid_memory.extras.rerankers.base import comparable
 from hybrid_memory.extras.rerankers.fastembed import LocalReranker, _loaded
 from hybrid_memory.extras.rerankers.servers import FORMS, ServerReranker, endpoint
-from hybrid_memory.extras.serve.similar import passages
 from hybrid_memory.search.hit import Budget
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hybrid_memory import HybridStore
 from hybrid_memory.embedder import OllamaEmbedder
-from hybrid_memory.extras.evaluation.judgements import read_queries
+from hybrid_memory.extras.evaluation.evaluation import read_queries
 
 from . import recorded
 

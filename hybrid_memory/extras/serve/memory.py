@@ -1,5 +1,6 @@
 """The memory that the server is about: its settings, the state of its database, and its threads,
-which have a store each.
+which have a store each. Also the passages that are like a passage, by the embeddings that are
+stored, so that no model is asked.
 """
 
 import asyncio
@@ -15,8 +16,10 @@ from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
 from ... import __version__, config
-from ...errors import HybridMemoryError
-from ...store import HybridStore
+from ...errors import HybridMemoryError, NotFoundError, QueryError
+from ...search.hit import Request
+from ...store import HybridStore, tried_again
+from ...text.characters import citation
 from ..mcp.bounds import NO_BOUNDS, Bounds
 from .responses import etag
 from .updates import OpenStore, Update
@@ -248,3 +251,56 @@ class Memory:
 
     def _workers(self) -> tuple[Workers, ...]:
         return self._readers, self._writer, self._slow, self._states
+
+
+# Neighbours that are looked at beyond those asked for: many may be of the document itself.
+DEPTH = 50
+FIELDS = (
+    "doc_id", "chunk_id", "heading", "heading_path", "text", "score", "path", "start_line", "end_line",
+    "citation", "collection", "date", "metadata",
+)  # fmt: skip
+
+
+@tried_again
+def passages(
+    store: HybridStore, doc_id: str, lines: str | None, *, limit: int = 5
+) -> dict[str, Any]:
+    """Return at most `limit` passages of other documents that are nearest to the first chunk with one of
+    these lines ("12-30", "12").
+
+    Without `lines`, it is the document's first chunk. `by` is "vector", and `score` is the cosine;
+    or, if that chunk has no embedding, "keyword", and the score is that of a search for its words.
+    Raises NotFoundError if there is no such document, QueryError if it has no passage there.
+    """
+    storage = store.storage
+    start, _, end = (lines or f"1-{10**9}").partition("-")
+    first = int(start.partition("C")[0])
+    with storage.snapshot():
+        if storage.catalog.by_id(doc_id) is None:
+            raise NotFoundError(f"no document {doc_id!r} in this memory")
+        ids = storage.chunks.at(doc_id, first, int(end or first))
+        if not ids:
+            where = f" in the lines {lines}" if lines else ""
+            raise QueryError(f"{doc_id} has no passage{where}")
+        vectors = storage.vectors()
+        vector = vectors.of(ids[0])
+        if vector:
+            neighbours = vectors.nearest(vector, limit + DEPTH)
+            rows = storage.chunks.rows([id for id, _ in neighbours])
+        else:
+            text = storage.chunks.rows(ids[:1])[ids[0]].text
+    if vector:
+        results = [_result(rows[id], round(cosine, 6)) for id, cosine in neighbours]
+    else:
+        request = Request(limit + DEPTH, "keyword", per_doc=limit, rerank=False)
+        results = store.answer(text, request).results
+    others = [result for result in results if result["doc_id"] != doc_id][:limit]
+    return {
+        "by": "vector" if vector else "keyword",
+        "results": [{field: result[field] for field in FIELDS} for result in others],
+    }
+
+
+def _result(row: Any, score: float) -> dict[str, Any]:
+    place = citation(row.doc_id, row.start_line, row.end_line, row.pages)
+    return {**row._asdict(), "score": score, "citation": place}

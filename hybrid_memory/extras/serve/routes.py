@@ -24,9 +24,8 @@ from ...views.get import links_of_document, outlined
 from ...views.why import why_nothing
 from ..mcp.bounds import Bounds, counts_of, facets_of
 from . import parameters, responses
-from .memory import Memory, Work
+from .memory import Memory, Work, passages
 from .responses import Problem
-from .similar import passages
 from .updates import Update
 
 DOCUMENTS = b"/api/documents/"

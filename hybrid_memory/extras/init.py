@@ -2,6 +2,9 @@
 
 That is an agent's notes, vaults, folders of notes, and the session transcripts of agents. Whatever
 else has markdown is named, too, with the reason why it is left out.
+
+It also writes the hook for prompts into the settings of a project, and takes it out again. These
+are Claude Code's, .claude/settings.json; whatever else is in them stays.
 """
 
 import json
@@ -16,19 +19,18 @@ from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...config import CONFIG, absolute, is_server, shown, without_password
-from ...documents.files import Walk
-from ...environment import program
-from ...errors import SourceError, StoreError
-from ...seams import REMOVE_HOOK, WRITE_HOOK, load
-from ...storage.source import Source, default_collection, is_in, real_path
-from ...text.characters import plural
-from .. import arguments
-from ..arguments import Parser, examples, open_store
-from ..streams import advise, advise_model, harmless, output, print_answer, printable, tell
+from ..config import CONFIG, absolute, is_server, shown, without_password
+from ..documents.files import Walk
+from ..environment import program
+from ..errors import HybridMemoryError, SourceError, StoreError
+from ..storage.source import Source, default_collection, is_in, real_path
+from ..surface import arguments
+from ..surface.arguments import Parser, examples, open_store
+from ..surface.streams import advise, advise_model, harmless, output, print_answer, printable, tell
+from ..text.characters import plural
 
 if TYPE_CHECKING:
-    from ...config import Settings
+    from ..config import Settings
 
 FILES = ("memory.md", "agents.md", "tools.md", "user.md")  # of an agent's workspace, in any case
 FOLDERS = ("memory", "notes")
@@ -204,7 +206,7 @@ def init_options(parser: Parser) -> None:
 
 def run_init(args: Namespace) -> int:
     if args.hook is False:
-        print_answer(args, {"hook": load(REMOVE_HOOK)(args.dir)})
+        print_answer(args, {"hook": remove_hook(args.dir)})
         return 0
     settings = arguments.settings(args)
     places, left_out = workspace(args.dir, os.path.expanduser("~"))
@@ -234,7 +236,7 @@ def run_init(args: Namespace) -> int:
         is_offered = is_asking and taken and os.path.isdir(os.path.join(args.dir, ".claude"))
         if args.hook or (is_offered and _agrees(HOOK_QUESTION, False)):
             command = [*program(), *_chosen_options(args, settings)]
-            answer["hook"] = load(WRITE_HOOK)(args.dir, command)
+            answer["hook"] = write_hook(args.dir, command)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
     tell(*_what_was_not_done(args, places, new, rest))
     if left_out and not (sys.stdout.isatty() and not args.json):
@@ -299,9 +301,9 @@ def _agrees(question: str, default: bool) -> bool:
 
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     """Return a report of all notes, and one of each place with a collection of its own."""
-    from ...sync.ingest import Ingest
-    from ...sync.reading import cores
-    from ..terminal import progress_line
+    from ..surface.terminal import progress_line
+    from ..sync.ingest import Ingest
+    from ..sync.reading import cores
 
     together = [place for place in places if place.collection is None]
     apart = [place for place in places if place.collection is not None]
@@ -442,3 +444,82 @@ def _short(path: str) -> str:
     """Return the path with ~ for the home."""
     home = os.path.join(os.path.expanduser("~"), "")
     return "~/" + path.removeprefix(home) if path.startswith(home) else path
+
+
+FILE = os.path.join(".claude", "settings.json")
+EVENT = "UserPromptSubmit"
+END = " recall 2>/dev/null || true"  # an exit status other than 0 would keep the prompt back
+SECONDS = 5
+
+
+def write_hook(folder: str, command: list[str]) -> dict[str, Any]:
+    """Add the hook to the settings of a project, in place of one that was written before.
+
+    `command` are the words that start the program. Return the `path` and what was `written`. Raises
+    HybridMemoryError for settings that cannot be read or written.
+    """
+    path = os.path.join(os.path.abspath(folder), FILE)
+    settings = _without_hook(_read(path))
+    entry = {"hooks": [{"type": "command", "command": join(command) + END, "timeout": SECONDS}]}
+    settings.setdefault("hooks", {}).setdefault(EVENT, []).append(entry)
+    _write(path, settings)
+    return {"path": path, "written": {"hooks": {EVENT: [entry]}}}
+
+
+def remove_hook(folder: str) -> dict[str, Any]:
+    """Take the hook out of the settings of a project. Return the `path`, and whether it was
+    `removed`. Raises HybridMemoryError for settings that cannot be read or written.
+    """
+    path = os.path.join(os.path.abspath(folder), FILE)
+    before = _read(path)
+    after = _without_hook(_read(path))
+    if after == before:
+        return {"path": path, "removed": False}
+    _write(path, after)
+    return {"path": path, "removed": True}
+
+
+def _without_hook(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings without our hook, and without lists that it leaves empty."""
+    try:
+        entries = settings["hooks"][EVENT]
+        kept = [entry for entry in entries if not _is_ours(entry)]
+    except (KeyError, TypeError):
+        return settings
+    if kept == entries:
+        return settings
+    settings["hooks"][EVENT] = kept
+    if not kept:
+        del settings["hooks"][EVENT]
+    if not settings["hooks"]:
+        del settings["hooks"]
+    return settings
+
+
+def _is_ours(entry: dict[str, Any]) -> bool:
+    commands = [str(hook.get("command", "")) for hook in entry.get("hooks", [])]
+    return any("hybrid" in command and command.endswith(END) for command in commands)
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            settings = json.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise HybridMemoryError(f"cannot read {path}: {error}; nothing was changed") from error
+    if not isinstance(settings, dict):
+        raise HybridMemoryError(f"{path} has no settings in it; nothing was changed")
+    return settings
+
+
+def _write(path: str, settings: dict[str, Any]) -> None:
+    """Write the settings at once, so that no reader finds half of them."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            file.write(json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+        os.replace(f"{path}.new", path)
+    except OSError as error:
+        raise HybridMemoryError(f"cannot write {path}: {error.strerror}") from error
