@@ -1,6 +1,6 @@
 """The picker on the terminal: a line for the query, the results, and the passage of the chosen one.
 
-MERGED Opens what was picked: its file in the editor, or its text in the pager.
+What was picked is opened: its file in the editor, or its text in the pager.
 """
 
 import os
