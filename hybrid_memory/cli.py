@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell(str(error))
         return 1
     except FileNotFoundError:
-        from .surface.opening import has_working_directory
+        from .surface.arguments import has_working_directory
 
         if has_working_directory():
             raise

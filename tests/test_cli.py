@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -655,9 +656,9 @@ def test_terminal_gets_a_table_of_the_documents(
     lines = in_terminal(environ, "list", env={"NO_COLOR": "1"}).splitlines()
     assert lines == [
         "DATE        PASSAGES  PENDING  BYTES  NOTE",
+        f"{date.today()}         4        4  2,000  x\ufffd[31m",
         "2026-01-05         1        1     69  memory/2026-01-05.md",
         "                   1        1     47  memory/pi.md",
-        "                   4        4  2,000  x\ufffd[31m",
     ]
     assert json.loads(in_terminal(environ, "list", "--json"))["total"] == 3
 

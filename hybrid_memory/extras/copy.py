@@ -18,7 +18,7 @@ from ..storage.protocol import Storage
 from ..storage.source import Whole
 from ..storage.sqlite.connection import development_texts
 from ..store import HybridStore
-from ..surface import opening
+from ..surface import arguments
 from ..surface.arguments import Parser, examples
 from ..surface.streams import print_answer
 
@@ -131,7 +131,7 @@ def copy_options(parser: Parser) -> None:
 def run_copy(args: Namespace) -> int:
     from ..surface.terminal import progress_line
 
-    settings = opening.settings(args)
+    settings = arguments.settings(args)
 
     def opened(path: str, *, create: bool) -> HybridStore:
         space = settings["space"] if is_server(path) else DEFAULTS["space"]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SourceError
 from ..storage.source import is_in, real_path
-from ..surface.arguments import Parser, examples
-from ..surface.opening import open_store
+from ..surface.arguments import Parser, examples, open_store
 from ..surface.streams import print_with_warnings
 from ..sync.ingest import Ingest
 from ..sync.refresh import refresh

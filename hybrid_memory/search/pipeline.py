@@ -242,6 +242,7 @@ class Search:
             if context.request.mode != "vector":
                 ranked = context.keyword_index.ranked(context.query, depth)
                 context.instead = dict(ranked.instead)
+                context.is_lookup = ranked.is_name or context.query.is_identifier
         with _timed("vector", timings):
             if vector.answers and self._embedder():
                 vectors = self._storage.vectors(selection)

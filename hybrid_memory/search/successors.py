@@ -61,6 +61,8 @@ SUPERSEDES = ("supersedes", "replaces")
 LETTERS = 5  # of a word that are compared
 ENOUGH = -0.9  # the least sum for a mark: at most one mark in ten on a fact that is in force
 LEAST_SHARED = 0.5  # of rarity, below which no pair of statements reaches ENOUGH
+KEPT = 0.5  # least share of the words of question and result that a later line of one document has
+ANSWERED = 0.3  # least share of the question's words that the result has in that case
 HAS_VALUE = 0.15  # how much a value of the kind that is asked for makes of an answer
 MANY_CAPITALS = 0.25  # of the words: a language that writes every noun so, in which none is a name
 
@@ -351,6 +353,9 @@ class Comparison:
         old_values = self._values(former) & later.words
         if order == 0 and not has_new:
             return None
+        answered = self.share(asked, former.all_words)
+        if is_same and not (has_new and kept >= KEPT and answered >= ANSWERED):
+            return None  # a document says much of one thing that is true side by side
         rarest = max(asked & former.all_words, key=self.rarity, default="")
         is_rarest_lost = not is_same and rarest not in {"", *later.all_words}
         return {
@@ -365,7 +370,7 @@ class Comparison:
             "addition": float(later.is_addition),
             "old value": min(self.weight(old_values), 1.0),
             "rarest word lost": float(is_rarest_lost),
-            "answered before": self.share(asked, former.all_words),
+            "answered before": answered,
             "nearness": later.hit.legs.near.get(later.hit.id, 0.0),
         }
 
@@ -490,7 +495,7 @@ def _is_repeated(former: Statement, later: Statement) -> bool:
 def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
     """Note which of the first results a later passage revises, and which passage that is."""
     ranked = list(hits)
-    if context.request.fts_syntax or len(ranked) < 2:
+    if context.request.fts_syntax or context.is_lookup or len(ranked) < 2:
         return ranked
     question = Question(context.query)
     if not question.words:
@@ -508,12 +513,16 @@ def newest_first(hits: Iterable[Hit], context: "Context") -> list[Hit]:
     ranked = list(hits)
     if context.is_past:
         return ranked
-    for former in [hit for hit in ranked if hit.newer]:
+    revised = [hit for hit in ranked if hit.newer]
+    for former in revised:
         newer = former.newer
         if newer not in ranked or ranked.index(newer) < ranked.index(former):
             continue
         ranked.remove(newer)
         ranked.insert(ranked.index(former), newer)
         newer.succeed(former)
-    # What was pushed out of the first ones scores less than some that `spread` had put behind them
-    return ranked[:FIRST] + sorted(ranked[FIRST:], key=lambda hit: -hit.score)
+    if not revised:
+        return ranked
+    # What was pushed out of the first ones scores less than some that `spread` had put behind them;
+    # the last digits of what was scaled down to an equal score tell nothing.
+    return ranked[:FIRST] + sorted(ranked[FIRST:], key=lambda hit: -round(hit.score, 9))

@@ -24,8 +24,8 @@ NAMED = 5  # documents in an error message
 # memory/a.md#L12-L30 as in a citation, or a.md:12-30 as on a terminal. #L12C501 begins at character
 # 501 of a long line.
 LINES = re.compile(
-    r"(?P<name>.+)(?:#L|:)(?P<start>[1-9][0-9]{0,8})(?:C(?P<column>[1-9][0-9]{0,8}))?(?:-L?(?P<end>[0-9]{1,9}))?"
-    + OF_PAGES,
+    r"(?P<name>.+)(?:#L|:)(?P<start>[1-9][0-9]{0,8})(?:C(?P<column>[1-9][0-9]{0,8}))?"
+    r"(?:-L?(?P<end>[0-9]{1,9}))?" + OF_PAGES,
     re.DOTALL,
 )
 

@@ -359,7 +359,8 @@ class Ingest:
                 kept = plural(len(ours), "document from here was", "documents from here were")
                 reason = (
                     f"no file here matches {_either(source)} any more; "
-                    f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` takes out what came from here"
+                    f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` "
+                    "takes out what came from here"
                 )
                 self.report.error(source.path, reason, "nothing matches")
             return

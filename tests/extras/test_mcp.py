@@ -26,9 +26,8 @@ from hybrid_memory.errors import Message, WayOut
 from hybrid_memory.extras.mcp.replies import for_agent
 from hybrid_memory.extras.mcp.server import build
 from hybrid_memory.storage.sqlite import connection
-from hybrid_memory.surface import opening as from_arguments
-from hybrid_memory.surface.arguments import parse
-from hybrid_memory.surface.opening import open_store, place
+from hybrid_memory.surface import arguments as shared
+from hybrid_memory.surface.arguments import open_store, parse, place
 from hybrid_memory.surface.output import sureness
 from tests.command import answer, in_process
 from tests.extras.run_async import run_async
@@ -65,7 +64,7 @@ def with_client(environ: dict[str, str], play: Callable[[Client], Awaitable[None
         server = build(
             lambda: open_store(args),
             lambda: open_store(args, create=True),
-            from_arguments.settings(args),
+            shared.settings(args),
             partial(place, args),
         )
         with anyio.fail_after(60):

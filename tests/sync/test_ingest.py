@@ -129,8 +129,7 @@ def test_folder_that_suddenly_matches_nothing_is_an_error_and_keeps_all(
     (folder / "a.md").unlink()
     report = ingest(store, folder, incremental=True)
     assert (
-        "1 document from here was kept; `hybrid-memory delete --path "
-        in report.errors[0]["reason"]
+        "1 document from here was kept; `hybrid-memory delete --path " in report.errors[0]["reason"]
     )
     assert ids(store) == ["memory/a.md"]
 

@@ -16,8 +16,7 @@ from ...messages import Progress
 from ...search.pipeline import query_vector
 from ...store import HybridStore
 from ...surface import arguments
-from ...surface.arguments import Parser, examples
-from ...surface.opening import open_store
+from ...surface.arguments import Parser, examples, open_store
 from ...surface.streams import harmless, print_answer, tell
 from ...surface.terminal import Style
 from ...text.characters import plural

@@ -18,7 +18,8 @@ HEADLINE = re.compile(r"\n(\*+)[ \t]+([^\n]*)")
 # States of a task are in upper case, as Org's own and most of people's are. "TODO [#A] Call Ann
 # [1/3] :home:" is "Call Ann".
 STATE = re.compile(
-    r"(?:(?:TODO|NEXT|DOING|STARTED|WAIT|WAITING|HOLD|SOMEDAY|PROJ|DONE|CANCELED|CANCELLED|KILL|COMMENT)(?:\s+|$))+"
+    r"(?:(?:TODO|NEXT|DOING|STARTED|WAIT|WAITING|HOLD|SOMEDAY|PROJ|DONE|CANCELED|CANCELLED|KILL"
+    r"|COMMENT)(?:\s+|$))+"
 )
 PRIORITY = re.compile(r"\[#\w{1,2}\]\s*")
 PROGRESS = re.compile(r"\s*\[\d*(?:/\d*|%)\]")

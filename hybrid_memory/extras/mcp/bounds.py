@@ -4,13 +4,13 @@ Bounds are options of the one who starts the server. The arguments of a call can
 leave, and never widen it.
 """
 
-import sqlite3
 from collections import Counter
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import NotFoundError, QueryError, SourceError, WayOut
 from ...storage.filters import Filters
+from ...storage.sqlite.selection import is_inside
 from ...storage.target import find
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MOST = 10**9  # documents
 NEWEST = 10  # documents that the overview names
-IS_INSIDE = "select ? glob ? or ? glob ?"
 
 
 class Bounds(NamedTuple):
@@ -96,13 +95,7 @@ class Bounds(NamedTuple):
         return collection == self.collection
 
     def _is_inside(self, doc_id: str) -> bool:
-        """Return whether SQLite's glob matches, as it does for the filter."""
-        if self.inside is None:
-            return True
-        below = f"{self.inside.rstrip('/')}/*"
-        with closing(sqlite3.connect(":memory:")) as conn:
-            row = conn.execute(IS_INSIDE, (doc_id, self.inside, doc_id, below)).fetchone()
-        return bool(row[0])
+        return self.inside is None or is_inside(doc_id, self.inside)
 
 
 NO_BOUNDS = Bounds()

@@ -34,16 +34,19 @@ class LocalEmbedder(BaseEmbedder):
         try:
             if self._loaded is None:
                 self._loaded = self._load()
-            encodings = self._loaded.model.tokenizer.encode_batch(texts)
-            if any(encoding.overflowing for encoding in encodings):
-                # fastembed would cut the text without saying so
-                raise Failure(LONG, f"a text is longer than {self.model} takes")
+            self._refuse_long(texts)
             return [vector.tolist() for vector in self._loaded.embed(texts)]
         except Failure:
             raise
         except Exception as error:  # of many kinds, and none of them should end an ingest
             why = " ".join(str(error).split()) or type(error).__name__
             raise Failure(STOP, f"the model {self.model} cannot be used: {why}") from error
+
+    def _refuse_long(self, texts: list[str]) -> None:
+        """Raise Failure for a text that fastembed would cut without saying so."""
+        encodings = self._loaded.model.tokenizer.encode_batch(texts)
+        if any(encoding.overflowing for encoding in encodings):
+            raise Failure(LONG, f"a text is longer than {self.model} takes")
 
     def _load(self) -> Any:
         try:

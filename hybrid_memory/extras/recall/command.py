@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...search.hit import Budget, Request, Result, configured
 from ...store import HybridStore
-from ...surface import arguments, opening
-from ...surface.arguments import Parser, add_filters, examples
-from ...surface.opening import open_store
+from ...surface import arguments
+from ...surface.arguments import Parser, add_filters, examples, open_store
 from ...surface.streams import output, tell
 from .prompts import is_question_for_memory, query_of, surest
 from .sessions import Session
@@ -137,7 +136,7 @@ def _hook(args: Namespace) -> dict[str, Any]:
 
 
 def _passages(args: Namespace, prompt: str, session: Session) -> list[Result]:
-    filters = opening.filters(args)
+    filters = arguments.filters(args)
     with open_store(args) as store:
         return recalled(
             store,

@@ -12,8 +12,7 @@ from typing import Any
 
 from ...environment import program
 from ...storage.source import is_in, real_path
-from ...surface.arguments import SETTINGS
-from ...surface.opening import open_store
+from ...surface.arguments import SETTINGS, open_store
 from ...sync.refresh import refresh
 from .sessions import Session, last_start
 

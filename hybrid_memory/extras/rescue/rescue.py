@@ -27,7 +27,7 @@ from ...storage.rows import Neighbour
 from ...storage.sqlite.engine import SQLiteStorage
 from ...store import HybridStore
 from ...surface.arguments import Parser, examples
-from ...surface.opening import settings as settings_of
+from ...surface.arguments import settings as settings_of
 from ...surface.streams import advise, print_with_warnings
 from ...sync.refresh import problems, refresh
 from ...text.characters import plural

@@ -329,4 +329,6 @@ def _dims(embedding: object) -> int:
 
 
 def _is_unit(embedding: object) -> bool:
-    return bool(_dims(embedding)) and abs(hypot(*decode_embedding(embedding)) - 1) <= 2 * UNIT  # type: ignore[arg-type]
+    if not _dims(embedding):
+        return False
+    return abs(hypot(*decode_embedding(embedding)) - 1) <= 2 * UNIT  # type: ignore[arg-type]

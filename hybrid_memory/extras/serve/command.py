@@ -5,9 +5,8 @@ from argparse import Namespace
 from functools import partial
 
 from ...environment import needing
-from ...surface import opening
-from ...surface.arguments import Parser, examples, filled, port
-from ...surface.opening import open_store, place
+from ...surface import arguments
+from ...surface.arguments import Parser, examples, filled, open_store, place, port
 from ..mcp.bounds import add_bounds, bounds_of
 
 
@@ -20,7 +19,7 @@ def run_mcp(args: Namespace) -> int:
     with needing("mcp"):
         from ..mcp.server import build
 
-    settings = opening.settings(args)  # a wrong setting is reported now, not at the first call
+    settings = arguments.settings(args)  # a wrong setting is reported now, not at the first call
     # The handler of the SDK would wait for the next line of input.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     build(

@@ -10,8 +10,8 @@ from threading import Thread
 from ...config import Settings, is_server, standard_database
 from ...errors import HybridMemoryError
 from ...store import HybridStore
-from ...surface import opening
-from ...surface.opening import open_store, place
+from ...surface import arguments
+from ...surface.arguments import open_store, place
 from ...surface.streams import output, tell
 from ...sync.refresh import Watch
 from ...sync.report import Report
@@ -35,7 +35,7 @@ def prepared(args: Namespace) -> tuple[server.Server, socket]:
     """Return the server, and the socket on which it listens. Raises ConfigError, or StoreError if
     there is no database.
     """
-    settings = opening.settings(args)
+    settings = arguments.settings(args)
     bounds = bounds_of(args)
     with open_store(args) as store:  # what is wrong is told now, not at the first request
         if args.watch:

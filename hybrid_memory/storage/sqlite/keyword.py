@@ -7,7 +7,7 @@ The coverage, which words of a query a chunk has, is what confidence is made of 
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
@@ -202,8 +202,7 @@ class FTSIndex:
     """The FTS5 index behind a database connection, or the chunks of it that are chosen; never
     commits.
 
-    An index remembers how many chunks have a term, so it is good for one state of the database
-    only.
+    It remembers how many chunks have a term, so it is good for one state of the database.
     """
 
     _shown = CHUNKS  # the statement that reads the rows of results
@@ -518,8 +517,9 @@ class FTSIndex:
 class Vocabulary:
     """The words of the index, read when they are first needed, and anew after a change."""
 
-    def __init__(self, conn: sqlite3.Connection) -> None:
+    def __init__(self, conn: sqlite3.Connection, of_chunks: Callable[..., Any] = of_chunks) -> None:
         self._conn = conn
+        self._of_chunks = of_chunks
         self._state: bytes | None = None
         self._texts: dict[tuple[str, ...], str] = {}  # by the first term, and what follows the last
 
@@ -547,13 +547,12 @@ class Vocabulary:
     def _written(self, term: str) -> str:
         """Return a word of a chunk for a term, which is its stem: 'kubernet' -> 'kubernetes'."""
         place = self._conn.execute(PLACE, (term,)).fetchone()
-        terms = of_chunks(self._conn, place or ())
+        terms = self._of_chunks(self._conn, place or ())
         return word_of_stem(term, " ".join(text for _, texts in terms for text in texts))
 
 
 class BareIndex(FTSIndex):
-    """The FTS5 index behind any connection: what it needs of the tables is made if it is missing.
-    Never commits.
+    """The FTS5 index behind any connection; makes what is missing, never commits.
 
     Raises StoreError if SQLite has no FTS5.
     """
@@ -564,6 +563,7 @@ class BareIndex(FTSIndex):
         self._is_own = schema.is_own(conn)
         if not self._is_own:
             self._shown = SHOWN
+            self._vocabulary = Vocabulary(conn, lambda conn, ids: iter(()))  # other tables: stems
             self._texts = "(select rowid as id, content from chunks_fts)"
 
     def size(self) -> int:

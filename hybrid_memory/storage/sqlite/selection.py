@@ -6,7 +6,7 @@ A condition is written in two ways: one to list all documents that fulfil it, on
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import date
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from ..filters import Filters, have_values, is_below
 
 LONGEST_GLOB = 10_000  # characters; SQLite takes 50,000 bytes
 EVERYTHING = "true"
+IS_INSIDE = "select exists (select 1 from json_each(?2) where ?1 glob value)"
 
 # Spares most documents a call of Python. LIKE ignores case in ASCII; "ß" and a few others are ASCII
 # when case is ignored.
@@ -286,6 +287,14 @@ def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
     first = EARLIEST if filters.since is None else dates.first_day(filters.since, today)
     last = LATEST if filters.until is None else dates.last_day(filters.until, today)
     return first, last
+
+
+def is_inside(doc_id: str, inside: str) -> bool:
+    """Return whether the filter `inside` leaves the document of an id, by SQLite's glob."""
+    globs = _globs(inside)
+    with closing(sqlite3.connect(":memory:")) as conn:
+        matches = conn.execute(IS_INSIDE, (doc_id, json.dumps(globs))).fetchone()
+    return bool(matches[0])
 
 
 def _globs(inside: str | None) -> list[str]:

@@ -23,9 +23,8 @@ from ...errors import SourceError, StoreError
 from ...seams import REMOVE_HOOK, WRITE_HOOK, load
 from ...storage.source import Source, default_collection, is_in, real_path
 from ...text.characters import plural
-from .. import opening
-from ..arguments import Parser, examples
-from ..opening import open_store
+from .. import arguments
+from ..arguments import Parser, examples, open_store
 from ..streams import advise, advise_model, harmless, output, print_answer, printable, tell
 
 if TYPE_CHECKING:
@@ -207,7 +206,7 @@ def run_init(args: Namespace) -> int:
     if args.hook is False:
         print_answer(args, {"hook": load(REMOVE_HOOK)(args.dir)})
         return 0
-    settings = opening.settings(args)
+    settings = arguments.settings(args)
     places, left_out = workspace(args.dir, os.path.expanduser("~"))
     sources = _sources(args, settings)
     top = os.path.basename(real_path(args.dir))
@@ -351,10 +350,10 @@ def _chosen_options(args: Namespace, settings: "Settings") -> list[str]:
     file = args.config or os.environ.get(CONFIG)
     if file:
         options += ["--config", os.path.abspath(os.path.expanduser(file))]
-    if opening.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
+    if arguments.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
         options += ["--db", without_password(absolute(settings["db_path"]))]
     for key in ("space", "provider"):
-        if opening.origin(settings, key) == f"--{key}":
+        if arguments.origin(settings, key) == f"--{key}":
             options += [f"--{key}", settings[key]]
     return options
 

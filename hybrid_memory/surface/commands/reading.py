@@ -6,9 +6,8 @@ from typing import Any, TextIO
 
 from ...errors import QueryError, SourceError, UsageError
 from ...views.get import broken, documents, links, read, tags
-from .. import arguments, opening
-from ..arguments import Parser, add_filters, add_json, examples
-from ..opening import open_store
+from .. import arguments
+from ..arguments import Parser, add_filters, add_json, examples, open_store
 from ..streams import advise, harmless, print_answer, printable, tell
 
 
@@ -133,7 +132,7 @@ def run_list(args: Namespace) -> int:
     with open_store(args) as store:
         answer = documents(
             store,
-            filters=opening.filters(args),
+            filters=arguments.filters(args),
             limit=args.limit,
             by_change=args.sort == "modified",
         )

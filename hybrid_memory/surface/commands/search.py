@@ -9,9 +9,8 @@ from ...errors import UsageError
 from ...seams import OPEN_CHOSEN, PICKER, load
 from ...search.hit import MODES, UNCLEAR, Request, configured, floored, is_unclear, lean
 from ...store import HybridStore
-from .. import arguments, opening
-from ..arguments import Parser, add_filters, examples
-from ..opening import open_store
+from .. import arguments
+from ..arguments import Parser, add_filters, examples, open_store
 from ..streams import advise, json_lines, output, tell
 
 if TYPE_CHECKING:
@@ -25,7 +24,10 @@ SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 def search_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] [QUERY ...]"
     parser.add_argument(
-        "words", nargs="*", metavar="QUERY", help="words; quotes around a phrase; tag:T in:DIR date:2026-03 before:D after:D"
+        "words",
+        nargs="*",
+        metavar="QUERY",
+        help="words; quotes around a phrase; tag:T in:DIR date:2026-03 before:D after:D",
     )
     parser.add_argument(
         "--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail"
@@ -136,7 +138,7 @@ def search_options(parser: Parser) -> None:
 
 
 def run_search(args: argparse.Namespace) -> int:
-    filters = opening.filters(args)
+    filters = arguments.filters(args)
     has_query = bool(args.words) or args.query is not None
     is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if is_on_terminal and not has_query and not args.format:
@@ -198,7 +200,7 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
     args.budget = None
     with open_store(args):  # what is wrong is told before the screen is taken
         pass
-    settings = opening.settings(args)
+    settings = arguments.settings(args)
     chosen = pick(lambda: HybridStore(settings["db_path"], settings, create=False), search)
     if chosen:
         with open_store(args) as store:

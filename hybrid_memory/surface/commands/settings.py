@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from ... import config
 from ...config import absolute, shown
 from ...errors import ConfigError, UsageError, meant
-from .. import opening
+from .. import arguments
 from ..arguments import Parser, add_json, examples
 from ..streams import harmless, json_text, print_answer, tell
 
@@ -127,13 +127,13 @@ def run_config(args: Namespace) -> int:
         change_made = _changed(args, path)
         print_answer(args, change_made, lambda stream: _show_change(change_made, stream))
         return 0
-    settings = opening.settings(args)
+    settings = arguments.settings(args)
     if not settings.chosen & {"keyword_weight", "vector_weight"}:
         from ...search.pipeline import WEIGHTS
 
         settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # those in force
     values = {
-        key: {"value": _public(key, value), "from": opening.origin(settings, key)}
+        key: {"value": _public(key, value), "from": arguments.origin(settings, key)}
         for key, value in settings.items()
     }
     answer = {"file": path, "exists": os.path.exists(path), "settings": values}

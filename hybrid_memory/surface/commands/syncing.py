@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SourceError, UsageError
 from ...text.characters import storable_name
-from ..arguments import Parser, add_json, examples
-from ..opening import open_store
+from ..arguments import Parser, add_json, examples, open_store
 from ..streams import advise, advise_model, print_answer, tell
 
 if TYPE_CHECKING:

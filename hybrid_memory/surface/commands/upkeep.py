@@ -15,8 +15,7 @@ from ...store import HybridStore
 from ...sync.refresh import store_file
 from ...text.characters import storable, storable_name
 from .. import arguments
-from ..arguments import Parser, add_json, examples
-from ..opening import open_store, place
+from ..arguments import Parser, add_json, examples, open_store, place
 from ..streams import advise_model, print_answer, print_with_warnings, tell
 
 

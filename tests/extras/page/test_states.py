@@ -98,9 +98,7 @@ def test_slow_answer_shows_that_something_is_going_on(open_page: Open) -> None:
     page = open_page("?q=boiler")
     page.wait_for_selector("#results li")
     held: list[Any] = []
-    page.route(
-        "**/api/search?**", lambda route: route.continue_() if held else held.append(route)
-    )
+    page.route("**/api/search?**", lambda route: route.continue_() if held else held.append(route))
     page.fill("#q", "roof")
     page.wait_for_selector("html[data-busy] #results[aria-busy='true']")
     held[0].continue_()
