@@ -83,8 +83,8 @@ def _slug(title: str) -> str:
 
 
 def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:
-    """Return the lines of a block: an item of a list is its line; any other block is what stands between blank lines, above if
-    the name stands alone.
+    """Return the first and last line of a block: an item of a list is its line; any other block is
+    what stands between blank lines, above if the name stands alone.
     """
     named = re.compile(rf"(?:.*\s)?\^{re.escape(name)}\s*\Z", re.IGNORECASE)
     at = next((number for number, line in enumerate(lines) if named.match(line)), None)
