@@ -98,7 +98,9 @@ def _fences(text: str, start: int, stop: int) -> list[Block]:
         fence = opening["fence"]
         closing = re.compile(rf"\n[ \t>]*+{fence[0]}{{{len(fence)},}}+[ \t]*+(?=\n|\Z)")
         closed = closing.search(text, opening.end(), stop)
-        pos = closed.end() if closed else stop
+        pos = stop
+        if closed:
+            pos = closed.end()
         first = text.find("\n", opening.end(), pos) + 1
         fences.append(Block(opening.start() + 1, first or pos, pos, ""))
     return fences
@@ -119,9 +121,10 @@ def _tables(text: str, start: int, stop: int, code: list[Block]) -> list[Block]:
         is_code = row.start() >= fence.start
         if is_code or text.find("|", header, row.start()) < 0:
             continue
-        bound = min(fence.start - 1, stop)
-        last = TABLE_END.search(text, row.end(), bound)
-        end = last.start() if last else bound
+        end = min(fence.start - 1, stop)
+        table_end = TABLE_END.search(text, row.end(), end)
+        if table_end:
+            end = table_end.start()
         repeated = _repeated(text[header : row.start()], row[0])
         tables.append(Block(header, row.end() + 1, end, repeated))
         pos = max(end, pos)
@@ -242,9 +245,11 @@ def _next_new(text: str, end: int, part_end: int, size: int, inside: list[Block]
     delimiters below its header.
     """
     rest = REST_OF_ROW.match(text, end, part_end)
-    if rest and rest.end() == part_end:
-        return None
-    new = next_text(text, rest.end() if rest else end, part_end, size)
+    if rest:
+        end = rest.end()
+        if end == part_end:
+            return None
+    new = next_text(text, end, part_end, size)
     block = _block(inside, new)
     if block and new < block.first and DELIMITERS.match(text, new, block.first):
         new = next_text(text, block.first, part_end, size)
@@ -287,9 +292,10 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]
     if block:
         first = max(new, block.first)
         is_moved = block.start > new and not block.header and block.end - block.start <= size
-        line_end = -1 if is_moved else text.rfind("\n", first, limit + 1)
-        if line_end > first:
-            return _trimmed(text, line_end, new)
+        if not is_moved:
+            line_end = text.rfind("\n", first, limit + 1)
+            if line_end > first:
+                return _trimmed(text, line_end, new)
         if block.start <= new:
             return 0
         limit = block.start - 1
@@ -328,11 +334,15 @@ def _line_ends(text: str, at: int, end: int) -> bool | None:
     if next_line["begins"] or text.endswith(("```", "~~~"), 0, end) or ends_sentence(text, end):
         return True
     letter = next_line["letter"]
-    return False if letter and letter.islower() else None
+    if letter and letter.islower():
+        return False
+    return None
 
 
 def _trimmed(text: str, end: int, start: int) -> int:
-    return _without_space(text, start, end) if text[end - 1].isspace() else end
+    if text[end - 1].isspace():
+        return _without_space(text, start, end)
+    return end
 
 
 def cut(text: str, origin: int, new: int, limit: int) -> int:

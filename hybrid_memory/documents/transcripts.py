@@ -97,7 +97,9 @@ class Transcript:
     def __iter__(self) -> Iterator[Message]:
         day: str | None = None
         for number, line in enumerate(self._lines(), 1):
-            record = self._record(line) if line.strip() else {}
+            if not line.strip():
+                continue
+            record = self._record(line)
             if not record:
                 continue
             self._take_notes(record)
@@ -105,7 +107,9 @@ class Transcript:
             if message is None or self._is_of_subagent or any(map(record.get, NOT_SAID)):
                 continue
             role = message.get("role")
-            text = _text(message) if role in ROLES else ""
+            if role not in ROLES:
+                continue
+            text = _text(message)
             if text:
                 day = _date(record, message) or day
                 self.date = self.date or day or ""
@@ -126,22 +130,24 @@ class Transcript:
             self._is_of_subagent = isinstance(payload, dict) and _is_of_subagent(payload)
 
     def _lines(self) -> Iterator[bytes]:
-        """Every line, except a last one that is still being written. A line that is too long is
+        """Yield every line, except a last one that is still being written. A line that is too long is
         cut, and so it is not JSON.
         """
         while self._left > 0:
             line = self._read(LONGEST_LINE)
-            complete = line
             rest = line
             while rest and not rest.endswith(b"\n"):
                 rest = self._read(LONGEST_LINE)
             if not rest:  # the end of the file
-                complete = line if _is_json(line) else b""
-            yield complete
+                yield line if _is_json(line) else b""
+            else:
+                yield line
 
     def _read(self, limit: int) -> bytes:
         line = self._stream.readline(min(limit, self._left))
-        self._left = self._left - len(line) if line else 0
+        self._left -= len(line)
+        if not line:  # the file is shorter now
+            self._left = 0
         self._hash.update(line)
         return line
 
@@ -151,7 +157,9 @@ class Transcript:
         except (ValueError, RecursionError):
             self.left_out += 1
             return {}
-        return record if isinstance(record, dict) else {}
+        if not isinstance(record, dict):
+            return {}
+        return record
 
 
 def chunks(messages: Iterable[Message], chunk_size: int, overlap: int) -> Iterator[Chunk]:
@@ -190,14 +198,17 @@ def _message(record: Record) -> Record | None:
         return record
     if kind == "response_item":
         message = record.get("payload")
-        is_message = isinstance(message, dict) and message.get("type") == "message"
-        return message if is_message else None
+        if isinstance(message, dict) and message.get("type") == "message":
+            return message
+        return None
     message = record.get("message")
     if not isinstance(message, dict):
         return None
     if kind in ROLES:
         return {**message, "role": kind}
-    return message if kind == "message" else None
+    if kind == "message":
+        return message
+    return None
 
 
 def _is_of_subagent(session: Record) -> bool:
@@ -211,7 +222,9 @@ def _is_of_subagent(session: Record) -> bool:
 def _text(message: Record) -> str:
     """Return what was said in a message, or "" if nothing was."""
     content = message.get("content")
-    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    blocks: list[Any] = [{"type": "text", "text": content}]
+    if isinstance(content, list):
+        blocks = content
     texts = [
         block["text"].strip()
         for block in blocks
@@ -225,13 +238,17 @@ def _text(message: Record) -> str:
     else:
         text = "\n\n".join(texts)
     text = with_plain_space(storable(text)).strip()
-    return "" if text in SAYS_NOTHING else redact(text)
+    if text in SAYS_NOTHING:
+        return ""
+    return redact(text)
 
 
 def _title(record: Record) -> str | None:
     """Return the session's title, if a record has one."""
     kind = record.get("type")
-    title = record.get(TITLES.get(kind, "")) if isinstance(kind, str) else None
+    if not isinstance(kind, str):
+        return None
+    title = record.get(TITLES.get(kind, ""))
     if not isinstance(title, str):
         return None
     return storable(" ".join(redact(title).split())[:LONGEST_TITLE])
@@ -245,7 +262,9 @@ def _date(record: Record, message: Record) -> str:
     with suppress(TypeError, ValueError, OverflowError, OSError):
         value = time.strftime("%Y-%m-%d", time.gmtime(float(value) / 1000))  # type: ignore[arg-type]
     date = document_date("", {"date": value}) or ""
-    return date if _is_day(date) else ""
+    if not _is_day(date):
+        return ""
+    return date
 
 
 def _is_day(date: str) -> bool:
@@ -333,7 +352,9 @@ def of_user(text: str) -> str:
     if events and TIME_OF_EVENT.search(events[0]):
         text = text[events.end() :].lstrip()
     text = without_wrappers(text)
-    return "" if text.lstrip().startswith(PROMPTS) else text
+    if text.lstrip().startswith(PROMPTS):
+        return ""
+    return text
 
 
 def of_codex_user(text: str) -> str:
@@ -408,7 +429,7 @@ class TranscriptReading:
         self.mtime = status.st_mtime
         self.size = status.st_size
         self._stream = stream
-        self._given = metadata
+        self._of_folder = metadata
         self._transcript = Transcript(stream, status.st_size)
 
     @property
@@ -418,14 +439,16 @@ class TranscriptReading:
     @property
     def metadata(self) -> dict[str, Any]:
         title = self._transcript.title
-        return {"title": title, **self._given} if title else dict(self._given)
+        if not title:
+            return dict(self._of_folder)
+        return {"title": title, **self._of_folder}
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
         transcript = self._transcript
         warnings = []
-        if count := transcript.left_out:
-            reason = f"lines left out because they are not JSON or too long: {count}"
+        if transcript.left_out:
+            reason = f"lines left out because they are not JSON or too long: {transcript.left_out}"
             warnings.append((reason, "lines"))
         if transcript.records and not transcript.is_known:
             reason = f"no line has the form of a session transcript of {KNOWN_FORMS}: nothing was taken in"
@@ -438,8 +461,10 @@ class TranscriptReading:
 
         The month comes last because it may be digits of a UUID.
         """
-        of_path = document_date(doc_id, self._given, (), keys)
-        return of_path if of_path and _is_day(of_path) else self._transcript.date or of_path
+        of_path = document_date(doc_id, self._of_folder, (), keys)
+        if of_path and _is_day(of_path):
+            return of_path
+        return self._transcript.date or of_path
 
     def chunks(self, chunk_size: int, overlap: int) -> Iterator[Chunk]:
         return chunks(self._transcript, chunk_size, overlap)

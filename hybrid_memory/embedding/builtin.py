@@ -39,7 +39,8 @@ LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
 # 32-bit lane
 MOST_TOKENS = 4096
 KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
-SUMS_KEPT, LANES_KEPT = 6144, 1024  # vectors of words and of tokens, about 1.1 KiB each
+SUMS_KEPT = 6144  # vectors of words, about 1.1 KiB each
+LANES_KEPT = 1024  # vectors of tokens, of the same size
 WORDS_KEPT = 8192  # words whose tokens are kept, some 200 bytes each
 MANY = 64  # texts for which it pays to read the whole vocabulary, in some 10 ms
 # For bytes.translate: in ASCII, BERT ends words at marks, which are tokens, and at white space, and
@@ -122,10 +123,12 @@ class Table:
             self._vocabulary = tokens
 
     def longest_prefix(self, text: bytes) -> int:
-        """The index of the longest token that the text begins with, or -1."""
-        if vocabulary := self._vocabulary:
+        """Return the index of the longest token that the text begins with, or -1."""
+        vocabulary = self._vocabulary
+        if vocabulary:
             for end in range(min(len(text), self._longest), 0, -1):
-                if (index := vocabulary.get(text[:end])) is not None:
+                index = vocabulary.get(text[:end])
+                if index is not None:
                     return index
             return -1
         high = len(self._strings)
@@ -140,7 +143,7 @@ class Table:
         return -1
 
     def lanes(self, index: int) -> int | None:
-        """A token's vector as one integer with a component in every 32 bits, so that adding
+        """Return a token's vector as one integer with a component in every 32 bits, so that adding
         integers adds vectors.
 
         None if the token has no vector.
@@ -221,14 +224,14 @@ class BuiltinEmbedder:
         self._embed_query = lru_cache(cache_size)(self._vector)
 
     def embed(self, text: str) -> list[float]:
-        """The vector of a query: 256 components, length 1."""
+        """Return the vector of a query: 256 components, length 1."""
         return self._embed_query(text).copy()
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        """The vectors of documents, in the order of the texts. They take milliseconds, so `seconds`
-        is ignored.
+        """Return the vectors of documents, in the order of the texts. They take milliseconds, so
+        `seconds` is ignored.
         """
         self._batched += len(texts)
         if self._batched >= MANY:
@@ -242,20 +245,20 @@ class BuiltinEmbedder:
         return True
 
     def fingerprint(self) -> str | None:
-        """None: the name of the model changes with its table."""
+        """Return None: the name of the model changes with its table."""
         return None
 
     def close(self) -> None:
-        """Does nothing: there are no connections."""
+        """Do nothing: there are no connections."""
 
     def tokenize(self, text: str) -> list[str]:
-        """The text's tokens, with [UNK] for a word that has none."""
-        found = []
-        for word in text.translate(self._characters).split():
-            found += [
-                self._table.token(index) if index >= 0 else "[UNK]" for index in self._pieces(word)
-            ]
-        return found
+        """Return the text's tokens, with [UNK] for a word that has none."""
+        words = text.translate(self._characters).split()
+        return [
+            self._table.token(index) if index >= 0 else "[UNK]"
+            for word in words
+            for index in self._pieces(word)
+        ]
 
     @cached_property
     def _table(self) -> Table:
@@ -266,7 +269,7 @@ class BuiltinEmbedder:
         return Characters(self._table)
 
     def _pieces(self, word: str) -> list[int]:
-        """The indexes of a word's tokens by WordPiece; [-1] if it has none.
+        """Return the indexes of a word's tokens by WordPiece; [-1] if it has none.
 
         The first is the longest token with which the word begins, each next one the longest that
         continues it.
@@ -275,26 +278,32 @@ class BuiltinEmbedder:
             return [-1]
         rest = word.encode()
         prefix = b""
-        found = list[int]()
+        pieces: list[int] = []
         while rest:
             index = self._table.longest_prefix(prefix + rest)
-            length = len(self._table.token(index).encode()) - len(prefix) if index >= 0 else 0
-            if length <= 0:  # no token fits, or only the bare "##"
+            if index < 0:
                 return [-1]
-            found.append(index)
+            length = len(self._table.token(index).encode()) - len(prefix)
+            if length <= 0:  # only the bare "##" fits
+                return [-1]
+            pieces.append(index)
             rest = rest[length:]
             prefix = b"##"
-        return found
+        return pieces
 
     def _lanes(self, index: int) -> int:
-        """A token's vector as `Table.lanes` has it, with the COUNTS behind it."""
-        lanes = self._table.lanes(index) if index >= 0 else None
-        return (1 << 32 * self._table.dims) + (
-            0 if lanes is None else lanes + (1 << 32 * (self._table.dims + 1))
-        )
+        """Return a token's vector as `Table.lanes` has it, with the COUNTS behind it."""
+        count_of_tokens = 1 << 32 * self._table.dims
+        if index < 0:
+            return count_of_tokens
+        lanes = self._table.lanes(index)
+        if lanes is None:
+            return count_of_tokens
+        count_of_vectors = 1 << 32 * (self._table.dims + 1)
+        return count_of_tokens + lanes + count_of_vectors
 
     def _sum(self, word: bytes) -> int:
-        """The sum of the tokens of a piece of UTF-8, as `_lanes` has them."""
+        """Return the sum of the tokens of a piece of UTF-8, as `_lanes` has them."""
         pieces = word.decode(errors="surrogatepass").translate(self._characters).split()
         return sum(
             self._kept_lanes(index) for piece in pieces for index in self._kept_tokens(piece)

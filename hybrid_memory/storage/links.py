@@ -14,7 +14,10 @@ from ..documents.links import DocumentLinks as Found
 from ..documents.links import Link, above, folded, is_attachment, key_of, path_of
 from .protocol import LinkRow
 
-FILE, ALIAS, TITLE = "file", "alias", "title"  # kinds of names
+# Kinds of names
+FILE = "file"
+ALIAS = "alias"
+TITLE = "title"
 
 
 class Named(NamedTuple):
@@ -28,72 +31,84 @@ class Named(NamedTuple):
 
 
 def named(doc_id: str, collection: str | None, kind: str, name: str) -> Named:
-    """The document with its id folded."""
+    """Return the document's name, with its id folded."""
     return Named(doc_id, collection, kind, name, folded(doc_id))
 
 
 class Resolver:
-    """Finds the documents that links lead to. `lookup` gives the documents by the key of a name.
+    """Find the documents that links lead to. `lookup` gives the documents by the key of a name.
 
     A resolver remembers what it was asked, so it is good for one state of the store only.
     """
 
     def __init__(self, lookup: Callable[[str], Sequence[Named]]) -> None:
         self._lookup = lookup
-        self._known: dict[tuple[str, str, str, str | None], str | None] = {}
+        self._answers: dict[tuple[str, str, str, str | None], str | None] = {}
 
     def document(self, target: str, kind: str, source: str, collection: str | None) -> str | None:
-        """The document that a link in the document `source` of a collection leads to. Where it is
-        written twice, the nearest.
+        """Return the document that a link in the document `source` of a collection leads to; the
+        nearest of those that have the name.
         """
-        asked = target, kind, posixpath.dirname(source), collection
-        if asked not in self._known:
-            self._known[asked] = self._document(*asked)
-        return self._known[asked]
+        link = target, kind, posixpath.dirname(source), collection
+        if link not in self._answers:
+            self._answers[link] = self._document(*link)
+        return self._answers[link]
 
     def _document(self, target: str, kind: str, folder: str, collection: str | None) -> str | None:
         path = path_of(target, kind)
         documents = self._lookup(key_of(path))
-        wanted = folded(path)
+        name = folded(path)
         folder = folded(folder)
-        if kind == "markdown" or wanted.startswith(("./", "../")):
-            exact = posixpath.normpath(posixpath.join(folder, wanted))
-            found = [each for each in documents if each.kind == FILE and each.path == exact]
-            if found or wanted.startswith("."):
-                return found[0].doc_id if found else None
+        if kind == "markdown" or name.startswith(("./", "../")):
+            exact = posixpath.normpath(posixpath.join(folder, name))
+            for document in documents:
+                if document.kind == FILE and document.path == exact:
+                    return document.doc_id
+            if name.startswith("."):
+                return None
         root = folded(collection or "")
 
-        def distance(each: Named) -> tuple[bool, bool, bool, int, str]:
-            is_exact = each.path == posixpath.join(root, wanted.lstrip("/"))
-            is_below = each.path.startswith(f"{folder}/")
+        def distance(document: Named) -> tuple[bool, bool, bool, int, str]:
+            is_exact = document.path == posixpath.join(root, name.lstrip("/"))
+            is_below = document.path.startswith(f"{folder}/")
             return (
-                each.collection != collection,
+                document.collection != collection,
                 not is_exact,
                 not is_below,
-                len(each.path),
-                each.doc_id,
+                len(document.path),
+                document.doc_id,
             )
 
-        found = by_path(documents, wanted) or by_name(documents, ALIAS, wanted)
-        return min(found, key=distance).doc_id if found else None
+        namesakes = by_path(documents, name) or by_name(documents, ALIAS, name)
+        if not namesakes:
+            return None
+        return min(namesakes, key=distance).doc_id
 
 
-def by_path(documents: Sequence[Named], wanted: str) -> list[Named]:
-    """Those whose path ends with a folded path."""
-    tail = f"/{wanted.lstrip('/')}"
-    return [each for each in documents if each.kind == FILE and f"/{each.path}".endswith(tail)]
+def by_path(documents: Sequence[Named], path: str) -> list[Named]:
+    """Return those whose path ends with a folded path."""
+    tail = f"/{path.lstrip('/')}"
+    return [
+        document
+        for document in documents
+        if document.kind == FILE and f"/{document.path}".endswith(tail)
+    ]
 
 
-def by_name(documents: Sequence[Named], kind: str, wanted: str) -> list[Named]:
-    """Those with this folded name."""
-    return [each for each in documents if each.kind == kind and folded(each.name) == wanted]
+def by_name(documents: Sequence[Named], kind: str, name: str) -> list[Named]:
+    """Return those with this folded name."""
+    return [
+        document
+        for document in documents
+        if document.kind == kind and folded(document.name) == name
+    ]
 
 
 LinkColumns = tuple[str, int, str, str, str | None]  # doc_id, line, target, kind, collection
 
 
 class LinkReader:
-    """`protocol.Marks`, for an engine that has the statements; OF, TO and MAYBE_BROKEN are
+    """Implements `protocol.Marks` for an engine that has the statements; OF, TO and MAYBE_BROKEN are
     conditions on a row `l` of links.
     """
 
@@ -108,13 +123,13 @@ class LinkReader:
     def named(self, name: str) -> list[str]:
         """As in `protocol.Marks`."""
         documents = self._lookup(key_of(name))
-        wanted = folded(name)
-        found = (
-            by_path(documents, wanted)
-            or by_name(documents, ALIAS, wanted)
-            or by_name(documents, TITLE, wanted)
+        name = folded(name)
+        namesakes = (
+            by_path(documents, name)
+            or by_name(documents, ALIAS, name)
+            or by_name(documents, TITLE, name)
         )
-        return list(dict.fromkeys(each.doc_id for each in found))
+        return list(dict.fromkeys(document.doc_id for document in namesakes))
 
     def links_of(self, doc_id: str) -> list[LinkRow]:
         """As in `protocol.Marks`."""
@@ -122,31 +137,27 @@ class LinkReader:
 
     def links_to(self, doc_id: str) -> list[LinkRow]:
         """As in `protocol.Marks`."""
-        return [
-            found
-            for row in self._links(self.TO, doc_id)
-            if (found := self._row(*row)).doc_id == doc_id
-        ]
+        links = [self._row(*row) for row in self._links(self.TO, doc_id)]
+        return [link for link in links if link.doc_id == doc_id]
 
     def broken(self) -> list[LinkRow]:
         """As in `protocol.Marks`."""
-        return [
-            found for row in self._links(self.MAYBE_BROKEN) if (found := self._row(*row)).broken
-        ]
+        links = [self._row(*row) for row in self._links(self.MAYBE_BROKEN)]
+        return [link for link in links if link.broken]
 
     def tags(self) -> list[tuple[str, int]]:
         """As in `protocol.Marks`."""
         documents = defaultdict[str, set[Any]](set)
         for tag, document in self._tagged():
-            for each in above(tag):
-                documents[each].add(document)
+            for tag_or_parent in above(tag):
+                documents[tag_or_parent].add(document)
         return sorted(
             ((tag, len(ids)) for tag, ids in documents.items()),
             key=lambda item: (-item[1], item[0]),
         )
 
     def found(self, doc_id: str) -> Found:
-        """Names, links and tags of a document, as they are written to another store."""
+        """Return names, links and tags of a document, as they are written to another store."""
         links = tuple(
             Link(line, target, kind) for _, line, target, kind, _ in self._links(self.OF, doc_id)
         )
@@ -158,27 +169,26 @@ class LinkReader:
 
     @abstractmethod
     def _links(self, condition: str, doc_id: str = "") -> Iterable[LinkColumns]:
-        """Links that fulfil a condition, which may be about this document."""
+        """Return the links that fulfil a condition, which may be about this document."""
 
     @abstractmethod
     def _tagged(self) -> Iterable[tuple[str, Any]]:
-        """Every tag with a document that has it."""
+        """Return every tag with a document that has it."""
 
     @abstractmethod
     def _tags_of(self, doc_id: str) -> list[str]:
-        """The tags of a document."""
+        """Return the tags of a document."""
 
     @abstractmethod
     def _having(self, key: str) -> Iterable[tuple[Any, ...]]:
-        """Id, collection, kind and name of every name with this key."""
+        """Return id, collection, kind and name of every name with this key."""
 
     def _row(
         self, source: str, line: int, target: str, kind: str, collection: str | None
     ) -> LinkRow:
         doc_id = self._resolver.document(target, kind, source, collection)
-        return LinkRow(
-            source, line, target, kind, doc_id, doc_id is None and not is_attachment(target, kind)
-        )
+        is_broken = doc_id is None and not is_attachment(target, kind)
+        return LinkRow(source, line, target, kind, doc_id, is_broken)
 
     def _lookup(self, key: str) -> Sequence[Named]:
         if key not in self._documents:

@@ -140,8 +140,13 @@ def default_collection(path: str, is_file: bool, patterns: tuple[str, ...]) -> s
     format of all its files prescribes.
     """
     names = {format_of(name).collection for name in ([path] if is_file else patterns)}
-    of_format = names.pop() if len(names) == 1 else None
-    return of_format or (None if is_file else storable_name(os.path.basename(path) or "root"))
+    if len(names) == 1:
+        of_format = names.pop()
+        if of_format:
+            return of_format
+    if is_file:
+        return None
+    return storable_name(os.path.basename(path) or "root")
 
 
 def real_path(path: str) -> str:
@@ -173,11 +178,12 @@ class KnownSources:
         """As in `protocol.Sources`."""
         known = self._known(source)
         if known:
-            source = source._replace(
-                patterns=tuple(dict.fromkeys((*known.patterns, *source.patterns)))
-            )
+            patterns = tuple(dict.fromkeys((*known.patterns, *source.patterns)))
+            source = source._replace(patterns=patterns)
         source = self.sized(source)
-        return None if source == known else source
+        if source == known:
+            return None
+        return source
 
     def sized(self, source: Source) -> Source:
         """As in `protocol.Sources`."""
@@ -211,16 +217,14 @@ class Whole(NamedTuple):
 def whole(
     row: Mapping[str, Any], chunks: Sequence[Mapping[str, Any]], links: DocumentLinks
 ) -> Whole:
-    """From the row of a document with `pages` and `extracted` of the table of extracts, and those
+    """Make it from the row of a document with `pages` and `extracted` of the table of extracts, and those
     of its chunks, in order, with `embedding` (encoded, or None) and `truncated`. `links` are its
     own, and the tags may be those of its metadata, too.
     """
     own = {key: value for key, value in row.items() if key not in ("pages", "extracted")}
-    own["extract"] = (
-        None
-        if row["extracted"] is None
-        else Extract(row["extracted"], json.loads(row["pages"] or "[]"), {})
-    )
+    own["extract"] = None
+    if row["extracted"] is not None:
+        own["extract"] = Extract(row["extracted"], json.loads(row["pages"] or "[]"), {})
     vectors = {
         each["content_hash"]: (each["embedding"], bool(each["truncated"]))
         for each in chunks

@@ -44,70 +44,75 @@ WHOLE = Place()
 
 
 def in_lines(lines: str) -> Place:
-    """ "12-30", "12" or "12C501-30" """
+    """Return the place of "12-30", "12" or "12C501-30"."""
     return _split(f"any#L{lines}")[1]
 
 
 def find(storage: "Storage", target: str) -> tuple[str, Place]:
-    """The id of the document, and the place in it. Raises QueryError if it may be several,
+    """Return the id of the document, and the place in it. Raises QueryError if it may be several,
     NotFoundError if it is none.
     """
-    if link := WIKILINK.fullmatch(target.strip()):
+    link = WIKILINK.fullmatch(target.strip())
+    if link:
         target = link[2].strip()
-    if doc_id := _exactly(storage.catalog, target):
+    doc_id = _exactly(storage.catalog, target)
+    if doc_id:
         return doc_id, WHOLE
     name, place = _split(target)
-    if doc_id := _document(storage, name):
+    doc_id = _document(storage, name)
+    if doc_id:
         return doc_id, place
     before, _, part = name.partition("#")
-    if (
-        part
-        and before.strip()
-        and place == WHOLE
-        and (doc_id := _document(storage, before.strip()))
-    ):
-        return doc_id, Place(part=part)
+    if part and before.strip() and place == WHOLE:
+        doc_id = _document(storage, before.strip())
+        if doc_id:
+            return doc_id, Place(part=part)
     raise _not_found(storage.catalog, name)
 
 
 def _split(target: str) -> tuple[str, Place]:
-    found = LINES.fullmatch(target)
-    if not found:
+    lines = LINES.fullmatch(target)
+    if not lines:
         return target, WHOLE
-    start = int(found["start"])
-    return found["name"], Place(start, int(found["column"] or 1), int(found["end"] or start))
+    start = int(lines["start"])
+    return lines["name"], Place(start, int(lines["column"] or 1), int(lines["end"] or start))
 
 
 def _document(storage: "Storage", name: str) -> str | None:
-    """The document of this name. Raises QueryError if there are several."""
-    if doc_id := _exactly(storage.catalog, name):
+    """Return the document of this name. Raises QueryError if there are several."""
+    doc_id = _exactly(storage.catalog, name)
+    if doc_id:
         return doc_id
     name = storable_name(name).removeprefix("./")
     tail = f"/{name}"
-    found = (
+    ids = (
         storage.catalog.by_tail(tail)
         or storage.catalog.by_tail(f"{tail}.md")
         or storage.links.named(name)
     )
-    if len(found) > 1:
-        more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-        raise QueryError(f"{name!r} may be {', '.join(found[:NAMED])}{more}; give more of the id")
-    return found[0] if found else None
+    if not ids:
+        return None
+    if len(ids) == 1:
+        return ids[0]
+    namesakes = ", ".join(ids[:NAMED])
+    if len(ids) > NAMED:
+        namesakes += f" and {len(ids) - NAMED} more"
+    raise QueryError(f"{name!r} may be {namesakes}; give more of the id")
 
 
 def _exactly(catalog: "Catalog", name: str) -> str | None:
-    """The document with this id, else the one whose file has this path, else the one whose file a
+    """Return the document with this id, else the one whose file has this path, else the one whose file a
     link of this path leads to.
     """
-    found = catalog.by_id(storable_name(name))
+    doc_id = catalog.by_id(storable_name(name))
     # ValueError: no file has such a name, because of a NUL or a surrogate. OSError: the working
     # directory no longer exists.
     with suppress(ValueError, OSError):
         path = os.path.abspath(os.path.expanduser(name))
         os.fsencode(path)
         real = os.path.realpath(path)
-        found = found or catalog.by_path(path, path) or catalog.by_path(real, real)
-    return found
+        doc_id = doc_id or catalog.by_path(path, path) or catalog.by_path(real, real)
+    return doc_id
 
 
 def _not_found(catalog: "Catalog", name: str) -> NotFoundError:
@@ -119,7 +124,7 @@ def _not_found(catalog: "Catalog", name: str) -> NotFoundError:
 
 
 def _close(name: str, ids: list[str]) -> list[str]:
-    """The ids whose last part resembles that of the name."""
+    """Return the ids whose last part resembles that of the name."""
     from difflib import get_close_matches
 
     names: dict[str, list[str]] = {}
@@ -133,7 +138,7 @@ def _close(name: str, ids: list[str]) -> list[str]:
 
 
 def resolved(storage: "Storage", filters: "Filters | None") -> "Filters | None":
-    """The filters with the id of a document in place of what the user wrote for it in `linked_to`.
+    """Return the filters with the id of a document in place of what the user wrote for it in `linked_to`.
     Raises as `find` does.
     """
     if filters is None or filters.linked_to is None:

@@ -52,11 +52,9 @@ def unit(vector: Sequence[float]) -> UnitVector | None:
     length = hypot(*vector)
     if not 0 < length < inf:  # NaN is neither
         return None
-    return (
-        tuple(vector)
-        if abs(length - 1) < UNIT
-        else tuple(component / length for component in vector)
-    )
+    if abs(length - 1) < UNIT:
+        return tuple(vector)
+    return tuple(component / length for component in vector)
 
 
 def unit_cosine(a: UnitVector, b: UnitVector) -> float:

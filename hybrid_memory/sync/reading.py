@@ -108,7 +108,8 @@ def read(way: Way, job: Job, embedder: "Embedder | None") -> Outcome:
     """Read a file that fits into memory. Needs no store, so that another process can do it."""
     report = Report()
     found: Prepared | Unchanged | None = None
-    new = None
+    vectors: Vectors = {}
+    without: Sequence[bytes] = []
     with report.reading(job.path), closing(way.open(job.path)) as reading:
         if job.known is not None and job.known == reading.digest:
             found = Unchanged(job.doc_id, reading.mtime, reading.size)
@@ -120,14 +121,11 @@ def read(way: Way, job: Job, embedder: "Embedder | None") -> Outcome:
             )
             for warning in reading.warnings:
                 report.warning(job.path, *warning)
-            new = made(embedder, found.texts) if embedder and job.embed else None
-    return Outcome(
-        found,
-        new.vectors if new else {},
-        new.without if new else [],
-        report.errors,
-        report.warnings,
-    )
+            if embedder and job.embed:
+                new = made(embedder, found.texts)
+                vectors = new.vectors
+                without = new.without
+    return Outcome(found, vectors, without, report.errors, report.warnings)
 
 
 LENGTH = struct.Struct("<Q")
@@ -187,7 +185,8 @@ def _reply(outcome: Outcome) -> Any:
 
 def _plain(found: Prepared) -> tuple[Any, ...]:
     """Return what is sent of a document: the texts of its chunks can be told from these."""
-    extract, names = found.row["extract"], found.links
+    extract = found.row["extract"]
+    names = found.links
     links = [tuple(link) for link in names.links]
     row = found.row | {"extract": None}
     return (
@@ -208,7 +207,8 @@ def _answered(way: Way, job: Job, embedder: "BuiltinEmbedder | None") -> Any:
 
 def main() -> None:
     """Answer requests until there are no more."""
-    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    requests = sys.stdin.buffer
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no reply
     gc.set_threshold(100_000)  # rows are no cycles
     from ..embedding import builtin
@@ -219,10 +219,8 @@ def main() -> None:
             way, table, jobs = marshal.loads(receive(requests))
             if table and not embedder:
                 embedder = builtin.BuiltinEmbedder(table)
-            send(
-                replies,
-                [_answered(Way(*way), Job(*job), embedder if table else None) for job in jobs],
-            )
+            used = embedder if table else None
+            send(replies, [_answered(Way(*way), Job(*job), used) for job in jobs])
     except (EOFError, BrokenPipeError):
         pass
 
@@ -285,9 +283,12 @@ class _Batch:
     def outcome(self, number: int) -> Outcome | None:
         self.is_done.wait()
         if self._outcomes is None:
-            self._outcomes = read_outcomes(self.reply) if self.reply else [None] * len(self.jobs)
+            self._outcomes = [None] * len(self.jobs)
+            if self.reply:
+                self._outcomes = read_outcomes(self.reply)
             self.reply = None
-        outcome, self._outcomes[number] = self._outcomes[number], None
+        outcome = self._outcomes[number]
+        self._outcomes[number] = None  # it is needed once, and large
         return outcome
 
 
@@ -300,11 +301,15 @@ class _Place(NamedTuple, Generic[Item]):
 
     @property
     def size(self) -> int:
-        return self.batch.jobs[self.number].size if self.batch else 0
+        if self.batch is None:
+            return 0
+        return self.batch.jobs[self.number].size
 
     def outcome(self) -> Outcome | None:
         """Wait for the outcome of the job; None if the caller has to do it."""
-        return self.batch.outcome(self.number) if self.batch else None
+        if self.batch is None:
+            return None
+        return self.batch.outcome(self.number)
 
 
 class Workers:
@@ -327,8 +332,11 @@ class Workers:
 
         `table` is that of the built-in model, for jobs whose texts are to be embedded.
         """
-        self._count = min(self._most, MOST_EMBEDDING if table else MOST)
-        bytes_to_start = ENOUGH // 4 if table else ENOUGH
+        self._count = min(self._most, MOST)
+        bytes_to_start = ENOUGH
+        if table:
+            self._count = min(self._most, MOST_EMBEDDING)
+            bytes_to_start = ENOUGH // 4
         queue: deque[_Place[Item]] = deque()  # read and not yet given out, in order
         waiting: list[_Batch] = []  # of no process yet; all but the last are full
         bytes_ahead = 0

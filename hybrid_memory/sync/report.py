@@ -56,11 +56,9 @@ class Report:
             for rule, count in self.skipped_by.items()
             if rule not in (UNCHANGED, LITTLE_NEW)
         ]
-        return (
-            [f"left out by rule: {', '.join(counts)}; `hybrid-memory doctor` names them"]
-            if counts
-            else []
-        )
+        if not counts:
+            return []
+        return [f"left out by rule: {', '.join(counts)}; `hybrid-memory doctor` names them"]
 
     def summary(self) -> list[str]:
         """Return what was done, in a line; nothing if nothing was."""
@@ -74,7 +72,9 @@ class Report:
         is_to_embed = self.embedded or self.embedding_problems  # not where keywords are enough
         if deeds and self.pending and is_to_embed:
             deeds.append(f"{self.pending:,} still to embed")
-        return [", ".join(deeds)] if deeds else []
+        if not deeds:
+            return []
+        return [", ".join(deeds)]
 
     def problem_lines(self) -> list[str]:
         """Return the warnings about files, a line each."""

@@ -84,7 +84,7 @@ def with_plain_space(text: str) -> str:
 
 
 def begins_grapheme(text: str, at: int) -> bool:
-    """Whether a reader sees text[at - 1] and text[at] as two characters, so that the text may be
+    """Return whether a reader sees text[at - 1] and text[at] as two characters, so that the text may be
     cut between them.
 
     The rules are those of Unicode's UAX 29 as far as unicodedata has the properties. In doubt the
@@ -92,7 +92,8 @@ def begins_grapheme(text: str, at: int) -> bool:
     """
     if at <= 0 or at >= len(text):
         return True
-    before, after = text[at - 1], text[at]
+    before = text[at - 1]
+    after = text[at]
     if before.isascii() and after.isascii():
         return before != "\r" or after != "\n"
     if (
@@ -113,29 +114,35 @@ WIDEST = 2  # columns of one character
 
 
 def columns(text: str) -> int:
-    """The width of the text in columns of a terminal."""
+    """Return the width of the text in columns of a terminal."""
     return sum(map(_width, text))
 
 
 def clipped(text: str, room: int) -> str:
-    """The text if it fits into `room` columns, else its beginning and `…`."""
-    return text if columns(text) <= room else text[: _fitting(text, 0, room - 1)].rstrip() + "…"
+    """Return the text if it fits into `room` columns, else its beginning and `…`."""
+    if columns(text) <= room:
+        return text
+    return text[: _fitting(text, 0, room - 1)].rstrip() + "…"
 
 
 def wrapped(text: str, room: int) -> list[str]:
-    """The text as lines of at most `room` columns, but never less than WIDEST.
+    """Return the text as lines of at most `room` columns, but never less than WIDEST.
 
     Lines are broken at spaces. A word that has wide characters, or that is longer than a line, is
     broken inside.
     """
     room = max(room, WIDEST)
     lines: list[str] = []
-    line, used = "", 0
+    line = ""
+    used = 0
     for word in text.split():
-        width, gap = columns(word), " " if line else ""
+        width = columns(word)
+        gap = " " if line else ""
         if used + len(gap) + width > room and len(word) == width <= room:
             lines.append(line)
-            line, used, gap = "", 0, ""
+            line = ""
+            used = 0
+            gap = ""
         at = 0
         while at < len(word):
             end = _fitting(word, at, room - used - len(gap))
@@ -144,31 +151,35 @@ def wrapped(text: str, room: int) -> list[str]:
             if end > at:
                 line += gap + word[at:end]
                 used += len(gap) + columns(word[at:end])
-                at, gap = end, ""
+                at = end
+                gap = ""
             if at < len(word):
                 lines.append(line)
-                line, used, gap = "", 0, ""
+                line = ""
+                used = 0
+                gap = ""
     return [*lines, line]
 
 
 def _width(character: str) -> int:
     if character.isascii():
         return 1
-    return (
-        0
-        if category(character) in ("Mn", "Me", "Cf")
-        else 2
-        if east_asian_width(character) in "WF"
-        else 1
-    )
+    if category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    if east_asian_width(character) in "WF":
+        return 2
+    return 1
 
 
 def _fitting(text: str, start: int, room: int) -> int:
-    """Where to cut what begins at `start`, so that it fits into `room` columns and no grapheme is
+    """Return where to cut what begins at `start`, so that it fits into `room` columns and no grapheme is
     cut.
     """
-    end, used = start, 0
-    while end < len(text) and (used := used + _width(text[end])) <= room:
+    end = start
+    while end < len(text):
+        room -= _width(text[end])
+        if room < 0:
+            break
         end += 1
     while end > start and not begins_grapheme(text, end):
         end -= 1
@@ -191,11 +202,10 @@ def digest(data: bytes) -> bytes:
     return state.digest()
 
 
-_MARKS_BASE, _MARKS_END, _PRIVATE = (
-    0x0900,
-    0x2200,
-    0xE000,
-)  # Devanagari up to the arrows: as many as private-use letters
+# Devanagari up to the arrows: as many as private-use letters
+_MARKS_BASE = 0x0900
+_MARKS_END = 0x2200
+_PRIVATE = 0xE000
 _LETTERS = str.maketrans({
     "đ": "d", "Đ": "d", "ð": "d", "Ð": "d", "ł": "l", "Ł": "l", "ø": "o", "Ø": "o",
     "ħ": "h", "Ħ": "h", "ı": "i",

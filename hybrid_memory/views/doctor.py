@@ -54,7 +54,9 @@ class Diagnosis(NamedTuple):
     is_damage: bool = False
 
     def as_finding(self) -> Finding:
-        text = f"{self.text}; {self.way_out}" if self.way_out else self.text
+        text = self.text
+        if self.way_out:
+            text += f"; {self.way_out}"
         return Finding(self.check, self.ok, text)
 
 
@@ -296,7 +298,9 @@ def _formats(left_out: Iterable[Missing]) -> Iterator[Diagnosis]:
     """Name the files that no pattern takes although they are in a format that could be read."""
     suffixes_of: dict[Source, Counter[str]] = defaultdict(Counter)
     for file in left_out:
-        suffix = own_suffix(file.path) if file.rule == PATTERN else ""
+        if file.rule != PATTERN:
+            continue
+        suffix = own_suffix(file.path)
         if suffix:
             suffixes_of[file.source][file.path[-len(suffix) :]] += 1
     for source, suffixes in suffixes_of.items():
@@ -332,7 +336,9 @@ def _summary(check: str, ok: str, problems: list[str], way_out: str) -> Diagnosi
 
 def _first(names: list[str]) -> str:
     shown = ", ".join(names[:SHOWN])
-    return f"{shown}, …" if len(names) > SHOWN else shown
+    if len(names) > SHOWN:
+        shown += ", …"
+    return shown
 
 
 Check = Callable[[HybridStore], Iterable[Diagnosis]]

@@ -23,6 +23,7 @@ from ..storage.target import WHOLE, Place, find, in_lines, resolved
 from ..store import tried_again
 from ..text.characters import Lines, citation, page
 from ..text.characters import digest as of_bytes
+from ..text.characters import plural
 from ..text.dates import origin_of_date
 
 if TYPE_CHECKING:
@@ -38,56 +39,52 @@ NO_LETTER = re.compile(r"[^\w\s-]")
 
 
 def lines_of(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
-    """First and last line, counted from 1. A heading is given by its text or as GitHub writes it in
+    """Return first and last line, counted from 1. A heading is given by its text or as GitHub writes it in
     addresses, "Plan#Next" is the heading Next below Plan, and "^name" is the block of this name.
     Raises QueryError if there is no such part.
     """
-    return (
-        _block(doc_id, part[1:], lines) if part.startswith("^") else _section(doc_id, part, lines)
-    )
+    if part.startswith("^"):
+        return _block(doc_id, part[1:], lines)
+    return _section(doc_id, part, lines)
 
 
 def _section(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
     bare = without_code("\n" + "\n".join(lines)).split("\n")[1:]
-    found = ((number, HEADING.match(line)) for number, line in enumerate(bare, 1))
-    headings = [
-        (number, len(heading[1]), _title(lines[number - 1])) for number, heading in found if heading
-    ]
-    at = 0
+    headings = []  # (number of the line, level, title)
+    for number, line in enumerate(bare, 1):
+        heading = HEADING.match(line)
+        if heading:
+            headings.append((number, len(heading[1]), _title(lines[number - 1])))
+    following = headings
     for title in part.split("#"):
-        at = (
-            next(
-                (
-                    place
-                    for place in range(at, len(headings))
-                    if _slug(headings[place][2]) == _slug(title)
-                ),
-                -1,
-            )
-            + 1
-        )
-        if not at:
-            known = ", ".join(heading for _, _, heading in headings[:NAMED_HEADINGS]) or "none"
-            raise QueryError(f"{doc_id} has no heading {title!r}; its headings: {known}")
-    start, level, _ = headings[at - 1]
-    return start, next(
-        (number - 1 for number, other, _ in headings[at:] if other <= level), len(lines)
-    )
+        slugs = [_slug(heading) for _, _, heading in following]
+        if _slug(title) not in slugs:
+            titles = ", ".join(heading for _, _, heading in headings[:NAMED_HEADINGS]) or "none"
+            raise QueryError(f"{doc_id} has no heading {title!r}; its headings: {titles}")
+        place = slugs.index(_slug(title))
+        start, level, _ = following[place]
+        following = following[place + 1 :]
+    for number, other_level, _ in following:
+        if other_level <= level:
+            return start, number - 1
+    return start, len(lines)
 
 
 def _title(line: str) -> str:
     heading = HEADING.match(line)
-    return plain(heading[2]) if heading else ""
+    if not heading:
+        return ""
+    return plain(heading[2])
 
 
 def _slug(title: str) -> str:
-    """'The GPU server: Log in!' -> 'the-gpu-server-log-in'"""
+    """Return a title as an address has it: 'The GPU server: Log in!' -> 'the-gpu-server-log-in'"""
     return "-".join(NO_LETTER.sub("", plain(title)).casefold().split())
 
 
 def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:
-    """An item of a list is its line; any other block is what stands between blank lines, above if
-    the name stands alone.
+    """Return the first and last line of a block: an item of a list is its line; any other block is
+    what stands between blank lines, above if the name stands alone.
     """
     named = re.compile(rf"(?:.*\s)?\^{re.escape(name)}\s*\Z", re.IGNORECASE)
     at = next((number for number, line in enumerate(lines) if named.match(line)), None)
@@ -108,9 +105,9 @@ def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:
 def read(
     store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000
 ) -> dict[str, Any]:
-    """The lines that `target` names.
+    """Return the lines that `target` names.
 
-    A target is what views/get.py takes. A line of a transcript is what was said in that line of the
+    A target is what the head of this module says. A line of a transcript is what was said in that line of the
     file, with its secrets masked as in the index. If nothing was said there, it is empty.
     `date` is that of the passage with the first line, or else the document's. `date_from` is
     "path", a key of the metadata, "title", "stored" for the day on which a text without a file was
@@ -140,7 +137,7 @@ def outlined(
     max_lines: int = 200,
     max_chars: int = 20_000,
 ) -> dict[str, Any]:
-    """What `read` gives of the document with exactly this id, with its metadata and the places of
+    """Return what `read` gives of the document with exactly this id, with its metadata and the places of
     its passages.
 
     `lines` are "12-30", "12", or "12C501-30"; `next_lines` are those that read on, or None. Raises
@@ -171,7 +168,9 @@ class _Days(NamedTuple):
     def at(self, line: int) -> tuple[str | None, str | None]:
         """Return the date of the passage with this line, and what gave it."""
         before = [day for start, day in self.of_passages if start <= line]
-        return (before[-1], "text") if before else (self.of_document, self.origin)
+        if before:
+            return before[-1], "text"
+        return self.of_document, self.origin
 
 
 def _days(store: "HybridStore", doc_id: str, row: "DocumentRow") -> _Days:
@@ -206,11 +205,11 @@ def _passage(
             doc_id, path, content, content_hash, store.config["max_file_bytes"]
         )
     else:
-        lines, changed = Lines(content or ""), False
+        lines = Lines(content or "")
+        changed = False
     start, column, end = _asked(doc_id, place, lines, changed)
-    most = min(
-        max_lines, max_chars + 1
-    )  # each line but the first takes at least the character of its line break
+    # Each line but the first takes at least the character of its line break
+    most = min(max_lines, max_chars + 1)
     shown = [lines[start - 1][column - 1 :], *lines[start : min(end, start - 1 + most)]]
     rest = None
     if len(shown[0]) > max_chars:
@@ -244,7 +243,7 @@ def _passage(
 def _of_file(
     doc_id: str, path: str, extract: str | None, indexed: bytes | None, max_bytes: int
 ) -> tuple[Sequence[str], bool]:
-    """The lines of the file, or of its extract if it is not text, and whether the file has changed
+    """Return the lines of the file, or of its extract if it is not text, and whether the file has changed
     since it was indexed.
     """
     try:
@@ -254,7 +253,8 @@ def _of_file(
             if extract is None:
                 lines, digest = format_of(path).lines(stream, max_bytes)
             else:
-                lines, digest = Lines(extract), of_bytes(stream.read(max_bytes + 1))
+                lines = Lines(extract)
+                digest = of_bytes(stream.read(max_bytes + 1))
         # A link in place of the file may lead anywhere. The text behind it is shown only if it is
         # the one that was indexed.
         if digest != indexed and not (
@@ -276,7 +276,7 @@ def _of_file(
 
 
 def _asked(doc_id: str, place: Place, lines: Sequence[str], changed: bool) -> tuple[int, int, int]:
-    """First line, first column and last line, all counted from 1. A last line beyond the end of the
+    """Return first line, first column and last line, all counted from 1. A last line beyond the end of the
     text means its end.
     """
     if place.part:
@@ -288,13 +288,17 @@ def _asked(doc_id: str, place: Place, lines: Sequence[str], changed: bool) -> tu
             f"{doc_id}: line {place.start} is after line {place.end}; write the first line first"
         )
     if place.start > total:
-        now = " now, changed since it was indexed" if changed else ""
-        raise QueryError(f"{doc_id} has {total} lines{now}; there is no line {place.start}")
-    return place.start, place.column, total if place.end is None else min(place.end, total)
+        size = plural(total, "line")
+        if changed:
+            size += " now, changed since it was indexed"
+        raise QueryError(f"{doc_id} has {size}; there is no line {place.start}")
+    if place.end is None:
+        return place.start, place.column, total
+    return place.start, place.column, min(place.end, total)
 
 
 def _fitting(lines: list[str], max_chars: int) -> int:
-    """How many whole lines fit into `max_chars` characters."""
+    """Return how many whole lines fit into `max_chars` characters."""
     size = -1
     for number, line in enumerate(lines):
         size += len(line) + 1

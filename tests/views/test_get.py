@@ -269,7 +269,7 @@ def test_the_file_as_it_is_now_and_that_it_changed(store: HybridStore, poem: Pat
     assert (answer["text"], answer["changed"], answer["total_lines"]) == ("none\none", True, 6)
     poem.write_text("one\n")
     with pytest.raises(
-        QueryError, match="has 1 lines now, changed since it was indexed; there is no line 4"
+        QueryError, match="has 1 line now, changed since it was indexed; there is no line 4"
     ):
         read(store, "memory/poem.md#L4-L5")
     ingest(store, poem.parent)

@@ -57,100 +57,113 @@ NOISE = re.compile(
 
 
 def front_matter(text: str) -> FrontMatter:
-    """The keywords and properties above the first headline, by lower-case key; the tags of all
+    """Return the keywords and properties above the first headline, by lower-case key; the tags of all
     headlines are the file's, too.
 
     '#+title: Plan\\n#+filetags: :work:\\n* Call Ann :phone:' -> {"title": "Plan", "tags": ["work",
     "phone"]}, 0 lines
     """
     text = "\n" + with_plain_newlines(text).removeprefix("\ufeff")
+    above = text
     first = HEADLINE.search(text)
-    above = text[: first.start() if first else len(text)][:MAX_METADATA]
+    if first:
+        above = text[: first.start()]
+    above = above[:MAX_METADATA]
     metadata: dict[str, Value] = {}
     tags: list[str] = []
-    for found in KEYWORD.finditer(above):
-        key, value = found[1].lower(), TIMESTAMP.sub(r"\1", found[2].strip())
+    for keyword in KEYWORD.finditer(above):
+        key = keyword[1].lower()
+        value = TIMESTAMP.sub(r"\1", keyword[2].strip())
         if key == "filetags":
             tags += re.split(r"[:\s]+", value)
         elif value and not (key in TECHNICAL or OF_EXPORT.fullmatch(key)):
-            metadata[key] = (
-                f"{metadata[key]} {value}" if key in metadata else value
-            )  # a title may have several lines
-    for found in PROPERTY.finditer(above):
-        if found[1].upper() == "ROAM_ALIASES":
-            metadata["aliases"] = [quoted or word for quoted, word in ALIAS.findall(found[2])]
-    tags += [
-        tag
-        for found in HEADLINE.finditer(text)
-        if (own := TAGS.search(found[2][-LONGEST:]))
-        for tag in own[1].split(":")
-    ]
-    if tags := list(dict.fromkeys(filter(None, tags))):
+            if key in metadata:  # a title may have several lines
+                value = f"{metadata[key]} {value}"
+            metadata[key] = value
+    for pair in PROPERTY.finditer(above):
+        if pair[1].upper() == "ROAM_ALIASES":
+            metadata["aliases"] = [quoted or word for quoted, word in ALIAS.findall(pair[2])]
+    for headline in HEADLINE.finditer(text):
+        own_tags = TAGS.search(headline[2][-LONGEST:])
+        if own_tags:
+            tags += own_tags[1].split(":")
+    tags = list(dict.fromkeys(filter(None, tags)))
+    if tags:
         metadata["tags"] = tags
     return FrontMatter(metadata, 0)
 
 
 def headings(text: str, start: int) -> Iterator[Heading]:
-    """The headlines, without the state of a task, its priority, progress and tags."""
-    for found in HEADLINE.finditer(text, start):
-        yield Heading(len(found[1]), _title(found[2]), found.start() + 1, found.end())
+    """Yield the headlines, without the state of a task, its priority, progress and tags."""
+    for headline in HEADLINE.finditer(text, start):
+        level = len(headline[1])
+        yield Heading(level, _title(headline[2]), headline.start() + 1, headline.end())
 
 
 def readable(text: str, start: int) -> str:
-    """The text without comments, marks of drawers, clock lines, rules and keywords, but for those
+    """Return the text without comments, marks of drawers, clock lines, rules and keywords, but for those
     in blocks.
     """
-    body, kept, pos = text[start:], [], 0
+    body = text[start:]
+    pieces = []
+    pos = 0
     for block in _code(body, 0, len(body)):
-        kept += [
-            NOISE.sub("\n", body[pos : max(block.start - 1, pos)]),
-            body[max(block.start - 1, pos) : block.end],
-        ]
+        line_break = max(block.start - 1, pos)
+        pieces.append(NOISE.sub("\n", body[pos:line_break]))
+        pieces.append(body[line_break : block.end])
         pos = block.end
-    return text[:start] + without_runs("".join([*kept, NOISE.sub("\n", body[pos:])]))
+    pieces.append(NOISE.sub("\n", body[pos:]))
+    return text[:start] + without_runs("".join(pieces))
 
 
 def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """Source code, examples, verses, results and tables of text[start:stop]."""
+    """Return source code, examples, verses, results and tables of text[start:stop]."""
     code = _code(text, start, stop)
-    found = [*code]
-    taken = iter([*code, Block(stop + 1, stop + 1, stop + 1, "")])
-    block = next(taken)
-    for table in sorted(
-        [*TABLE.finditer(text, start - 1, stop), *FIXED_WIDTH.finditer(text, start - 1, stop)],
-        key=re.Match.start,
-    ):
+    tables = []
+    after_all = Block(stop + 1, stop + 1, stop + 1, "")
+    code_blocks = iter([*code, after_all])
+    block = next(code_blocks)
+    matches = [*TABLE.finditer(text, start - 1, stop)]
+    matches += FIXED_WIDTH.finditer(text, start - 1, stop)
+    for table in sorted(matches, key=re.Match.start):
         while block.end <= table.start():
-            block = next(taken)
+            block = next(code_blocks)
         if table.start() + 1 < block.start:
             header = TABLE_HEADER.match(text, table.start(), table.end())
             begin = table.start() + 1
-            first = header.end() + 1 if header else begin
-            found.append(Block(begin, first, table.end(), text[begin:first]))
-    return sorted(found)
+            first = begin
+            if header:
+                first = header.end() + 1
+            tables.append(Block(begin, first, table.end(), text[begin:first]))
+    return sorted(code + tables)
 
 
 def _code(text: str, start: int, stop: int) -> list[Block]:
-    """Blocks from #+begin_ to #+end_; one that is not closed is text."""
-    found, pos = [], start - 1 if start else 0
+    """Return the blocks from #+begin_ to #+end_; one that is not closed is text."""
+    code = []
+    pos = max(start - 1, 0)
     unclosed: set[str] = set()  # kinds that no later line closes
     while opening := BLOCK.search(text, pos, stop):
-        pos, kind = opening.end(), opening["kind"].lower()
+        pos = opening.end()
+        kind = opening["kind"].lower()
         if kind in unclosed:
             continue
-        if closing := re.compile(rf"\n[ \t]*#\+end_{kind}\b[^\n]*", re.IGNORECASE).search(
-            text, pos, stop
-        ):
+        end_of_kind = re.compile(rf"\n[ \t]*#\+end_{kind}\b[^\n]*", re.IGNORECASE)
+        closing = end_of_kind.search(text, pos, stop)
+        if closing:
             pos = closing.end()
-            found.append(Block(opening.start() + 1, opening.end() + 1, pos, ""))
+            code.append(Block(opening.start() + 1, opening.end() + 1, pos, ""))
         else:
             unclosed.add(kind)
-    return found
+    return code
 
 
 def _title(headline: str) -> str:
     title = TAGS.sub("", headline[:LONGEST])
-    title = PRIORITY.sub("", title[found.end() if (found := STATE.match(title)) else 0 :], count=1)
+    state = STATE.match(title)
+    if state:
+        title = title[state.end() :]
+    title = PRIORITY.sub("", title, count=1)
     return LINK.sub(lambda link: link[2] or link[1], PROGRESS.sub("", title)).strip()
 
 

@@ -85,25 +85,29 @@ def rescue(
 
 
 class Rescue:
-    """Fills a new store from a damaged one: texts, sources, documents of files that are gone,
+    """Fill a new store from a damaged one: texts, sources, documents of files that are gone,
     embeddings.
     """
 
     def __init__(self, store: HybridStore, damaged: Rows) -> None:
-        self._store, self._damaged = store, damaged
-        self._documents, self._catalog = store.storage.documents, store.storage.catalog
+        self._store = store
+        self._damaged = damaged
+        self._documents = store.storage.documents
+        self._catalog = store.storage.catalog
         self.lost: list[dict[str, Any]] = [
             {"what": problem, "reason": "it cannot be read"} for problem in damaged.problems
         ]
         self.warnings: list[str] = []
-        self.sources = self.kept = 0
+        self.sources = 0
+        self.kept = 0
 
     def run(self) -> None:
-        """Everything but what needs a model."""
+        """Copy everything but what needs a model."""
         if not self._damaged.knows_all_ids:
             self.lost.append({"what": "documents", "reason": NO_END})
         for doc_id in self._damaged.ids():
-            if text := self._text(doc_id):
+            text = self._text(doc_id)
+            if text:
                 self._put(text)
         with self._store.storage.transaction():
             self.sources = self._damaged.put_sources()
@@ -120,7 +124,7 @@ class Rescue:
             self._documents.put(prepared)
 
     def _text(self, doc_id: str) -> Prepared | None:
-        """The document of a text without a file, cut as it was; None if its chunks show that this
+        """Return the document of a text without a file, cut as it was; None if its chunks show that this
         is not the text any more.
         """
         row = self._damaged.document(doc_id)
@@ -133,14 +137,19 @@ class Rescue:
         }
         if _is_cut_as_now(row["chunking"]) and not before.items() <= now.items():
             return None
-        return None if "\0" in row["content"] and before.keys() != now.keys() else prepared
+        if "\0" in row["content"] and before.keys() != now.keys():
+            return None
+        return prepared
 
     def _copy(self, doc_id: str) -> None:
-        """A document that neither a text nor a file gives any more: from its chunks."""
-        row, chunks = self._damaged.document(doc_id), self._damaged.chunks(doc_id)
+        """Make from its chunks a document that neither a text nor a file gives any more."""
+        row = self._damaged.document(doc_id)
+        chunks = self._damaged.chunks(doc_id)
         missing = self._damaged.chunk_count(doc_id) - len(chunks)
         if not chunks and (missing or row is None or row["source_path"] is None):
-            reason = "its text cannot be read" if row else "nothing but its id can be read"
+            reason = "nothing but its id can be read"
+            if row:
+                reason = "its text cannot be read"
             self.lost.append(
                 {"doc_id": doc_id, "path": row and row["source_path"], "reason": reason}
             )
@@ -148,7 +157,9 @@ class Rescue:
         known = row or _row_of_text(
             doc_id, chunking(self._store.config["chunk_size"], self._store.config["chunk_overlap"])
         )
-        reasons = [f"{missing} of its chunks cannot be read"] if missing else []
+        reasons = []
+        if missing:
+            reasons.append(f"{missing} of its chunks cannot be read")
         if known["source_path"] is None:
             neighbours = [
                 Neighbour(number, c["content"], c["start_line"], c["end_line"], known["chunking"])
@@ -156,7 +167,9 @@ class Rescue:
             ]
             passage = joined(doc_id, neighbours)
             self._put(self._prepared(known, "\n" * (passage.start_line - 1) + passage.text))
-            reasons += [FROM_CHUNKS] if row else [FROM_CHUNKS, NO_METADATA]
+            reasons.append(FROM_CHUNKS)
+            if row is None:
+                reasons.append(NO_METADATA)
         else:
             if missing:  # should the file come back, it must not be taken for what was indexed
                 known |= {"file_mtime": 0.0, "content_hash": b""}
@@ -171,7 +184,7 @@ class Rescue:
             )
 
     def _prepared(self, row: dict[str, Any], text: str) -> Prepared:
-        """A text without a file, cut as the row says. Without a date of its own it keeps the day on
+        """Return a text without a file, cut as the row says. Without a date of its own it keeps the day on
         which it was stored.
         """
         document = Document(row["doc_id"], text, json.loads(row["metadata"]))
@@ -181,31 +194,28 @@ class Rescue:
         return prepared._replace(row=prepared.row | {"date": day})
 
     def _name_folders(self) -> None:
-        """The folders that documents still tell of, where the table that has them cannot be read."""
+        """Name the folders that documents still tell of, where the table that has them cannot be read."""
         known = {source.path for source in self._store.storage.sources.all()}
         folders: dict[str, int] = {}
         for doc_id in self._damaged.ids():
             row = self._damaged.document(doc_id)
             if row and row["source_path"]:
-                below = (
-                    doc_id.removeprefix(f"{row['collection']}/") if row["collection"] else doc_id
-                )
+                below = doc_id
+                if row["collection"]:
+                    below = doc_id.removeprefix(f"{row['collection']}/")
                 folder = row["source_path"].removesuffix(f"/{below}")
                 folders[folder] = folders.get(folder, 0) + 1
         self.lost.append({"what": "sources", "reason": NO_END})
         for folder, count in sorted(folders.items()):
             if folder not in known:
-                again = f"`hybrid-memory ingest --path {quote(folder)}`"
-                self.lost.append(
-                    {
-                        "path": folder,
-                        "reason": f"{plural(count, 'document')} came from here; "
-                        f"{again} reads what is there now",
-                    }
-                )
+                documents = plural(count, "document")
+                ingest = f"`hybrid-memory ingest --path {quote(folder)}`"
+                reason = f"{documents} came from here; {ingest} reads what is there now"
+                self.lost.append({"path": folder, "reason": reason})
 
     def _keep_embeddings(self) -> None:
-        embeddings, identity = self._store.storage.embeddings, self._damaged.identity
+        embeddings = self._store.storage.embeddings
+        identity = self._damaged.identity
         if identity is None:
             if self._damaged.embeddings:
                 self.lost.append(
@@ -214,24 +224,29 @@ class Rescue:
             return
         before = NEWEST
         while batch := embeddings.pending(before, BATCH, tried=True):
-            known = ((chunk.id, self._damaged.embedding(chunk.content_hash)) for chunk in batch)
-            found = [(id, *embedding) for id, embedding in known if embedding]
+            rows = []
+            for chunk in batch:
+                embedding = self._damaged.embedding(chunk.content_hash)
+                if embedding:
+                    rows.append((chunk.id, *embedding))
             with self._store.storage.transaction():
-                if found and not embeddings.identity():
+                if rows and not embeddings.identity():
                     embeddings.set_identity(identity)
-                embeddings.put(found)
-            self.kept += len(found)
+                embeddings.put(rows)
+            self.kept += len(rows)
             before = batch[-1].id
 
     def answer(self, progress: Callable[[Progress], None]) -> dict[str, Any]:
         """Embed what has no embedding, and say what there is now."""
         embedded = 0
-        if embedder := self._store.fitting_embedder:
+        embedder = self._store.fitting_embedder
+        if embedder:
             pending = self._store.storage.embeddings.count_pending()
             done = embed_pending(
                 self._store.storage, embedder, counted("embeddings", pending, progress)
             )
-            embedded, self.warnings = done.chunks, self.warnings + done.problems
+            embedded = done.chunks
+            self.warnings += done.problems
         counts = self._store.stats()
         return {
             "documents": counts["doc_count"],
@@ -296,4 +311,6 @@ def run_rescue(args: Namespace) -> int:
     print_with_warnings(
         args, answer | {"warnings": [*warnings, f"to put it in place: `{remove} && {move}`"]}
     )
-    return 1 if answer["lost"] else 0
+    if answer["lost"]:
+        return 1
+    return 0

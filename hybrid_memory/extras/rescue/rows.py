@@ -1,5 +1,5 @@
-"""The records of a damaged database as documents, chunks and sources. What can be checked by a hash
-or a length is checked.
+"""Read the records of a damaged database as documents, chunks and sources. What can be checked by a
+hash or a length is checked.
 """
 
 import json
@@ -47,15 +47,14 @@ CHUNKING = re.compile(r"\d+\.\d+:(\d{1,9}):(\d{1,9})(?::.*)?")
 PUT_SOURCE = (
     f"insert or ignore into folders ({', '.join(FOLDER)}) values ({', '.join('?' * len(FOLDER))})"
 )
-DOCUMENTS, IDS, FOLDERS = (
-    "documents",
-    "sqlite_autoindex_documents_1",
-    "folders",
-)  # tables and an index, by name
+# Tables and an index, by name
+DOCUMENTS = "documents"
+IDS = "sqlite_autoindex_documents_1"
+FOLDERS = "folders"
 
 
 class Rows:
-    """Implements `salvage.Salvage`: reads every page once and notes where the rows are; long values
+    """Read every page of a damaged database once, and note where the rows are; long values
     are read when asked for.
     """
 
@@ -63,7 +62,8 @@ class Rows:
         """`conn` is the new store's. Raises StoreError if nothing can be read, or if somebody
         writes to the file.
         """
-        self._path, self._conn = path, conn
+        self._path = path
+        self._conn = conn
         try:
             self._pages = Pages(path)
         except OSError as error:
@@ -83,8 +83,8 @@ class Rows:
     def _read(self) -> None:
         before = self._pages.state()
         layouts = dict.fromkeys(self._pages.layouts())
-        found = {layout: self._look(layout) for layout in layouts}
-        best = max(found, key=lambda layout: found[layout])
+        counts = {layout: self._look(layout) for layout in layouts}
+        best = max(counts, key=lambda layout: counts[layout])
         if best != list(layouts)[-1]:
             self._look(best)
         self.knows_all_ids = self._is_whole(DOCUMENTS, _is_document) or self._is_whole(IDS, _is_id)
@@ -93,32 +93,31 @@ class Rows:
             raise StoreError(
                 f"{self._path} is being written by another process; try again when that is done"
             )
-        if not (found[best] or (self.knows_all_ids and self.knows_all_sources)):
+        if not (counts[best] or (self.knows_all_ids and self.knows_all_sources)):
             raise StoreError(
                 f"nothing can be read of {self._path}; `hybrid-memory ingest --path DIR` makes a new memory"
             )
 
     def _look(self, layout: tuple[int, int]) -> int:
-        """Read every page. Gives the number of rows of ours."""
+        """Read every page. Return the number of rows of ours."""
         self._pages.use(*layout)
-        self.problems = [
-            f"the newest changes: {problem}" for problem in [self._pages.wal_problem] if problem
-        ]
+        self.problems: list[str] = []
+        if self._pages.wal_problem:
+            self.problems.append(f"the newest changes: {self._pages.wal_problem}")
         self._roots: dict[str, int] = {}  # table or index -> its first page
         self._documents: dict[str, Place] = {}
-        self._chunks: dict[
-            str, dict[int, Place]
-        ] = {}  # document -> number of the chunk -> where it is
+        # Document -> number of the chunk -> where it is
+        self._chunks: dict[str, dict[int, Place]] = {}
         self._counts: dict[str, int] = {}  # document -> how many chunks it has at least
         self._embeddings: dict[bytes, Place] = {}
         self._folders: dict[Place, list[Any]] = {}
         identities: list[Identity] = []
         for number in range(1, self._pages.count + 1):
-            for found in records(self._pages, number):
-                if found:
-                    self._note(found, identities)
-        self.identity: Identity | None = identities[0] if identities else None
-        self._named = {str(found.values[0]) for found in self._tree(IDS) if found and _is_id(found)}
+            for row in records(self._pages, number):
+                if row:
+                    self._note(row, identities)
+        self.identity: Identity | None = next(iter(identities), None)
+        self._named = {str(row.values[0]) for row in self._tree(IDS) if row and _is_id(row)}
         self.embeddings = len(self._embeddings)
         return len(self._documents) + len(self._chunks) + len(self._folders)
 
@@ -157,18 +156,19 @@ class Rows:
         number = _number(row["doc_id"], row["chunk_id"])
         assert number is not None
         self._counts[row["doc_id"]] = max(self._counts.get(row["doc_id"], 0), number + 1)
-        if row["content_hash"] == digest(
-            embedded_text(row["heading_path"], row["content"]).encode()
-        ):
+        text = embedded_text(row["heading_path"], row["content"])
+        if row["content_hash"] == digest(text.encode()):
             self._chunks.setdefault(row["doc_id"], {})[number] = place
         if _is_unit(row["embedding"]):
             self._embeddings[row["content_hash"]] = place
 
     def _tree(self, name: str) -> Iterator[Record | None]:
-        return tree(self._pages, self._roots[name]) if name in self._roots else iter([None])
+        if name not in self._roots:
+            return iter([None])
+        return tree(self._pages, self._roots[name])
 
-    def _is_whole(self, name: str, wanted: Callable[[Record], bool]) -> bool:
-        return all(found and wanted(found) for found in self._tree(name))
+    def _is_whole(self, name: str, is_row: Callable[[Record], bool]) -> bool:
+        return all(row and is_row(row) for row in self._tree(name))
 
     def ids(self) -> list[str]:
         return sorted({*self._documents, *self._chunks, *self._counts, *self._named})
@@ -176,9 +176,12 @@ class Rows:
     def document(self, doc_id: str) -> dict[str, Any] | None:
         if doc_id not in self._documents:
             return None
-        row: dict[str, Any] = dict(zip(DOCUMENT, self._again(self._documents[doc_id]), strict=True))
+        values = self._again(self._documents[doc_id])
+        row: dict[str, Any] = dict(zip(DOCUMENT, values, strict=True))
         row["source_path"] = path_from_column(row["source_path"])
-        return row | {"content": None if row["content"] is LOST else row["content"]}
+        if row["content"] is LOST:
+            row["content"] = None
+        return row
 
     def chunks(self, doc_id: str) -> list[dict[str, Any]]:
         rows = (
@@ -194,11 +197,9 @@ class Rows:
         if self.identity is None or content_hash not in self._embeddings:
             return None
         row = dict(zip(CHUNK, self._again(self._embeddings[content_hash]), strict=False))
-        return (
-            (row["embedding"], bool(row["truncated"]))
-            if _dims(row["embedding"]) == self.identity["dims"]
-            else None
-        )
+        if _dims(row["embedding"]) != self.identity["dims"]:
+            return None
+        return row["embedding"], bool(row["truncated"])
 
     def put_sources(self) -> int:
         for values in self._folders.values():
@@ -213,7 +214,7 @@ class Rows:
 
 
 def _is_document(found: Record) -> bool:
-    """Whether all of a document can be read but, perhaps, its text."""
+    """Return whether all of a document can be read but, perhaps, its text."""
     row = dict(zip(DOCUMENT, found.values, strict=False))
     return (
         len(found.values) == len(DOCUMENT)
@@ -241,7 +242,7 @@ NULLABLE: dict[str, tuple[type, ...]] = {
 
 
 def _is_chunk(found: Record) -> bool:
-    """Whether all of a chunk can be read but, perhaps, its embedding."""
+    """Return whether all of a chunk can be read but, perhaps, its embedding."""
     values = found.values
     return (
         len(values) == len(CHUNK)
@@ -281,47 +282,50 @@ def _is_folder(found: Record) -> bool:
 
 
 def _is_chunking(text: str) -> bool:
-    """Whether a text can be cut so."""
+    """Return whether a text can be cut so."""
     sizes = CHUNKING.fullmatch(text)
     return sizes is not None and int(sizes[2]) < int(sizes[1])
 
 
 def _is_list_of_texts(text: object) -> bool:
-    found = _json(text)
-    return isinstance(found, list) and all(isinstance(each, str) for each in found)
+    items = _json(text)
+    return isinstance(items, list) and all(isinstance(item, str) for item in items)
 
 
 def _number(doc_id: object, chunk_id: object) -> int | None:
-    """The number in a chunk's id: "a.md", "a.md-3" -> 3"""
-    if not (
-        isinstance(doc_id, str) and isinstance(chunk_id, str) and chunk_id.startswith(f"{doc_id}-")
-    ):
+    """Return the number in a chunk's id: "a.md", "a.md-3" -> 3"""
+    if not (isinstance(doc_id, str) and isinstance(chunk_id, str)):
+        return None
+    if not chunk_id.startswith(f"{doc_id}-"):
         return None
     number = chunk_id[len(doc_id) + 1 :]
-    return int(number) if number.isdecimal() and len(number) < 10 else None
+    if number.isdecimal() and len(number) < 10:
+        return int(number)
+    return None
 
 
 def _number_in_index(doc_id: object, chunk_id: object) -> int | None:
-    """The same of an entry of the index by document, where the chunk's id is without the
+    """Return the same of an entry of the index by document, where the chunk's id is without the
     document's: "a.md", "-3" -> 3
     """
-    short = isinstance(chunk_id, str) and chunk_id.startswith("-")
-    return _number(doc_id, f"{doc_id}{chunk_id}" if short else chunk_id)
+    if isinstance(chunk_id, str) and chunk_id.startswith("-"):
+        chunk_id = f"{doc_id}{chunk_id}"
+    return _number(doc_id, chunk_id)
 
 
 def _json(text: object) -> Any:
+    if not isinstance(text, str):
+        return None
     try:
-        return json.loads(text) if isinstance(text, str) else None
+        return json.loads(text)
     except ValueError:
         return None
 
 
 def _dims(embedding: object) -> int:
-    return (
-        len(embedding) // FLOAT_BYTES
-        if isinstance(embedding, bytes) and len(embedding) % FLOAT_BYTES == 0
-        else 0
-    )
+    if not isinstance(embedding, bytes) or len(embedding) % FLOAT_BYTES:
+        return 0
+    return len(embedding) // FLOAT_BYTES
 
 
 def _is_unit(embedding: object) -> bool:

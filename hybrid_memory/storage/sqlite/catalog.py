@@ -238,12 +238,9 @@ class Checks:
     def engine(self) -> tuple[str, str]:
         version = f"SQLite {sqlite3.sqlite_version} with FTS5"
         oldest = ".".join(map(str, OLDEST_SQLITE))
-        return (
-            version,
-            ""
-            if sqlite3.sqlite_version_info >= OLDEST_SQLITE
-            else f"use a Python whose SQLite is {oldest} or later",
-        )
+        if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+            return version, f"use a Python whose SQLite is {oldest} or later"
+        return version, ""
 
     def integrity(self) -> list[str]:
         lines = (line for (text,) in self._conn.execute(INTEGRITY) for line in text.splitlines())

@@ -85,7 +85,8 @@ class Sources(KnownSources):
     def remember(self, source: Source) -> None:
         if not source.is_file:
             self._conn.execute(FORGET_OTHERS, (source.collection, path_to_column(source.path)))
-        patterns, exclude = json.dumps(source.patterns), json.dumps(source.exclude)
+        patterns = json.dumps(source.patterns)
+        exclude = json.dumps(source.exclude)
         row = (source.is_file, patterns, exclude, source.follow_symlinks, source.keep_missing)
         own = (
             source.chunk_size,
@@ -218,7 +219,8 @@ class Documents:
     """Implements `protocol.Documents`."""
 
     def __init__(self, conn: sqlite3.Connection, embeddings: Embeddings) -> None:
-        self._conn, self._embeddings = conn, embeddings
+        self._conn = conn
+        self._embeddings = embeddings
 
     def get(self, doc_id: str) -> StoredDocument | None:
         return next((_stored(row) for row in self._conn.execute(OF_ID, (doc_id,))), None)
@@ -263,28 +265,26 @@ class Documents:
 
     def _put_with(self, prepared: Prepared, vectors: Vectors, placing: blocks.Placing) -> None:
         doc_id = prepared.row["doc_id"]
-        if before := self._conn.execute(HASHES_OF, (doc_id,)).fetchall():
-            self._embeddings.keep(
-                id for id, content_hash in before if content_hash not in prepared.texts
-            )
+        before = self._conn.execute(HASHES_OF, (doc_id,)).fetchall()
+        if before:
+            gone = [id for id, content_hash in before if content_hash not in prepared.texts]
+            self._embeddings.keep(gone)
             placing.finish()
             self.remove(doc_id)
         self._conn.execute(PUT_DOCUMENT, _columns(prepared.row))
-        if extract := prepared.row.get("extract"):
-            self._conn.execute(
-                PUT_EXTRACT,
-                (doc_id, json.dumps(extract.pages) if extract.pages else None, extract.text),
-            )
+        extract = prepared.row.get("extract")
+        if extract:
+            pages = json.dumps(extract.pages) if extract.pages else None
+            self._conn.execute(PUT_EXTRACT, (doc_id, pages, extract.text))
         put_links(self._conn, prepared.row, prepared.links)
-        found: Iterable[Terms] | None = prepared.terms
-        if found is None:
+        terms_of_chunks: Iterable[Terms] | None = prepared.terms
+        if terms_of_chunks is None:
+            row = prepared.row
             written = ((chunk["heading_path"], chunk["content"]) for chunk in prepared.chunks)
             names = called(self._conn, doc_id)
-            found = terms(
-                doc_id, prepared.row["collection"], prepared.row["metadata"], written, names
-            )
+            terms_of_chunks = terms(doc_id, row["collection"], row["metadata"], written, names)
         chunks = [{**chunk, **_embedded(chunk, vectors, placing)} for chunk in prepared.chunks]
-        _put_chunks(self._conn, doc_id, zip(chunks, found, strict=True))
+        _put_chunks(self._conn, doc_id, zip(chunks, terms_of_chunks, strict=True))
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         ids = [id for doc_id in doc_ids for (id,) in self._conn.execute(CHUNKS_OF, (doc_id,))]

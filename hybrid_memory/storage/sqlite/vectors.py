@@ -159,7 +159,8 @@ class Placing:
         else:
             for block, codes in self._codes.items():
                 _write(self._conn, block, codes, self._center)
-        self._codes, self._slots = {}, self._free()
+        self._codes = {}
+        self._slots = self._free()
 
     def _free(self) -> Iterator[int]:
         """The slots that are free."""
@@ -379,23 +380,27 @@ class VectorIndex:
             return [(id, cosine) for id, cosine in found[:limit] if cosine > 0]
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
-        """The cosine of each of these chunks that has an embedding. Raises ValueError as `nearest`
-        does.
+        """Return the cosine of each of these chunks that has an embedding. Raises ValueError as
+        `nearest` does.
         """
         query = self._query(vector)
-        return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),)))) if query else {}
+        if not query:
+            return {}
+        return dict(_hits(query, self._conn.execute(BY_ID, (as_json(chunk_ids),))))
 
     def of(self, chunk_id: int) -> Sequence[float] | None:
-        """The embedding of a chunk, or None."""
+        """Return the embedding of a chunk, or None."""
         row = self._conn.execute(BY_ID, (as_json([chunk_id]),)).fetchone()
         return row and decode_embedding(row[1])
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
-        """The cosines of at most SAMPLE chunks from all over the store. They tell how near a query
-        is to chunks in general.
+        """Return the cosines of at most SAMPLE chunks from all over the store. They tell how near a
+        query is to chunks in general.
         """
         query = self._query(vector)
-        return dict(_hits(query, self._conn.execute(SAMPLED_VECTORS, (SAMPLE,)))) if query else {}
+        if not query:
+            return {}
+        return dict(_hits(query, self._conn.execute(SAMPLED_VECTORS, (SAMPLE,))))
 
     def _query(self, vector: Sequence[float]) -> UnitVector | None:
         dims = len(read_center(self._conn)) // FLOAT_BYTES
@@ -409,12 +414,11 @@ class VectorIndex:
 
     def _best(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
         unlisted = self._chosen if slots is None else None
-        if (
-            unlisted and unlisted.share == 1
-        ):  # as far as a sample tells; often it is enough to look at the results
-            found = self._propose(query, limit, None, None)
-            if len(unlisted.among(id for id, _ in found)) == len(found):
-                return found
+        # If a sample says that all pass, it is often enough to look at the results
+        if unlisted and unlisted.share == 1:
+            nearest = self._propose(query, limit, None, None)
+            if len(unlisted.among(id for id, _ in nearest)) == len(nearest):
+                return nearest
         return self._propose(query, limit, slots, unlisted)
 
     def _propose(
@@ -432,20 +436,23 @@ class VectorIndex:
         are in the unlisted selection.
         """
         depth = max(limit, DEPTH)
-        found: list[Scored] = []
+        nearest: list[Scored] = []
         first = max(FIRST, 2 * limit)
-        for candidates in self._candidates(
-            query, ceil(first / unlisted.share) if unlisted else first, slots
-        ):
-            join, parameters = unlisted.join if unlisted else ("", [])
-            hits = _hits(
-                query, self._conn.execute(f"{BY_SLOT} {join}", (as_json(candidates), *parameters))
-            )
-            bar = max(found[-1][1], 0.0) if len(found) == depth else 0.0
-            found = nsmallest(depth, found + hits, key=_rank)
+        join = ""
+        parameters: Sequence[Any] = []
+        if unlisted:
+            first = ceil(first / unlisted.share)
+            join, parameters = unlisted.join
+        for candidates in self._candidates(query, first, slots):
+            rows = self._conn.execute(f"{BY_SLOT} {join}", (as_json(candidates), *parameters))
+            hits = _hits(query, rows)
+            bar = 0.0
+            if len(nearest) == depth:
+                bar = max(nearest[-1][1], 0.0)
+            nearest = nsmallest(depth, nearest + hits, key=_rank)
             if sum(cosine > bar for _, cosine in hits) <= NEWS * depth:
                 break
-        return found
+        return nearest
 
     def _candidates(
         self, query: UnitVector, n: int, slots: Collection[int] | None
