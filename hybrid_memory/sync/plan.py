@@ -210,8 +210,10 @@ def _key(source: Source) -> Key:
 
 
 def _rank(source: Source, having: set[Key]) -> tuple[bool, bool, int]:
-    """New files go first to a source that has documents, whose files may be beside them; then by
-    their own path; then inmost.
+    """Return the place of a source among those that meet in a file, least first.
+
+    A source that has documents is before one that has none, since the file may be beside them; one
+    that follows no links is before one that does; the inmost folder is before those around it.
     """
     return _key(source) not in having, source.follow_symlinks, -len(source.path)
 

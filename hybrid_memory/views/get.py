@@ -21,9 +21,8 @@ from ..documents.terms import plain
 from ..errors import NotFoundError, QueryError, SourceError, WayOut
 from ..storage.target import WHOLE, Place, find, in_lines, resolved
 from ..store import tried_again
-from ..text.characters import Lines, citation, page
+from ..text.characters import Lines, citation, page, plural
 from ..text.characters import digest as of_bytes
-from ..text.characters import plural
 from ..text.dates import origin_of_date
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Measure how well a store is searched, for the command `eval`: from queries with judgements, the
 figures of each search mode.
 
-Queries are JSON lines of {"id", "text"}, judgements are in the qrels format of TREC. A line of qrels has query, document and grade, or query, 0, document and grade. They are separated
-by spaces, or by tabs if an id contains spaces. In place of a document there may be a citation,
-which says in which of its lines the answer stands.
+Queries are JSON lines of {"id", "text"}, judgements are in the qrels format of TREC. A line of qrels
+has query, document and grade, or query, 0, document and grade. They are separated by spaces, or by
+tabs if an id contains spaces. In place of a document there may be a citation, which says in which of
+its lines the answer stands.
 
 The figures say how well a ranking of documents agrees with the judgements.
 """
