@@ -472,13 +472,14 @@ def test_a_statement_that_nobody_waits_for_ends(folder: Path, environ: dict[str,
     begun = threading.Event()
     ends: list[str] = []
     endless = (
-        "with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"
+        "with recursive n (i) as (select begun() union all select i + 1 from n) select count(*) from n"
     )
 
     def count(store: HybridStore) -> None:
-        begun.set()
+        connection = store.storage.connection  # type: ignore[attr-defined]
+        connection.create_function("begun", 0, begun.set)  # called when the statement is running
         try:
-            store.storage.connection.execute(endless)  # type: ignore[attr-defined]
+            connection.execute(endless)
         except sqlite3.OperationalError as error:
             ends.append(str(error))
             raise
