@@ -63,6 +63,7 @@ ENOUGH = -0.9  # the least sum for a mark: at most one mark in ten on a fact tha
 LEAST_SHARED = 0.5  # of rarity, below which no pair of statements reaches ENOUGH
 KEPT = 0.5  # least share of the words of question and result that a later line of one document has
 ANSWERED = 0.3  # least share of the question's words that the result has in that case
+BELIEVED = 0.5  # least share of the score of what it revises, where a reranker has scored both
 HAS_VALUE = 0.15  # how much a value of the kind that is asked for makes of an answer
 MANY_CAPITALS = 0.25  # of the words: a language that writes every noun so, in which none is a name
 
@@ -518,6 +519,8 @@ def newest_first(hits: Iterable[Hit], context: "Context") -> list[Hit]:
         newer = former.newer
         if newer not in ranked or ranked.index(newer) < ranked.index(former):
             continue
+        if context.reranking and newer.score < BELIEVED * former.score:
+            continue  # a model that read both found that the newer one does not answer
         ranked.remove(newer)
         ranked.insert(ranked.index(former), newer)
         newer.succeed(former)

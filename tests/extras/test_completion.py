@@ -45,7 +45,7 @@ def memory(run: Run, tmp_path: Path) -> None:
         (["--pro"], ["--provider"]),
         (["--quiet", "del"], ["delete"]),
         (["search", "--min-s"], ["--min-score"]),
-        (["search", "gpu", "--mo"], ["--model", "--mode"]),
+        (["search", "gpu", "--mo"], ["--model", "--mode", "--modified-since"]),
         (["search", "--mode", "h"], ["hybrid"]),
         (["search", "--mode=h"], ["--mode=hybrid"]),
         (["search", "--mode", "=", "h"], ["hybrid"]),

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hybrid_memory.extras.serve.similar import passages
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from hybrid_memory.extras.rerankers import base
 from hybrid_memory.extras.rerankers.base import comparable
 from hybrid_memory.extras.rerankers.fastembed import LocalReranker, _loaded
 from hybrid_memory.extras.rerankers.servers import FORMS, ServerReranker, endpoint
+from hybrid_memory.extras.serve.memory import passages
 from hybrid_memory.search.hit import Budget
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
@@ -434,6 +434,7 @@ def test_parts_add_up_to_the_score(
             + why["neighbours"]
             + why["document"]
             + rerank["part"]
+            + why.get("succession", 0.0)
         )
         assert parts == pytest.approx(why["score_before_decay"], abs=5e-6)
         assert hit["score"] == pytest.approx(why["score_before_decay"] * why["decay"], abs=5e-6)

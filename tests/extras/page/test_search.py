@@ -98,8 +98,8 @@ def test_confidence_is_a_bar_and_a_word(open_page: Open) -> None:
     page = open_page("?q=which+port+does+SSH+listen+on")
     first = page.locator("#results li").first.locator(".confidence")
     first.wait_for()
-    assert first.inner_text().split()[0] == "sure"
-    assert "weak" in page.locator("#results .confidence").last.inner_text()
+    assert first.inner_text().split()[0] == "strong"
+    assert "faint" in page.locator("#results .confidence").last.inner_text()
     widths = page.locator("#results .confidence .part").evaluate_all(
         "(all) => all.map((one) => Number(one.getAttribute('width')))"
     )

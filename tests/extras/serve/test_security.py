@@ -471,9 +471,7 @@ def test_a_statement_that_nobody_waits_for_ends(folder: Path, environ: dict[str,
     settings = config.load(None, {}, environ)
     begun = threading.Event()
     ends: list[str] = []
-    endless = (
-        "with recursive n (i) as (select begun() union all select i + 1 from n) select count(*) from n"
-    )
+    endless = "with recursive n (i) as (select begun() union all select i + 1 from n) select count(*) from n"
 
     def count(store: HybridStore) -> None:
         connection = store.storage.connection  # type: ignore[attr-defined]
