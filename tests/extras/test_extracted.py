@@ -24,11 +24,11 @@ from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import format_of, refusal
 from hybrid_memory.extras.formats import docx, pdf
 from hybrid_memory.extras.formats import extracted as sandbox
+from hybrid_memory.extras.why import explain
 from hybrid_memory.search.hit import Budget, Request
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.report import Report
-from hybrid_memory.views.get import outlined, read
-from hybrid_memory.views.why import explain
+from hybrid_memory.views import outlined, read
 from tests.command import Run, answer
 
 FILES = Path(__file__).parent / "files"

@@ -14,7 +14,7 @@ from hybrid_memory.extras.formats import org, plain, rst
 from hybrid_memory.search.hit import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.get import read
+from hybrid_memory.views import read
 
 ORG = """\
 #+TITLE: The plan of

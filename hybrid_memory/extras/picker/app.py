@@ -24,7 +24,7 @@ from ...surface.output import AFTER, BEFORE
 from ...surface.streams import harmless, printable
 from ...surface.terminal import open_result
 from ...text.characters import clipped, columns
-from ...views.get import read
+from ...views import read
 from .worker import Found, Search, Worker
 
 KEYS = "Enter opens  Ctrl-Y copies the citation  Esc leaves"

@@ -158,7 +158,7 @@ def run_search(args: argparse.Namespace) -> int:
         )  # the last line tells of the nearest miss
         tell(*answer.warnings[: -1 if advice else None])
         if not advice and not answer.results and not answer.unanswered:
-            from ...views.why import why_nothing
+            from ..output import why_nothing
 
             advice = [why_nothing(store, request, refreshed=store.config["refresh"])]
         elif is_unclear(answer.results):
