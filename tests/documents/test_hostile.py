@@ -343,7 +343,7 @@ def seconds(run: Callable[[str], Any], beginning: str, unit: str, length: int) -
 def assert_linear(run: Callable[[str], Any], beginning: str, unit: str, most: int) -> None:
     """A text of `most` characters takes little time, or about four times that of a quarter of it: quadratic time is 16 times."""
     for length in (most // 32, most):
-        if seconds(run, beginning, unit, length) > 0.2:
+        if seconds(run, beginning, unit, length) > 0.1:
             took, quarter = (
                 min(seconds(run, beginning, unit, size) for _ in range(3))
                 for size in (length, length // 4)
@@ -371,7 +371,7 @@ def test_pattern_takes_linear_time(name: str) -> None:
 
     for beginning in BEGINNINGS:
         for unit in UNITS:
-            assert_linear(run, beginning, unit, 1_000 if name in OF_A_FEW_CHARACTERS else 16_000)
+            assert_linear(run, beginning, unit, 1_000 if name in OF_A_FEW_CHARACTERS else 8_000)
 
 
 @pytest.mark.parametrize(
@@ -380,11 +380,11 @@ def test_pattern_takes_linear_time(name: str) -> None:
         (
             markdown.front_matter,
             ["---\n", '---\na: "', "---\na: [", "---\ntags: [", "---\na: |\n  ", "---\na:\n  - "],
-            64_000,
+            32_000,
         ),
-        (transcripts.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 256_000),
-        (markdown.chunk_text, [""], 64_000),
-        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 64_000),
+        (transcripts.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
+        (markdown.chunk_text, [""], 32_000),
+        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 32_000),
     ],
     ids=["front matter", "wrappers", "chunks", "document_links"],
 )
@@ -437,10 +437,10 @@ def test_text_of_one_kind_takes_linear_time(
     ],
 )
 @pytest.mark.large
-def test_half_a_million_characters_take_linear_time(
+def test_a_large_text_of_one_kind_takes_linear_time(
     run: Callable[[str], Any], beginning: str, unit: str
 ) -> None:
-    assert_linear(run, beginning, unit, 500_000)
+    assert_linear(run, beginning, unit, 250_000)
 
 
 def test_many_names_of_tags_take_linear_time() -> None:
