@@ -206,6 +206,7 @@ PATTERNS = {
     "BLOCK_SCALAR": "fullmatch",
     "COMMENT": "split",
     "COMMENT_AFTER_TAGS": "split",
+    "BLANKS": "finditer",
     "OPENING": "finditer",
     "CLOSING": "finditer",
     "BLOCK": "finditer",
