@@ -260,7 +260,7 @@ class Rescue:
 
 
 def _is_cut_as_now(chunking: str) -> bool:
-    """Whether the text would be cut in the same way now, by the version of the chunker."""
+    """Return whether the text would be cut in the same way now, by the version of the chunker."""
     return chunking.partition(":")[0] == f"{CHUNKER}.{CONTEXT}"
 
 
