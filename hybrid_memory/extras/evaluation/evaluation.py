@@ -27,7 +27,7 @@ from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import Parser, examples, open_store
 from ...surface.streams import harmless, print_answer, tell
-from ...surface.terminal import Style
+from ...surface.terminal import Style, progress_line
 from ...text.characters import OF_PAGES, plural
 from ...text.query import Query
 
@@ -436,8 +436,6 @@ def eval_options(parser: Parser) -> None:
 
 
 def run_eval(args: Namespace) -> int:
-    from ...surface.terminal import progress_line
-
     queries, qrels = read_queries(args.queries), read_qrels(args.qrels)
     with open_store(args) as store, progress_line(args.quiet) as progress:
         found = evaluate(store, queries, qrels, args.modes, misses=args.misses, progress=progress)
