@@ -294,7 +294,7 @@ class HybridStore:
             today=request.today,
             is_typed=request.typed,
             is_literal=request.literal,
-            key_of=self.storage.catalog.key_of,
+            key_of=lambda name: self.storage.catalog.key_of(name),
         )
 
     def delete(self, doc_id: str) -> int:

@@ -554,7 +554,7 @@ def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
                           env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
     loaded = set(done.stdout.splitlines()[-1].split())
     heavy = {"requests", "socket", "hashlib", "threading", "hybrid_memory.chunker", "hybrid_memory.documents.markdown", "hybrid_memory.surface.terminal",
-             "hybrid_memory.embedder", "hybrid_memory.documents.transcripts", "hybrid_memory.text.redaction",
+             "hybrid_memory.embedder", "hybrid_memory.extras.formats.transcripts", "hybrid_memory.extras.formats.redaction",
              "hybrid_memory.documents.chunker"}  # fmt: skip
     assert loaded & heavy == set()
 

@@ -16,12 +16,11 @@ from ...search.hit import UNCLEAR, is_unclear
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
 from ...surface.commands.upkeep import delete_by_id
-from ...surface.output import asked
+from ...surface.output import asked, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...views.get import documents as listed
-from ...views.get import links_of_document, outlined
-from ...views.why import why_nothing
+from ...views import documents as listed
+from ...views import links_of_document, outlined
 from ..mcp.bounds import Bounds, counts_of, facets_of
 from . import parameters, responses
 from .memory import Memory, Work, passages
@@ -141,7 +140,7 @@ async def status(request: Request) -> Response:
 
 async def doctor(request: Request) -> Response:
     """Answer GET /api/doctor."""
-    from ...views.doctor import examine
+    from ..doctor import examine
 
     values = parameters.read(request.query_params, parameters.DOCTOR)
     needs_all(request)

@@ -160,7 +160,7 @@ def run_search(args: argparse.Namespace) -> int:
         )  # the last line tells of the nearest miss
         tell(*answer.warnings[: -1 if advice else None])
         if not advice and not answer.results and not answer.unanswered:
-            from ...views.why import why_nothing
+            from ..output import why_nothing
 
             in_force = request.changed(filters=answer.filters)
             advice = [why_nothing(store, in_force, refreshed=store.config["refresh"])]

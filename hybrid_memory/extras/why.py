@@ -1,4 +1,5 @@
-"""Why a note is or is not in the store, and where a search has it. Changes nothing.
+"""The command `why`: why a note is or is not in the store, and where a search has it. Changes
+nothing.
 
 `missing` lists the files of the ingested folders that are not in, each with the rule that keeps it
 out; it reads no file that is in. `explain` tells of one note whether it is in and current; if not,
@@ -7,11 +8,12 @@ all, what stands before it, and which words of the query it lacks.
 """
 
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from glob import escape
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from ..documents.files import (
     EXCLUDED,
@@ -37,6 +39,10 @@ from ..storage.source import (
 )
 from ..storage.target import find
 from ..store import HybridStore, tried_again
+from ..surface.arguments import Parser, add_json, examples, open_store
+from ..surface.streams import harmless, print_answer, tell
+from ..surface.terminal import Style
+from ..text.characters import plural
 from ..text.query import Query
 
 NEW = "new"  # nothing keeps it out: it was not there, or could not be read, at the last ingest
@@ -90,6 +96,28 @@ class Verdict(NamedTuple):
     rule: str | None = None
     reason: str | None = None
     way_out: str | None = None
+
+
+def why_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] NOTE [QUERY ...]"
+    parser.add_argument(
+        "note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id"
+    )
+    parser.add_argument(
+        "words", nargs="*", metavar="QUERY", help="also tell at which rank a search has it"
+    )
+    add_json(parser)
+    examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
+
+
+def run_why(args: Namespace) -> int:
+    with open_store(args) as store:
+        answer = explain(store, args.note)
+        if args.words and answer["in_memory"]:
+            answer["search"] = rank(store, answer["doc_id"], " ".join(args.words))
+    tell(*answer.get("search", {}).pop("warnings", []))
+    print_answer(args, answer, lambda stream: _show(answer, stream))
+    return 0 if answer["current"] else 1
 
 
 def missing(store: HybridStore) -> list[Missing]:
@@ -508,14 +536,58 @@ def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
     return {word for coverage in coverages for word in coverage.terms}
 
 
-def why_nothing(store: HybridStore, request: Request, *, refreshed: bool) -> str:
-    """Return the most likely reason, and what to try next."""
-    if not store.stats()["doc_count"]:
-        return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
-    if request.min_score:
-        return f"nothing found with a score of {request.min_score:g} or more; a lower --min-score shows more"
-    if request.filters:
-        return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
-    if refreshed:
-        return "nothing found; try other words, or fewer"
-    return "nothing found; try other words, or fewer; `--refresh` reads what was written lately"
+def _show(answer: dict[str, Any], stream: TextIO) -> None:
+    """Print what `why` answers as one line, and the rank in a search."""
+    if answer["in_memory"]:
+        state = "in and current" if answer["current"] else "in, but not current"
+        parts = [f"{answer['doc_id']}: {state}: {', '.join(_facts(answer))}"]
+    else:
+        parts = [f"{answer['path']}: not in: {answer['rule']}"]
+    parts += [part for part in (answer["reason"], answer["way_out"]) if part]
+    print(harmless("; ".join(parts)), file=stream)
+    if "search" in answer:
+        _show_rank(answer["search"], stream)
+
+
+def _facts(answer: dict[str, Any]) -> list[str]:
+    facts = [plural(answer["chunks"], "passage")]
+    if answer["pending"]:
+        facts.append(f"{answer['pending']:,} pending")
+    if answer["date"]:
+        facts.append(f"dated {answer['date']}")
+    origin = answer["source"] or answer["path"] or answer.get("host") or "`store`"
+    return [*facts, f"read {answer['indexed_at']}", f"from {origin}"]
+
+
+def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
+    style = Style(stream)
+    if rank["rank"]:
+        place = f"rank {rank['rank']} of {rank['of']}"
+        scores = f"score {rank['score']:.3f}, confidence {rank['confidence']:.2f}"
+        passage = harmless(f": {rank['citation']}, {scores}")
+    else:
+        place = f"not among {rank['of']} results"
+        passage = ""
+    print(
+        f"\n{style.bold}{place}{style.off}{passage}  {style.dim}{_ranks(rank)}{style.off}",
+        file=stream,
+    )
+    if rank["newer"]:
+        print(f"  revised by {harmless(rank['newer'])}", file=stream)
+    if rank["left_out_by"]:
+        print(
+            f"  a search leaves it out, because of the setting {rank['left_out_by']}", file=stream
+        )
+    for verb in ("has", "lacks"):
+        words = harmless(", ".join(rank[verb])) or "no word of the query"
+        print(f"  it {verb}: {words}", file=stream)
+    for other in rank["before"]:
+        words = harmless(", ".join(other["has"])) or "no word"
+        passage = f"{harmless(other['citation'])}, score {other['score']:.3f}"
+        details = f"{style.dim}{_ranks(other)}; has {words}{style.off}"
+        print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
+
+
+def _ranks(passage: dict[str, Any]) -> str:
+    keyword = passage["keyword_rank"] or "-"
+    return f"keyword rank {keyword}, vector rank {passage['vector_rank'] or '-'}"

@@ -8,8 +8,8 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.errors import QueryError
+from hybrid_memory.extras.why import explain
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.why import explain
 from tests.command import Run, answer, in_terminal
 
 Notes = Callable[..., Path]
