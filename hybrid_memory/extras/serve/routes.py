@@ -46,13 +46,15 @@ async def search(request: Request) -> Response:
         filters = memory.bounds.filters(store, wanted.filters)
         search_request = wanted.changed(filters=filters)
         answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
+        filters_in_force = answer.pop("filters")
         if memory.bounds.hide:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
             add_marks(answer["results"], values["q"], is_typed=values["typed"])
         hint = UNCLEAR if is_unclear(answer["results"]) else None
         if not answer["results"] and not answer["nearest_miss"]:
-            hint = why_nothing(store, search_request, refreshed=refresh)
+            in_force = search_request.changed(filters=filters_in_force)
+            hint = why_nothing(store, in_force, refreshed=refresh)
         return answer | {"hint": hint}
 
     tag = await memory.etag(request.url.query)
