@@ -1,5 +1,6 @@
 // The list of results, and the list of documents where there is no question but a filter.
 
+import { PER_NOTE } from "./api.js";
 import { byId, h, show } from "./dom.js";
 import { address, state, withFilter } from "./state.js";
 import { excerpt, inline, whole } from "./marks.js";
@@ -72,7 +73,7 @@ function result([found, ...others]) {
       h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
       h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), place(doc), facts(found), also(found.also), newer(found.newer)),
       why(found),
-      others.length > 0 && h("details", { class: "others" }, h("summary", {}, `${others.length} more in this note`), h("ul", {}, others.map(otherPassage)))));
+      others.length > 0 && h("details", { class: "others" }, h("summary", {}, others.length < PER_NOTE - 1 ? `${others.length} more in this note` : "More in this note"), h("ul", {}, others.map(otherPassage)))));
 }
 
 function otherPassage(found) {
