@@ -216,6 +216,7 @@ def test_dates_are_chosen_in_fields(open_page: Open) -> None:
             "The bandicoot ==runs== at snake_case_name. ^run",
             "The bandicoot runs at snake_case_name.",
         ),
+        ("A bandicoot digs `by\nnight` and *by\nday*.", "A bandicoot digs by night and by day."),
         ("Bandicoots eat `a_b` and 2*3*4.", "Bandicoots eat a_b and 2*3*4."),
         ("![[bandicoot.png|100]] Bandicoot %%never%% seen.", "Bandicoot  seen."),
     ],
