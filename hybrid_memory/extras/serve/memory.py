@@ -119,17 +119,27 @@ class Workers:
     def end(self) -> None:
         """Have the threads end after what they do now. What they have not begun is not done."""
         with suppress(Empty):
-            while job := self._queue.get_nowait():
+            while True:
+                job = self._queue.get_nowait()
+                if job is None:
+                    break
                 job.cancel()
         for _ in self.threads:
             self._queue.put(None)
 
     def _run(self) -> None:
         held = Held(self._open)
-        while job := self._queue.get():
-            job.run(held)
-            del job  # else its answer would stay in memory until the next one
+        while self._run_next(held):
+            pass
         held.close()
+
+    def _run_next(self, held: "Held") -> bool:
+        """Run the next job, whose answer is then kept by who asked alone. Returns False at the end."""
+        job = self._queue.get()
+        if job is None:
+            return False
+        job.run(held)
+        return True
 
 
 class Held:

@@ -118,3 +118,18 @@ def test_nothing_moves_for_those_who_want_it_so(open_page: Open) -> None:
     page.wait_for_selector("#results li")
     page.evaluate("() => document.documentElement.toggleAttribute('data-busy', true)")
     assert page.evaluate("() => document.getAnimations().length") == 0
+
+
+@pytest.mark.parametrize("address", ["", "?q=repaired+tag:ops&since=2026-01-01&in=notes"])
+def test_header_has_no_broken_words_at_any_width(open_page: Open, address: str) -> None:
+    page = open_page(address)
+    page.wait_for_selector("#results li, .figures")
+    for width in (320, 480, 640, 740, 800, 900, 1080, 1440, 2560):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.locator(BROKEN).evaluate_all(HIGH) == [], width
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), width
+
+
+BROKEN = ".brand span, #help, #dates summary, #count, .chip"
+HIGH = """(all) => all.filter((one) => one.checkVisibility()
+    && one.offsetHeight > 2 * parseFloat(getComputedStyle(one).lineHeight)).map((one) => one.outerHTML)"""
