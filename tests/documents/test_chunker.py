@@ -578,3 +578,11 @@ def test_section_is_chunked_the_same_whatever_stands_before_it(one, other, size)
 @pytest.mark.large
 def test_large_text_of_one_kind_gives_chunks_of_the_size(unit):
     assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 50_000))
+
+
+def test_lines_of_closing_tags_are_no_text_outside_of_code() -> None:
+    text = "<Card>\n  Kettles.\n  </Card>\n</Cards> </Columns>\n\n```\n</Card>\n```\n\na </b> c\n\n</Tabs>\n"
+    [chunk] = chunk_text(text)
+    assert chunk.text == "<Card>\n  Kettles.\n\n\n\n```\n</Card>\n```\n\na </b> c"
+    assert (chunk.start_line, chunk.end_line) == (1, 10)
+    assert chunk_text("</Card>\n\n</Cards>\n") == []

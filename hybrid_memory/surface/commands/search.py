@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...storage.filters import Filters
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
+MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 
 
@@ -35,7 +36,10 @@ def search_options(parser: Parser) -> None:
         help="the query; one that begins with - is written --query=--maxfail",
     )
     parser.add_argument(
-        "--limit", type=arguments.positive, metavar="N", help="how many results (default: 10)"
+        "--limit",
+        type=arguments.positive,
+        metavar="N",
+        help="how many results (default: 10; on a terminal, 5 notes)",
     )
     parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
     parser.add_argument(
@@ -173,13 +177,22 @@ def run_search(args: argparse.Namespace) -> int:
         )
     form = _form(args)
     results = answer.results
+    rows = None
+    if _is_by_note(args):
+        from ..output import by_note
+
+        results = by_note(results)[: _count(args, store.config)]
+        if sys.stdout.isatty() and "limit" not in store.config.chosen:
+            import shutil
+
+            rows = shutil.get_terminal_size().lines - MARGIN
     with output() as stream:
         if form == "json" and not args.open:
             print(json_lines(results if args.full else map(lean, results)), file=stream)
         else:
             from ..output import show
 
-            show(results, query, form, stream, full=args.full, opened=args.open)
+            show(results, query, form, stream, full=args.full, opened=args.open, rows=rows)
     return 1 if answer.unanswered else 0
 
 
@@ -227,9 +240,26 @@ def _request(
     budget = _budget(args) if args.budget else None
     if budget and "limit" not in settings.chosen:
         same["limit"] = budget.pool
+    elif _is_by_note(args):
+        from ..output import PASSAGES_OF_NOTE
+
+        same["limit"] = PASSAGES_OF_NOTE * _count(args, settings)
     return Request(
         **same, budget=budget, filters=filters, half_life_days=args.half_life, today=args.today
     )
+
+
+def _is_by_note(args: argparse.Namespace) -> bool:
+    """Return whether a note is shown once, with its best passage."""
+    return _form(args) == "text" and not args.budget and args.per_doc is None
+
+
+def _count(args: argparse.Namespace, settings: config.Settings) -> int:
+    """Return how many notes are shown."""
+    from ..output import NOTES
+
+    is_chosen = "limit" in settings.chosen or not sys.stdout.isatty()
+    return int(settings["limit"]) if is_chosen else NOTES
 
 
 def _form(args: argparse.Namespace) -> str:
