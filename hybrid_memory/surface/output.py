@@ -92,8 +92,8 @@ def _described(
     yield f"{result['score']:.3f}  {style.bold}{note}{style.off}{below}"
     yield from _place_and_origin(result, style, width)
     for line in shown(body, highlighter, width):
-        marked = line.replace(BEFORE, style.match or "[").replace(AFTER, style.off or "]")
-        yield (_INDENT + marked).rstrip()
+        coloured = line.replace(BEFORE, style.match or "[").replace(AFTER, style.off or "]")
+        yield (_INDENT + coloured).rstrip()
     for remark in _notes(result):
         for line in wrapped(harmless(remark), width):
             yield f"{_INDENT}{style.dim}{line}{style.off}"
@@ -302,6 +302,18 @@ def _starts_in_code(text: str) -> bool:
     if len(fences) == 1:
         return fences[0].end() > len(text) / 2
     return len(fences) % 2 == 1 and bool(fences[1][1])
+
+
+def marked(text: str, spans: Iterable[Span]) -> str:
+    """Return a text that a terminal can show, each of these spans between BEFORE and AFTER."""
+    parts = []
+    done = 0
+    for span in spans:
+        parts.append(printable(text[done : span.start]))
+        parts.append(f"{BEFORE}{printable(text[span.start : span.end])}{AFTER}")
+        done = span.end
+    parts.append(printable(text[done:]))
+    return "".join(parts).replace("\t", "    ")
 
 
 def _marked(text: str, spans: list[Span], start: int, end: int) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import UsageError
-from ...seams import OPEN_CHOSEN, PICKER, load
+from ...seams import PICKER, load
 from ...search.hit import MODES, UNCLEAR, Request, configured, floored, is_unclear, lean
 from ...store import HybridStore
 from .. import arguments
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...storage.filters import Filters
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
+PICKED = 30  # passages that the picker looks for, unless the user says how many
 MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 
@@ -134,6 +135,12 @@ def search_options(parser: Parser) -> None:
         help="open result N (default: 1) in $EDITOR",
     )
     parser.add_argument(
+        "--print",
+        dest="prints",
+        action="store_true",
+        help="choose on the terminal, and print the paths, as for $EDITOR $(...)",
+    )
+    parser.add_argument(
         "--full", action="store_true", help="print all that is known of each result as JSON"
     )
     examples(
@@ -147,7 +154,9 @@ def run_search(args: argparse.Namespace) -> int:
     filters = arguments.filters(args)
     has_query = bool(args.words) or args.query is not None
     is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if is_on_terminal and not has_query and not args.format:
+    if args.prints and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("--print needs a terminal, on which something can be chosen")
+    if args.prints or (is_on_terminal and not has_query and not args.format):
         return _pick(args, filters)
     query = _query(args)
     with open_store(args) as store:
@@ -197,15 +206,16 @@ def run_search(args: argparse.Namespace) -> int:
 
 
 def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
-    """Let the user search on the whole terminal, and open what is chosen."""
+    """Let the user search on the whole terminal, and open what is chosen, or print it."""
     from ...environment import needing
 
     with needing("picker", "`hybrid-memory search` without a query"):
         pick = load(PICKER)
-    open_chosen = load(OPEN_CHOSEN)
 
     def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
         request = _request(args, filters, store.config)
+        if "limit" not in store.config.chosen:
+            request = request.changed(limit=PICKED)
         return store.answer(
             query,
             request.changed(
@@ -217,10 +227,18 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
     with open_store(args):  # what is wrong is told before the screen is taken
         pass
     settings = arguments.settings(args)
-    chosen = pick(lambda: HybridStore(settings["db_path"], settings, create=False), search)
-    if chosen:
-        with open_store(args) as store:
-            open_chosen(store, chosen)
+    query = args.query if args.query is not None else " ".join(args.words)
+    picked = pick(
+        lambda: HybridStore(settings["db_path"], settings, create=False),
+        search,
+        query,
+        prints=args.prints,
+    )
+    if picked:
+        from ..output import show
+
+        with output() as stream:
+            show(picked, query, args.format or "paths", stream, full=args.full)
     return 0
 
 
