@@ -426,6 +426,16 @@ def test_a_person_gets_a_sentence_and_a_program_json(
             assert isinstance(json.loads(seen), dict), arguments
 
 
+def test_stats_are_sentences_on_a_terminal(run: Run, environ: dict[str, str]) -> None:
+    run("store", "--doc-id", "a", "--text", "one", "--provider", "builtin")
+    seen = in_terminal(environ, "stats", env={"HYBRID_MEMORY_PROVIDER": "builtin"})
+    first, second, *_ = seen.splitlines()
+    assert re.fullmatch(r"1 note in 1 passage, \d\.\d MB, in .*\.", first)
+    assert re.fullmatch(r"Embedded by builtin builtin-\S+: 1 of 1 passage\.", second)
+    assert json.loads(run("stats").stdout)["doc_count"] == 1
+    assert json.loads(in_terminal(environ, "stats", "--json", "--quiet"))["chunk_count"] == 1
+
+
 def test_what_was_not_there_is_told_once(run: Run, environ: dict[str, str]) -> None:
     run("store", "--doc-id", "a", "--text", "one", "--provider", "none")
     seen = in_terminal(environ, "delete", "b")
