@@ -1,11 +1,11 @@
 """Find what of a markdown text is not prose: noise, which says nothing, and code, in which brackets and
 # mean something else.
 
-Noise is left out of chunks: rules, HTML comments, lines of closing tags, data: URIs, and runs of
-over 200 characters without a space: base64, hashes and minified code. A long address keeps its
-beginning, and a long list of short values (CSV) stays. Text in scripts that put no spaces between
-words is never such a run. What is left out of the middle of a line leaves a `…`. The patterns begin
-with the line break before a line, for which Python searches fastest.
+Noise is left out of chunks: rules, HTML comments, data: URIs, and runs of over 200 characters
+without a space: base64, hashes and minified code. A long address keeps its beginning, and a long
+list of short values (CSV) stays. Text in scripts that put no spaces between words is never such a
+run. What is left out of the middle of a line leaves a `…`. A chunk of closing tags alone is none. The
+patterns begin with the line break before a line, for which Python searches fastest.
 
 Code is blanked out where links and tags are looked for. Where it is depends on the quotes and the
 items of lists that a line is in, so the text is read line by line as CommonMark 0.31 says (appendix,
@@ -48,9 +48,9 @@ _STEP = LONGEST_RUN // 2
 # CommonMark 0.31, 4.1 Thematic breaks
 RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n|\Z)"
 ANY_RULE = re.compile(RULE)
-# A line of closing tags, as in the documents of a component library, says nothing.
-CLOSING_TAGS = r"\n[ \t]*+(?:</[A-Za-z][\w.:-]*+[ \t]*+>[ \t]*+)++(?=\n|\Z)"
-RULE_COMMENT_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<rule>{RULE}|{CLOSING_TAGS})|<!--")
+RULE_COMMENT_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<rule>{RULE})|<!--")
+# A passage of closing tags, as in the documents of a component library, says nothing.
+CLOSING_TAGS = re.compile(r"\s*+(?:</[A-Za-z][\w.:-]*+[ \t]*+>\s*+)++")
 DATA_URI = re.compile(
     r"data:(?:[\w.+-]{1,80}/[\w.+-]{1,80})?(?:;[\w=.+-]{1,80})*+(?<!:),[^\s)>\"'\]]*+"
 )
@@ -68,7 +68,7 @@ def readable(text: str, start: int = 0) -> str:
 
 @lru_cache(1)  # a document is asked about twice: for its marks and for its chunks
 def _readable(body: str) -> str:
-    if "<!--" in body or "\n</" in body or " </" in body or ANY_RULE.search(body):
+    if "<!--" in body or ANY_RULE.search(body):
         body = _without_rules_and_comments(body)
     return without_runs(body)
 
@@ -83,7 +83,7 @@ def without_runs(body: str) -> str:
 
 
 def _without_rules_and_comments(text: str) -> str:
-    """A comment that is not closed is text; so is what stands in code."""
+    """Return the text without rules and closed comments; what stands in code stays."""
     pieces: list[str] = []
     done = 0  # up to where the text is in the pieces
     pos = 0

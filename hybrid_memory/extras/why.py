@@ -42,6 +42,7 @@ from ..store import HybridStore, tried_again
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.streams import harmless, print_answer, tell
 from ..surface.terminal import Style
+from ..sync.plan import by_claim
 from ..text.characters import plural
 from ..text.query import Query
 
@@ -214,8 +215,8 @@ def _existing(note: str) -> str | None:
 
 
 def _places(store: HybridStore, path: str) -> Iterator[Place]:
-    """Yield the path as each source that it is in reaches it, the innermost source first."""
-    for source in sorted(store.storage.sources.all(), key=lambda source: -len(source.path)):
+    """Yield the path as each source that it is in reaches it, first the one that would take it in."""
+    for source in by_claim(store.storage):
         folder = path
         names: list[str] = []
         while os.path.realpath(folder) != source.path and folder != os.path.dirname(folder):
@@ -253,9 +254,9 @@ def _reached_otherwise(store: HybridStore, source: Source, real: str) -> str | N
 
 def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, Any]:
     """Return the answer for a file that is not in: of the source that would take it in, else of the
-    innermost.
+    first that leaves it out.
     """
-    innermost = None
+    first_answer = None
     for place in places:
         left_out = _left_out(place.source, place.names)
         if left_out is None:
@@ -263,9 +264,10 @@ def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, A
                 message = f"{path} is a folder that no rule leaves out; name a file in it"
                 raise QueryError(message)
             return _file_of(store, path, place, None)
-        innermost = innermost or _file_of(store, path, place, left_out)
-    if innermost:
-        return innermost
+        if first_answer is None:
+            first_answer = _file_of(store, path, place, left_out)
+    if first_answer:
+        return first_answer
     if os.path.isdir(path):
         command = f"`hybrid-memory ingest --path {quote(path)}`"
         raise QueryError(f"{path} is a folder that was not ingested; {command} takes it in")

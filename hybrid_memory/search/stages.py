@@ -105,7 +105,7 @@ def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:
 
 
 def with_evidence(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """In the hybrid mode, raise scores by their surroundings; a single leg is left as it is.
+    """Raise scores by their surroundings in the hybrid mode; leave a single leg as it is.
 
     A chunk of a few lines says little; one among others that answer is likelier the right place.
     Larger shares find more right documents and fewer right passages.
@@ -201,7 +201,7 @@ def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
 
 
 def phrases_first(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Where the query has phrases in quotes, put the hits that have all of them before the others.
+    """Put the hits that have all phrases in quotes before the others.
 
     The scores of the others are scaled down as far as that takes, so that scores still fall.
     """
@@ -220,7 +220,7 @@ def phrases_first(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
 
 
 def same_text_once(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """Of hits with the same text keep the best, which knows the `others`."""
+    """Keep the best of hits with the same text, which knows the `others`."""
     first: dict[str, Hit] = {}
     for hit in hits:
         if hit.text in first:
@@ -308,7 +308,7 @@ def about_something(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
 
     There is always a nearest passage. Among few, chosen by a filter, it would be taken for an answer.
     """
-    if context.request.filters is None or context.request.mode != "hybrid":
+    if not any(context.request.filters or ()) or context.request.mode != "hybrid":
         return hits
     rest = iter(hits)
     first = list(islice(rest, context.request.limit))

@@ -62,8 +62,8 @@ def key_like(name: str, metadata: Iterable[str]) -> str | None:
 
 
 def is_below(heading_path: str, heading: str) -> bool:
-    """Whether a passage with this heading path stands below this heading, or below several side by
-    side. Case is ignored.
+    """Return whether a passage with this heading path stands below this heading, or below several
+    side by side. Case is ignored.
 
     'Meeting > Costs > Power', 'meeting > costs' -> True
     """
@@ -71,8 +71,8 @@ def is_below(heading_path: str, heading: str) -> bool:
 
 
 def have_values(metadata: str, wanted: Iterable[Sequence[str]]) -> bool:
-    """Whether metadata (JSON) has each of these values under its key, or in a list there. A link
-    may be given by its words.
+    """Return whether metadata (JSON) has each of these values under its key, or in a list there. A
+    link may be given by its words.
 
     `wanted` has pairs of a key and a value. Case is ignored; true is 'true' and 3 is '3'.
     """

@@ -176,8 +176,9 @@ class Parser(argparse.ArgumentParser):
         flags = self.flags()
         if message.startswith("unrecognized arguments: -"):
             written = message.split()[2].partition("=")[0]
-            message += meant(written, flags)
-            if "--query" in flags:
+            near = meant(written, flags)
+            message += near
+            if not near and "--query" in flags:
                 message += '; a query with a - is written in quotes, "a -b", or as --query=-b'
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):

@@ -206,6 +206,7 @@ PATTERNS = {
     "BLOCK_SCALAR": "fullmatch",
     "COMMENT": "split",
     "COMMENT_AFTER_TAGS": "split",
+    "BLANKS": "finditer",
     "OPENING": "finditer",
     "CLOSING": "finditer",
     "BLOCK": "finditer",
@@ -283,6 +284,7 @@ PATTERNS = {
     "DRAWING": "search",
     "ENCODING": "search",
     "WEB": "match",
+    "CLOSING_TAGS": "fullmatch",
 }
 UNITS = [
     *("x", " ", "\t", "\n", "#", "# ", "# h\n", "`", "```", "```\n", "- ```\n", "~ ", "1. ", "- ", "a: ", "a:", ": ", ":", '"', "'"),

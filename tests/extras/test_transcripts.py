@@ -627,7 +627,7 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
 
 
 def test_white_space_of_what_was_said_is_plain_and_code_keeps_its_indentation() -> None:
-    said = "\ufeffThe\u00a0GPU\u202fserver  \r\n\r\n \t\r\n\n\nhums.\n\n```\n    if x:\t\n\n        y()\n```\n\n"
+    said = "\ufeff  The\u00a0GPU\u202f  \tserver  \r\n\r\n \t\r\n\n\nhums.\n\n```\n    if x:\t\n\n        y()\n```\n\n"
     [message] = read(lines(pi("user", text(said))))[0]
     assert message.text == "The GPU server\n\nhums.\n\n```\n    if x:\n\n        y()\n```"
 

@@ -237,7 +237,7 @@ def _text(message: Record) -> str:
         text = of_user("\n\n".join(filter(None, texts)))
     else:
         text = "\n\n".join(texts)
-    text = with_plain_space(storable(text)).strip()
+    text = BLANKS.sub(" ", with_plain_space(storable(text))).strip()
     if text in SAYS_NOTHING:
         return ""
     return redact(text)
@@ -304,6 +304,7 @@ NAME = (
     "system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|task-notification|ide_[a-z_]+"
     "|user-prompt-submit-hook|active_memory_plugin|relevant-memories"
 )
+BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")  # within a line; indentation stays
 OPENING = re.compile(rf"<({NAME})\b")
 CLOSING = re.compile(rf"</({NAME})>")
 BLOCK = re.compile(r"\):\n```json\n")

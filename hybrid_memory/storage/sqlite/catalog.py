@@ -292,8 +292,8 @@ class Checks:
 
 
 def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[str]:
-    """A line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs them,
-    except wrong lengths.
+    """Return a line for each inconsistency between embeddings, slots and blocks. `rebuild` repairs
+    them, except wrong lengths.
 
     Embeddings, which are most of the database, are read only by a thorough check.
     """
@@ -328,7 +328,9 @@ def check_vectors(conn: sqlite3.Connection, *, thorough: bool = True) -> list[st
 
 
 def _check_codes(conn: sqlite3.Connection, block: int, width: int, common: bytes) -> list[str]:
-    """The embeddings of a block that are not what they should be, and those that have another code."""
+    """Return the embeddings of a block that are not what they should be, and those that have
+    another code.
+    """
     chunks = {slot % PLACES: (id, data or b"") for id, data, slot in chunks_in(conn, block)}
     center = decode_embedding(common)
     problems = []

@@ -17,6 +17,7 @@ from ...text.characters import storable, storable_name
 from .. import arguments
 from ..arguments import Parser, add_json, examples, open_store, place
 from ..streams import print_answer, print_with_warnings, tell
+from ..terminal import progress_line, show_deleted, show_stored
 
 
 def store_options(parser: Parser) -> None:
@@ -54,8 +55,6 @@ def store_options(parser: Parser) -> None:
 
 
 def run_store(args: Namespace) -> int:
-    from ..terminal import show_stored
-
     metadata = dict(args.metadata)
     is_file = args.file is not None and os.path.isfile(
         os.path.realpath(os.path.expanduser(args.file))
@@ -96,8 +95,6 @@ def delete_options(parser: Parser) -> None:
 
 
 def run_delete(args: Namespace) -> int:
-    from ..terminal import show_deleted
-
     with open_store(args) as store:
         doc_id = args.id if args.doc_id is None else args.doc_id
         if doc_id is not None:
@@ -135,8 +132,6 @@ def reindex_options(parser: Parser) -> None:
 
 
 def run_reindex(args: Namespace) -> int:
-    from ..terminal import progress_line
-
     with open_store(args) as store, progress_line(args.quiet) as progress:
         answer = _reindex(store, embeddings=args.embeddings, progress=progress)
         tell(*answer.pop("warnings"))
