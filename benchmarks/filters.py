@@ -23,13 +23,12 @@ from pathlib import Path
 
 from common import Row, run
 
-from hybrid_memory import HybridStore
+from hybrid_memory import HybridStore, views
 from hybrid_memory.documents.document import Document
+from hybrid_memory.extras import doctor
 from hybrid_memory.indexing import embed_pending
 from hybrid_memory.search.hit import Request
 from hybrid_memory.storage.filters import Filters
-from hybrid_memory.views import doctor, get
-from hybrid_memory.views import get as listing
 
 SEED = 7
 PAGES = Path(__file__).resolve().parents[1] / "docs"
@@ -129,11 +128,11 @@ def searches(
 def others(store: HybridStore, doc_id: str) -> Iterator[Row]:
     calls: dict[str, Callable[[], object]] = {
         "search --context 2": lambda: store.answer(QUERIES[0], Request(10, context=2)),
-        "list": lambda: listing.documents(store),
-        "list --in 'long/1*'": lambda: listing.documents(store, filters=Filters(inside="long/1*")),
+        "list": lambda: views.documents(store),
+        "list --in 'long/1*'": lambda: views.documents(store, filters=Filters(inside="long/1*")),
         "stats": store.stats,
-        "get, 200 lines": lambda: get.read(store, doc_id),
-        "get, the last line": lambda: get.read(store, f"{doc_id}#L3"),
+        "get, 200 lines": lambda: views.read(store, doc_id),
+        "get, the last line": lambda: views.read(store, f"{doc_id}#L3"),
         "doctor": lambda: doctor.examine(store),
         "delete of another": lambda: store.delete("small"),
     }

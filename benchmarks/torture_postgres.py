@@ -22,7 +22,7 @@ import common  # noqa: F401  # it puts the package and the tests on the path
 
 from hybrid_memory import HybridStore
 from hybrid_memory.errors import StoreError
-from hybrid_memory.views.doctor import examine
+from hybrid_memory.extras.doctor import examine
 from tests.extras.postgres_server import PostgresServer
 
 SETTINGS = {"provider": "builtin"}

@@ -57,8 +57,8 @@ COMMANDS = {
         "Read an indexed document, or some of its lines, as its file is now.",
     ),
     "why": Command(
-        "surface.commands.reading:why_options",
-        "surface.commands.reading:run_why",
+        "extras.why:why_options",
+        "extras.why:run_why",
         "Tell whether a note is in the memory and current, else by which rule not. Exit status 1 if not.",
     ),
     "list": Command(
@@ -117,8 +117,8 @@ COMMANDS = {
         "Count documents, chunks and embeddings.",
     ),
     "doctor": Command(
-        "surface.commands.upkeep:doctor_options",
-        "surface.commands.upkeep:run_doctor",
+        "extras.doctor:doctor_options",
+        "extras.doctor:run_doctor",
         "Check the memory, its files and the embedding server. "
         "Exit status 1 means that something should be repaired.",
     ),
@@ -162,13 +162,21 @@ COMMANDS = {
 # The ending of a file's name, in lower case -> its `documents.formats.Format`; a name without one
 # of these is markdown.
 FORMATS = {
-    ".jsonl": "documents.transcripts:FORMAT",
+    ".jsonl": "extras.formats.transcripts:FORMAT",
     ".org": "extras.formats.org:FORMAT",
     ".rst": "extras.formats.rst:FORMAT",
-    ".txt": "extras.formats.plain:FORMAT",
-    ".text": "extras.formats.plain:FORMAT",
+    ".txt": "extras.formats.rst:PLAIN",
+    ".text": "extras.formats.rst:PLAIN",
     ".pdf": "extras.formats.extracted:PDF",
     ".docx": "extras.formats.extracted:DOCX",
+    ".odt": "extras.formats.extracted:ODT",
+    ".epub": "extras.formats.extracted:EPUB",
+    ".html": "extras.formats.extracted:HTML",
+    ".htm": "extras.formats.extracted:HTML",
+    ".xhtml": "extras.formats.extracted:HTML",
+    ".canvas": "extras.formats.extracted:CANVAS",
+    ".excalidraw": "extras.formats.extracted:EXCALIDRAW",
+    ".excalidraw.md": "extras.formats.drawings:NOTE",
 }
 MARKDOWN = "documents.markdown:FORMAT"
 

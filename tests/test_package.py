@@ -29,10 +29,10 @@ TROUBLE = """
 import os, pathlib, sys
 {logging}
 from hybrid_memory import HybridStore, QueryError, StoreError
-from hybrid_memory.views.doctor import examine
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.get import documents
-from hybrid_memory.views.get import read
+from hybrid_memory.views import documents
+from hybrid_memory.views import read
 
 pathlib.Path("notes").mkdir()
 pathlib.Path("notes/a.md").write_bytes(b"caf\\xe9 gpu")

@@ -8,10 +8,10 @@ import pytest
 from hybrid_memory import ConfigError, HybridStore, SourceError, StoreError
 from hybrid_memory.documents.document import Document
 from hybrid_memory.embedding import protocol as identity
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing import delete_collection, delete_path, embed_pending
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views.doctor import examine
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama
 

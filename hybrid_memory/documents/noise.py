@@ -81,7 +81,7 @@ def without_runs(body: str) -> str:
 
 
 def _without_rules_and_comments(text: str) -> str:
-    """A comment that is not closed is text; so is what stands in code."""
+    """Return the text without rules and closed comments; what stands in code stays."""
     pieces: list[str] = []
     done = 0  # up to where the text is in the pieces
     pos = 0

@@ -21,6 +21,7 @@ from ..store import HybridStore
 from ..surface import arguments
 from ..surface.arguments import Parser, examples
 from ..surface.streams import print_answer
+from ..surface.terminal import progress_line
 
 GROUP = 64  # documents in a transaction
 
@@ -129,8 +130,6 @@ def copy_options(parser: Parser) -> None:
 
 
 def run_copy(args: Namespace) -> int:
-    from ..surface.terminal import progress_line
-
     settings = arguments.settings(args)
 
     def opened(path: str, *, create: bool) -> HybridStore:

@@ -27,6 +27,9 @@ from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
 from ..surface.arguments import Parser, examples, open_store
 from ..surface.streams import advise, advise_model, harmless, output, print_answer, printable, tell
+from ..surface.terminal import progress_line
+from ..sync.ingest import Ingest
+from ..sync.reading import cores
 from ..text.characters import plural
 
 if TYPE_CHECKING:
@@ -301,10 +304,6 @@ def _agrees(question: str, default: bool) -> bool:
 
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     """Return a report of all notes, and one of each place with a collection of its own."""
-    from ..surface.terminal import progress_line
-    from ..sync.ingest import Ingest
-    from ..sync.reading import cores
-
     together = [place for place in places if place.collection is None]
     apart = [place for place in places if place.collection is not None]
     reports = []

@@ -20,6 +20,7 @@ from .hit import Answer, Hit, Request, Result
 from .legs import LEADS, Legs, made
 from .stages import (
     Context,
+    about_something,
     aged,
     confident_enough,
     dated,
@@ -70,6 +71,7 @@ CHOOSING: list[Stage] = [
     phrases_first,
     newest_first,
     with_confidence,
+    about_something,
     confident_enough,
     limited,
 ]
@@ -215,7 +217,7 @@ class Search:
 
     @contextmanager
     def _selection(self, request: Request, timings: dict[str, float]) -> Iterator[Any]:
-        """The selection that the filters leave, None without filters."""
+        """Open the selection that the filters leave; None without filters."""
         if request.filters is None:
             yield None
             return
@@ -262,8 +264,8 @@ class Search:
     def _weights(
         self, ranked: "Ranked | None", by_vector: "Scores | None", query: "Query"
     ) -> tuple[float, float]:
-        """The weights of both legs; all for the only leg that ran. A name is looked up by its
-        letters: keywords weigh more.
+        """Return the weights of both legs; all for the only leg that ran. A name is looked up by
+        its letters: keywords weigh more.
         """
         if by_vector is None:
             return 1.0, 0.0
@@ -278,7 +280,7 @@ class Search:
         return weights[0] / sum(weights), weights[1] / sum(weights)
 
     def _candidates(self, legs: Legs) -> list[Hit]:
-        """A hit for every chunk that either leg found and that still exists."""
+        """Return a hit for every chunk that either leg found and that still exists."""
         ids = dict.fromkeys(id for leg in (legs.by_keyword, legs.by_vector) for id, _ in leg or [])
         return [Hit(*row, legs) for row in self._storage.chunks.candidates(ids)]
 
@@ -460,8 +462,8 @@ def _embedded(
 
 
 def _backlog(storage: "Storage") -> str | None:
-    """What to tell the user where so many chunks have no embedding that the answer would be another
-    one with them.
+    """Return what to tell the user where so many chunks have no embedding that the answer would be
+    another one with them.
     """
     pending = storage.embeddings.count_pending()
     total = storage.chunks.count() if pending else 0
@@ -474,7 +476,9 @@ def _backlog(storage: "Storage") -> str | None:
 
 
 def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
-    """What to tell the user where the settings choose another model than the one that answers."""
+    """Return what to tell the user where the settings choose another model than the one that
+    answers.
+    """
     provider, model = settings["provider"], settings["model"]
     of_store = identity["provider"], identity["model"]
     if (

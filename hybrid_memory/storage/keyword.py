@@ -28,13 +28,15 @@ CHANCE = 2
 
 
 def idf(count: int, size: int) -> float:
-    """The inverse document frequency of FTS5's bm25, for a word that so many of all chunks have."""
+    """Return the inverse document frequency of FTS5's bm25, for a word that so many of all chunks
+    have.
+    """
     return max(log((size - count + 0.5) / (count + 0.5)), 1e-6)
 
 
 def enough(counts: Collection[int], size: int) -> float:
-    """The BM25 of a hit that tells all that keywords can: that of all words, or what none has by
-    chance, if that is less.
+    """Return the BM25 of a hit that tells all that keywords can: that of all words, or what none
+    has by chance, if that is less.
 
     `counts` says how many of all chunks have each word.
     """
@@ -83,13 +85,13 @@ def match_expression(wanted: Iterable[Term]) -> str:
 
 
 def any_of(expressions: Iterable[str]) -> str:
-    """An expression for what matches any of these."""
+    """Return an expression for what matches any of these."""
     return f"({' OR '.join(expressions)})"
 
 
 def checked_expression(conn: sqlite3.Connection, text: str) -> str:
-    """The expression for MATCH, "" for a blank one. Raises QueryError with the place of what FTS5
-    does not understand.
+    """Return the expression for MATCH, "" for a blank one. Raises QueryError with the place of what
+    FTS5 does not understand.
     """
     if not text.strip():
         return ""
@@ -103,7 +105,8 @@ def checked_expression(conn: sqlite3.Connection, text: str) -> str:
 
 
 def folded_expression(text: str) -> str:
-    """The expression with its strings and words folded and cut into tokens as the indexed text is.
+    """Return the expression with its strings and words folded and cut into tokens as the indexed
+    text is.
 
     ASCII stays as it is, and with it operators, column names and the numbers of NEAR.
 

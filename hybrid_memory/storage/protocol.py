@@ -46,25 +46,25 @@ class Links(Protocol):
     """Names, links and tags of the documents. Where a link leads is looked up when it is asked for."""
 
     def named(self, name: str) -> list[str]:
-        """The documents whose path ends with this, whatever its case; else those with this alias;
-        else those with this title.
+        """Return the documents whose path ends with this, whatever its case; else those with this
+        alias; else those with this title.
         """
 
     def titles(self, doc_id: str) -> list[str]:
-        """The titles of a document."""
+        """Return the titles of a document."""
 
     def links_of(self, doc_id: str) -> list[LinkRow]:
-        """The links in a document, in its order."""
+        """Return the links in a document, in its order."""
 
     def links_to(self, doc_id: str) -> list[LinkRow]:
-        """The links of all documents that lead to this one, by document and line."""
+        """Return the links of all documents that lead to this one, by document and line."""
 
     def broken(self) -> list[LinkRow]:
-        """All broken links, by document and line."""
+        """Return all broken links, by document and line."""
 
     def tags(self) -> list[tuple[str, int]]:
-        """Every tag, and those that tags are nested in, with the number of documents that a filter
-        on it leaves; by number.
+        """Return every tag, and those that tags are nested in, with the number of documents that a
+        filter on it leaves; by number.
         """
 
 
@@ -75,7 +75,7 @@ class SpareEmbeddings(Protocol):
     """
 
     def known(self, identity: Identity, hashes: Iterable[bytes]) -> Vectors:
-        """The embeddings of these texts."""
+        """Return the embeddings of these texts."""
 
     def put(self, identity: Identity, vectors: Vectors) -> None:
         """Take embeddings in."""
@@ -89,7 +89,7 @@ class SpareEmbeddings(Protocol):
         """
 
     def next_identity(self) -> Identity | None:
-        """The identity of the next set; None if there is none."""
+        """Return the identity of the next set; None if there is none."""
 
     def begin_next(self, identity: Identity) -> None:
         """Begin a next set, in place of another one."""
@@ -98,12 +98,12 @@ class SpareEmbeddings(Protocol):
         """Give the next set up."""
 
     def lacking(self, identity: Identity, before: int, batch: int) -> list[Pending]:
-        """At most `batch` chunks (all if -1) below the id `before`, the newest first, whose text
-        has no embedding here.
+        """Return at most `batch` chunks (all if -1) below the id `before`, the newest first, whose
+        text has no embedding here.
         """
 
     def count_lacking(self, identity: Identity) -> int:
-        """How many chunks have no embedding here."""
+        """Return how many chunks have no embedding here."""
 
 
 class Embeddings(Protocol):
@@ -116,19 +116,20 @@ class Embeddings(Protocol):
         """Say who makes the embeddings from now on."""
 
     def known(self, hashes: Iterable[bytes]) -> Vectors:
-        """The embeddings that the store has of these texts, by content hash."""
+        """Return the embeddings that the store has of these texts, by content hash."""
 
     def pending(self, before: int, batch: int, *, tried: bool) -> list[Pending]:
-        """At most `batch` chunks without an embedding whose id is below `before`, the newest first.
+        """Return at most `batch` chunks without an embedding whose id is below `before`, the newest
+        first.
 
         `tried`: also chunks that were marked as unembeddable.
         """
 
     def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        """Those of the batch that no other process has changed or embedded meanwhile."""
+        """Return those of the batch that no other process has changed or embedded meanwhile."""
 
     def count_pending(self) -> int:
-        """How many chunks wait for an embedding."""
+        """Return how many chunks wait for an embedding."""
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         """Give chunks their embeddings: (chunks.id, embedding, whether the text was cut to fit the
@@ -159,8 +160,8 @@ class QueryCache(Protocol):
     def vector(
         self, identity: Identity, query: str, embed: Callable[[str], list[float]]
     ) -> list[float]:
-        """The embedding of a query: the one that is kept, else what `embed` gives, which is then
-        kept if nobody else writes.
+        """Return the embedding of a query: the one that is kept, else what `embed` gives, which is
+        then kept if nobody else writes.
         """
 
     def scores(
@@ -170,8 +171,8 @@ class QueryCache(Protocol):
         texts: Sequence[str],
         score: Callable[[list[str]], list[float]],
     ) -> list[float]:
-        """A reranker's score of each text for a query: those that are kept, and for other texts
-        what `score` gives, which is then kept; [] if it gives [].
+        """Return a reranker's score of each text for a query: those that are kept, and for other
+        texts what `score` gives, which is then kept; [] if it gives [].
         """
 
 
@@ -189,7 +190,7 @@ class GrowingDocument(Protocol):
         """
 
     def texts(self, batch: int) -> Iterator[dict[bytes, str]]:
-        """The texts that were spooled, to be embedded, by content hash, so many at a time."""
+        """Return the texts that were spooled, to be embedded, by content hash, so many at a time."""
 
     def write(self, row: Mapping[str, Any]) -> int | None:
         """Write what was spooled. Gives the number of new chunks; None if another process changed
@@ -204,19 +205,19 @@ class Documents(Protocol):
     """The documents and where they came from."""
 
     def get(self, doc_id: str) -> StoredDocument | None:
-        """The document of this id."""
+        """Return the document of this id."""
 
     def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """Those of these ids that are there."""
+        """Return those of these ids that are there."""
 
     def of_collection(self, collection: str) -> dict[str, StoredDocument]:
-        """The documents of a collection that came from files, by id."""
+        """Return the documents of a collection that came from files, by id."""
 
     def from_path(self, path: str) -> list[StoredDocument]:
-        """The documents that came from this file or from below this folder."""
+        """Return the documents that came from this file or from below this folder."""
 
     def whole(self, doc_id: str) -> Whole | None:
-        """All of the document of this id."""
+        """Return all of the document of this id."""
 
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """Write a document with its chunks, in place of the one of the same id. Texts embedded
@@ -242,14 +243,14 @@ class Documents(Protocol):
         """Note the new time of a file whose content is what it was."""
 
     def growing(self, doc_id: str) -> GrowingDocument:
-        """A way to write a document that is larger than memory."""
+        """Return a way to write a document that is larger than memory."""
 
 
 class Sources(Protocol):
     """The folders and files that were ingested."""
 
     def all(self, collection: str | None = None, path: str | None = None) -> list[Source]:
-        """Every source, or those of this collection and path."""
+        """Return every source, or those of this collection and path."""
 
     def of_own_name(self, source: Source) -> Source:
         """Return the source under the collection that its folder has in this store, where its user
@@ -271,7 +272,9 @@ class Sources(Protocol):
         """
 
     def sized(self, source: Source) -> Source:
-        """The source with the chunk sizes that an earlier ingest of it was given, if it has none."""
+        """Return the source with the chunk sizes that an earlier ingest of it was given, if it has
+        none.
+        """
 
     def remember(self, source: Source) -> None:
         """Note how a source was ingested. Gives a folder its collection."""
@@ -290,29 +293,31 @@ class KeywordIndex(Protocol):
     """The keyword leg, for one state of the store."""
 
     def ranked(self, query: Query, limit: int) -> Ranked:
-        """The best chunks. Raises QueryError for an expression that is not valid."""
+        """Return the best chunks. Raises QueryError for an expression that is not valid."""
 
     def coverage(self, query: Query, ids: Collection[int]) -> Mapping[int, Coverage]:
-        """The coverage of each of these chunks."""
+        """Return the coverage of each of these chunks."""
 
     def counts(self, query: Query) -> dict[str, int]:
-        """How many chunks of the whole store have each word of the query, in the query's order."""
+        """Return how many chunks of the whole store have each word of the query, in the query's
+        order.
+        """
 
 
 class VectorIndex(Protocol):
     """The vector leg."""
 
     def nearest(self, vector: Sequence[float], limit: int, *, exact: bool = False) -> Scores:
-        """The chunks with the greatest cosine above 0. `exact` compares every embedding."""
+        """Return the chunks with the greatest cosine above 0. `exact` compares every embedding."""
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
-        """The cosine of each of these chunks that has an embedding."""
+        """Return the cosine of each of these chunks that has an embedding."""
 
     def of(self, chunk_id: int) -> Sequence[float] | None:
-        """The embedding of a chunk."""
+        """Return the embedding of a chunk."""
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:
-        """The cosines of a few chunks from all over the store."""
+        """Return the cosines of a few chunks from all over the store."""
 
 
 class Chunks(Protocol):
@@ -322,13 +327,13 @@ class Chunks(Protocol):
         """(chunks.id, doc_id, chunk_id, text) of chunks; one that was deleted meanwhile is missing."""
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
-        """For each of these chunks, the ids of the first `count` chunks of its document."""
+        """Return the ids of the first `count` chunks of the document of each of these chunks."""
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
         """Chunks with their documents, by id."""
 
     def at(self, doc_id: str, start: int, end: int) -> list[int]:
-        """The ids of the document's chunks that have one of these lines, in the order of the
+        """Return the ids of the document's chunks that have one of these lines, in the order of the
         document.
         """
 
@@ -338,66 +343,71 @@ class Chunks(Protocol):
         """
 
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
-        """The dates of those of these chunks that have one: their own, or else their document's."""
+        """Return the dates of those of these chunks that have one: their own, or else their
+        document's.
+        """
 
     def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
-        """The first line and the date of each chunk of a document that has a date of its own, in
-        the order of the document.
+        """Return the first line and the date of each chunk of a document that has a date of its
+        own, in the order of the document.
         """
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
-        """The chunk and up to `count` chunks of its document on either side."""
+        """Return the chunk and up to `count` chunks of its document on either side."""
 
     def count(self) -> int:
-        """How many chunks there are."""
+        """Return how many chunks there are."""
 
 
 class Catalog(Protocol):
     """What is read of documents: one of them, lists, counts."""
 
     def by_id(self, doc_id: str) -> str | None:
-        """The id, if there is such a document."""
+        """Return the id, if there is such a document."""
 
     def by_path(self, *paths: str) -> str | None:
-        """The id of the document whose file has one of these two paths."""
+        """Return the id of the document whose file has one of these two paths."""
 
     def by_tail(self, tail: str) -> list[str]:
-        """The ids that end so."""
+        """Return the ids that end so."""
 
     def ids(self) -> list[str]:
-        """The ids of all documents."""
+        """Return the ids of all documents."""
 
     def document(self, doc_id: str) -> DocumentRow:
-        """A document that exists."""
+        """Return a document that exists."""
 
     def entry(self, doc_id: str) -> dict[str, Any]:
-        """What `listing` gives of a document that exists."""
+        """Return what `listing` gives of a document that exists."""
 
     def listing(
         self, filters: Filters | None, limit: int, *, by_change: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
-        """How many documents fulfil the filters, and the first of them, newest date first, or those
-        that changed last. Raises ValueError for a bad date.
+        """Return how many documents fulfil the filters, and the first of them, newest date first,
+        or those that changed last. Raises ValueError for a bad date.
         """
 
     def names(self) -> list[tuple[str, str | None, bool]]:
         """Id and collection of every document, and whether it came from a file."""
 
     def source_files(self) -> list[SourceFile]:
-        """The files of all documents that came from one."""
+        """Return the files of all documents that came from one."""
 
     def outline(self, doc_id: str) -> dict[str, Any]:
         """`metadata` of a document that exists, whether it `is_file`, and `passages`: place and
         headings of each chunk.
         """
 
+    def key_of(self, name: str) -> str | None:
+        """The key of any document's metadata that has this name, in any case; None if none has."""
+
     def facets(self) -> dict[str, Any]:
-        """How many documents each collection, month and tag has, and the documents that were
+        """Return how many documents each collection, month and tag has, and the documents that were
         indexed last.
         """
 
     def counts(self) -> dict[str, int]:
-        """The counts that `stats` gives, and the size of the store in bytes."""
+        """Return the counts that `stats` gives, and the size of the store in bytes."""
 
 
 class Checks(Protocol):
@@ -407,23 +417,25 @@ class Checks(Protocol):
         """Name and version of the engine; and what to do if it is too old, else ""."""
 
     def integrity(self) -> list[str]:
-        """What is damaged in the file."""
+        """Return what is damaged in the file."""
 
     def keyword_index(self) -> tuple[bool, str]:
-        """Whether the keyword index is intact, and what was found."""
+        """Return whether the keyword index is intact, and what was found."""
 
     def keyword_index_differences(self) -> tuple[int, int]:
-        """How many chunks are not in the keyword index, and how many of its rows have no chunk."""
+        """Return how many chunks are not in the keyword index, and how many of its rows have no
+        chunk.
+        """
 
     def without_document(self) -> list[str]:
-        """The document ids of chunks that have no document."""
+        """Return the document ids of chunks that have no document."""
 
     def miscounted(self) -> list[str]:
-        """The documents that have more or fewer chunks than they should have."""
+        """Return the documents that have more or fewer chunks than they should have."""
 
     def vectors(self, *, thorough: bool) -> list[str]:
-        """What does not agree between embeddings and the vector index. `thorough`: each embedding
-        is read and compared.
+        """Return what does not agree between embeddings and the vector index. `thorough`: each
+        embedding is read and compared.
         """
 
 
@@ -452,29 +464,31 @@ class Storage(Protocol):
         """Names, links and tags, for one state of the store."""
 
     def keyword(self, chosen: Any = None) -> KeywordIndex:
-        """The keyword leg over the chunks of a selection, or all. To be used inside one `snapshot`."""
+        """Return the keyword leg over the chunks of a selection, or all. To be used inside one
+        `snapshot`.
+        """
 
     def vectors(self, chosen: Any = None) -> VectorIndex:
-        """The vector leg over the chunks of a selection, or all."""
+        """Return the vector leg over the chunks of a selection, or all."""
 
     def query_cache(self, size: int) -> QueryCache:
-        """What models said of the `size` queries used last."""
+        """Return what models said of the `size` queries used last."""
 
     def selection(self, filters: Filters, today: date | None = None) -> AbstractContextManager[Any]:
-        """The chunks of the documents that fulfil the filters; None for none. Raises ValueError for
-        a bad date.
+        """Open a selection: the chunks of the documents that fulfil the filters; None for none.
+        Raises ValueError for a bad date.
         """
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing is written. Waits for other writers, and raises StoreError if that takes
+        """Write all or nothing. Waits for other writers, and raises StoreError if that takes
         too long.
         """
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """One state of the store for all that is read meanwhile, whoever writes. Waits for nobody."""
+        """Keep one state of the store for all that is read meanwhile, whoever writes. Waits for nobody."""
 
     def state(self) -> int:
-        """A number that changes when another connection has changed the store."""
+        """Return a number that changes when another connection has changed the store."""
 
     def guarded(self, what: str = "cannot read") -> AbstractContextManager[None]:
         """Keep other threads out meanwhile, and raise StoreError in place of the engine's own errors.

@@ -48,7 +48,7 @@ def decode_embedding(data: bytes) -> list[float]:
 
 
 def unit(vector: Sequence[float]) -> UnitVector | None:
-    """The vector scaled to length 1; None for one that is empty, zero or not finite."""
+    """Return the vector scaled to length 1; None for one that is empty, zero or not finite."""
     length = hypot(*vector)
     if not 0 < length < inf:  # NaN is neither
         return None
@@ -58,8 +58,8 @@ def unit(vector: Sequence[float]) -> UnitVector | None:
 
 
 def unit_cosine(a: UnitVector, b: UnitVector) -> float:
-    """The cosine of two unit vectors, by |a - b|^2 = 2 - 2ab: `dist` takes two thirds of the time
-    of a sum of products.
+    """Return the cosine of two unit vectors, by |a - b|^2 = 2 - 2ab: `dist` takes two thirds of the
+    time of a sum of products.
     """
     return 1 - dist(a, b) ** 2 / 2
 
@@ -82,8 +82,8 @@ def cosine_similarity(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _scaled(vector: Sequence[float]) -> list[float]:
-    """The vector times a power of two, which rounds nothing and keeps its square in range; [] for
-    one without a direction.
+    """Return the vector times a power of two, which rounds nothing and keeps its square in range;
+    [] for one without a direction.
     """
     top = max(map(abs, vector), default=0.0)
     if not 0 < top < inf or not hypot(*vector) > 0:
@@ -136,7 +136,7 @@ class QueryCache(Protocol):
         return [known[hash] for hash in hashes]
 
     def _kept(self, key: bytes) -> tuple[bytes, float]:
-        """What is kept under a key, and when it was used; b"" if nothing is."""
+        """Return what is kept under a key, and when it was used; b"" if nothing is."""
 
     def _keep(self, key: bytes, value: bytes) -> None:
         """Keep a value under a key, if nobody else writes."""

@@ -176,9 +176,10 @@ class Parser(argparse.ArgumentParser):
         flags = self.flags()
         if message.startswith("unrecognized arguments: -"):
             written = message.split()[2].partition("=")[0]
-            message += meant(written, flags)
-            if "--query" in flags:
-                message += "; a query that begins with - is written --query=-x, or after --"
+            near = meant(written, flags)
+            message += near
+            if not near and "--query" in flags:
+                message += '; a query with a - is written in quotes, "a -b", or as --query=-b'
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):
                 message += f"; write {flag}={example}, or put it after the query"

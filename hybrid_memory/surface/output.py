@@ -12,7 +12,7 @@ from io import StringIO
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..search.hit import Budget, lean, match
+from ..search.hit import Budget, Request, lean, match
 from ..storage.keyword import stems
 from ..text.characters import clipped, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
@@ -20,6 +20,7 @@ from ..text.query import NOTHING, Query
 from .streams import harmless, json_line, json_lines, printable
 
 if TYPE_CHECKING:
+    from ..store import HybridStore
     from .terminal import Style
 
 Result = dict[str, Any]
@@ -324,3 +325,16 @@ class _Paper(StringIO):
     def __init__(self, is_terminal: bool) -> None:
         super().__init__()
         self.isatty = lambda: is_terminal  # type: ignore[method-assign]
+
+
+def why_nothing(store: "HybridStore", request: Request, *, refreshed: bool) -> str:
+    """Return the most likely reason why a search has no result, and what to try next."""
+    if not store.stats()["doc_count"]:
+        return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
+    if request.min_score:
+        return f"nothing found with a score of {request.min_score:g} or more; a lower --min-score shows more"
+    if request.filters:
+        return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
+    if refreshed:
+        return "nothing found; try other words, or fewer"
+    return "nothing found; try other words, or fewer; `--refresh` reads what was written lately"

@@ -18,7 +18,6 @@ from .streams import harmless
 
 if TYPE_CHECKING:
     from ..sync.report import Report
-    from ..views.doctor import Finding
 
 LINKING_TERMS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "wezterm", "contour")
 LINKING_PROGRAMS = ("iTerm.app", "vscode", "WezTerm", "ghostty", "zed")
@@ -73,13 +72,6 @@ def _knows_links(environ: Mapping[str, str]) -> bool:
     )
 
 
-def show_findings(findings: Sequence["Finding"], stream: TextIO) -> None:
-    """Print a line for each finding of the doctor."""
-    for finding in findings:
-        state = "ok     " if finding.ok else "PROBLEM"
-        print(state, f"{finding.check}: {harmless(finding.text)}", file=stream)
-
-
 def show_report(report: "Report", stream: TextIO) -> None:
     """Print what an ingest did, as a sentence."""
     lines = report.summary()
@@ -106,63 +98,6 @@ def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:
     place = answer["path"] if "path" in answer else f"the collection {answer['collection']}"
     if answer["documents_deleted"]:
         print(harmless(f"Deleted {notes} of {place} ({passages})."), file=stream)
-
-
-def show_reason(answer: dict[str, Any], stream: TextIO) -> None:
-    """Print what `why` answers as one line, and the rank in a search."""
-    if answer["in_memory"]:
-        state = "in and current" if answer["current"] else "in, but not current"
-        parts = [f"{answer['doc_id']}: {state}: {', '.join(_facts(answer))}"]
-    else:
-        parts = [f"{answer['path']}: not in: {answer['rule']}"]
-    parts += [part for part in (answer["reason"], answer["way_out"]) if part]
-    print(harmless("; ".join(parts)), file=stream)
-    if "search" in answer:
-        _show_rank(answer["search"], stream)
-
-
-def _facts(answer: dict[str, Any]) -> list[str]:
-    facts = [plural(answer["chunks"], "passage")]
-    if answer["pending"]:
-        facts.append(f"{answer['pending']:,} pending")
-    if answer["date"]:
-        facts.append(f"dated {answer['date']}")
-    origin = answer["source"] or answer["path"] or answer.get("host") or "`store`"
-    return [*facts, f"read {answer['indexed_at']}", f"from {origin}"]
-
-
-def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
-    style = Style(stream)
-    if rank["rank"]:
-        place = f"rank {rank['rank']} of {rank['of']}"
-        scores = f"score {rank['score']:.3f}, confidence {rank['confidence']:.2f}"
-        passage = harmless(f": {rank['citation']}, {scores}")
-    else:
-        place = f"not among {rank['of']} results"
-        passage = ""
-    print(
-        f"\n{style.bold}{place}{style.off}{passage}  {style.dim}{_ranks(rank)}{style.off}",
-        file=stream,
-    )
-    if rank["newer"]:
-        print(f"  revised by {harmless(rank['newer'])}", file=stream)
-    if rank["left_out_by"]:
-        print(
-            f"  a search leaves it out, because of the setting {rank['left_out_by']}", file=stream
-        )
-    for verb in ("has", "lacks"):
-        words = harmless(", ".join(rank[verb])) or "no word of the query"
-        print(f"  it {verb}: {words}", file=stream)
-    for other in rank["before"]:
-        words = harmless(", ".join(other["has"])) or "no word"
-        passage = f"{harmless(other['citation'])}, score {other['score']:.3f}"
-        details = f"{style.dim}{_ranks(other)}; has {words}{style.off}"
-        print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
-
-
-def _ranks(passage: dict[str, Any]) -> str:
-    keyword = passage["keyword_rank"] or "-"
-    return f"keyword rank {keyword}, vector rank {passage['vector_rank'] or '-'}"
 
 
 def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:

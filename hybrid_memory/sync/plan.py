@@ -205,6 +205,13 @@ def settled(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
     return [done[_key(listing.source)] for listing in listings]
 
 
+def by_claim(storage: Storage) -> list[Source]:
+    """Return all sources in the order in which an ingest of them all gives a new file to one."""
+    sources = {_key(source): source for source in storage.sources.all()}
+    having = {key for _, key in _documents(storage, sources).values()}
+    return sorted(sources.values(), key=lambda source: _rank(source, having))
+
+
 def _key(source: Source) -> Key:
     return source.collection, source.path
 

@@ -73,7 +73,7 @@ _CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
 
 @cache
 def gram_run() -> re.Pattern[str]:
-    """The pattern of a run that is cut into grams: group 1 into pairs, group 2 into triples.
+    """Return the pattern of a run that is cut into grams: group 1 into pairs, group 2 into triples.
 
     It is compiled when it is first needed, because that takes long and most texts do not need it.
     """
@@ -82,7 +82,7 @@ def gram_run() -> re.Pattern[str]:
 
 @cache
 def _other_alphabets() -> re.Pattern[str]:
-    """The pattern of a letter of a word that `stemming` may change."""
+    """Return the pattern of a letter of a word that `stemming` may change."""
     return re.compile("[\u0370-\u04ff\u0600-\u06ff\u0900-\u097f]")
 
 
@@ -102,7 +102,7 @@ class Token(NamedTuple):
 
 
 def searchable(text: str) -> str:
-    """The text as folded tokens, separated by single spaces.
+    """Return the text as folded tokens, separated by single spaces.
 
     'Réglage: 東京都' -> 'Reglage 東京 京都 都'
     """
@@ -119,7 +119,9 @@ def indexed(text: str) -> str:
 
 
 def stemmed(token: str) -> str:
-    """A token of folded text as the keyword index has it, except that FTS5 stems the Latin ones."""
+    """Return a token of folded text as the keyword index has it, except that FTS5 stems the Latin
+    ones.
+    """
     return _stemmed(token)
 
 
@@ -175,7 +177,7 @@ def written(text: str) -> tuple[str, str]:
 
 
 def symbolic(folded: str) -> list[str]:
-    """One token for each piece of folded text that contains symbols. Words joined by hyphens are
+    """Return one token for each piece of folded text that contains symbols. Words joined by hyphens are
     left out: they are ordinary.
     """
     return [token for token in map(_symbolic, _pieces(folded)) if token]
@@ -228,12 +230,12 @@ _CAMEL_WORDS = _Kept(_camel_words)
 
 
 def name(path: str) -> str:
-    """A path, file name or stem as one token, in which spaces, hyphens and underscores are the same
-    letter.
+    """Return a path, file name or stem as one token, in which spaces, hyphens and underscores are
+    the same letter.
 
     The token is "" if the path has no letter or digit, or more than LONGEST_NAME characters.
 
-    'notes/Getting-started.md' -> 'notes\uf82fGetting\uf8festarted\uf82emd\uf8ff'
+    'notes/Getting-started.md' -> 'notesGettingstartedmd'
     """
     folded = fold(path).strip(" \t\n\"'`")
     if len(folded) > LONGEST_NAME or not TOKEN.search(folded):
@@ -242,8 +244,8 @@ def name(path: str) -> str:
 
 
 def names(*paths: str) -> list[str]:
-    """The `name` tokens of a document: of its paths, its file name, and its file name without the
-    extension.
+    """Return the `name` tokens of a document: of its paths, its file name, and its file name
+    without the extension.
     """
     file_name = paths[-1].rpartition("/")[2]
     return [
@@ -252,14 +254,14 @@ def names(*paths: str) -> list[str]:
 
 
 def stem(path: str) -> str:
-    """The path without its extension: 'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase 7.2' ->
-    'phase 7.2'
+    """Return the path without its extension: 'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase
+    7.2' -> 'phase 7.2'
     """
     return re.sub(_EXTENSION, "", path)
 
 
 def tokens(folded: str) -> list[Token]:
-    """The tokens of folded text, in the order in which FTS5 counts them."""
+    """Return the tokens of folded text, in the order in which FTS5 counts them."""
     if folded.isascii():
         return [Token(*match.span(), match[0], WORD) for match in TOKEN.finditer(folded)]
     found = []

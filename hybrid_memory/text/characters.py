@@ -44,8 +44,8 @@ _VIRAMA = 9  # the combining class of the sign that joins two consonants
 
 
 def storable(text: str) -> str:
-    """The text with question marks in place of unpaired surrogates, which UTF-8 and therefore
-    SQLite cannot hold.
+    """Return the text with question marks in place of unpaired surrogates, which UTF-8 and
+    therefore SQLite cannot hold.
     """
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -60,22 +60,22 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 def storable_name(name: str) -> str:
-    """A file name with escapes for the bytes that are not UTF-8. Python shows these bytes as
+    """Return a file name with escapes for the bytes that are not UTF-8. Python shows these bytes as
     unpaired surrogates.
     """
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 def with_plain_newlines(text: str) -> str:
-    """The text without a byte order mark, and with a line feed at the end of every line. The number
-    of lines stays the same.
+    """Return the text without a byte order mark, and with a line feed at the end of every line. The
+    number of lines stays the same.
     """
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def with_plain_space(text: str) -> str:
-    """The text with plain newlines and spaces, none at the end of a line, and one blank line where
-    there were several.
+    """Return the text with plain newlines and spaces, none at the end of a line, and one blank line
+    where there were several.
 
     The beginnings of lines stay, as the indentation of code is part of it.
     """
@@ -187,8 +187,8 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 
 def hasher() -> "blake2b":
-    """A hash object. Its `update` takes the contents piece by piece, so that they need not fit into
-    memory.
+    """Return a hash object. Its `update` takes the contents piece by piece, so that they need not
+    fit into memory.
     """
     import hashlib  # imported late: the import is slow, and a keyword search does not need it
 
@@ -196,7 +196,7 @@ def hasher() -> "blake2b":
 
 
 def digest(data: bytes) -> bytes:
-    """The hash of these bytes."""
+    """Return the hash of these bytes."""
     state = hasher()
     state.update(data)
     return state.digest()
@@ -229,8 +229,8 @@ _KEPT_MARKS = frozenset(
 
 
 def fold(text: str) -> str:
-    """The text without compatibility forms, diacritics and invisible characters, which do not
-    distinguish words.
+    """Return the text without compatibility forms, diacritics and invisible characters, which do
+    not distinguish words.
     """
     if text.isascii():
         return text
@@ -324,14 +324,14 @@ def citation(doc_id: str, start_line: int, end_line: int, pages: Sequence[int] =
 
 
 def page(pages: Sequence[int], line: int) -> int:
-    """The page, from 1, that a line is on, if pages begin with these lines: [1, 40, 80], 40 -> 2. 0
-    if there are no pages.
+    """Return the page, from 1, that a line is on, if pages begin with these lines: [1, 40, 80], 40
+    -> 2. 0 if there are no pages.
     """
     return bisect(pages, line)
 
 
 def within(citation_of_whole: str, place: str) -> str:
-    """The citation of a part, with the pages of the whole."""
+    """Return the citation of a part, with the pages of the whole."""
     pages = re.search(OF_PAGES + r"\Z", citation_of_whole)
     return place + (pages[0] if pages else "")
 

@@ -176,7 +176,7 @@ def _without(word: str, ending: str) -> str:
 
 
 def _inflection(word: str, rv: int) -> str:
-    """The ending of a gerund, or else that of an adjective, verb or noun, with "ся" if it is
+    """Return the ending of a gerund, or else that of an adjective, verb or noun, with "ся" if it is
     reflexive.
     """
     if gerund := _after_a(word, rv, *_GERUND):
@@ -190,8 +190,8 @@ def _inflection(word: str, rv: int) -> str:
 
 
 def _after_a(word: str, rv: int, always: Endings, after_a: Endings) -> str:
-    """The longest ending of both rows, or "" if that is one of the second row which does not follow
-    а or я.
+    """Return the longest ending of both rows, or "" if that is one of the second row which does not
+    follow а or я.
     """
     ending = always.of(word, rv)
     other = after_a.of(word, rv)

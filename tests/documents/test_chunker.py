@@ -577,4 +577,4 @@ def test_section_is_chunked_the_same_whatever_stands_before_it(one, other, size)
 )
 @pytest.mark.large
 def test_large_text_of_one_kind_gives_chunks_of_the_size(unit):
-    assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 200_000))
+    assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 50_000))

@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, documents
-from hybrid_memory.documents import markdown, transcripts
-from hybrid_memory.documents import transcripts as wrappers
+from hybrid_memory.documents import markdown
 from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.files import FileBytes
 from hybrid_memory.documents.links import document_links
 from hybrid_memory.extras import formats
+from hybrid_memory.extras.formats import transcripts
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 
@@ -206,6 +206,7 @@ PATTERNS = {
     "BLOCK_SCALAR": "fullmatch",
     "COMMENT": "split",
     "COMMENT_AFTER_TAGS": "split",
+    "BLANKS": "finditer",
     "OPENING": "finditer",
     "CLOSING": "finditer",
     "BLOCK": "finditer",
@@ -319,6 +320,8 @@ def patterns() -> dict[str, re.Pattern[str]]:
     for package in (documents, formats):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             file = module.name.rpartition(".")[2]
+            if file in ("redaction", "named_secrets"):  # tests/extras/test_redaction.py has these
+                continue
             of_markup = (
                 f"{file}." if file in ("org", "plain", "rst") else ""
             )  # their patterns have the same names
@@ -341,7 +344,7 @@ def seconds(run: Callable[[str], Any], beginning: str, unit: str, length: int) -
 def assert_linear(run: Callable[[str], Any], beginning: str, unit: str, most: int) -> None:
     """A text of `most` characters takes little time, or about four times that of a quarter of it: quadratic time is 16 times."""
     for length in (most // 32, most):
-        if seconds(run, beginning, unit, length) > 0.2:
+        if seconds(run, beginning, unit, length) > 0.1:
             took, quarter = (
                 min(seconds(run, beginning, unit, size) for _ in range(3))
                 for size in (length, length // 4)
@@ -369,7 +372,7 @@ def test_pattern_takes_linear_time(name: str) -> None:
 
     for beginning in BEGINNINGS:
         for unit in UNITS:
-            assert_linear(run, beginning, unit, 1_000 if name in OF_A_FEW_CHARACTERS else 16_000)
+            assert_linear(run, beginning, unit, 1_000 if name in OF_A_FEW_CHARACTERS else 8_000)
 
 
 @pytest.mark.parametrize(
@@ -378,11 +381,11 @@ def test_pattern_takes_linear_time(name: str) -> None:
         (
             markdown.front_matter,
             ["---\n", '---\na: "', "---\na: [", "---\ntags: [", "---\na: |\n  ", "---\na:\n  - "],
-            64_000,
+            32_000,
         ),
-        (wrappers.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 256_000),
-        (markdown.chunk_text, [""], 64_000),
-        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 64_000),
+        (transcripts.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
+        (markdown.chunk_text, [""], 32_000),
+        (lambda text: document_links(text, 0, {}), ["", "1. " * 3000 + "x\n", "- " * 3000], 32_000),
     ],
     ids=["front matter", "wrappers", "chunks", "document_links"],
 )
@@ -401,10 +404,10 @@ def test_text_of_one_kind_takes_linear_time(
         (markdown.front_matter, "---\n", "a: [\n"),
         (markdown.front_matter, "---\na: [", "',"),
         (markdown.front_matter, "---\na:\n", "  - "),
-        (wrappers.without_wrappers, "", "<bash-a>"),
-        (wrappers.without_wrappers, "", "<bash-a "),
-        (wrappers.without_wrappers, "", "(untrusted"),
-        (wrappers.without_wrappers, "", "(untrusted x):\n```json\n"),
+        (transcripts.without_wrappers, "", "<bash-a>"),
+        (transcripts.without_wrappers, "", "<bash-a "),
+        (transcripts.without_wrappers, "", "(untrusted"),
+        (transcripts.without_wrappers, "", "(untrusted x):\n```json\n"),
         *(
             (markdown.chunk_text, "", unit)
             for unit in (
@@ -435,24 +438,24 @@ def test_text_of_one_kind_takes_linear_time(
     ],
 )
 @pytest.mark.large
-def test_half_a_million_characters_take_linear_time(
+def test_a_large_text_of_one_kind_takes_linear_time(
     run: Callable[[str], Any], beginning: str, unit: str
 ) -> None:
-    assert_linear(run, beginning, unit, 500_000)
+    assert_linear(run, beginning, unit, 250_000)
 
 
 def test_many_names_of_tags_take_linear_time() -> None:
     names = ["".join(letters) for letters in itertools.product("abcdefghijklmnop", repeat=4)]
 
     def run(text: str) -> None:
-        wrappers.without_wrappers("".join(f"<bash-{name}>" for name in names[: len(text)]))
+        transcripts.without_wrappers("".join(f"<bash-{name}>" for name in names[: len(text)]))
 
     assert_linear(run, "", "x", len(names))
 
 
 # The pattern that `without_wrappers` replaced because it took quadratic time.
 WRAPPER = re.compile(
-    rf"<({wrappers.NAME})\b[^>]*>.*?</\1>"
+    rf"<({transcripts.NAME})\b[^>]*>.*?</\1>"
     r"|^[^\n]*\(untrusted[^)\n]*\):\n```json\n.*?\n```$"
     r"|^\[Request interrupted by user[^\]\n]*\]$"
     r"|\A\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]*\] ?",
@@ -487,4 +490,4 @@ PARTS = [
 @settings(max_examples=1000)
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
 def test_wrappers_go_as_the_pattern_that_was_slow_had_it(text: str) -> None:
-    assert wrappers.without_wrappers(text) == WRAPPER.sub("", text)
+    assert transcripts.without_wrappers(text) == WRAPPER.sub("", text)

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
 from hybrid_memory.extras.rerankers import base
 from hybrid_memory.extras.rerankers.base import comparable
@@ -25,7 +26,6 @@ from hybrid_memory.extras.serve.memory import passages
 from hybrid_memory.search.hit import Budget
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
-from hybrid_memory.views.doctor import examine
 from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.extras.fake_rerankers import FAKES, KEY, KEYS, FakeLlamaCpp, FakeReranker, FakeTEI

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.doctor import examine
 from tests.command import Run
 from tests.kills import COUNTED
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing import building
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views.doctor import examine
 from tests.command import NO_SERVER, Run, answer
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama, Refusal

@@ -60,7 +60,7 @@ queries = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     queries,
     st.integers(100, 6000),

@@ -242,7 +242,7 @@ def test_the_command_explains_and_tells_the_time_of_each_stage(run: Run) -> None
 # The first results are the first results
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     queries,
     modes,

@@ -38,7 +38,8 @@ CHUNKS = 2000
 
 
 @pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.large)]
+    scope="module",
+    params=["sqlite", pytest.param("postgres", marks=[pytest.mark.large, pytest.mark.postgres])],
 )
 def crowd(request: pytest.FixtureRequest) -> Iterator[HybridStore]:
     rng = random.Random(1)

@@ -16,7 +16,7 @@ from hybrid_memory.search.hit import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views.get import documents, read
+from hybrid_memory.views import documents, read
 
 pytestmark = pytest.mark.both_engines
 

@@ -18,9 +18,9 @@ import pytest
 
 from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.documents import markdown
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.doctor import examine
 from tests.conftest import TopicEmbedder
 from tests.sync.test_crash import WHOLE
 

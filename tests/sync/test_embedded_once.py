@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing import delete_collection
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views.doctor import examine
 from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.fake_ollama import FakeOllama

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras import doctor
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views import doctor
 from tests.command import Run, answer
 from tests.fake_ollama import FakeOllama
 from tests.sync.test_ingest import ids

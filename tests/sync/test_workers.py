@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.sync import reading
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views.doctor import examine
 
 Notes = Callable[..., Path]
 

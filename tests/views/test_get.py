@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, QueryError, SourceError
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.get import read
+from hybrid_memory.views import read
 from tests.conftest import TopicEmbedder
 
 Notes = Callable[[dict[str, str | bytes]], Path]
@@ -214,7 +214,7 @@ def test_what_cannot_be_read_is_named(
         max_size=8,
     )
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_target_is_the_document_or_an_error_of_ours(parts: list[str]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -376,7 +376,7 @@ def test_pages_of_a_long_document_go_on_where_the_last_ended(
     max_lines=st.integers(1, 5),
     max_chars=st.integers(1, 12),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_pages_together_are_the_document(text: str, max_lines: int, max_chars: int) -> None:
     with HybridStore(":memory:", {"provider": "none"}) as store:
         store.store("x", text)
@@ -417,9 +417,9 @@ def test_a_citation_gives_lines_that_hold_the_chunk(lines: list[str], end: str, 
 
 def test_every_citation_of_this_repository_holds_its_chunk(tmp_path: Path) -> None:
     with HybridStore(tmp_path / "m.db", {"provider": "none"}) as store:
-        ingest(store, ROOT, patterns=["*.md", "*.py"], exclude=["build", "dist"])
+        ingest(store, ROOT, patterns=["*.md"], exclude=["build", "dist"])
         citations = store.storage.connection.execute(CITATIONS).fetchall()
-        assert len(citations) > 500
+        assert len(citations) > 150
         pages = [(content, read(store, citation)["text"]) for citation, content in citations]
         assert all(is_within(content, page) or "<!--" in page for content, page in pages)
         hits = store.search("how do I index a workspace?", 20)

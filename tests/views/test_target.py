@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore, QueryError
-from hybrid_memory.views.get import Place, in_lines, read
+from hybrid_memory.views import Place, in_lines, read
 
 PLAN = """\
 ---

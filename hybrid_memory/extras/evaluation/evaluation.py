@@ -27,7 +27,7 @@ from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import Parser, examples, open_store
 from ...surface.streams import harmless, print_answer, tell
-from ...surface.terminal import Style
+from ...surface.terminal import Style, progress_line
 from ...text.characters import OF_PAGES, plural
 from ...text.query import Query
 
@@ -47,8 +47,8 @@ class Lines(NamedTuple):
 
 
 def ndcg(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> float:
-    """The gains of the first k documents, each divided by log2(rank + 1), relative to those of the
-    best possible order.
+    """Return the gains of the first k documents, each divided by log2(rank + 1), relative to those
+    of the best possible order.
 
     Normalised discounted cumulative gain: Järvelin and Kekäläinen, "Cumulated gain-based evaluation
     of IR techniques", 2002; the gain 2^grade - 1 is that of Burges et al., "Learning to rank using
@@ -63,8 +63,8 @@ def _discounted(grades: Iterable[float]) -> float:
 
 
 def recall(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """The share of the wanted documents that are among the first k (Manning, Raghavan and Schütze,
-    chapter 8).
+    """Return the share of the wanted documents that are among the first k (Manning, Raghavan and
+    Schütze, chapter 8).
     """
     return len(grades.keys() & set(ranking[:k])) / len(grades)
 
@@ -79,15 +79,15 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> f
 
 
 def rank(ranking: Sequence[str], grades: Grades) -> int | None:
-    """The rank of the first wanted document, counted from 1. None if there is none."""
+    """Return the rank of the first wanted document, counted from 1. None if there is none."""
     return next((place for place, document in enumerate(ranking, 1) if document in grades), None)
 
 
 def evidence(
     results: Sequence[Mapping[str, Any]], wanted: Sequence[Lines], characters: int
 ) -> float:
-    """The share of the wanted lines that stand in the first results, as many as together have so
-    many characters of text.
+    """Return the share of the wanted lines that stand in the first results, as many as together
+    have so many characters of text.
     """
     found: set[Lines] = set()
     for result in results:
@@ -104,7 +104,7 @@ def evidence(
 
 
 def figures(rankings: Sequence[tuple[Sequence[str], Grades]]) -> Figures:
-    """The mean of every measure over the queries. Each query is given by its ranking and its
+    """Return the mean of every measure over the queries. Each query is given by its ranking and its
     judgements.
     """
     measures: dict[str, Callable[[Sequence[str], Grades], float]] = {
@@ -175,7 +175,7 @@ def read_qrels(path: str) -> dict[str, Grades]:
 
 
 def without_lines(grades: Grades) -> tuple[Grades, list[Lines]]:
-    """The documents, each with the best grade of its lines, and the lines that were cited.
+    """Return the documents, each with the best grade of its lines, and the lines that were cited.
 
     {"a.md#L3-L5": 2, "a.md#L9": 1, "b.md": 1} -> {"a.md": 2, "b.md": 1}, [("a.md", 3, 5), ("a.md",
     9, 9)]
@@ -222,7 +222,7 @@ class Evaluation(NamedTuple):
     misses: list[dict[str, Any]]  # queries that the last mode missed
 
     def notes(self) -> list[str]:
-        """What the user should know about the figures, one line each."""
+        """Return what the user should know about the figures, one line each."""
         notes = [f"left out mode {mode}: {reason}" for mode, reason in self.left_out.items()]
         if self.unjudged:
             queries = plural(self.queries + self.unjudged, "query", "queries")
@@ -347,7 +347,7 @@ def _without_vector(store: HybridStore, text: str) -> str | None:
 
 
 def _hits(store: HybridStore, text: str, mode: str) -> list[dict[str, Any]]:
-    """The results, best first, with none of the limits that the config may set for searches."""
+    """Return the results, best first, with none of the limits that the config may set for searches."""
     return store.search(text, DEPTH, mode, min_score=0.0, min_confidence=0.0, per_doc=None)
 
 
@@ -373,7 +373,8 @@ def _misses(
     *,
     with_vector: bool,
 ) -> Iterator[dict[str, Any]]:
-    """The missed queries, with the rank of the first wanted document by keyword and by vector.
+    """Yield the missed queries, with the rank of the first wanted document by keyword and by
+    vector.
 
     The rank is None if the document is not among the first 100 chunks.
     """
@@ -435,8 +436,6 @@ def eval_options(parser: Parser) -> None:
 
 
 def run_eval(args: Namespace) -> int:
-    from ...surface.terminal import progress_line
-
     queries, qrels = read_queries(args.queries), read_qrels(args.qrels)
     with open_store(args) as store, progress_line(args.quiet) as progress:
         found = evaluate(store, queries, qrels, args.modes, misses=args.misses, progress=progress)
@@ -449,7 +448,7 @@ def run_eval(args: Namespace) -> int:
 
 
 def show_evaluation(evaluation: Evaluation, stream: TextIO) -> None:
-    """A table with a line for each mode. The queries that were missed follow it."""
+    """Print a table with a line for each mode. The queries that were missed follow it."""
     style = Style(stream)
     for mode, values in evaluation.modes.items():
         if mode == next(iter(evaluation.modes)):

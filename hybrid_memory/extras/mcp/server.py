@@ -25,7 +25,7 @@ from ...surface.commands.upkeep import delete_by_id
 from ...surface.output import budget as budget_of
 from ...sync.refresh import problems, refresh, search
 from ...text.characters import storable, storable_name
-from ...views.get import documents, read
+from ...views import documents, read
 from . import replies
 from .arguments import (
     MOST_PASSAGES,

@@ -94,8 +94,8 @@ class RemoteSession:
 
 
 def is_local(host: str) -> bool:
-    """Whether a name or address, in any spelling that the resolver takes, is one of this machine.
-    Takes up to LOOK_UP seconds.
+    """Return whether a name or address, in any spelling that the resolver takes, is one of this
+    machine. Takes up to LOOK_UP seconds.
     """
     name = host.rstrip(".")
     if name.endswith(".localhost") or name in (
@@ -122,8 +122,8 @@ def is_local(host: str) -> bool:
 
 
 def _is_own(family: int, address: tuple[Any, ...]) -> bool:
-    """Whether this machine has the address; `address` is one of getaddrinfo's. Raises OSError if
-    there is no route to it.
+    """Return whether this machine has the address; `address` is one of getaddrinfo's. Raises
+    OSError if there is no route to it.
     """
     ip = ip_address(address[0].partition("%")[0])
     if isinstance(ip, IPv6Address):

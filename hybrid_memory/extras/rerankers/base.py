@@ -42,21 +42,21 @@ class Reranker:
         self._resting = (0.0, "")  # not to be asked before this time, and why
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """A score of each text, higher ones for better texts; or [] if not all have one within the
-        timeout.
+        """Return a score of each text, higher ones for better texts; or [] if not all have one
+        within the timeout.
         """
         return self._scores(query, texts, self.timeout)
 
     def is_available(self) -> bool:
-        """Whether a text can be scored now. Sends a word, and nothing of the store."""
+        """Return whether a text can be scored now. Sends a word, and nothing of the store."""
         return bool(self._scores("available", ["available"], max(self.timeout, self.patience)))
 
     def close(self) -> None:
         """Close idle connections; the next call opens a new one."""
 
     def _request(self, query: str, texts: list[str], seconds: float) -> list[Any]:
-        """The raw score of each text, unchecked; [] for a reply that has not one for each. The
-        reply may take so many seconds.
+        """Return the raw score of each text, unchecked; [] for a reply that has not one for each.
+        The reply may take so many seconds.
 
         Raises Failure.
         """
@@ -79,7 +79,7 @@ class Reranker:
         return found
 
     def _failed(self, failure: Failure) -> list[float]:
-        """No scores; and none for as long as the server should not be asked."""
+        """Remember for how long the server should not be asked, and return no scores."""
         self.close()
         self._resting = (time.monotonic() + failure.wait, failure.reason)
         self.problem = failure.reason
@@ -95,8 +95,8 @@ class Reranker:
         return [score for part in parts for score in part]
 
     def _part(self, query: str, texts: list[str], until: float) -> list[float]:
-        """The scores of texts; in halves if all are too much for one request, and of its beginning
-        if a text alone is.
+        """Return the scores of texts; in halves if all are too much for one request, and of its
+        beginning if a text alone is.
         """
         try:
             return self._tried(query, texts, until)
@@ -129,7 +129,7 @@ class Reranker:
             time.sleep(wait)
 
     def _checked(self, raw: list[Any], count: int) -> list[float]:
-        """The scores. Raises Failure if one is missing or not a number."""
+        """Return the scores. Raises Failure if one is missing or not a number."""
         if len(raw) != count:
             raise Failure(STOP, f"{self.name} did not give a score for each passage")
         if not all(

@@ -48,7 +48,7 @@ class LocalReranker(Reranker):
 
 @cache
 def _loaded(model: str) -> Any:
-    """The model, which a process loads once, whichever store asks for it."""
+    """Return the model, which a process loads once, whichever store asks for it."""
     try:
         from fastembed.rerank.cross_encoder import TextCrossEncoder
         from loguru import logger

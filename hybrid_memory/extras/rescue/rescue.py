@@ -29,6 +29,7 @@ from ...store import HybridStore
 from ...surface.arguments import Parser, examples
 from ...surface.arguments import settings as settings_of
 from ...surface.streams import advise, print_with_warnings
+from ...surface.terminal import progress_line
 from ...sync.refresh import problems, refresh
 from ...text.characters import plural
 from .rows import Rows
@@ -260,7 +261,7 @@ class Rescue:
 
 
 def _is_cut_as_now(chunking: str) -> bool:
-    """Whether the text would be cut in the same way now, by the version of the chunker."""
+    """Return whether the text would be cut in the same way now, by the version of the chunker."""
     return chunking.partition(":")[0] == f"{CHUNKER}.{CONTEXT}"
 
 
@@ -291,8 +292,6 @@ def rescue_options(parser: Parser) -> None:
 
 
 def run_rescue(args: Namespace) -> int:
-    from ...surface.terminal import progress_line
-
     settings = settings_of(args)
     database = settings["db_path"]
     if is_server(database):

@@ -60,7 +60,7 @@ DIGITS = bytes.maketrans(b"\0\1", b"01")
 
 
 def mean(vectors: Iterable[Sequence[float]]) -> list[float]:
-    """The mean of at least one vector, component by component."""
+    """Return the mean of at least one vector, component by component."""
     rest = iter(vectors)
     total = list(next(rest))
     n = 1
@@ -71,12 +71,12 @@ def mean(vectors: Iterable[Sequence[float]]) -> list[float]:
 
 
 def code(vector: Sequence[float], center: Sequence[float]) -> bytes:
-    """A digit for each dimension: [0.9, -0.1, 0.0] with the center 0 -> b"100"."""
+    """Return a digit for each dimension: [0.9, -0.1, 0.0] with the center 0 -> b"100"."""
     return bytes(map(gt, vector, center)).translate(DIGITS)
 
 
 def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
-    """The planes of a block with these codes put in at these places.
+    """Return the planes of a block with these codes put in at these places.
 
     The planes follow each other, in `width` bytes each. The planes of an empty block are b"".
     """
@@ -98,7 +98,7 @@ def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
 
 
 def differing(planes: bytes, others: bytes, width: int) -> int:
-    """The mask of the places whose codes in `planes` and in `others` are different."""
+    """Return the mask of the places whose codes in `planes` and in `others` are different."""
     result = 0
     for start in range(0, len(planes), width):
         plane = planes[start : start + width]
@@ -108,8 +108,8 @@ def differing(planes: bytes, others: bytes, width: int) -> int:
 
 
 def weights(query: Sequence[float], center: Sequence[float]) -> dict[int, int]:
-    """The weights that are not 0, by dimension: the query as integers, without its share of the
-    center.
+    """Return the weights that are not 0, by dimension: the query as integers, without its share of
+    the center.
 
     All vectors have the center in common, so it says nothing about their order. From a query that
     is like the vectors, the whole center is subtracted. A question, for example, is less like them:
@@ -125,7 +125,7 @@ def weights(query: Sequence[float], center: Sequence[float]) -> dict[int, int]:
 
 
 def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]:
-    """The scores of the places of a block, as counters, the one of the lowest bit first.
+    """Return the scores of the places of a block, as counters, the one of the lowest bit first.
 
     With the same weights, every block has the same number of counters.
     """
@@ -153,7 +153,7 @@ def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]
 
 
 def _add(planes: list[int]) -> tuple[int, list[int]]:
-    """For each place, the lowest bit of the sum, and planes (the carries) whose sum is half of the
+    """Return for each place the lowest bit of the sum, and planes (the carries) whose sum is half of the
     rest.
     """
     total = planes.pop() if len(planes) % 2 else 0
@@ -167,8 +167,8 @@ def _add(planes: list[int]) -> tuple[int, list[int]]:
 
 
 def best(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> list[int]:
-    """The k places with the highest scores, and those whose score equals the last of these, as a
-    mask for each block.
+    """Return the k places with the highest scores, and those whose score equals the last of these,
+    as a mask for each block.
 
     `blocks` has the counters of each of one or more blocks, `among` the masks of the places to
     choose from.
@@ -188,8 +188,8 @@ def best(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> list[
 
 
 def ranked(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> Iterator[list[int]]:
-    """All places, the highest scores first: the best k, then k more, then twice as many, and so on,
-    as `best` gives them.
+    """Yield all places, the highest scores first: the best k, then k more, then twice as many, and
+    so on, as `best` gives them.
     """
     seen = 0
     while any(among):

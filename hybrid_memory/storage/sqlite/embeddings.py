@@ -170,7 +170,7 @@ def _key(identity: "Identity") -> bytes:
 
 
 def _at_unit_length(data: bytes) -> bytes:
-    """The embedding as the chunks have it; b"" for one that is empty, zero or not finite."""
+    """Return the embedding as the chunks have it; b"" for one that is empty, zero or not finite."""
     return encode_embedding(unit(decode_embedding(data)) or ())
 
 

@@ -51,7 +51,7 @@ def coverage(
     counts: Mapping[str, int],
     size: int,
 ) -> dict[int, Coverage]:
-    """The coverage of each chunk, by FTS5's own matching of each word.
+    """Return the coverage of each chunk, by FTS5's own matching of each word.
 
     `counts` says how many of all `size` chunks have each word, by its expression for MATCH. Of words
     that stand for one of the query, any will do. If no chunk has any, the coverage is the share of the
@@ -247,7 +247,7 @@ class FTSIndex:
         return [hit | {"snippet": highlighter.snippet(hit["text"], "**", "**")} for hit in hits]
 
     def ranked(self, query: Query, limit: int) -> Ranked:
-        """The best `limit` chunks by BM25.
+        """Return the best `limit` chunks by BM25.
 
         If the query is a document's path, file name, stem, alias or title, that document comes
         first, with scores raised above the others. Where nothing is found, other words of the index
@@ -288,9 +288,7 @@ class FTSIndex:
         return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
 
     def _without_common(self, terms: Sequence[Term]) -> list[Term]:
-        """Return the terms that tell something, as a key must be answered before the next one: one
-        that many chunks have takes long and adds next to nothing.
-        """
+        """Return the terms that few chunks have: others take longer than the time between two keys."""
         most = max(self.size() * COMMON, FIRST_ROWS)
         counts = self.frequencies([match_expression([term]) for term in terms])
         return [term for term, count in zip(terms, counts, strict=True) if count <= most]
@@ -307,7 +305,7 @@ class FTSIndex:
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """For each of these chunks, which words of the query it has, or others in their place."""
+        """Return which words of the query each of these chunks has, or others in their place."""
         is_new = query.text not in self._instead and query.may_be_misspelt
         if is_new and not any(self._frequencies_of(query).values()):
             self._with_others(query, query.affordable_words)
@@ -315,14 +313,14 @@ class FTSIndex:
         return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
 
     def counts(self, query: Query) -> dict[str, int]:
-        """How many chunks of the whole store have each word of the query, in the query's order."""
+        """Return how many chunks of the store have each word of the query, in the query's order."""
         frequencies = self._frequencies_of(query)
         return {
             term.tokens[0]: frequencies[match_expression([term])] for term in query.affordable_words
         }
 
     def _frequencies_of(self, query: Query) -> dict[str, int]:
-        """For each word of the query, as an expression, how many chunks have it."""
+        """Return how many chunks have each word of the query, by its expression."""
         expressions = [match_expression([term]) for term in query.affordable_words]
         return dict(zip(expressions, self.frequencies(expressions), strict=True))
 
@@ -330,8 +328,8 @@ class FTSIndex:
         return self._conn.execute(SEARCH.format(rows=self._rows), parameters).fetchall()
 
     def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
-        """The best chunks that match any term and are chosen. The first PROVEN ranks are exact, the
-        others nearly always.
+        """Return the best chunks that match any term and are chosen. The first PROVEN ranks are
+        exact, the others nearly always.
 
         Where much is chosen, the best of all chunks are searched for, and those of them that are
         chosen are taken.
@@ -351,8 +349,8 @@ class FTSIndex:
     def _best_of(
         self, wanted: Sequence[Term], limit: int, proven: int, rows: str = ""
     ) -> list[tuple[int, float]]:
-        """The best chunks that match any term, under a condition on rows. So many of the first
-        ranks are exact.
+        """Return the best chunks that match any term, under a condition on rows. So many of the
+        first ranks are exact.
 
         Most of the time of a plain search goes into scoring the rows of common words, few of which
         are among the best. So the rarest terms choose the rows, and all terms score them. A row
@@ -405,7 +403,7 @@ class FTSIndex:
         return int(row[0])
 
     def frequencies(self, expressions: Sequence[str]) -> list[int]:
-        """For each expression, how many chunks of the whole store match it."""
+        """Return how many chunks of the whole store match each expression."""
         if new := [expression for expression in expressions if expression not in self._counts]:
             counts = (
                 count
@@ -415,8 +413,8 @@ class FTSIndex:
         return [self._counts[expression] for expression in expressions]
 
     def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
-        """The BM25 of the first chunks of the documents that have this name; file names, best in
-        these capitals, above others.
+        """Return the BM25 of the first chunks of the documents that have this name; file names,
+        best in these capitals, above others.
         """
         if not query.name:
             return {}
@@ -586,8 +584,8 @@ class BareIndex(FTSIndex):
 
 
 def _needed(bounds: Sequence[float], floor: float) -> int:
-    """How many of the terms must choose rows, so that the terms after them cannot add up to the
-    floor.
+    """Return how many of the terms must choose rows, so that the terms after them cannot add up to
+    the floor.
     """
     needed, rest = len(bounds), 0.0
     while needed and rest + bounds[needed - 1] < floor:

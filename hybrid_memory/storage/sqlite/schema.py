@@ -241,7 +241,9 @@ def run(conn: sqlite3.Connection, script: str) -> None:
 
 
 def has_texts(conn: sqlite3.Connection) -> bool:
-    """Whether the keyword index has a copy of its texts, as one behind a bare connection has."""
+    """Return whether the keyword index has a copy of its texts, as one behind a bare connection
+    has.
+    """
     return bool(conn.execute(HAS_TEXTS).fetchone()[0])
 
 
@@ -264,7 +266,7 @@ def create_keyword_index(conn: sqlite3.Connection, *, with_texts: bool = False) 
 
 
 def path_to_column(path: str | None) -> str | bytes | None:
-    """Text where the path is Unicode, else the bytes that the file system has."""
+    """Return text where the path is Unicode, else the bytes that the file system has."""
     try:
         (path or "").encode()
     except UnicodeEncodeError:
@@ -273,5 +275,5 @@ def path_to_column(path: str | None) -> str | bytes | None:
 
 
 def path_from_column(value: str | bytes | None) -> str | None:
-    """The inverse of `path_to_column`."""
+    """Return the inverse of `path_to_column`."""
     return os.fsdecode(value) if isinstance(value, bytes) else value

@@ -122,8 +122,8 @@ class Placing:
         self._size = len(read_center(conn)) // FLOAT_BYTES
 
     def fitting(self, chunk: object, embedding: bytes | Sequence[float]) -> bytes | None:
-        """The embedding of a chunk at length 1, as it is stored; None if it is empty, zero or not
-        finite.
+        """Return the embedding of a chunk at length 1, as it is stored; None if it is empty, zero
+        or not finite.
 
         Raises ValueError for one whose dimension is not that of the store, or of the first one.
         """
@@ -138,8 +138,8 @@ class Placing:
         return encode_embedding(vector)
 
     def take(self, data: bytes) -> int:
-        """A slot for an embedding that fits. Its code is that of the rounded values, from which an
-        index is built again.
+        """Return a slot for an embedding that fits. Its code is that of the rounded values, from
+        which an index is built again.
         """
         slot = next(self._slots)
         block, place = divmod(slot, PLACES)
@@ -163,7 +163,7 @@ class Placing:
         self._slots = self._free()
 
     def _free(self) -> Iterator[int]:
-        """The slots that are free."""
+        """Yield the slots that are free."""
         self._center = self._fixed or read_center(self._conn)
         self._middle = decode_embedding(self._center)
         counts = _counts(self._conn)
@@ -218,16 +218,16 @@ def rebuild(conn: sqlite3.Connection) -> None:
 
 
 def read_center(conn: sqlite3.Connection) -> bytes:
-    """The center, encoded like an embedding. It is the same for all blocks, and empty if there are
-    none.
+    """Return the center, encoded like an embedding. It is the same for all blocks, and empty if
+    there are none.
     """
     (center,) = conn.execute(CENTER).fetchone() or (b"",)
     return bytes(center)
 
 
 def read_planes(conn: sqlite3.Connection, block: int) -> bytes:
-    """The planes of a block. A select would take half as long again, because it copies the whole
-    row.
+    """Return the planes of a block. A select would take half as long again, because it copies the
+    whole row.
     """
     with conn.blobopen("vector_blocks", "planes", block, readonly=True) as blob:
         return blob.read()
@@ -242,7 +242,7 @@ def by_block(slots: Iterable[int]) -> dict[int, list[int]]:
 
 
 def as_json(numbers: Iterable[int]) -> str:
-    """The numbers as JSON, so that a statement can take any number of them as one parameter."""
+    """Return the numbers as JSON, so that a statement can take any number of them as one parameter."""
     return str(list(numbers))
 
 
@@ -264,7 +264,7 @@ def _write(conn: sqlite3.Connection, block: int, codes: dict[int, bytes], center
 
 
 def _compact(conn: sqlite3.Connection, block: int) -> None:
-    """If a block has few live places, move its chunks to the block with the most free places, if
+    """Move the chunks of a block with few live places to the block with the most free places, if
     there is room.
     """
     counts = _counts(conn)
@@ -278,14 +278,14 @@ def _compact(conn: sqlite3.Connection, block: int) -> None:
 
 
 def _centerings(n: int) -> int:
-    """How often the center of a store with n embeddings has been computed: at 1, 4, 16, 64, 256 and
-    1,024.
+    """Return how often the center of a store with n embeddings has been computed: at 1, 4, 16, 64,
+    256 and 1,024.
     """
     return (min(n, CENTER_SAMPLE).bit_length() + 1) // 2
 
 
 def _counts(conn: sqlite3.Connection) -> dict[int, int]:
-    """The number of live places of each block."""
+    """Return the number of live places of each block."""
     return {block: int.from_bytes(live, "little").bit_count() for block, live in conn.execute(LIVE)}
 
 
@@ -336,7 +336,7 @@ Scored = tuple[int, float]  # chunks.id, cosine
 
 
 def _hits(query: UnitVector, rows: Iterable[Row]) -> list[Scored]:
-    """The cosine of each row; embeddings of another dimension are left out."""
+    """Return the cosine of each row; embeddings of another dimension are left out."""
     embedding = struct.Struct(f"<{len(query)}f")
     return [
         (id, unit_cosine(query, embedding.unpack(data)))
@@ -457,8 +457,8 @@ class VectorIndex:
     def _candidates(
         self, query: UnitVector, n: int, slots: Collection[int] | None
     ) -> Iterator[Collection[int]]:
-        """All slots, ordered by the bit planes: the best n, then n more, then twice as many, and so
-        on.
+        """Yield all slots, ordered by the bit planes: the best n, then n more, then twice as many,
+        and so on.
         """
         if slots is not None and len(slots) <= n:
             yield slots
@@ -539,7 +539,7 @@ class VectorSearch(VectorIndex):
 
 
 def _likely(query: UnitVector, rows: list[Row], limit: int) -> list[Row]:
-    """The nearest `limit` rows and a few more, chosen with numpy; all rows if numpy is not
+    """Return the nearest `limit` rows and a few more, chosen with numpy; all rows if numpy is not
     installed.
     """
     try:

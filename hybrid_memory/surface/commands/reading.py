@@ -1,11 +1,11 @@
-"""The commands that read what is in the memory: `get`, `why`, `list`, `links` and `tags`."""
+"""The commands that read what is in the memory: `get`, `list`, `links` and `tags`."""
 
 import sys
 from argparse import Namespace
 from typing import Any, TextIO
 
 from ...errors import QueryError, SourceError, UsageError
-from ...views.get import broken, documents, links, read, tags
+from ...views import broken, documents, links, read, tags
 from .. import arguments
 from ..arguments import Parser, add_filters, add_json, examples, open_store
 from ..streams import advise, harmless, print_answer, printable, tell
@@ -80,31 +80,6 @@ def _show_texts(answers: list[dict[str, Any]], stream: TextIO, is_one: bool) -> 
         if not is_one:
             print(f"==> {harmless(answer['citation'])} <==", file=stream)
         print(printable(answer["text"]), file=stream)
-
-
-def why_options(parser: Parser) -> None:
-    parser.usage = f"{parser.prog} [options] NOTE [QUERY ...]"
-    parser.add_argument(
-        "note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id"
-    )
-    parser.add_argument(
-        "words", nargs="*", metavar="QUERY", help="also tell at which rank a search has it"
-    )
-    add_json(parser)
-    examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
-
-
-def run_why(args: Namespace) -> int:
-    from ...views.why import explain, rank
-    from ..terminal import show_reason
-
-    with open_store(args) as store:
-        answer = explain(store, args.note)
-        if args.words and answer["in_memory"]:
-            answer["search"] = rank(store, answer["doc_id"], " ".join(args.words))
-    tell(*answer.get("search", {}).pop("warnings", []))
-    print_answer(args, answer, lambda stream: show_reason(answer, stream))
-    return 0 if answer["current"] else 1
 
 
 def list_options(parser: Parser) -> None:

@@ -18,6 +18,7 @@ from ...errors import ConfigError, UsageError, meant
 from .. import arguments
 from ..arguments import Parser, add_json, examples
 from ..streams import harmless, json_text, print_answer, tell
+from ..terminal import Style
 
 
 def change(path: str, key: str, *value: Any) -> dict[str, Any]:
@@ -199,8 +200,6 @@ def _show_change(answer: dict[str, Any], stream: TextIO) -> None:
 
 def _show(answer: dict[str, Any], stream: TextIO) -> None:
     """Print a line for each setting, and where it came from."""
-    from ..terminal import Style
-
     style = Style(stream)
     note = "" if answer["exists"] else " (does not exist)"
     print(f"{style.bold}{harmless(answer['file'])}{style.off}{note}\n", file=stream)

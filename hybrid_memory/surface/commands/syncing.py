@@ -6,9 +6,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...errors import SourceError, UsageError
+from ...sync.ingest import Ingest
+from ...sync.reading import cores
 from ...text.characters import storable_name
 from ..arguments import Parser, add_json, examples, open_store
 from ..streams import advise, advise_model, print_answer, tell
+from ..terminal import progress_line, show_report
 
 if TYPE_CHECKING:
     from ...config import Settings
@@ -70,10 +73,6 @@ def ingest_options(parser: Parser) -> None:
 
 
 def run_ingest(args: Namespace) -> int:
-    from ...sync.ingest import Ingest
-    from ...sync.reading import cores
-    from ..terminal import progress_line, show_report
-
     options = _options(args)
     if args.path and not any(
         os.path.exists(os.path.expanduser(path)) for path in args.path

@@ -1,5 +1,5 @@
-"""The commands that change and check the memory: `store`, `delete`, `reindex`, `stats` and
-`doctor`.
+"""The commands that change and check the memory: `store`, `delete`, `reindex` and
+`stats`.
 """
 
 import os
@@ -16,7 +16,8 @@ from ...sync.refresh import store_file
 from ...text.characters import storable, storable_name
 from .. import arguments
 from ..arguments import Parser, add_json, examples, open_store, place
-from ..streams import advise_model, print_answer, print_with_warnings, tell
+from ..streams import print_answer, print_with_warnings, tell
+from ..terminal import progress_line, show_deleted, show_stored
 
 
 def store_options(parser: Parser) -> None:
@@ -54,8 +55,6 @@ def store_options(parser: Parser) -> None:
 
 
 def run_store(args: Namespace) -> int:
-    from ..terminal import show_stored
-
     metadata = dict(args.metadata)
     is_file = args.file is not None and os.path.isfile(
         os.path.realpath(os.path.expanduser(args.file))
@@ -96,8 +95,6 @@ def delete_options(parser: Parser) -> None:
 
 
 def run_delete(args: Namespace) -> int:
-    from ..terminal import show_deleted
-
     with open_store(args) as store:
         doc_id = args.id if args.doc_id is None else args.doc_id
         if doc_id is not None:
@@ -135,8 +132,6 @@ def reindex_options(parser: Parser) -> None:
 
 
 def run_reindex(args: Namespace) -> int:
-    from ..terminal import progress_line
-
     with open_store(args) as store, progress_line(args.quiet) as progress:
         answer = _reindex(store, embeddings=args.embeddings, progress=progress)
         tell(*answer.pop("warnings"))
@@ -151,33 +146,6 @@ def stats_options(parser: Parser) -> None:
 def run_stats(args: Namespace) -> int:
     with open_store(args) as store:
         print_answer(args, store.stats() | place(args, store.path))
-    return 0
-
-
-def doctor_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--thorough",
-        action="store_true",
-        help="also read the whole file: SQLite's and FTS5's own checks, every embedding",
-    )
-    add_json(parser)
-    examples(parser, "doctor", "doctor --thorough")
-
-
-def run_doctor(args: Namespace) -> int:
-    from ...views.doctor import examine
-    from ..terminal import show_findings
-
-    with open_store(args) as store:
-        findings = examine(store, thorough=args.thorough)
-        print_answer(
-            args,
-            [finding._asdict() for finding in findings],
-            lambda stream: show_findings(findings, stream),
-        )
-        if not all(finding.ok for finding in findings):
-            return 1
-        advise_model(args, store)
     return 0
 
 

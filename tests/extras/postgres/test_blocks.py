@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.postgres import engine as engine_of_server
 from hybrid_memory.extras.postgres import postings as blocks
 from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SMALL
-from hybrid_memory.views.doctor import examine
 
 pytestmark = pytest.mark.large
 

@@ -15,12 +15,12 @@ import hybrid_memory
 from hybrid_memory import ConfigError, HybridStore, StoreError
 from hybrid_memory.config import public_name, without_password
 from hybrid_memory.documents.document import Document
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.postgres import connection as here
 from hybrid_memory.extras.postgres.schema import OF_A_SPACE, VERSION
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
-from hybrid_memory.views.doctor import examine
-from hybrid_memory.views.get import read
+from hybrid_memory.views import read
 from tests.command import Run, answer
 from tests.conftest import TopicEmbedder
 from tests.extras.postgres_server import PostgresServer

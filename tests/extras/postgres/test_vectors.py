@@ -7,11 +7,11 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
+from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.postgres import selection
 from hybrid_memory.extras.postgres import vectors as index
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.vector import encode_embedding
-from hybrid_memory.views.doctor import examine
 from tests.conftest import TopicEmbedder
 
 pytestmark = pytest.mark.large

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.extras.doctor import Finding, examine
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.doctor import Finding, examine
 from tests.command import Run
 from tests.conftest import TopicEmbedder
 

@@ -1,4 +1,4 @@
-"""The checks of a store: what is wrong with it, and the command that repairs it. Changes nothing.
+"""The command `doctor`: what is wrong with a store, and the command that repairs it. Changes nothing.
 
 To add a check, write a function and add a row to CHECKS.
 """
@@ -6,10 +6,11 @@ To add a check, write a function and add a row to CHECKS.
 import os
 import shlex
 import stat
+from argparse import Namespace
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from ..documents.files import PATTERN, hurried
 from ..documents.formats import own_suffix
@@ -17,6 +18,8 @@ from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
 from ..store import HybridStore, tried_again
+from ..surface.arguments import Parser, add_json, examples, open_store
+from ..surface.streams import advise_model, harmless, print_answer
 from ..text.characters import plural
 from .why import NEW, REASONS, Missing, is_up_to_date, missing
 
@@ -58,6 +61,37 @@ class Diagnosis(NamedTuple):
         if self.way_out:
             text += f"; {self.way_out}"
         return Finding(self.check, self.ok, text)
+
+
+def doctor_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--thorough",
+        action="store_true",
+        help="also read the whole file: SQLite's and FTS5's own checks, every embedding",
+    )
+    add_json(parser)
+    examples(parser, "doctor", "doctor --thorough")
+
+
+def run_doctor(args: Namespace) -> int:
+    with open_store(args) as store:
+        findings = examine(store, thorough=args.thorough)
+        print_answer(
+            args,
+            [finding._asdict() for finding in findings],
+            lambda stream: _show(findings, stream),
+        )
+        if not all(finding.ok for finding in findings):
+            return 1
+        advise_model(args, store)
+    return 0
+
+
+def _show(findings: Sequence[Finding], stream: TextIO) -> None:
+    """Print a line for each finding of the doctor."""
+    for finding in findings:
+        state = "ok     " if finding.ok else "PROBLEM"
+        print(state, f"{finding.check}: {harmless(finding.text)}", file=stream)
 
 
 def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:

@@ -1,4 +1,5 @@
-"""Why a note is or is not in the store, and where a search has it. Changes nothing.
+"""The command `why`: why a note is or is not in the store, and where a search has it. Changes
+nothing.
 
 `missing` lists the files of the ingested folders that are not in, each with the rule that keeps it
 out; it reads no file that is in. `explain` tells of one note whether it is in and current; if not,
@@ -7,11 +8,12 @@ all, what stands before it, and which words of the query it lacks.
 """
 
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from glob import escape
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from ..documents.files import (
     EXCLUDED,
@@ -37,6 +39,11 @@ from ..storage.source import (
 )
 from ..storage.target import find
 from ..store import HybridStore, tried_again
+from ..surface.arguments import Parser, add_json, examples, open_store
+from ..surface.streams import harmless, print_answer, tell
+from ..surface.terminal import Style
+from ..sync.plan import by_claim
+from ..text.characters import plural
 from ..text.query import Query
 
 NEW = "new"  # nothing keeps it out: it was not there, or could not be read, at the last ingest
@@ -90,6 +97,28 @@ class Verdict(NamedTuple):
     rule: str | None = None
     reason: str | None = None
     way_out: str | None = None
+
+
+def why_options(parser: Parser) -> None:
+    parser.usage = f"{parser.prog} [options] NOTE [QUERY ...]"
+    parser.add_argument(
+        "note", metavar="NOTE", help="the path of a file, the id of a document, or the end of an id"
+    )
+    parser.add_argument(
+        "words", nargs="*", metavar="QUERY", help="also tell at which rank a search has it"
+    )
+    add_json(parser)
+    examples(parser, "why ~/notes/draft.txt", 'why atlas "which port does SSH use?"')
+
+
+def run_why(args: Namespace) -> int:
+    with open_store(args) as store:
+        answer = explain(store, args.note)
+        if args.words and answer["in_memory"]:
+            answer["search"] = rank(store, answer["doc_id"], " ".join(args.words))
+    tell(*answer.get("search", {}).pop("warnings", []))
+    print_answer(args, answer, lambda stream: _show(answer, stream))
+    return 0 if answer["current"] else 1
 
 
 def missing(store: HybridStore) -> list[Missing]:
@@ -186,8 +215,8 @@ def _existing(note: str) -> str | None:
 
 
 def _places(store: HybridStore, path: str) -> Iterator[Place]:
-    """Yield the path as each source that it is in reaches it, the innermost source first."""
-    for source in sorted(store.storage.sources.all(), key=lambda source: -len(source.path)):
+    """Yield the path as each source that it is in reaches it, first the one that would take it in."""
+    for source in by_claim(store.storage):
         folder = path
         names: list[str] = []
         while os.path.realpath(folder) != source.path and folder != os.path.dirname(folder):
@@ -225,9 +254,9 @@ def _reached_otherwise(store: HybridStore, source: Source, real: str) -> str | N
 
 def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, Any]:
     """Return the answer for a file that is not in: of the source that would take it in, else of the
-    innermost.
+    first that leaves it out.
     """
-    innermost = None
+    first_answer = None
     for place in places:
         left_out = _left_out(place.source, place.names)
         if left_out is None:
@@ -235,9 +264,10 @@ def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, A
                 message = f"{path} is a folder that no rule leaves out; name a file in it"
                 raise QueryError(message)
             return _file_of(store, path, place, None)
-        innermost = innermost or _file_of(store, path, place, left_out)
-    if innermost:
-        return innermost
+        if first_answer is None:
+            first_answer = _file_of(store, path, place, left_out)
+    if first_answer:
+        return first_answer
     if os.path.isdir(path):
         command = f"`hybrid-memory ingest --path {quote(path)}`"
         raise QueryError(f"{path} is a folder that was not ingested; {command} takes it in")
@@ -421,6 +451,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     query, folded, and mean the whole document.
     """
     settings = configured(store.config)
+    parsed = store.parsed(query, Request())
     everything = store.answer(query, Request(DEPTH, explain=True))
     ranked = store.answer(query, Request(**settings | {"limit": DEPTH}, explain=True))
     shown = store.answer(query, Request(**settings))
@@ -439,8 +470,8 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     if place and not is_shown:
         is_ranked = results is ranked.results
         left_out_by = "limit" if is_ranked else _bar(settings, best)
-    words = [" ".join(term.tokens) for term in Query(query).affordable_words]
-    words_of_document = _words_of(store, doc_id, query)
+    words = [" ".join(term.tokens) for term in parsed.affordable_words]
+    words_of_document = _words_of(store, doc_id, parsed)
     return {
         "query": query,
         "rank": place,
@@ -499,22 +530,66 @@ def _described(number: int, result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _words_of(store: HybridStore, doc_id: str, query: str) -> set[str]:
+def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
     """Return the words of the query that a passage of the document has."""
     with store.storage.snapshot():
         ids = store.storage.chunks.at(doc_id, 0, NO_END)
-        coverages = store.storage.keyword().coverage(Query(query), ids).values()
+        coverages = store.storage.keyword().coverage(query, ids).values()
     return {word for coverage in coverages for word in coverage.terms}
 
 
-def why_nothing(store: HybridStore, request: Request, *, refreshed: bool) -> str:
-    """Return the most likely reason, and what to try next."""
-    if not store.stats()["doc_count"]:
-        return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
-    if request.min_score:
-        return f"nothing found with a score of {request.min_score:g} or more; a lower --min-score shows more"
-    if request.filters:
-        return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
-    if refreshed:
-        return "nothing found; try other words, or fewer"
-    return "nothing found; try other words, or fewer; `--refresh` reads what was written lately"
+def _show(answer: dict[str, Any], stream: TextIO) -> None:
+    """Print what `why` answers as one line, and the rank in a search."""
+    if answer["in_memory"]:
+        state = "in and current" if answer["current"] else "in, but not current"
+        parts = [f"{answer['doc_id']}: {state}: {', '.join(_facts(answer))}"]
+    else:
+        parts = [f"{answer['path']}: not in: {answer['rule']}"]
+    parts += [part for part in (answer["reason"], answer["way_out"]) if part]
+    print(harmless("; ".join(parts)), file=stream)
+    if "search" in answer:
+        _show_rank(answer["search"], stream)
+
+
+def _facts(answer: dict[str, Any]) -> list[str]:
+    facts = [plural(answer["chunks"], "passage")]
+    if answer["pending"]:
+        facts.append(f"{answer['pending']:,} pending")
+    if answer["date"]:
+        facts.append(f"dated {answer['date']}")
+    origin = answer["source"] or answer["path"] or answer.get("host") or "`store`"
+    return [*facts, f"read {answer['indexed_at']}", f"from {origin}"]
+
+
+def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
+    style = Style(stream)
+    if rank["rank"]:
+        place = f"rank {rank['rank']} of {rank['of']}"
+        scores = f"score {rank['score']:.3f}, confidence {rank['confidence']:.2f}"
+        passage = harmless(f": {rank['citation']}, {scores}")
+    else:
+        place = f"not among {rank['of']} results"
+        passage = ""
+    print(
+        f"\n{style.bold}{place}{style.off}{passage}  {style.dim}{_ranks(rank)}{style.off}",
+        file=stream,
+    )
+    if rank["newer"]:
+        print(f"  revised by {harmless(rank['newer'])}", file=stream)
+    if rank["left_out_by"]:
+        print(
+            f"  a search leaves it out, because of the setting {rank['left_out_by']}", file=stream
+        )
+    for verb in ("has", "lacks"):
+        words = harmless(", ".join(rank[verb])) or "no word of the query"
+        print(f"  it {verb}: {words}", file=stream)
+    for other in rank["before"]:
+        words = harmless(", ".join(other["has"])) or "no word"
+        passage = f"{harmless(other['citation'])}, score {other['score']:.3f}"
+        details = f"{style.dim}{_ranks(other)}; has {words}{style.off}"
+        print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
+
+
+def _ranks(passage: dict[str, Any]) -> str:
+    keyword = passage["keyword_rank"] or "-"
+    return f"keyword rank {keyword}, vector rank {passage['vector_rank'] or '-'}"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text import named_secrets
-from hybrid_memory.text import redaction as service_keys
-from hybrid_memory.text.redaction import MASK, RULES, Rule, _spans, redact
-from tests.text.secret_table import FAMILIES, INNOCENT, SECRETS, filled
+from hybrid_memory.extras.formats import named_secrets
+from hybrid_memory.extras.formats import redaction as service_keys
+from hybrid_memory.extras.formats.redaction import MASK, RULES, Rule, _spans, redact
+from tests.extras.secret_table import FAMILIES, INNOCENT, SECRETS, filled
 
 PLAIN = [row.replace("⟦", "").replace("⟧", "") for row in SECRETS]
 

@@ -8,8 +8,8 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.errors import QueryError
+from hybrid_memory.extras.why import explain
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views.why import explain
 from tests.command import Run, answer, in_terminal
 
 Notes = Callable[..., Path]
@@ -173,3 +173,18 @@ def test_a_terminal_shows_one_line_and_the_status_tells(
     assert run("why", str(folder / "n.txt")).returncode == 1
     seen = in_terminal(environ, "why", str(folder / "n.txt"))
     assert "n.txt: not in: pattern; no pattern" in seen and len(seen.splitlines()) == 1
+
+
+@pytest.mark.parametrize("order", [("w", "w/memory"), ("w/memory", "w")])
+def test_a_new_note_of_nested_folders_gets_the_id_that_was_told(
+    store: HybridStore, tmp_path: Path, order: tuple[str, str]
+) -> None:
+    (tmp_path / "w/memory").mkdir(parents=True)
+    (tmp_path / "w/memory/old.md").write_text("gpu")
+    for folder in order:
+        Ingest(store).run([str(tmp_path / folder)])
+    (tmp_path / "w/memory/new.md").write_text("kettle")
+    told = explain(store, str(tmp_path / "w/memory/new.md"))
+    Ingest(store).update()
+    assert told["doc_id"] == explain(store, str(tmp_path / "w/memory/new.md"))["doc_id"]
+    assert explain(store, told["doc_id"])["current"]

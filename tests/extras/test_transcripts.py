@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
-from hybrid_memory.documents import transcripts as module
-from hybrid_memory.documents.transcripts import Message, Transcript, chunks
+from hybrid_memory.extras.doctor import examine
+from hybrid_memory.extras.formats import transcripts as module
+from hybrid_memory.extras.formats.transcripts import Message, Transcript, chunks
 from hybrid_memory.sync.ingest import Ingest, Report
 from hybrid_memory.sync.refresh import refresh
 from hybrid_memory.text.characters import with_plain_space
-from hybrid_memory.views.doctor import examine
-from hybrid_memory.views.get import documents
+from hybrid_memory.views import documents
 from tests.conftest import TopicEmbedder, indexed_words
 from tests.sync.test_ingest import ids
 
@@ -627,7 +627,7 @@ def test_large_transcript_needs_little_memory(session: Write, tmp_path: Path) ->
 
 
 def test_white_space_of_what_was_said_is_plain_and_code_keeps_its_indentation() -> None:
-    said = "\ufeffThe\u00a0GPU\u202fserver  \r\n\r\n \t\r\n\n\nhums.\n\n```\n    if x:\t\n\n        y()\n```\n\n"
+    said = "\ufeff  The\u00a0GPU\u202f  \tserver  \r\n\r\n \t\r\n\n\nhums.\n\n```\n    if x:\t\n\n        y()\n```\n\n"
     [message] = read(lines(pi("user", text(said))))[0]
     assert message.text == "The GPU server\n\nhums.\n\n```\n    if x:\n\n        y()\n```"
 

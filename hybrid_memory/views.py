@@ -14,22 +14,22 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..documents.files import BadFileError, open_regular
-from ..documents.formats import format_of
-from ..documents.noise import without_code
-from ..documents.terms import plain
-from ..errors import NotFoundError, QueryError, SourceError, WayOut
-from ..storage.target import WHOLE, Place, find, in_lines, resolved
-from ..store import tried_again
-from ..text.characters import Lines, citation, page, plural
-from ..text.characters import digest as of_bytes
-from ..text.dates import origin_of_date
+from .documents.files import BadFileError, open_regular
+from .documents.formats import format_of
+from .documents.noise import without_code
+from .documents.terms import plain
+from .errors import NotFoundError, QueryError, SourceError, WayOut
+from .storage.target import WHOLE, Place, find, in_lines, resolved
+from .store import tried_again
+from .text.characters import Lines, citation, page, plural
+from .text.characters import digest as of_bytes
+from .text.dates import origin_of_date
 
 if TYPE_CHECKING:
-    from ..storage.filters import Filters
-    from ..storage.protocol import LinkRow
-    from ..storage.source import DocumentRow
-    from ..store import HybridStore
+    from .storage.filters import Filters
+    from .storage.protocol import LinkRow
+    from .storage.source import DocumentRow
+    from .store import HybridStore
 
 NAMED_HEADINGS = 8  # headings in an error message
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")

@@ -23,13 +23,13 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
-from ..text.characters import hasher, storable, with_plain_space
-from ..text.dates import DATE_KEYS, document_date
-from ..text.redaction import redact
-from .chunker import Chunk
-from .files import open_regular
-from .links import NO_LINKS
-from .markdown import chunk_text
+from ...documents.chunker import Chunk
+from ...documents.files import open_regular
+from ...documents.links import NO_LINKS
+from ...documents.markdown import chunk_text
+from ...text.characters import hasher, storable, with_plain_space
+from ...text.dates import DATE_KEYS, document_date
+from .redaction import redact
 
 LONGEST_LINE = 8_000_000  # bytes; more is an image or the output of a tool
 QUIET = 3600.0  # seconds without a change after which a session counts as ended
@@ -237,7 +237,7 @@ def _text(message: Record) -> str:
         text = of_user("\n\n".join(filter(None, texts)))
     else:
         text = "\n\n".join(texts)
-    text = with_plain_space(storable(text)).strip()
+    text = BLANKS.sub(" ", with_plain_space(storable(text))).strip()
     if text in SAYS_NOTHING:
         return ""
     return redact(text)
@@ -304,6 +304,7 @@ NAME = (
     "system-reminder|command-[a-z]+|local-command-[a-z]+|bash-[a-z]+|task-notification|ide_[a-z_]+"
     "|user-prompt-submit-hook|active_memory_plugin|relevant-memories"
 )
+BLANKS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")  # within a line; indentation stays
 OPENING = re.compile(rf"<({NAME})\b")
 CLOSING = re.compile(rf"</({NAME})>")
 BLOCK = re.compile(r"\):\n```json\n")
