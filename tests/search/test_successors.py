@@ -93,6 +93,18 @@ def test_undated_pages_that_look_alike_revise_nothing(notes: Notes) -> None:
     assert [newer for _, newer in found] == [None] * len(found)
 
 
+@pytest.mark.parametrize(("name", "revised"), [("ports.md", False), ("2026-01-08.md", True)])
+def test_further_down_is_later_in_a_log_and_not_on_a_page_of_reference(
+    notes: Notes, name: str, revised: bool
+) -> None:
+    between = "\n".join(
+        f"## Shelf {number}\n\n" + "Boxes of old cables. " * 8 for number in range(4)
+    )
+    with notes({name: f"{OLD}\n{between}\n{NEW}"}) as store:
+        marks = [newer for _, newer in places(store.search("which ssh port does heron have?"))]
+    assert (name in marks) is revised
+
+
 def test_a_copied_sentence_is_no_revision(notes: Notes) -> None:
     with notes({"2026-01-08.md": OLD, "2026-02-13.md": OLD + "\nNothing else today.\n"}) as store:
         found = places(store.search("which ssh port does heron have?"))
