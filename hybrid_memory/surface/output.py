@@ -42,6 +42,7 @@ _DEEPEST = 24  # columns of indentation that are kept when prose is wrapped
 _HEADINGS = re.compile(
     r"\A(?: {0,3}#{1,6}[ \t].*\n*)+"
 )  # the heading path of the result says the same
+_WORD = re.compile(r"[^\W_]+")
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
@@ -102,13 +103,15 @@ def _described(
 def title_of(result: Result) -> tuple[str, str]:
     """Return the title of a result's note, and the headings above the passage that do not repeat it.
 
-    The title is that of the front matter, else the note's name, as its links have it.
+    The title is that of the front matter, else the note's name, as its links have it, or the first
+    heading if that begins with the same words: related-content and "Related content with SQLite".
     """
     title = result["metadata"].get("title")
     if not isinstance(title, str) or not title.strip():
         title = stem(result["doc_id"].rpartition("/")[2])
     first, *others = result["heading_path"].split(SEPARATOR)
-    if first.casefold() == title.casefold():
+    words = _WORD.findall(title.casefold())
+    if _WORD.findall(first.casefold())[: len(words)] == words:
         return first, SEPARATOR.join(others)
     return title, result["heading_path"]
 

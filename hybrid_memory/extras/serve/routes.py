@@ -19,7 +19,7 @@ from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
 from ...surface.commands.upkeep import delete_by_id
-from ...surface.output import asked, why_nothing
+from ...surface.output import asked, title_of, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
 from ...text.query import Query
@@ -62,7 +62,7 @@ async def search(request: Request) -> Response:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
             add_marks(answer["results"], values["q"], is_typed=values["typed"])
-            add_titles(store, answer["results"])
+            add_titles(answer["results"])
         hint = None
         if is_unclear(answer["results"]):
             hint = UNCLEAR
@@ -119,7 +119,7 @@ async def document(request: Request) -> Response:
         )
         suffix = own_suffix(answer["path"] or "") or ".md"
         return answer | {
-            "title": title_of(store, doc_id, answer["metadata"]),
+            "title": title_of(answer | {"heading_path": first_heading(answer)})[0],
             "format": suffix.removeprefix("."),
             "pages": store.storage.catalog.document(doc_id).pages,
         }
@@ -434,26 +434,18 @@ def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool =
         result["marks"] = list(dict.fromkeys(words))
 
 
-def add_titles(store: HybridStore, results: Sequence[dict[str, Any]]) -> None:
-    """Give each result the `title` of its document, and how good a `match` it is, in a word."""
-    titles: dict[str, str | None] = {}
+def add_titles(results: Sequence[dict[str, Any]]) -> None:
+    """Give each result the `title` of its note, and how good a `match` it is, in a word."""
     for result in results:
-        doc_id = result["doc_id"]
-        if doc_id not in titles:
-            titles[doc_id] = title_of(store, doc_id, result["metadata"])
-        result["title"] = titles[doc_id]
+        result["title"], _ = title_of(result)
         result["match"] = match(result["confidence"])
 
 
-def title_of(store: HybridStore, doc_id: str, metadata: dict[str, Any]) -> str | None:
-    """Return the title of a document: that of its metadata, else its first heading, if that is one
-    of level 1; None if it has neither.
-    """
-    title = metadata.get("title")
-    if isinstance(title, str) and title.strip():
-        return title.strip()
-    titles = store.storage.links.titles(doc_id)
-    return titles[0] if titles else None
+def first_heading(document: dict[str, Any]) -> str:
+    """Return the headings above the first passage of a document that is read; "" if it has none."""
+    for passage in document["passages"]:
+        return str(passage["heading_path"])
+    return ""
 
 
 def operators(query: str) -> list[str]:
