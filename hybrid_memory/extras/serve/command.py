@@ -7,7 +7,7 @@ from functools import partial
 from ...environment import needing
 from ...surface import arguments
 from ...surface.arguments import Parser, examples, filled, open_store, place, port
-from ..mcp.bounds import add_bounds, bounds_of
+from .bounds import add_bounds, bounds_of
 
 
 def mcp_options(parser: Parser) -> None:
@@ -16,19 +16,19 @@ def mcp_options(parser: Parser) -> None:
 
 
 def run_mcp(args: Namespace) -> int:
-    with needing("mcp"):
-        from ..mcp.server import build
+    from ..mcp.protocol import serve
+    from ..mcp.tools import Tools
 
     settings = arguments.settings(args)  # a wrong setting is reported now, not at the first call
-    # The handler of the SDK would wait for the next line of input.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    build(
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or a call that runs would hold up the end
+    tools = Tools(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
         settings,
         partial(place, args),
         bounds_of(args),
-    ).run()
+    )
+    serve(tools)
     return 0
 
 

@@ -21,8 +21,8 @@ from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
 from ...views import documents as listed
 from ...views import links_of_document, outlined
-from ..mcp.bounds import Bounds, counts_of, facets_of
 from . import parameters, responses
+from .bounds import Bounds, counts_of, facets_of
 from .memory import Memory, Work, passages
 from .responses import Problem
 from .updates import Update

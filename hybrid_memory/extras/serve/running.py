@@ -15,9 +15,9 @@ from ...surface.arguments import open_store, place
 from ...surface.streams import output, tell
 from ...sync.refresh import Watch
 from ...sync.report import Report
-from ..mcp.bounds import bounds_of
-from ..mcp.server import build
+from ..mcp.tools import Tools
 from . import server
+from .bounds import bounds_of
 from .memory import Memory
 from .security import Guard, Hosts, Token, kept
 from .server import application
@@ -48,7 +48,7 @@ def prepared(args: Namespace) -> tuple[server.Server, socket]:
     memory = Memory(
         partial(_opened, args, settings), settings, needs_token=token is not None, bounds=bounds
     )
-    tools = build(
+    tools = Tools(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
         settings,
