@@ -165,10 +165,18 @@ FORMATS = {
     ".jsonl": "extras.formats.transcripts:FORMAT",
     ".org": "extras.formats.org:FORMAT",
     ".rst": "extras.formats.rst:FORMAT",
-    ".txt": "extras.formats.plain:FORMAT",
-    ".text": "extras.formats.plain:FORMAT",
+    ".txt": "extras.formats.rst:PLAIN",
+    ".text": "extras.formats.rst:PLAIN",
     ".pdf": "extras.formats.extracted:PDF",
     ".docx": "extras.formats.extracted:DOCX",
+    ".odt": "extras.formats.extracted:ODT",
+    ".epub": "extras.formats.extracted:EPUB",
+    ".html": "extras.formats.extracted:HTML",
+    ".htm": "extras.formats.extracted:HTML",
+    ".xhtml": "extras.formats.extracted:HTML",
+    ".canvas": "extras.formats.extracted:CANVAS",
+    ".excalidraw": "extras.formats.extracted:EXCALIDRAW",
+    ".excalidraw.md": "extras.formats.drawings:NOTE",
 }
 MARKDOWN = "documents.markdown:FORMAT"
 

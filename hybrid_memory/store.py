@@ -274,18 +274,28 @@ class HybridStore:
         search = Search(
             self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
         )
-        parsed = Query(
-            query, fts_syntax=request.fts_syntax, today=request.today, is_typed=request.typed
-        )
+        parsed = self.parsed(query, request)
         if parsed.asked:
             from .storage.filters import narrowed
 
             request = request.changed(filters=narrowed(request.filters, parsed.asked))
         answer = search.answer(parsed, request)
+        answer.filters = request.filters
         if parsed.asked and parsed.is_blank:
             answer.warnings.append(ONLY_FILTERS)
         self._warn(*answer.warnings)
         return answer
+
+    def parsed(self, query: str, request: Request) -> Query:
+        """Return what a query means here: a `name:value` is a filter if metadata have such a key."""
+        return Query(
+            query,
+            fts_syntax=request.fts_syntax,
+            today=request.today,
+            is_typed=request.typed,
+            is_literal=request.literal,
+            key_of=lambda name: self.storage.catalog.key_of(name),
+        )
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Returns the number of its chunks: 0 if there is none of this id."""

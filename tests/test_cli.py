@@ -312,7 +312,7 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("search x --query y", "give the query once"),
         (
             "search --maxfail",
-            "--maxfail; a query that begins with - is written --query=-x, or after -- (see hybrid-memory search --",
+            '--maxfail; a query with a - is written in quotes, "a -b", or as --query=-b (see hybrid-memory search --',
         ),
         ("search x --lim 3", "unrecognized arguments: --lim"),
         ("search x --chunk-size 10 --overlap 50", "chunk_overlap (50"),
@@ -450,7 +450,7 @@ def test_damaged_database_is_one_line_and_exits_1(run: Run, tmp_path: Path) -> N
     ("written", "hint"),
     [
         ("--limt", "did you mean --limit?"),
-        ("--qqq", "; a query that begins with - is written --query=-x"),
+        ("--qqq", '; a query with a - is written in quotes, "a -b"'),
     ],
 )
 def test_unknown_option_is_answered_with_the_one_that_was_meant(

@@ -15,7 +15,7 @@ import pytest
 
 from hybrid_memory import config
 from hybrid_memory.seams import COMMANDS
-from hybrid_memory.surface.arguments import Parser, command_parser, main_parser, parse
+from hybrid_memory.surface.arguments import Parser, command_parser, parse
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -162,27 +162,17 @@ def test_readme_leads_to_every_page() -> None:
     assert set(PAGES) - {README} <= linked
 
 
-@pytest.mark.parametrize("name", commands())
-def test_every_option_of_a_command_is_in_its_table_and_no_other(name: str) -> None:
+def test_tables_of_commands_and_options_are_what_the_parser_has() -> None:
     page = text(DOCS / "command-line.md")
-    common = options(main_parser()) - {"--version"}
-    rows = re.findall(r"^\| (`.*?) \|", section(page, name), re.MULTILINE)
-    documented = {flag for row in rows for flag in re.findall(r"`(--[\w-]+)", row)}
-    assert documented == options(commands()[name]) - common
-    assert f"[`{name}`](#{name})" in page
-
-
-def test_every_common_option_is_in_the_table() -> None:
-    rows = re.findall(
-        r"^\| `(--[\w-]+)",
-        section(text(DOCS / "command-line.md"), "Options of every command"),
-        re.MULTILINE,
-    )
-    assert set(rows) == options(main_parser()) - {"--help", "--version"}
+    tables = runpy.run_path(str(DOCS / "make_option_tables.py"))
+    assert tables["rewritten"](page) == page, "run docs/make_option_tables.py"
+    for name, parser in commands().items():
+        own = tables["own_arguments"](parser, name)
+        assert not own or f"<!-- options of {name} -->" in section(page, name), name
 
 
 def test_every_provider_is_documented() -> None:
-    for page in ("command-line.md", "configuration.md", "embedders.md"):
+    for page in ("configuration.md", "embedders.md"):
         assert all(
             f"`{provider}`" in text(DOCS / page) for provider in config.CHOICES["provider"]
         ), page

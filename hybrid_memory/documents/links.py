@@ -239,7 +239,7 @@ def titles(metadata: Mapping[str, Any], text: str, without_code: str) -> tuple[s
         written.append(metadata["title"])
     heading = FIRST_HEADING.search(without_code)
     if heading and len(heading[1]) == 1:
-        written.append(CLOSING_SIGNS.sub("", text[heading.start(2) : heading.end(2)]))
+        written.append(CLOSING_SIGNS.sub("", text[heading.end(1) : heading.end(2)]))
     without_marks = (EMPHASIS.sub("", TAG.sub("", plain(title))) for title in written)
     return _names(" ".join(title.split()) for title in without_marks)
 

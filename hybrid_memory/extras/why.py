@@ -451,6 +451,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     query, folded, and mean the whole document.
     """
     settings = configured(store.config)
+    parsed = store.parsed(query, Request())
     everything = store.answer(query, Request(DEPTH, explain=True))
     ranked = store.answer(query, Request(**settings | {"limit": DEPTH}, explain=True))
     shown = store.answer(query, Request(**settings))
@@ -469,8 +470,8 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     if place and not is_shown:
         is_ranked = results is ranked.results
         left_out_by = "limit" if is_ranked else _bar(settings, best)
-    words = [" ".join(term.tokens) for term in Query(query).affordable_words]
-    words_of_document = _words_of(store, doc_id, query)
+    words = [" ".join(term.tokens) for term in parsed.affordable_words]
+    words_of_document = _words_of(store, doc_id, parsed)
     return {
         "query": query,
         "rank": place,
@@ -529,11 +530,11 @@ def _described(number: int, result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _words_of(store: HybridStore, doc_id: str, query: str) -> set[str]:
+def _words_of(store: HybridStore, doc_id: str, query: Query) -> set[str]:
     """Return the words of the query that a passage of the document has."""
     with store.storage.snapshot():
         ids = store.storage.chunks.at(doc_id, 0, NO_END)
-        coverages = store.storage.keyword().coverage(Query(query), ids).values()
+        coverages = store.storage.keyword().coverage(query, ids).values()
     return {word for coverage in coverages for word in coverage.terms}
 
 

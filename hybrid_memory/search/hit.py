@@ -29,13 +29,14 @@ class Request:
     `budget` is how many characters all of them may have. With either, results that stand side by
     side are joined, so that there may be fewer than `limit`. With `explain` each result says what
     its score is made of. Without `rerank` the configured reranker is not asked. A query that is being `typed`
-    ends with the beginning of a word, and words that no chunk has are replaced. Raises ValueError
+    ends with the beginning of a word, and words that no chunk has are replaced. In a `literal` one,
+    as a text that nobody wrote as a query, operators such as tag: and - are words. Raises ValueError
     for a value that no search can have.
     """
 
     __slots__ = (
         "budget", "context", "exact", "explain", "filters", "fts_syntax", "half_life_days", "limit",
-        "min_confidence", "min_score", "mode", "per_doc", "rerank", "today", "typed",
+        "literal", "min_confidence", "min_score", "mode", "per_doc", "rerank", "today", "typed",
     )  # fmt: skip
     budget: "Budget | None"
     context: int
@@ -45,6 +46,7 @@ class Request:
     fts_syntax: bool
     half_life_days: float | None
     limit: int
+    literal: bool
     min_confidence: float
     min_score: float
     mode: str
@@ -71,6 +73,7 @@ class Request:
         budget: "Budget | None" = None,
         rerank: bool = True,
         typed: bool = False,
+        literal: bool = False,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
@@ -99,6 +102,7 @@ class Request:
             "budget": budget,
             "rerank": rerank and not fts_syntax,  # an expression is no text to read
             "typed": typed,
+            "literal": literal,
         }
         for name, field in fields.items():
             object.__setattr__(self, name, field)
@@ -253,6 +257,7 @@ class Answer:
         self.nearest_miss: Result | None = None
         # Why the mode "vector" had no vector to search with; a warning, too.
         self.unanswered: str | None = None
+        self.filters: Filters | None = None  # those in force: the request's, and the query's own
 
     def other_words(self) -> str | None:
         """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
@@ -313,6 +318,7 @@ def floored(answer: Answer, floor: float) -> Answer:
     kept_back = Answer([], [*answer.warnings, f"{least}; {nearest}"])
     kept_back.nearest_miss = surest
     kept_back.timings = answer.timings
+    kept_back.filters = answer.filters
     return kept_back
 
 

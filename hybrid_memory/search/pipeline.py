@@ -20,6 +20,7 @@ from .hit import Answer, Hit, Request, Result
 from .legs import LEADS, Legs, made
 from .stages import (
     Context,
+    about_something,
     aged,
     confident_enough,
     dated,
@@ -70,6 +71,7 @@ CHOOSING: list[Stage] = [
     phrases_first,
     newest_first,
     with_confidence,
+    about_something,
     confident_enough,
     limited,
 ]

@@ -7,6 +7,7 @@ numbers were found on judged collections (docs/measurements.md).
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import chain, islice
 from math import exp, log
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ BEST = 3  # chunks of a document that count
 OF_DATE = 0.2  # of the score, for a document of the days that the query means
 FIRST = 10  # results that people look at
 SHARE = 3  # of these, how many one document may have
+NEAR = 0.3  # of a passage to a query that it has no word of; words that mean nothing reach 0.26
 
 
 class Context:
@@ -66,7 +68,9 @@ def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
 
 
 def with_phrases(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Note which hits have all phrases that the query has in quotes, in their text or headings."""
+    """Note which hits have all phrases that the query has in quotes, or what it says is as good, in
+    their text or headings.
+    """
     phrases = context.query.quoted_phrases
     if context.request.fts_syntax or not phrases:
         return hits
@@ -75,12 +79,15 @@ def with_phrases(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
     texts = {hit.id: f"{rows[hit.id].heading_path}\n{hit.text}" for hit in hits}
     words = {id: analyzer.searchable(text).split() for id, text in texts.items()}
     every_word = {word for of_hit in words.values() for word in of_hit}
-    stem_of = stems(every_word.union(*(phrase.tokens for phrase in phrases)))
+    stem_of = stems(every_word.union(*(phrase.tokens for group in phrases for phrase in group)))
     for hit in hits:
         stemmed = [stem_of.get(word, word) for word in words[hit.id]]
         hit.has_phrases = all(
-            _stands_in([stem_of.get(word, word) for word in phrase.tokens], stemmed, phrase.prefix)
-            for phrase in phrases
+            any(
+                _stands_in([stem_of.get(word, word) for word in term.tokens], stemmed, term.prefix)
+                for term in group
+            )
+            for group in phrases
         )
     return hits
 
@@ -294,6 +301,20 @@ def confidence(coverage: float, nearness: float | None) -> float:
     """
     mean = coverage if nearness is None else (coverage + nearness) / 2
     return round(min(max(mean, 0.0), 1.0), 3)
+
+
+def about_something(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+    """Under filters, leave out everything where no passage has a word of the query and none is near.
+
+    There is always a nearest passage. Among few, chosen by a filter, it would be taken for an answer.
+    """
+    if not any(context.request.filters or ()) or context.request.mode != "hybrid":
+        return hits
+    rest = iter(hits)
+    first = list(islice(rest, context.request.limit))
+    if any(hit.coverage or (hit.nearness or 0.0) >= NEAR for hit in first):
+        return chain(first, rest)
+    return []
 
 
 def confident_enough(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..documents.links import listed, names_in
+from ..text.query import Term
 
 
 class Filters(NamedTuple):
@@ -21,7 +22,8 @@ class Filters(NamedTuple):
     counts during the whole month, what has no date never. `linked_to` is the id of a document that
     it must link to. `heading` leaves the passages below a heading, alone or with those above it
     (`Costs`, `Meeting > Costs`), in any case. `modified_since` is a day as `since` is: the file has
-    changed, or the text was stored, then or later.
+    changed, or the text was stored, then or later. `without` leaves the passages that a keyword
+    search for any of these words and phrases would not find.
     """
 
     collection: str | None = None
@@ -34,13 +36,29 @@ class Filters(NamedTuple):
     heading: str | None = None
     modified_since: str | None = None
     within: str | None = None
+    without: Sequence[Term] = ()
 
 
 def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
-    """Return the filters with those that a query asks for: its tags besides, the others in their place."""
+    """Return the filters with those that a query asks for: its tags, values and words to leave out
+    besides, the others in their place.
+    """
     filters = filters or Filters()
     tags = [*filters.tags, *asked.get("tags", ())]
-    return filters._replace(**{**asked, "tags": tags})
+    without = [*filters.without, *asked.get("without", ())]
+    where = {key: listed(values) for key, values in filters.where.items()}
+    for key, values in asked.get("where", {}).items():
+        where[key] = [*where.get(key, ()), *values]
+    return filters._replace(**{**asked, "tags": tags, "where": where, "without": without})
+
+
+def key_like(name: str, metadata: Iterable[str]) -> str | None:
+    """Return the first key of these metadata (JSON) that has this name, in any case; None if none has."""
+    for text in metadata:
+        for key in json.loads(text):
+            if key.casefold() == name.casefold():
+                return str(key)
+    return None
 
 
 def is_below(heading_path: str, heading: str) -> bool:

@@ -398,6 +398,9 @@ class Catalog(Protocol):
         headings of each chunk.
         """
 
+    def key_of(self, name: str) -> str | None:
+        """The key of any document's metadata that has this name, in any case; None if none has."""
+
     def facets(self) -> dict[str, Any]:
         """Return how many documents each collection, month and tag has, and the documents that were
         indexed last.

@@ -179,7 +179,7 @@ class Parser(argparse.ArgumentParser):
             near = meant(written, flags)
             message += near
             if not near and "--query" in flags:
-                message += "; a query that begins with - is written --query=-x, or after --"
+                message += '; a query with a - is written in quotes, "a -b", or as --query=-b'
         for flag, example in (("--half-life", 30), ("--open", 1)):
             if message.startswith(f"argument {flag}"):
                 message += f"; write {flag}={example}, or put it after the query"

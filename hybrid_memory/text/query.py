@@ -5,7 +5,7 @@ was asked.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,8 +32,15 @@ NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # The ending of "Gendolf's", at the end of a word and before punctuation
 _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
-# Compiled only when needed: few queries have one
-_OPERATOR = r'(?<!\S)(tag|in|path|date|before|after):("[^"]+"|[^\s"]+)(?!\S)'
+# Compiled only when needed: few queries have an operator. What stands in quotes is none. Two letters
+# behind a - are an option of a command, and "//" is in an address.
+_PIECE = (
+    r"(?<!\S)(?:(?P<name>[^\W\d_][\w-]*):(?!//)(?P<value>\"[^\"]+\"|[^\s\"]+)"
+    r"|-(?P<without>\"[^\"]+\"|[^\W\d_][^\s\"]{2,}))(?!\S)"
+    r"|\"[^\"]*\""
+)
+_ALTERNATIVE = r'"[^"]*"|\S+'
+OR = "OR"
 _QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))
 
 
@@ -49,6 +56,8 @@ class Term(NamedTuple):
 class Query:
     """A user's question, asked on the day `today`. If `fts_syntax`, the text is an expression in
     FTS5's own language; all properties ignore that. If `is_typed`, its last word is a beginning.
+    If `is_literal`, operators are words. `key_of` gives the metadata key that a memory has for a
+    name, or None: only these can be asked for as `name:value`.
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact,
     phrase, src and ts, of which the last four are its words. A possessive ending is no part of a
@@ -62,28 +71,34 @@ class Query:
         fts_syntax: bool = False,
         today: "date | None" = None,
         is_typed: bool = False,
+        is_literal: bool = False,
         instead: Mapping[str, Sequence[str]] = NOTHING,
+        key_of: Callable[[str], str | None] = lambda name: None,
     ) -> None:
         self.text = storable(text).replace("\0", " ")
         self.asked: dict[str, Any] = {}  # fields of `Filters` that the text gives
-        if ":" in self.text and not fts_syntax:
-            self.text, self.asked = _without_operators(self.text, today)
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
         self.instead = instead  # of a word, others that are looked for in its place
         self._today = today
+        self._alternatives: list[list[str]] = []  # words and phrases, of which one is enough
+        if not (fts_syntax or is_literal):
+            self._take_operators(key_of)
         self._start = self.text[:MAX_QUERY]
+
+    def _take_operators(self, key_of: Callable[[str], str | None]) -> None:
+        """Take the operators out of the text."""
+        if ":" in self.text or " -" in self.text or self.text.startswith("-"):
+            self.text, self.asked = _without_operators(self.text, self._today, key_of)
+        if OR in self.text:
+            self.text, self._alternatives = _without_or(self.text, has_filters=bool(self.asked))
 
     def with_others(self, instead: Mapping[str, Sequence[str]]) -> "Query":
         """Return the same query with other words in place of some."""
-        query = Query(
-            self.text,
-            fts_syntax=self.fts_syntax,
-            today=self._today,
-            is_typed=self.is_typed,
-            instead=instead,
-        )
-        query.asked = self.asked
+        query = object.__new__(Query)
+        query.__dict__.update(self.__dict__)
+        query.__dict__.pop("_terms", None)
+        query.instead = instead
         return query
 
     @property
@@ -126,14 +141,24 @@ class Query:
         return self._terms[0]
 
     @cached_property
-    def quoted_phrases(self) -> list[Term]:
-        """What stands in double quotes, as far as it has several words."""
-        terms = [
-            phrase(text)
-            for text, is_quoted in _quoted_pieces(self._folded)
-            if is_quoted and tokens(text)
-        ]
-        return [term for term in terms if len(term.tokens) > 1]
+    def quoted_phrases(self) -> list[list[Term]]:
+        """What stands in double quotes, as far as it has several words; each with those that OR says
+        are as good.
+        """
+        groups = []
+        alternatives: set[Term] = set()
+        for texts in self._alternatives:
+            group = [phrase(fold(text)) for text in texts if tokens(fold(text))]
+            has_phrase = any(text.startswith('"') and len(text.split()) > 1 for text in texts)
+            if has_phrase:
+                groups.append(group)
+            alternatives.update(group)
+        for text, is_quoted in _quoted_pieces(self._folded):
+            if is_quoted and tokens(text):
+                term = phrase(text)
+                if len(term.tokens) > 1 and term not in alternatives:
+                    groups.append([term])
+        return groups
 
     @property
     def words(self) -> list[Term]:
@@ -186,11 +211,24 @@ class Query:
         return [word]
 
     def stands_for(self, word: str) -> str:
-        """Return the word of the query in whose place this one is looked for; or itself."""
+        """Return the word of the query in whose place this one is looked for, or itself; of words with
+        OR between them the first.
+        """
         for own, others in self.instead.items():
             if word in others:
-                return own
-        return word
+                word = own
+                break
+        return self._first_alternative.get(word, word)
+
+    @cached_property
+    def _first_alternative(self) -> dict[str, str]:
+        """Return the first word of each group of alternatives, by each of its words."""
+        first = {}
+        for texts in self._alternatives:
+            terms = [phrase(fold(text)) for text in texts if tokens(fold(text))]
+            words = [term.tokens[0] for term in terms if len(term.tokens) == 1]
+            first.update(dict.fromkeys(words, words[0] if words else ""))
+        return first
 
     @cached_property
     def periods(self) -> "list[Period]":
@@ -264,35 +302,96 @@ class Query:
         return list(fragments)[:MAX_FRAGMENTS]
 
 
-def _without_operators(text: str, today: "date | None") -> tuple[str, dict[str, Any]]:
+def _without_operators(
+    text: str, today: "date | None", key_of: Callable[[str], str | None]
+) -> tuple[str, dict[str, Any]]:
     """Return the text without its operators, and the fields of `Filters` that they give. What is no
     operator, or has a value that it cannot have, is words.
 
     'backups tag:ops date:2026-03' -> 'backups', {tags: [ops], since: 2026-03, until: 2026-03}
+    'deadlock -"page cache"' -> 'deadlock', {without: [page+cache]}
     """
     asked: dict[str, Any] = {}
 
     def take(match: re.Match[str]) -> str:
-        value = match[2].strip('"')
-        fields = _fields(match[1], value, today)
+        if match["name"]:
+            fields = _fields(match["name"], match["value"].strip('"'), today, key_of)
+        else:
+            fields = _left_out(match["without"])
         if not fields:
             return match[0]
-        for name, given in fields.items():
-            asked[name] = asked.get(name, []) + given if name == "tags" else given
+        _add(asked, fields)
         return " "
 
-    words = re.sub(_OPERATOR, take, text)
+    words = re.sub(_PIECE, take, text.translate(_QUOTES))
     if not asked:
         return text, asked
     return " ".join(words.split()), asked
 
 
-def _fields(operator: str, value: str, today: "date | None") -> dict[str, Any]:
-    """Return what an operator says as fields of `Filters`; nothing for a value that it cannot have."""
+def _add(asked: dict[str, Any], fields: Mapping[str, Any]) -> None:
+    """Add fields: of lists and of keys, all count; of others, the last."""
+    for name, value in fields.items():
+        if isinstance(value, list):
+            asked[name] = asked.get(name, []) + value
+        elif isinstance(value, dict):
+            of_keys = asked.setdefault(name, {})
+            for key, values in value.items():
+                of_keys[key] = of_keys.get(key, []) + values
+        else:
+            asked[name] = value
+
+
+def _left_out(written: str | None) -> dict[str, Any]:
+    """Return what -word or -"a phrase" says; nothing for what has no word."""
+    folded = fold((written or "").strip('"'))
+    return {"without": [phrase(folded)]} if tokens(folded) else {}
+
+
+def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
+    """Return the text without the OR between two words or phrases, and these, in groups.
+
+    '"page cache" OR swap size' -> '"page cache" swap size', [["page cache", swap]]
+
+    Beside filters, which all hold, an OR at an edge stood between two of them, and is no word.
+    """
+    pieces = re.findall(_ALTERNATIVE, text.translate(_QUOTES))
+    if OR not in pieces:
+        return text, []
+    words: list[str] = []
+    groups: list[list[str]] = []
+    follows_or = False
+    for number, piece in enumerate(pieces):
+        after = pieces[number + 1 :][:1]
+        if piece == OR and words and after and after != [OR]:
+            if not (groups and groups[-1][-1] is words[-1]):
+                groups.append([words[-1]])
+            follows_or = True
+        elif piece != OR or not (has_filters or follows_or):
+            if follows_or:
+                groups[-1].append(piece)
+            words.append(piece)
+            follows_or = False
+    return " ".join(words), groups
+
+
+def _fields(
+    operator: str, value: str, today: "date | None", key_of: Callable[[str], str | None]
+) -> dict[str, Any]:
+    """Return what an operator says as fields of `Filters`; nothing for a value that it cannot have,
+    and for a name that no metadata has.
+    """
     if operator == "tag":
         return {"tags": [value.lstrip("#")]}
     if operator in ("in", "path"):
         return {"inside": value}
+    if operator in ("date", "before", "after"):
+        return _days(operator, value, today)
+    key = key_of(operator)
+    return {"where": {key: [value]}} if key else {}
+
+
+def _days(operator: str, value: str, today: "date | None") -> dict[str, Any]:
     from datetime import date, timedelta
 
     from .dates import first_day

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import requests
 
-from hybrid_memory.extras.serve.running import prepared
+from hybrid_memory.extras.serve.command import prepared
 from hybrid_memory.surface.arguments import parse
 
 
@@ -40,7 +40,7 @@ def served(environ: Mapping[str, str], *args: str) -> Iterator[Client]:
     """A client of a server with these arguments."""
     with (
         patch.dict(os.environ, environ, clear=True),
-        patch("hybrid_memory.extras.serve.running.output") as output,
+        patch("hybrid_memory.extras.serve.command.output") as output,
     ):
         lines: list[str] = []
         started = threading.Event()

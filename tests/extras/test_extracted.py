@@ -357,7 +357,7 @@ def test_properties_of_any_length_are_shortened() -> None:
             '<k:keywords xmlns:k="http://schemas.openxmlformats.org/package/2006/metadata/'
             f'core-properties">{keywords}</k:keywords></a>',
         )
-    metadata = sandbox.extracted(stream.getvalue(), "docx", None).metadata
+    metadata = sandbox.extracted(stream.getvalue(), "docx:extract", None).metadata
     assert len(metadata["title"]) == sandbox.LONGEST_PROPERTY
     assert len(metadata["tags"]) == sandbox.MOST_TAGS
 
@@ -368,7 +368,7 @@ def test_a_document_that_takes_too_much_memory_is_an_error_of_that_file() -> Non
     with pytest.raises(
         BadFileError, match="more than 512 MB of memory|breaks the program that reads it"
     ):
-        sandbox.extracted(bomb, "docx", None)
+        sandbox.extracted(bomb, "docx:extract", None)
 
 
 def test_a_document_that_breaks_its_reader_is_an_error_of_that_file() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.chunker import Chunk, chunks_after
 from hybrid_memory.documents.formats import format_of
-from hybrid_memory.extras.formats import org, plain, rst
+from hybrid_memory.extras.formats import org, rst
 from hybrid_memory.search.hit import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
@@ -235,7 +235,7 @@ def test_plain_text_has_underlined_titles_beside_the_headings_of_markdown() -> N
     ],
 )
 def test_what_is_underlined_in_plain_text_and_is_no_title(text: str) -> None:
-    assert list(plain.headings(f"\n{text}", 0)) == []
+    assert list(rst.headings_plain(f"\n{text}", 0)) == []
 
 
 LINES = {
@@ -243,7 +243,7 @@ LINES = {
     "a.rst": ["Head", "====", "----", "::", "  indented", ".. comment", ".. code::", ">>> 1", "+--+", "| a|", "+==+", "==  ==", ":a: b"],
     "a.txt": ["Head", "====", "----", "# Head", "```", "| a | b |", "|---|---|"],
 }  # fmt: skip
-SYNTAXES = {"a.org": org.FORMAT.syntax, "a.rst": rst.FORMAT.syntax, "a.txt": plain.FORMAT.syntax}
+SYNTAXES = {"a.org": org.FORMAT.syntax, "a.rst": rst.FORMAT.syntax, "a.txt": rst.PLAIN.syntax}
 
 
 @pytest.mark.parametrize("name", LINES)

@@ -19,7 +19,7 @@ import pyte
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.picker.worker import Found, Worker
+from hybrid_memory.extras.picker.app import Found, Worker
 from tests.command import Run
 
 # The child only executes another program, so no lock of another thread can stop it.

@@ -20,11 +20,13 @@ from hybrid_memory.documents.links import all_of
 from hybrid_memory.errors import NotFoundError, QueryError
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing import accepts, new_vectors
+from hybrid_memory.search.hit import Request
 from hybrid_memory.storage.filters import Filters, have_values
 from hybrid_memory.storage.sqlite import keyword, selection
 from hybrid_memory.storage.sqlite import vectors as blocks
 from hybrid_memory.storage.sqlite import vectors as index
 from hybrid_memory.storage.sqlite.selection import WANTED, condition
+from hybrid_memory.text.query import Query
 from hybrid_memory.views import documents
 from tests.command import Run
 from tests.conftest import TopicEmbedder
@@ -725,3 +727,84 @@ def test_texts_of_documents_and_rows_of_chunks_are_not_read_to_count_or_list_the
     scans = [line for line in plans if line.split()[:2] == ["SCAN", "chunks"]]
     assert scans
     assert [line for line in scans if "INDEX" not in line] == []
+
+
+# Operators in the query
+
+
+def answered(store: HybridStore, query: str, mode: str = "hybrid") -> list[str]:
+    return sorted(hit["doc_id"] for hit in store.search(query, 50, mode))
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
+    store: HybridStore, mode: str
+) -> None:
+    for name, text in {
+        "a": "server of the processes",
+        "b": "server and page cache",
+        "c": "server, cache page",
+        "processed": "server",
+    }.items():
+        store.store(name, text)
+    assert answered(store, "server", mode) == ["a", "b", "c", "processed"]
+    assert answered(store, "server -process", mode) == ["b", "c"]
+    assert answered(store, 'server -"page cache"', mode) == ["a", "c", "processed"]
+    assert answered(store, 'server -"page cache" -processes', mode) == ["c"]
+    assert answered(store, "server -karaoke", mode) == ["a", "b", "c", "processed"]
+    assert answered(store, "server -server", mode) == []
+    assert "server" in Filters(without=Query("-server").asked["without"]).without[0].tokens
+
+
+def test_many_passages_without_a_word_are_those_of_all_that_do_not_have_it(
+    store: HybridStore,
+) -> None:
+    with store.storage.transaction():
+        for number in range(200):
+            word = "common" if number % 10 else "rare"
+            store.storage.documents.put(
+                store.prepare(Document(f"n{number}", f"server {word} {number}", {}))
+            )
+    assert len(store.search("server -common", 50, "keyword")) == 20
+    assert len(store.search("server -rare", 300, "keyword")) == 180
+
+
+def test_a_key_that_a_document_has_is_a_filter_and_any_other_name_is_a_word(
+    store: HybridStore,
+) -> None:
+    put(store, {"a": {"Status": "done", "n": 3}, "b": {"Status": "open"}, "c": {"x": "y"}})
+    assert answered(store, "server status:done") == ["a"]
+    assert answered(store, "server Status:OPEN") == ["b"]
+    assert answered(store, "server n:3 status:done") == ["a"]
+    assert answered(store, "server status:nowhere") == []
+    assert answered(store, "server state:done") == ["a", "b", "c"]
+    found = store.search("server status:done", filters=Filters(where={"n": "3"}))
+    assert [hit["doc_id"] for hit in found] == ["a"]
+
+
+def test_one_of_several_words_with_or_between_them_makes_an_answer_sure(
+    store: HybridStore,
+) -> None:
+    for name, text in {"a": "swap space", "b": "page cache", "c": "cache page"}.items():
+        store.store(name, text)
+    alone = {hit["doc_id"]: hit["confidence"] for hit in store.search("swap page", mode="keyword")}
+    with_or = {
+        hit["doc_id"]: hit["confidence"] for hit in store.search("swap OR page", mode="keyword")
+    }
+    assert alone["a"] < 1.0
+    assert with_or == {"a": 1.0, "b": 1.0, "c": 1.0}
+    first = store.search('"page cache" OR swap', mode="keyword")
+    assert [hit["doc_id"] for hit in first][2] == "c"
+    assert store.warnings == []
+
+
+def test_a_word_that_means_nothing_finds_nothing_under_a_filter(store: HybridStore) -> None:
+    put(store, {"a": {"tags": ["x"]}, "b": {"tags": ["x"]}})
+    assert answered(store, "gnarp tag:x") == []
+    assert answered(store, "server tag:x") == ["a", "b"]
+
+
+def test_in_a_text_that_is_no_query_operators_are_words(store: HybridStore) -> None:
+    store.store("a", "server of the processes")
+    request = Request(literal=True)
+    assert [hit["doc_id"] for hit in store.answer("server -processes", request).results] == ["a"]

@@ -196,9 +196,35 @@ def test_a_blank_query_has_no_terms() -> None:
         ("see  http://a.b and note:x", "see  http://a.b and note:x", {}),
         ("atag:x (tag:y) tag:", "atag:x (tag:y) tag:", {}),
         ("tag:x", "", {"tags": ["x"]}),
+        ("lock -processos", "lock", {"without": [Term(("processos",))]}),
+        ('lock -"page cache" x', "lock x", {"without": [Term(("page", "cache"))]}),
+        ("ssh -p 2222 -la --maxfail a-b -", "ssh -p 2222 -la --maxfail a-b -", {}),
+        ('"a -word tag:x" b', '"a -word tag:x" b', {}),
+        ("see http://a.b -see", "see http://a.b", {"without": [Term(("see",))]}),
+        ("status:done x", "x", {"where": {"Status": ["done"]}}),
+        ('status:a STATUS:"b c" x', "x", {"where": {"Status": ["a", "b c"]}}),
+        ("state:done x", "state:done x", {}),
+        ("a OR b", "a b", {}),
+        ("tag:x OR tag:y", "", {"tags": ["x", "y"]}),
+        ("Portland OR", "Portland OR", {}),
     ],
 )
 def test_filters_among_the_words(text: str, words: str, asked: dict[str, object]) -> None:
-    query = Query(text)
+    query = Query(text, key_of={"status": "Status", "STATUS": "Status"}.get)
     assert (query.text, query.asked) == (words, asked)
     assert Query(text, fts_syntax=True).text == text
+    assert Query(text, is_literal=True).asked == {}
+
+
+def test_of_alternatives_one_is_as_good_as_another() -> None:
+    query = Query('"page cache" OR swap "file system" k8s OR kubernetes OR docker')
+    assert [[term.tokens for term in group] for group in query.quoted_phrases] == [
+        [("page", "cache"), ("swap",)],
+        [("file", "system")],
+    ]
+    assert [query.stands_for(word) for word in ("docker", "k8s", "system")] == [
+        "k8s",
+        "k8s",
+        "system",
+    ]
+    assert query.with_others({"dokcer": ["docker"]}).stands_for("docker") == "dokcer"

@@ -1,1 +1,2 @@
-"""Files that are not markdown: org-mode, reStructuredText, plain text, PDF and DOCX."""
+"""Files that are not markdown: org-mode, reStructuredText, plain text, PDF, DOCX, ODT, EPUB,
+HTML and drawings."""

@@ -123,7 +123,7 @@ class Document:
         body = self._parse(self._main).find(f"{W}body")
         if body is None:
             raise ValueError("no body")
-        yield from _spaced(self._blocks(body))
+        yield from spaced(self._blocks(body))
         yield from self._note_lines()
 
     def metadata(self) -> dict[str, Any]:
@@ -274,25 +274,15 @@ class Document:
         return f"[{text}]({target})"
 
     def _table(self, table: ElementTree.Element) -> Iterator[str]:
-        """Yield the rows of a table; the first one is its header. A cell over several columns or
-        rows stands in the first of them.
-
-        Only the header is filled up to the width of the table, for a row may be shorter: else a
-        wide row would make all rows as long.
+        """Return the lines of a table. A cell over several columns or rows stands in the first of
+        them.
         """
         rows = []
         for element in _children(table, "tr"):
             row = [text for cell in _children(element, "tc") for text in self._cell(cell)]
             if any(row):
                 rows.append(row)
-        if not rows:
-            return
-        width = max(map(len, rows))
-        rows[0] += [""] * (width - len(rows[0]))
-        for number, row in enumerate(rows):
-            yield f"| {' | '.join(row)} |"
-            if number == 0:
-                yield "|" + "---|" * width
+        return table_lines(rows)
 
     def _cell(self, cell: ElementTree.Element) -> list[str]:
         """Return the text of a cell and an empty one for each further column that it spans."""
@@ -352,17 +342,41 @@ class Document:
 
         Raises ExtractError if it is too large or declares a document type, else UNREADABLE.
         """
-        if self._archive.getinfo(path).file_size > MAX_XML:
-            raise ExtractError(f"{path} has over {MAX_XML:,} bytes when it is unpacked", "size")
-        data = self._archive.read(path).replace(STRICT, W[1:-1].encode())
-        return ElementTree.fromstring(data, ElementTree.XMLParser(target=WithoutDoctype()))
+        return root_of(part(self._archive, path).replace(STRICT, W[1:-1].encode()))
+
+
+def part(archive: ZipFile, path: str) -> bytes:
+    """Return a part of a package. Raises ExtractError if it is too large, else one of UNREADABLE."""
+    if archive.getinfo(path).file_size > MAX_XML:
+        raise ExtractError(f"{path} has over {MAX_XML:,} bytes when it is unpacked", "size")
+    return archive.read(path)
+
+
+def root_of(data: bytes) -> ElementTree.Element:
+    """Return the root of an XML document. Raises ExtractError if it declares a document type."""
+    return ElementTree.fromstring(data, ElementTree.XMLParser(target=WithoutDoctype()))
+
+
+def table_lines(rows: list[list[str]]) -> Iterator[str]:
+    """Yield the rows of a table in markdown; the first one is its header.
+
+    Only the header is filled up to the width of the table, for a row may be shorter: else a wide row
+    would make all rows as long.
+    """
+    width = max(map(len, rows), default=0)
+    for number, row in enumerate(rows):
+        if number == 0:
+            row = row + [""] * (width - len(row))
+        yield f"| {' | '.join(row)} |"
+        if number == 0:
+            yield "|" + "---|" * width
 
 
 class WithoutDoctype(ElementTree.TreeBuilder):
     """Refuse a document type, and with it all entities, in whatever encoding the parser reads."""
 
     def doctype(self, name: str, public_id: str | None, system_id: str | None) -> None:
-        raise ExtractError("it declares a document type, as no word processor does", "damaged")
+        raise ExtractError("it declares a document type, as no such file needs", "damaged")
 
 
 def _boxes(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
@@ -388,7 +402,7 @@ def _children(parent: ElementTree.Element, name: str) -> Iterator[ElementTree.El
             yield from _children(child, name)
 
 
-def _spaced(blocks: Iterator[tuple[str, list[str]]]) -> Iterator[str]:
+def spaced(blocks: Iterator[tuple[str, list[str]]]) -> Iterator[str]:
     """Yield the lines of the blocks: items of a list and lines of code stand together, everything
     else an empty line apart.
     """

@@ -1,4 +1,4 @@
-"""Read files whose text must be extracted, such as PDF and DOCX. Implements `formats.Format`; lines
+"""Read files whose text must be extracted, such as PDF and HTML. Implements `formats.Format`; lines
 are those of the extracted text, which is markdown.
 
 Documents come from anywhere, and what reads a PDF is a large library in C++. So a document is
@@ -86,8 +86,8 @@ class ExtractedReading:
 
 
 class Extracted:
-    """A format of files that are not text. `package` is what reading it needs, of the extra
-    `documents`.
+    """A format of files that are not text. `kind` is the module and the function that read it,
+    `package` what they need, of the extra `documents`.
     """
 
     collection = None
@@ -124,18 +124,25 @@ class Extracted:
         return "\n".join(lines)
 
 
-PDF = Extracted("pdf", "pypdfium2")
-DOCX = Extracted("docx")
+PDF = Extracted("pdf:extract", "pypdfium2")
+DOCX = Extracted("docx:extract")
+HTML = Extracted("richtext:html")
+EPUB = Extracted("richtext:epub")
+ODT = Extracted("richtext:odt")
+EXCALIDRAW = Extracted("drawings:excalidraw")
+CANVAS = Extracted("drawings:canvas")
 
 
 def extracted(data: bytes, kind: str, package: str | None) -> Extract:
-    """Return the text of a document; `kind` is the name of the module that reads it.
+    """Return the text of a document; `kind` is the module and the function that read it.
 
     Raises BadFileError if it cannot be had, the package is missing, or the command that asks is in
     a hurry.
     """
     if package and find_spec(package) is None:
-        raise BadFileError(missing_package(f"a .{kind} file", "documents"), "package")
+        raise BadFileError(
+            missing_package(f"a .{kind.partition(':')[0]} file", "documents"), "package"
+        )
     hurry = patience.get()
     timeout: float = PATIENCE * SECONDS
     if hurry:
@@ -183,8 +190,9 @@ def main() -> None:
     _limit()
     answer = {"error": f"reading it takes more than {MEMORY >> 20:,} MB of memory", "kind": "size"}
     try:
-        reader = import_module(f"{__package__}.{sys.argv[-1]}")
-        extract: Extract = reader.extract(sys.stdin.buffer.read())
+        module, _, function = sys.argv[-1].partition(":")
+        read_text = getattr(import_module(f"{__package__}.{module}"), function)
+        extract: Extract = read_text(sys.stdin.buffer.read())
         answer = extract._replace(metadata=_shortened(extract.metadata))._asdict()
     except ExtractError as error:
         answer = {"error": str(error), "kind": error.kind}

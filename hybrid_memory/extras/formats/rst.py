@@ -1,15 +1,18 @@
-"""Read reStructuredText files: underlined titles, literal blocks and tables, and the field list at
-the beginning (docinfo).
+"""Read texts with underlined titles: reStructuredText, with literal blocks, tables and the field list
+at the beginning (docinfo), and plain text, with markdown's headings, code and tables.
 
 The forms are those of "reStructuredText Markup Specification" (docutils.sourceforge.io). A
 section's level is the order in which its adornment, with or without a line above, is first met.
-What is indented is no title, so that directives have none.
+What is indented is no title, so that directives have none. In plain text, a line of `=` makes the
+line above a heading of the first level, and one of `-` of the second.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
+from heapq import merge
 
-from ...documents.chunker import Heading, Syntax
+from ...documents.chunker import MARKDOWN, Heading, Syntax
 from ...documents.markdown import MAX_METADATA, FrontMatter, Markdown, Value
 from ...documents.noise import without_runs
 from ...documents.passages import Block
@@ -207,3 +210,39 @@ class ReStructuredText(Markdown):
 
 
 FORMAT = ReStructuredText()
+
+
+UNDERLINED = re.compile(  # not the head of a table, "Name   Age"
+    r"(?:(?<=\n)|\A)\n(?!\S[^\n]*\S(?:[ ]{2}|\t)[ \t]*\S)(?P<title>[^\W_][^\n|]{0,200})"
+    r"\n(?P<line>={3,}|-{3,})[ \t]*(?=\n|\Z)"
+)
+UNDERLINES = {"=": 1, "-": 2}
+
+
+def readable_plain(text: str, start: int) -> str:
+    """Return plain text without unbroken runs; a line of dashes may underline a title."""
+    return text[:start] + without_runs(text[start:])
+
+
+def headings_plain(text: str, start: int) -> Iterator[Heading]:
+    """Yield the headings of plain text: those of markdown, and underlined ones outside of code."""
+    code = [block for block in MARKDOWN.blocks(text, start + 1, len(text)) if not block.header]
+    begins = [block.start for block in code]
+    underlined = []
+    for title in UNDERLINED.finditer(text, start):
+        number = bisect(begins, title.start() + 1)
+        if not number or code[number - 1].end <= title.start():
+            level = UNDERLINES[title["line"][0]]
+            underlined.append(
+                Heading(level, title["title"].strip(), title.start() + 1, title.end())
+            )
+    yield from merge(MARKDOWN.headings(text, start), underlined, key=lambda heading: heading.start)
+
+
+class PlainText(Markdown):
+    """Implements `formats.Format`."""
+
+    syntax = Syntax(readable_plain, headings_plain, MARKDOWN.blocks)
+
+
+PLAIN = PlainText()

@@ -6,7 +6,7 @@ import json
 from math import isfinite
 from typing import Any
 
-from ...storage.filters import Filters
+from ...storage.filters import Filters, key_like
 from ...storage.source import DocumentRow, SourceFile
 from ...storage.vector import UNIT
 from .chunks import Links, text_of_chunks
@@ -72,6 +72,9 @@ select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c
 where  c.relnamespace = 'hybrid_memory'::regnamespace and c.relkind = 'r'
 """
 
+METADATA_LIKE = f"""
+select metadata from documents where {OF_SPACE} and lower(metadata) like lower(%(pattern)s)
+"""
 METADATA = f"""
 select metadata, source_path is not null, number from documents where {OF_SPACE} and doc_id = %(doc_id)s
 """
@@ -145,6 +148,10 @@ class Catalog:
             "is_file": is_file,
             "passages": self._dicts(PASSAGES, number=number),
         }
+
+    def key_of(self, name: str) -> str | None:
+        rows = self._conn.all(METADATA_LIKE, self._given(pattern=text(f'%"{name}"%')))
+        return key_like(name, (metadata for (metadata,) in rows))
 
     def facets(self) -> dict[str, Any]:
         return {

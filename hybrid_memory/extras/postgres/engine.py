@@ -127,11 +127,11 @@ class PostgresStorage:
     @contextmanager
     def selection(self, filters: Filters, today: date | None = None) -> Iterator[Selection | None]:
         where, parameters = condition(self.connection, self._space, filters, today)
-        yield (
-            None
-            if where == EVERYTHING
-            else Selection(self.connection, self._space, where, parameters)
-        )
+        if where == EVERYTHING and not filters.without:
+            yield None
+            return
+        without = self.keyword().having(filters.without)
+        yield Selection(self.connection, self._space, where, parameters, without)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

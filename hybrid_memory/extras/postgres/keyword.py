@@ -190,6 +190,16 @@ class KeywordIndex:
             word.tokens[0]: phrase.frequency for word, phrase in zip(words, phrases, strict=True)
         }
 
+    def having(self, terms: Sequence[Term]) -> list[int]:
+        """Return the chunks that have any of these words and phrases."""
+        chunks: dict[int, None] = {}
+        for phrase in self._phrases.of(terms):
+            chunks.update(dict.fromkeys(row[0] for row in phrase.found))
+            if phrase.id is not None:
+                rows = self._conn.all(CHUNKS_OF, {"term": phrase.id})
+                chunks.update(dict.fromkeys(chunk for (chunk,) in rows))
+        return list(chunks)
+
     def _matching(self, query: Query) -> list[tuple[int, float]]:
         """The chunks that match an expression in FTS5's syntax, best first."""
         node = read(query)

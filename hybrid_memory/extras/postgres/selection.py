@@ -64,6 +64,7 @@ DATED = f"""
 ({OF_DAYS.format(date="d.date")} or exists (
     select from chunks own where own.document = d.number and own.date between %(since)s and %(until)s))
 """
+WITHOUT = "and not {chunks}.id = any(%(without)s::bigint[])"
 PASSAGES_DATED = f"and {OF_DAYS.format(date='coalesce({chunks}.date, d.date)')}"
 EARLIEST, LATEST = "", "9999-12-31"
 HEADINGS = """
@@ -80,11 +81,16 @@ MAY_HAVE = '(lower(d.metadata collate "C") like {pattern} or length(d.metadata) 
 
 class Selection:
     """The chunks of the documents that fulfil a condition on a row `d` of documents, all or those
-    below a heading.
+    below a heading, without those of some ids.
     """
 
     def __init__(
-        self, conn: Connection, space: int, where: str, parameters: dict[str, Any]
+        self,
+        conn: Connection,
+        space: int,
+        where: str,
+        parameters: dict[str, Any],
+        without: Collection[int] = (),
     ) -> None:
         self._conn = conn
         self._where = where
@@ -94,6 +100,9 @@ class Selection:
         if "since" in parameters:
             self._below += f" {PASSAGES_DATED}"
         self._parameters = parameters | {"own_space": space}
+        if without:
+            self._below += f" {WITHOUT}"
+            self._parameters["without"] = list(without)
 
     @cached_property
     def ids(self) -> list[int] | None:

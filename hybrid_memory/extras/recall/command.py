@@ -178,7 +178,9 @@ def recalled(
     usual = configured(store.config) | {"limit": LIMIT}
     usual["min_confidence"] = max(floor / 2, usual["min_confidence"])
     budget = Budget(characters, cost, len(HEADING) + 1)
-    request = Request(**usual, budget=budget, filters=filters, explain=True, rerank=False)
+    request = Request(
+        **usual, budget=budget, filters=filters, explain=True, rerank=False, literal=True
+    )
     results = store.answer(query, request).results
     confidence = share * surest(results) if results else 0.0
     explain(f"the surest passage has {confidence:.2f}")

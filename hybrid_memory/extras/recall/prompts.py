@@ -69,9 +69,12 @@ def query_of(prompt: str, store: "HybridStore") -> tuple[str, float]:
     the prompt is hardly about the memory.
     """
     prompt = prompt.strip()
-    if len(prompt) <= 2 * END and len(Query(prompt).words) <= MOST_WORDS:
+    if len(prompt) <= 2 * END and len(Query(prompt, is_literal=True).words) <= MOST_WORDS:
         return prompt, 1.0
-    ends = Query(prompt if len(prompt) <= 2 * END else f"{prompt[:END]} {prompt[-END:]}")
+    read = prompt
+    if len(prompt) > 2 * END:
+        read = f"{prompt[:END]} {prompt[-END:]}"
+    ends = Query(read, is_literal=True)
     with store.storage.snapshot():
         counts = store.storage.keyword().counts(ends)
     is_work = work_among(counts)

@@ -1,13 +1,32 @@
-"""The commands `mcp` and `serve`."""
+"""The commands `mcp` and `serve`: their options, where a server listens, whom it answers and what
+it prints.
 
+The packages that they need are imported when one of them runs.
+"""
+
+import os
 import signal
 from argparse import Namespace
 from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING
 
+from ...config import Settings, is_server, standard_database
 from ...environment import needing
+from ...errors import HybridMemoryError
+from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import Parser, examples, filled, open_store, place, port
+from ...surface.streams import output, tell
 from .bounds import add_bounds, bounds_of
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from ...sync.report import Report
+    from .memory import Memory
+    from .security import Token
+    from .server import Server
 
 
 def mcp_options(parser: Parser) -> None:
@@ -62,7 +81,102 @@ def serve_options(parser: Parser) -> None:
 
 
 def run_serve(args: Namespace) -> int:
+    """Serve until the process is told to end, and return its exit status. Raises what `prepared`
+    raises.
+    """
     with needing("serve"):
-        from .running import serve
+        from . import server
 
-        return serve(args)
+    server.run(*prepared(args))
+    return 0
+
+
+def prepared(args: Namespace) -> "tuple[Server, socket]":
+    """Return the server, and the socket on which it listens. Raises ConfigError, or StoreError if
+    there is no database, or a package is missing.
+    """
+    with needing("serve"):
+        from ipaddress import ip_address
+
+        from ...sync.refresh import Watch
+        from ..mcp.tools import Tools
+        from . import server
+        from .memory import Memory
+        from .security import Guard, Hosts
+
+    settings = arguments.settings(args)
+    bounds = bounds_of(args)
+    with open_store(args) as store:  # what is wrong is told now, not at the first request
+        if args.watch:
+            Watch(store, [], lambda report: None)
+    listener = server.listen(args.host, args.port)
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+    is_loopback = ip_address(host.partition("%")[0]).is_loopback
+    token = _token(args, settings["db_path"], is_loopback=is_loopback)
+    memory = Memory(
+        partial(_opened, args, settings), settings, needs_token=token is not None, bounds=bounds
+    )
+    tools = Tools(
+        lambda: open_store(args),
+        lambda: open_store(args, create=True),
+        settings,
+        partial(place, args),
+        bounds,
+    )
+
+    def on_start() -> None:
+        with output() as stream:
+            print(url, file=stream)
+        if args.watch:
+            memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
+            memory.watcher.start()
+        if args.open:
+            _open_browser(f"{url}#token={token.secret}" if token else url)
+
+    app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
+    return server.server(app, on_start, memory.end), listener
+
+
+def _opened(args: Namespace, settings: Settings) -> HybridStore:
+    return HybridStore(
+        settings["db_path"],
+        settings,
+        create=False,
+        on_wait=(lambda message: None) if args.quiet else tell,
+    )
+
+
+def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> "Token | None":
+    from .security import Token, kept
+
+    if args.token:
+        return Token(args.token)
+    if args.token is None and is_loopback:
+        return None
+    database = standard_database() if is_server(db_path) else os.path.abspath(db_path)
+    path = f"{database}.token"
+    token = kept(path)
+    tell(f"the token is in {path}")
+    return token
+
+
+def _watch(args: Namespace, memory: "Memory") -> None:
+    from ...sync.refresh import Watch
+
+    def tell_of(report: "Report") -> None:
+        tell(*report.warning_lines())
+        if not args.quiet:
+            tell(*report.summary())
+
+    try:
+        with open_store(args) as store:
+            Watch(store, [], tell_of, memory.ending).run()
+    except HybridMemoryError as error:
+        tell(f"files are no longer watched: {error}")
+
+
+def _open_browser(url: str) -> None:
+    import webbrowser
+
+    Thread(target=webbrowser.open, args=(url,), daemon=True).start()

@@ -292,7 +292,7 @@ def passages(
     if vector:
         results = [_result(rows[id], round(cosine, 6)) for id, cosine in neighbours]
     else:
-        request = Request(limit + DEPTH, "keyword", per_doc=limit, rerank=False)
+        request = Request(limit + DEPTH, "keyword", per_doc=limit, rerank=False, literal=True)
         results = store.answer(text, request).results
     others = [result for result in results if result["doc_id"] != doc_id][:limit]
     return {

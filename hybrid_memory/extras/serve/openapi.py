@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ... import __version__
-from . import parameters, responses
+from . import images, parameters, responses
 from .parameters import Parameter
 
 Json = dict[str, Any]
@@ -100,6 +100,9 @@ DOCUMENT = fields(
     next=TEXT_OR_NULL,
     next_lines=TEXT_OR_NULL,
     metadata=OBJECT,
+    title=TEXT_OR_NULL,
+    format=TEXT,
+    pages=listed(COUNT),  # the line with which each page begins
     is_file=SWITCH,
     passages=listed(
         fields(chunk_id=TEXT, heading=TEXT, heading_path=TEXT, start_line=COUNT, end_line=COUNT)
@@ -114,8 +117,10 @@ SCHEMAS: Mapping[str, Json] = {
         RESULT,
         page=COUNT,  # if the document has pages
         instead=WORDS,  # other words, by words of the query that no passage has
-        marks=listed(TEXT),  # if the request asks for them, as for the next
-        explain=OBJECT,
+        marks=listed(TEXT),  # if the request asks for them, as for the next two
+        match={"enum": ["strong", "some", "faint"]},
+        title=TEXT_OR_NULL,
+        explain=OBJECT,  # if the request asks for it
     ),
     "Search": fields(
         results=listed(ref("Result")),
@@ -125,6 +130,7 @@ SCHEMAS: Mapping[str, Json] = {
         unanswered=TEXT_OR_NULL,
         instead=WORDS,
         hint=TEXT_OR_NULL,
+        operators=listed(TEXT),  # the parts of the query that are filters
     ),
     "Entry": and_perhaps(ENTRY, host=TEXT),  # if it is a file of another one
     "Listing": fields(total=COUNT, documents=listed(ref("Entry"))),
@@ -134,6 +140,10 @@ SCHEMAS: Mapping[str, Json] = {
         doc_id=TEXT,
         links=listed(fields(**LINK, doc_id=TEXT_OR_NULL, broken=SWITCH)),
         linked_from=listed(fields(**LINK, doc_id=TEXT)),
+    ),
+    "Review": fields(
+        broken=fields(total=COUNT, links=listed(fields(**LINK, doc_id=TEXT))),
+        copies=fields(total=COUNT, documents=listed(listed(TEXT))),
     ),
     "Text": {
         "type": "object",
@@ -161,6 +171,7 @@ SCHEMAS: Mapping[str, Json] = {
     "Overview": fields(
         status=ref("Status"),
         collections=listed(fields(name=TEXT_OR_NULL, documents=COUNT, chunks=COUNT)),
+        folders=listed(fields(path=TEXT, documents=COUNT)),
         months=listed(fields(month=TEXT, documents=COUNT)),
         undated=COUNT,
         tags=listed(fields(tag=TEXT, documents=COUNT)),
@@ -179,7 +190,7 @@ DOC_ID: Json = {
     "example": "memory/hosts/atlas.md",
     "description": "The document's exact id, as one percent-encoded segment.",
 }
-EXAMPLES = {"q": "how do I log in to the GPU server?", "lines": "1-20"}
+EXAMPLES = {"target": "images/rack.png", "q": "how do I log in to the GPU server?", "lines": "1-20"}
 WHEN = {
     304: "The client has it already.",
     400: "The request cannot be read.",
@@ -256,6 +267,12 @@ EVENTS = {
         "content": {"text/event-stream": {}},
     }
 }
+IMAGE = {
+    "200": {
+        "description": "The image.",
+        "content": {media_type: {} for media_type in images.TYPES.values()},
+    }
+}
 COOKIE = {
     "204": {"description": "The token is right; a cookie is set if the server needs a token."}
 }
@@ -306,6 +323,17 @@ PATHS: Json = {
             "links", "Where it links to, and what links to it.", "Links", may=(304, 400, 404)
         ),
     },
+    "/api/documents/{id}/image": {
+        "parameters": [DOC_ID],
+        "get": operation(
+            "image",
+            "An image that this document shows, from the folder that it was ingested from.",
+            None,
+            parameters.IMAGE,
+            may=(304, 400, 404),
+            responses=IMAGE,
+        ),
+    },
     "/api/update": {
         "post": operation(
             "update",
@@ -319,6 +347,11 @@ PATHS: Json = {
     "/api/overview": {
         "get": operation(
             "overview", "The state, and how many documents of each kind.", "Overview", may=(304,)
+        )
+    },
+    "/api/review": {
+        "get": operation(
+            "review", "Broken links, and documents with the same text.", "Review", may=(304,)
         )
     },
     "/api/status": {

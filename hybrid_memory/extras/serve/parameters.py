@@ -167,7 +167,8 @@ SEARCH = (
     Parameter(
         "marks",
         SWITCH,
-        "List the words of each text that match the query, as they are written.",
+        "For people: the words of each text that match the query, as they are written, how good "
+        "a match it is, and the title of its document.",
         False,
     ),
     Parameter(
@@ -196,6 +197,9 @@ DOCUMENT = (
     Parameter("max_chars", COUNT, "At most so many characters.", 20_000, least=1, most=1_000_000),
 )
 SIMILAR = (OF_LINES, Parameter("limit", COUNT, "How many passages at most.", 5, least=1, most=100))
+IMAGE = (
+    Parameter("target", TEXT, "The path of the image as it stands in the document.", required=True),
+)
 UPDATE = (Parameter("all", SWITCH, "Also read transcripts in which little is new.", False),)
 DOCTOR = (Parameter("thorough", SWITCH, "Also read the whole file.", False),)
 

@@ -4,25 +4,29 @@ that are stored or deleted, updates.
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from ...documents.formats import own_suffix
 from ...errors import NotFoundError
-from ...search.hit import UNCLEAR, is_unclear
+from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
 from ...surface.commands.upkeep import delete_by_id
 from ...surface.output import asked, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
+from ...text.query import Query
+from ...views import broken, links_of_document, outlined
 from ...views import documents as listed
-from ...views import links_of_document, outlined
-from . import parameters, responses
-from .bounds import Bounds, counts_of, facets_of
+from . import images, parameters, responses
+from .bounds import MOST, Bounds, counts_of, facets_of
 from .memory import Memory, Work, passages
 from .responses import Problem
 from .updates import Update
@@ -30,8 +34,13 @@ from .updates import Update
 DOCUMENTS = b"/api/documents/"
 SIMILAR = b"/similar"
 LINKS = b"/links"
+IMAGE = b"/image"
 NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
 DEEPEST = 100  # objects and lists in each other in a text's metadata
+NEWEST = 10  # documents that the overview names
+LATEST = 500  # documents among which those are
+NAMED = 200  # broken links and groups of copies that a review names
+PIECE = re.compile(r'[^\s":]+:"[^"]+"|\S+')  # of a query
 
 
 async def search(request: Request) -> Response:
@@ -46,14 +55,17 @@ async def search(request: Request) -> Response:
         filters = memory.bounds.filters(store, wanted.filters)
         search_request = wanted.changed(filters=filters)
         answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
+        filters_in_force = answer.pop("filters")
         if memory.bounds.hide:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
             add_marks(answer["results"], values["q"], is_typed=values["typed"])
+            add_titles(store, answer["results"])
         hint = UNCLEAR if is_unclear(answer["results"]) else None
         if not answer["results"] and not answer["nearest_miss"]:
-            hint = why_nothing(store, search_request, refreshed=refresh)
-        return answer | {"hint": hint}
+            in_force = search_request.changed(filters=filters_in_force)
+            hint = why_nothing(store, in_force, refreshed=refresh)
+        return answer | {"hint": hint, "operators": operators(values["q"])}
 
     tag = await memory.etag(request.url.query)
     if not refresh and responses.has(request, tag):
@@ -87,18 +99,26 @@ async def document(request: Request) -> Response:
         return await similar(request, id_of(request, SIMILAR))
     if raw_path.endswith(LINKS):
         return await links(request, id_of(request, LINKS))
+    if raw_path.endswith(IMAGE):
+        return await image(request, id_of(request, IMAGE))
     values = parameters.read(request.query_params, parameters.DOCUMENT)
     bounds = memory_of(request).bounds
 
     def work(store: HybridStore) -> dict[str, Any]:
         bounds.check_shown(store, doc_id)
-        return outlined(
+        answer = outlined(
             store,
             doc_id,
             values["lines"],
             max_lines=values["max_lines"],
             max_chars=values["max_chars"],
         )
+        suffix = own_suffix(answer["path"] or "") or ".md"
+        return answer | {
+            "title": title_of(store, doc_id, answer["metadata"]),
+            "format": suffix.removeprefix("."),
+            "pages": store.storage.catalog.document(doc_id).pages,
+        }
 
     answer = await memory_of(request).read(work)
     tag = responses.etag(answer)  # because the file may change without the store
@@ -127,6 +147,42 @@ async def links(request: Request, doc_id: str) -> Response:
         return links_of_document(store, doc_id)
 
     return await unless_known(request, work, doc_id)
+
+
+async def image(request: Request, doc_id: str) -> Response:
+    """Answer GET /api/documents/{id}/image."""
+    values = parameters.read(request.query_params, parameters.IMAGE)
+    memory = memory_of(request)
+    shown = await memory.read(
+        lambda store: images.image_of(store, memory.bounds, doc_id, values["target"])
+    )
+    tag = responses.etag(shown.state)
+    if responses.has(request, tag):
+        return responses.not_modified(tag)
+    headers = responses.PRIVATE | {"etag": tag, "content-security-policy": images.POLICY}
+    return Response(shown.data, headers=headers, media_type=shown.media_type)
+
+
+async def review(request: Request) -> Response:
+    """Answer GET /api/review."""
+    parameters.read(request.query_params, ())
+    needs_all(request)
+    return await unless_known(request, _review)
+
+
+@tried_again
+def _review(store: HybridStore) -> dict[str, Any]:
+    """Return the broken links, and the documents that have the same text."""
+    links = broken(store)
+    same = defaultdict[bytes, list[str]](list)
+    ids = store.storage.catalog.ids()
+    for doc_id, document in store.storage.documents.several(ids).items():
+        same[document.content_hash].append(doc_id)
+    copies = sorted(sorted(doc_ids) for doc_ids in same.values() if len(doc_ids) > 1)
+    return {
+        "broken": {"total": links["total"], "links": links["broken"][:NAMED]},
+        "copies": {"total": len(copies), "documents": copies[:NAMED]},
+    }
 
 
 async def status(request: Request) -> Response:
@@ -162,10 +218,39 @@ async def overview(request: Request) -> Response:
 
 @tried_again
 def _overview(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
-    """Return the status, and how many documents each collection, month and tag has."""
+    """Return the status, how many documents each collection, folder, month and tag has, and the
+    newest documents.
+    """
+    catalog = store.storage.catalog
+    within = bounds.filters(store, None)
     with store.storage.snapshot():
-        facets = facets_of(store, bounds) if bounds.hide else store.storage.catalog.facets()
-        return {"status": _status(store, bounds)} | facets
+        if bounds.hide:
+            facets = facets_of(store, bounds)
+            ids = [document["doc_id"] for document in catalog.listing(within, MOST)[1]]
+        else:
+            facets = catalog.facets()
+            ids = catalog.ids()
+        _, latest = catalog.listing(within, LATEST, by_change=True)
+        status = _status(store, bounds)
+    latest.sort(key=_age, reverse=True)
+    return {"status": status} | facets | {"newest": latest[:NEWEST], "folders": folders(ids)}
+
+
+def _age(document: dict[str, Any]) -> tuple[str, str, str]:
+    """Return what is greater for a newer document: the day of the last change, the date, the time.
+
+    After a vault was copied, all its files changed on the same day.
+    """
+    return document["modified"][:10], document["date"] or "", document["modified"]
+
+
+def folders(ids: Iterable[str]) -> list[dict[str, Any]]:
+    """Return every folder of these documents with the number of documents below it, by name."""
+    counts: Counter[str] = Counter()
+    for doc_id in ids:
+        parts = doc_id.split("/")[:-1]
+        counts.update("/".join(parts[:number]) for number in range(1, len(parts) + 1))
+    return [{"path": path, "documents": counts[path]} for path in sorted(counts)]
 
 
 def _status(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
@@ -341,3 +426,32 @@ def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool =
     for result, text in zip(results, texts, strict=True):
         words = [text[span.start : span.end] for span in highlighter.spans(text)]
         result["marks"] = list(dict.fromkeys(words))
+
+
+def add_titles(store: HybridStore, results: Sequence[dict[str, Any]]) -> None:
+    """Give each result the `title` of its document, and how good a `match` it is, in a word."""
+    titles: dict[str, str | None] = {}
+    for result in results:
+        doc_id = result["doc_id"]
+        if doc_id not in titles:
+            titles[doc_id] = title_of(store, doc_id, result["metadata"])
+        result["title"] = titles[doc_id]
+        result["match"] = match(result["confidence"])
+
+
+def title_of(store: HybridStore, doc_id: str, metadata: dict[str, Any]) -> str | None:
+    """Return the title of a document: that of its metadata, else its first heading, if that is one
+    of level 1; None if it has neither.
+    """
+    title = metadata.get("title")
+    if isinstance(title, str) and title.strip():
+        return title.strip()
+    titles = store.storage.links.titles(doc_id)
+    return titles[0] if titles else None
+
+
+def operators(query: str) -> list[str]:
+    """Return the parts of a query that are filters, as they are written: 'gpu tag:ops' ->
+    ['tag:ops']
+    """
+    return [piece for piece in PIECE.findall(query) if ":" in piece and Query(piece).asked]

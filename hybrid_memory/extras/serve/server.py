@@ -167,6 +167,7 @@ ROUTES: tuple[BaseRoute, ...] = (
     Route("/api/documents/{id:any}", routes.delete, methods=["DELETE"]),
     Route("/api/update", routes.update, methods=["POST"]),
     Route("/api/overview", routes.overview),
+    Route("/api/review", routes.review),
     Route("/api/status", routes.status),
     Route("/api/doctor", routes.doctor),
     Route("/api/session", security.exchange, methods=["POST"]),

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from math import hypot
 from typing import TYPE_CHECKING, Any
 
+from ...text.characters import storable
+from ..filters import key_like
 from ..source import DocumentRow, SourceFile
 from ..vector import UNIT, decode_embedding
 from . import bitplanes
@@ -72,6 +74,7 @@ select (select count(*) from documents)                       as doc_count,
        (select count(*) from chunks where truncated)          as truncated_count
 """
 
+METADATA_LIKE = "select metadata from documents where metadata like ?"
 METADATA = "select metadata, source_path is not null from documents where doc_id = ?"
 PASSAGES = """
 select chunk_id, heading, heading_path, start_line, end_line from chunks where doc_id = ? order by id
@@ -135,6 +138,10 @@ class Catalog:
             "is_file": bool(is_file),
             "passages": self._dicts(PASSAGES, (doc_id,)),
         }
+
+    def key_of(self, name: str) -> str | None:
+        rows = self._conn.execute(METADATA_LIKE, (f'%"{storable(name)}"%',))
+        return key_like(name, (metadata for (metadata,) in rows))
 
     def facets(self) -> dict[str, Any]:
         return {

@@ -17,6 +17,7 @@ from ...text import dates
 from ...text.analyzer import indexed
 from ...text.characters import storable
 from ..filters import Filters, have_values, is_below
+from ..keyword import match_expression
 
 LONGEST_GLOB = 10_000  # characters; SQLite takes 50,000 bytes
 EVERYTHING = "true"
@@ -52,6 +53,7 @@ d.doc_id in (
 )
 """
 BELOW = "is_below({chunks}.heading_path, ?)"
+WITHOUT = "{chunks}.id not in (select rowid from chunks_fts where chunks_fts match ?)"
 
 # A month's date is of every day of it.
 OF_DAYS = "{date} between substr(?, 1, length({date})) and substr(?, 1, length({date}))"
@@ -104,7 +106,7 @@ class Condition(NamedTuple):
 
 class Selection:
     """The chunks of the documents that fulfil a condition, all or those of some days or below a
-    heading. No text is read for that.
+    heading, without those that match an expression. No text is read for that.
 
     `days` are the first and the last day.
     """
@@ -115,11 +117,13 @@ class Selection:
         documents: Condition,
         heading: str | None = None,
         days: tuple[str, str] | None = None,
+        without: str = "",
     ) -> None:
         self._conn = conn
         self._documents = documents
         self._heading = heading
         self._days = days
+        self._without = without
         self._is_listed = False
         self._is_chosen: dict[int, bool] = {}  # of the chunks that were looked at
 
@@ -146,6 +150,9 @@ class Selection:
             # Each chunk's own heading is asked about, so the document's headings need not be.
             conditions.append(BELOW.format(chunks="chunks"))
             parameters.append(self._heading)
+        if self._without:
+            conditions.append(WITHOUT.format(chunks="chunks"))
+            parameters.append(self._without)
         return " and ".join(conditions), parameters
 
     def among(self, ids: Iterable[int]) -> set[int]:
@@ -184,6 +191,9 @@ class Selection:
             parameters = parameters + of_heading
             conditions.append(BELOW.format(chunks="c"))
             of_chunks.append(storable(self._heading))
+        if self._without:
+            conditions.append(WITHOUT.format(chunks="c"))
+            of_chunks.append(self._without)
         rows = self._conn.execute(WANTED.format(condition=where), parameters)
         doc_ids = json.dumps([doc_id for (doc_id,) in rows])
         fill = FILL.format(
@@ -209,10 +219,11 @@ def selected(
     if filters.heading is not None:
         _headed(filters.heading)  # raises
     documents = _of_documents(conn, filters, today)
-    if documents.listing == EVERYTHING and filters.heading is None:
+    without = match_expression(filters.without)
+    if documents.listing == EVERYTHING and filters.heading is None and not without:
         yield None
         return
-    selection = Selection(conn, documents, filters.heading, _days(filters, today))
+    selection = Selection(conn, documents, filters.heading, _days(filters, today), without)
     try:
         yield selection
     finally:

@@ -27,10 +27,12 @@ def search_options(parser: Parser) -> None:
         "words",
         nargs="*",
         metavar="QUERY",
-        help="words; quotes around a phrase; tag:T in:DIR date:2026-03 before:D after:D",
+        help='words; "a phrase"; -word leaves out; a OR b; tag:T in:DIR date:2026-03 before:D after:D KEY:V',
     )
     parser.add_argument(
-        "--query", metavar="QUERY", help="the query; if it begins with -, write --query=--maxfail"
+        "--query",
+        metavar="QUERY",
+        help="the query; one that begins with - is written --query=--maxfail",
     )
     parser.add_argument(
         "--limit", type=arguments.positive, metavar="N", help="how many results (default: 10)"
@@ -160,7 +162,8 @@ def run_search(args: argparse.Namespace) -> int:
         if not advice and not answer.results and not answer.unanswered:
             from ..output import why_nothing
 
-            advice = [why_nothing(store, request, refreshed=store.config["refresh"])]
+            in_force = request.changed(filters=answer.filters)
+            advice = [why_nothing(store, in_force, refreshed=store.config["refresh"])]
         elif is_unclear(answer.results):
             advice = [UNCLEAR]
         advise(args, *filter(None, [answer.other_words(), *advice]))

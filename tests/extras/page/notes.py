@@ -1,5 +1,11 @@
 """The notes of these tests."""
 
+import base64
+
+PICTURE = base64.b64decode(  # a red pixel
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+
 JOURNAL = {
     f"journal/2026-{month:02}-{day:02}.md": (
         f"---\ntags: [{tag}]\n---\n\n# Day {month}-{day}\n\n## Standup\n\nThe {thing} was repaired on this day.\n\n- [ ] call Mira\n- [x] pay the bill\n"
@@ -94,7 +100,111 @@ SLOW = (
 DEEP = "# Bilby\n\n" + ">" * 5000 + " the bilby\n"
 HUGE = "# Wombat\n\nwombat " + "x" * 150_000 + "\n\nThe end of the wombat.\n"
 
+ENDLESS = "# Steps\n\n" + "\n\n".join(f"Step {number} was taken." for number in range(6000)) + "\n"
+
+OBSIDIAN = """---
+tags: [ops]
+---
+
+# All of Obsidian
+
+See [[parts#The end|the end]], [[#Sums|the sums]], [[facts#^steam]] and ![[rack.png|120x90]]. ![remote](https://example.com/x.png)
+
+> [!tip]- Folded **tip**
+> It leads to [[facts]].
+
+> [!warning] Mind the gap
+> Text of the warning.
+
+==marked **words**== and %%an inline secret%% after it.[^1]
+
+%%
+A secret of
+
+several blocks
+%%
+
+<!-- a secret of HTML -->
+
+`%%no secret%%`
+
+## Sums
+
+It costs $5 and $6, and $e^{i\\pi} + 1 = 0$.
+
+$$
+\\int_0^1 x\\,dx = \\frac{1}{2}
+$$
+
+#### Deep
+
+```mermaid
+graph TD
+```
+
+![[facts#Water]]
+
+![[facts#^steam]]
+
+![[missing.png]] ![[board.canvas]]
+
+[^1]: The text of the footnote.
+"""
+
+FACTS = """# Facts
+
+Not shown.
+
+## Water
+
+Steam begins at 100 degrees. ^steam
+
+### Ice
+
+Ice floats.
+
+## Iron
+
+Not shown either.
+"""
+
+ORG = """#+title: An org file
+* TODO Loading the ferret :animals:
+:PROPERTIES:
+:ID: x
+:END:
+See [[https://tailscale.com/][Tailscale]], [[file:facts.md][the facts]] and https://example.org/a(b), too.
+#+begin_example
+cd repo
+git clone ferret --mirror
+#+end_example
+* Unloading
+** At home
+The ferret is unloaded slowly.
+"""
+
+RST = """=====
+Stoat
+=====
+
+The stoat reads `the docs <https://docs.python.org/>`_ daily.
+
+Winter coat
+-----------
+
+* white
+* warm
+"""
+
 NOTES = JOURNAL | {
+    "endless.md": ENDLESS,
+    "obsidian.md": OBSIDIAN,
+    "facts.md": FACTS,
+    "mirror.md": "# Mirror\n\nA gnu looks into it.\n\n![[mirror]]\n",
+    "ferret.org": ORG,
+    "stoat.rst": RST,
+    "weasel.txt": "WEASEL\n\nIt runs   fast, see https://example.org/weasel.\n",
+    "img/rack.png": PICTURE,
     "hosts/atlas.md": ATLAS,
     "hosts/backups.md": BACKUPS,
     "log.md": LONG,

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from tests.command import NO_SERVER
 
+PATTERNS = [f"--pattern=*.{ending}" for ending in ("md", "org", "rst", "txt")]
+
 
 class Server(NamedTuple):
     """A running `hybrid-memory serve`. `url` ends with a slash; `folder` has the folder `notes`."""
@@ -19,12 +21,12 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(folder: Path, files: Mapping[str, str], *options: str) -> Iterator[Server]:
+def serving(folder: Path, files: Mapping[str, str | bytes], *options: str) -> Iterator[Server]:
     """A server for a memory of these files."""
     for name, text in files.items():
         path = folder / "notes" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
     (folder / "config.json").write_text('{"provider": "builtin"}')
     kept = {
         key: value
@@ -39,7 +41,7 @@ def serving(folder: Path, files: Mapping[str, str], *options: str) -> Iterator[S
     command = [sys.executable, "-m", "hybrid_memory"]
     (folder / "notes").mkdir(exist_ok=True)
     subprocess.run(
-        [*command, "--quiet", "ingest", "--path", folder / "notes"],
+        [*command, "--quiet", "ingest", "--path", folder / "notes", *PATTERNS],
         env=environ,
         check=True,
         capture_output=True,

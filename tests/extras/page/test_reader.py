@@ -1,6 +1,7 @@
 """Reading a document on the page."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -52,19 +53,39 @@ def test_passage_is_marked_and_in_view(open_page: Open, width: int) -> None:
     assert is_in_view(page, ".passage")
 
 
-def test_long_document_is_read_on_in_both_directions(open_page: Open) -> None:
+def test_all_of_a_long_document_is_there_for_the_search_of_the_browser(open_page: Open) -> None:
     page = open_page(ENTRY_300)
     page.wait_for_selector(".passage")
-    before = page.locator(".sheet h3").all_inner_texts()
-    assert "Entry 300" in before and len(before) < 120
-    page.click(".later button")
-    page.wait_for_selector(".sheet h3:text-is('Entry 345')")
+    titles = page.locator(".sheet h3").all_text_contents()
+    assert titles == [f"Entry {number}" for number in range(500)]
+    assert page.locator("#reader .more").count() == 0
+    laid_out = (
+        "(all) => all.filter((one) => one.checkVisibility({ contentVisibilityAuto: true })).length"
+    )
+    assert (
+        0 < page.locator(".sheet h3").evaluate_all(laid_out) < 250
+    )  # the others are laid out later
+
+
+def test_very_long_document_is_read_on_as_one_scrolls(open_page: Open) -> None:
+    page = open_page("?doc=notes/endless.md")
+    page.wait_for_selector(".later button")
+    last = page.locator(".sheet p").last
+    before = last.text_content()
+    page.evaluate("() => scrollTo(0, document.documentElement.scrollHeight)")
+    page.wait_for_function("() => !document.querySelector('.later button')")
+    assert before != last.text_content() == "Step 5999 was taken."
+
+
+def test_passage_far_down_a_very_long_document_is_read_with_what_is_before_it(
+    open_page: Open,
+) -> None:
+    page = open_page("?doc=notes/endless.md&lines=11001-11001")
+    page.wait_for_selector(".passage")
+    assert page.locator(".passage").inner_text() == "Step 5499 was taken."
+    assert is_in_view(page, ".passage")
     page.click(".earlier button")
-    page.wait_for_selector(".sheet h3:text-is('Entry 245')")
-    titles = page.locator(".sheet h3").all_inner_texts()
-    numbers = [int(title.split()[1]) for title in titles]
-    assert numbers == list(range(numbers[0], numbers[-1] + 1))
-    assert page.locator(".passage").first.inner_text() == "Entry 300"
+    page.wait_for_selector("text=Step 4700 was taken.", state="attached")
 
 
 def test_other_passages_of_the_document_are_a_click_away(open_page: Open) -> None:
@@ -94,7 +115,7 @@ def test_links_of_a_document_stand_beside_it_in_both_directions(open_page: Open)
     page.wait_for_selector(".linked li")
     assert page.locator(".linked h2").all_inner_texts() == ["Links to"]
     page.click(".linked a:text-is('backups')")
-    page.wait_for_selector("#reader h1:text-is('backups')")
+    page.wait_for_selector("#reader h1:text-is('Backups')")
     page.wait_for_selector(".linked h2:text-is('Linked from')")
     page.click(".linked a:text-is('atlas')")
     page.wait_for_selector("#reader h1:text-is('Atlas')")
@@ -106,7 +127,7 @@ def test_links_of_a_document_stand_beside_it_in_both_directions(open_page: Open)
 def test_links_between_notes_open_the_note(open_page: Open, words: str) -> None:
     page = open_page(ATLAS)
     page.click(f".sheet a:text-is('{words}')")
-    page.wait_for_selector("#reader h1:text-is('backups')")
+    page.wait_for_selector("#reader h1:text-is('Backups')")
     assert "doc=notes%2Fhosts%2Fbackups.md" in page.url
 
 
@@ -166,7 +187,7 @@ def test_odd_names_are_found_and_read(open_page: Open) -> None:
 def test_right_to_left_text_runs_so(open_page: Open) -> None:
     page = open_page("?doc=notes/arabic.md&lines=3-5")
     page.wait_for_selector(".passage")
-    directions = page.locator(".sheet > *").evaluate_all(
+    directions = page.locator(".stretch > *").evaluate_all(
         "(all) => all.map((element) => getComputedStyle(element).direction)"
     )
     assert set(directions) == {"rtl"}
@@ -178,3 +199,127 @@ def test_document_that_is_not_there_is_said_to_be_so(open_page: Open) -> None:
     assert "notes/nothing.md" in page.locator(".nothing").inner_text()
     page.click("[aria-label='Close the document']")
     page.wait_for_selector("#overview .figures")
+
+
+OBSIDIAN = "?doc=notes/obsidian.md"
+
+
+def test_notes_of_obsidian_are_shown_as_obsidian_shows_them(open_page: Open) -> None:
+    page = open_page(OBSIDIAN, allow=["404"])
+    sheet = page.locator(".sheet")
+    sheet.locator(".callout").first.wait_for()
+    assert page.locator("#reader h1").inner_text() == "All of Obsidian"  # once
+    assert sheet.locator("h2.hidden").inner_text() == "All of Obsidian"
+    assert sheet.locator("h3, h4").all_inner_texts() == ["Sums", "Deep"]
+    assert "secret" not in sheet.inner_text().replace("%%no secret%%", "")
+    assert sheet.locator("mark").inner_text() == "marked words"
+    tip, warning = sheet.locator(".callout").all()
+    assert tip.evaluate("(element) => [element.tagName, element.open]") == ["DETAILS", False]
+    assert tip.locator("summary").inner_text() == "Folded tip"
+    assert warning.inner_text().split("\n") == ["Mind the gap", "", "Text of the warning."]
+    assert "A diagram" in sheet.locator("figure").inner_text()
+    levels = page.locator("main :is(h1, h2, h3, h4, h5, h6):visible").evaluate_all(
+        "(all) => all.map((one) => Number(one.tagName[1]))"
+    )
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_formulas_are_drawn_and_prices_are_not(open_page: Open) -> None:
+    page = open_page(OBSIDIAN, allow=["404"])
+    page.wait_for_selector(".sheet math")
+    assert page.locator(".formula").count() == page.locator(".formula math").count() == 2
+    assert "It costs $5 and $6, and" in page.locator(".sheet").inner_text()
+
+
+def test_what_draws_formulas_is_loaded_only_with_a_formula(open_page: Open) -> None:
+    page = open_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(page.url + ATLAS)
+    page.wait_for_selector(".passage")
+    page.wait_for_timeout(200)
+    assert not any("temml" in url for url in asked)
+
+
+def test_images_beside_a_note_are_shown_and_others_are_links(open_page: Open) -> None:
+    page = open_page(OBSIDIAN, allow=["404"])
+    image = page.locator(".sheet img")
+    page.wait_for_function("() => document.querySelector('.sheet img')?.naturalWidth === 1")
+    assert [image.get_attribute(name) for name in ("alt", "width", "height")] == [
+        "rack.png",
+        "120",
+        "90",
+    ]
+    page.wait_for_selector(".absent:text-is('image: missing.png')")
+    assert page.locator(".absent").all_inner_texts() == ["image: missing.png", "board.canvas"]
+    assert page.locator(".sheet a:text-is('image: remote')").count() == 1
+
+
+def test_embedded_parts_of_notes_are_shown(open_page: Open) -> None:
+    page = open_page(OBSIDIAN, allow=["404"])
+    page.wait_for_selector(".embedded:has-text('Ice floats.')")
+    water, steam = page.locator(".embedded .body").all()
+    assert water.inner_text().split() == (
+        "Water Steam begins at 100 degrees. Ice Ice floats.".split()
+    )
+    assert steam.inner_text() == "Steam begins at 100 degrees."
+    page.goto(page.url.replace("obsidian", "mirror"))
+    page.wait_for_selector(".embedded .embedded >> text=A gnu looks into it.")
+    assert page.locator(".embedded .embedded .embedded").count() == 0  # a note in itself ends
+
+
+@pytest.mark.parametrize(
+    ("words", "shown", "part"),
+    [
+        ("the end", "The end", "The end"),
+        ("the sums", "Sums", "Sums"),
+        ("facts › steam", "Steam begins at 100 degrees.", "^steam"),
+    ],
+)
+def test_links_with_a_heading_or_a_block_go_there(
+    open_page: Open, words: str, shown: str, part: str
+) -> None:
+    page = open_page(OBSIDIAN, allow=["404"], height=300)
+    page.click(f".sheet a:text-is('{words}') >> nth=0")
+    page.wait_for_selector(f".passage:text-is('{shown}')")
+    assert is_in_view(page, ".passage")
+    page.wait_for_function(
+        "(part) => new URLSearchParams(location.search).get('part') === part", arg=part
+    )
+    page.go_back()
+    page.wait_for_selector("#reader h1:text-is('All of Obsidian')")
+    assert page.locator(".passage").count() == 0
+
+
+def test_heading_that_is_not_there_is_said_to_be_so(open_page: Open) -> None:
+    page = open_page("?doc=notes/facts.md&part=Fire")
+    page.wait_for_selector("text=There is no “Fire” in this document.")
+
+
+def test_org_file_is_shown_as_it_is_written_with_its_headings_and_links(open_page: Open) -> None:
+    page = open_page("?doc=notes/ferret.org&lines=2-10")
+    page.wait_for_selector(".passage")
+    sheet = page.locator(".sheet")
+    assert sheet.locator("h2, h3, h4").all_inner_texts() == [
+        "An org file",
+        "Loading the ferret",
+        "Unloading",
+        "At home",
+    ]
+    assert "cd repo\ngit clone ferret --mirror\n" in sheet.inner_text()
+    links = sheet.locator("a").evaluate_all("(all) => all.map((a) => [a.innerText, a.href])")
+    assert links[0] == ["Tailscale", "https://tailscale.com/"]
+    assert links[1][0] == "the facts" and "doc=notes%2Ffacts.md" in links[1][1]
+    assert links[2] == ["https://example.org/a(b)"] * 2
+
+
+def test_rst_and_plain_text_keep_their_lines(open_page: Open) -> None:
+    page = open_page("?doc=notes/stoat.rst")
+    page.wait_for_selector(".sheet pre")
+    assert page.locator(".sheet h2, .sheet h3").all_inner_texts()[-1] == "Winter coat"
+    assert "----" not in page.locator(".sheet").inner_text()
+    assert page.locator(".sheet a").get_attribute("href") == "https://docs.python.org/"
+    page.goto(page.url.replace("stoat.rst", "weasel.txt"))
+    page.wait_for_selector(".sheet pre >> text=WEASEL")
+    assert "It runs   fast" in page.locator(".sheet").inner_text()
+    assert page.locator(".sheet a").get_attribute("href") == "https://example.org/weasel"

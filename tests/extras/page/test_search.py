@@ -25,7 +25,7 @@ def test_results_come_as_one_types_with_the_words_marked(open_page: Open) -> Non
         "SSH",
         "port",
     ]
-    assert re.fullmatch(r"(best )?\d+ results? in \d+ ms", page.locator("#count").inner_text())
+    assert re.fullmatch(r"(best )?\d+ notes? in \d+ ms", page.locator("#count").inner_text())
     assert page.url.endswith("?q=ssh+port") and page.title() == "ssh port"
 
 
@@ -96,7 +96,7 @@ def test_old_results_stay_until_the_new_ones_are_there(open_page: Open) -> None:
 
 def test_confidence_is_a_bar_and_a_word(open_page: Open) -> None:
     page = open_page("?q=which+port+does+SSH+listen+on")
-    first = page.locator("#results li").first.locator(".confidence")
+    first = page.locator("#results li").first.locator(".confidence").first
     first.wait_for()
     assert first.inner_text().split()[0] == "strong"
     assert "faint" in page.locator("#results .confidence").last.inner_text()
@@ -133,7 +133,7 @@ def test_filters_are_put_on_and_taken_away_by_a_click(open_page: Open) -> None:
     page.wait_for_selector(".chip")
     assert page.locator(".chip").inner_text().split() == ["tagged", "ops", "×"]
     page.wait_for_function(
-        "() => [...document.querySelectorAll('#results li')].every((li) => li.textContent.includes('#ops'))"
+        "() => [...document.querySelectorAll('#results > ol > li')].every((li) => li.textContent.includes('#ops'))"
     )
     page.click("#results time >> nth=0")
     page.wait_for_selector(".chip >> nth=1")
@@ -160,13 +160,13 @@ def test_folder_and_document_are_filters(open_page: Open) -> None:
 
 def test_headings_above_a_passage_are_filters(open_page: Open) -> None:
     page = open_page("?q=ssh+port")
-    page.click("#results .crumb:text-is('Atlas')")
+    page.click("#results .crumb:text-is('The GPU server')")
     page.wait_for_selector(".chip")
     assert page.locator(".chip").inner_text().split()[:2] == ["below", "Atlas"]
     page.wait_for_function(
-        "() => [...document.querySelectorAll('#results h2')].every((h2) => h2.innerText.startsWith('Atlas'))"
+        "() => [...document.querySelectorAll('#results h2')].every((h2) => h2.innerText.startsWith('Atlas › The GPU server'))"
     )
-    assert len(titles(page)) > 1
+    assert page.locator("#results .open").count() > 1
     page.click(".chip")
     page.wait_for_function(
         "() => [...document.querySelectorAll('#results h2')].some((h2) => !h2.innerText.startsWith('Atlas'))"
@@ -177,7 +177,7 @@ def test_filter_without_a_question_lists_its_documents(open_page: Open) -> None:
     page = open_page("?tag=home")
     page.wait_for_selector("#results li")
     assert titles(page) == ["2026-04-01", "2026-01-09"]
-    assert page.locator("#count").inner_text() == "2 documents"
+    assert page.locator("#count").inner_text() == "2 notes"
 
 
 def test_back_leads_through_what_was_asked_and_opened(open_page: Open) -> None:
@@ -213,13 +213,32 @@ def test_address_opens_the_same_in_another_window(open_page: Open) -> None:
     )
 
 
+def test_note_is_one_result_and_its_other_passages_are_unfolded(open_page: Open) -> None:
+    page = open_page("?q=machine+started+again")
+    note = page.locator("#results > ol > li", has=page.locator("h2:has-text('Log')")).first
+    note.wait_for()
+    titles = page.locator("#results h2 .open").all_inner_texts()
+    assert len(titles) == len(set(titles))
+    assert note.locator(".others .open").first.is_hidden()
+    more = note.locator(".others summary")
+    count = int(more.inner_text().split()[0])
+    assert more.inner_text() == f"{count} more in this note"
+    more.click()
+    others = note.locator(".others .open")
+    assert others.count() == count
+    others.first.click()
+    page.wait_for_selector("#reader .passage")
+    assert page.locator("#reader .passage").first.inner_text() == others.first.inner_text()
+
+
 def test_more_results_are_a_button_away(open_page: Open) -> None:
     page = open_page("?q=machine+started")
-    page.wait_for_selector("#results li >> nth=19")
-    first = titles(page)
+    page.wait_for_selector("#results .others")
+    before = page.locator("#results .open").count()
     page.click("text=More results")
-    page.wait_for_selector("#results li >> nth=39")
-    assert titles(page)[:20] == first
+    page.wait_for_function(
+        f"() => document.querySelectorAll('#results .open').length === {before} + 20"
+    )
 
 
 def test_nothing_found_offers_a_way_out(open_page: Open) -> None:

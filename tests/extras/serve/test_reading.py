@@ -1,6 +1,7 @@
 """Searches, documents and the state of the memory over HTTP: the command line's answers, and when they need not be sent."""
 
 import os
+import time
 from datetime import date
 from pathlib import Path
 from urllib.parse import quote
@@ -8,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from hybrid_memory import HybridStore
+from hybrid_memory.search.hit import match
 from tests.command import Run, answer
 from tests.extras.serving import Client
 
@@ -333,3 +335,52 @@ def test_a_query_that_is_being_typed_is_mended_and_its_last_word_is_a_beginning(
     misspelt = client.json("/api/search", q="suplpy", mode="keyword", marks="true")
     assert misspelt["instead"] == {"suplpy": ["supply"]}
     assert misspelt["results"][0]["marks"] == ["supply"]
+
+
+def test_a_result_for_people_has_its_match_and_the_title_of_its_note(
+    client: Client, folder: Path, run: Run
+) -> None:
+    (folder / "code.md").write_text("# `wombat --dig`\n\nThe wombat digs.\n")
+    (folder / "plain.md").write_text("A numbat has no heading.\n")
+    (folder / "named.md").write_text("---\ntitle: Of bilbies\n---\n# Bilby\n\nThe bilby hops.\n")
+    assert run("ingest", "--path", str(folder), "--incremental").returncode == 0
+    for query, title in (("wombat", "wombat --dig"), ("numbat", None), ("bilby", "Of bilbies")):
+        found = client.json("/api/search", q=query, marks="true", mode="keyword")["results"][0]
+        assert found["title"] == title
+        assert found["match"] == match(found["confidence"])
+        assert client.json(f"/api/documents/{quote(found['doc_id'])}")["title"] == title
+
+
+def test_the_filters_in_a_query_are_told_as_they_are_written(client: Client) -> None:
+    query = 'server tag:ops in:"memory" http://x:1 after:nonsense'
+    assert client.json("/api/search", q=query)["operators"] == ["tag:ops", 'in:"memory"']
+
+
+def test_the_overview_has_every_folder_and_the_newest_documents(
+    client: Client, folder: Path, run: Run
+) -> None:
+    (folder / "deep/er").mkdir(parents=True)
+    for name, days in (("deep/er/old.md", 400), ("deep/new.md", 0)):
+        (folder / name).write_text(f"# {name}\n\nA text.\n")
+        changed = time.time() - days * 24 * 3600
+        os.utime(folder / name, (changed, changed))
+    assert run("ingest", "--path", str(folder), "--incremental").returncode == 0
+    overview = client.json("/api/overview")
+    counts = {row["path"]: row["documents"] for row in overview["folders"]}
+    assert counts["memory/deep"] == 2 and counts["memory/deep/er"] == 1
+    assert counts["memory"] == overview["collections"][0]["documents"]
+    newest = [document["doc_id"] for document in overview["newest"]]
+    assert newest.index("memory/deep/new.md") < newest.index("memory/deep/er/old.md")
+
+
+def test_a_review_has_broken_links_and_copies(client: Client, folder: Path, run: Run) -> None:
+    (folder / "one.md").write_text("The same, with a [[link to nothing]].\n")
+    (folder / "two.md").write_text("The same, with a [[link to nothing]].\n")
+    assert run("ingest", "--path", str(folder), "--incremental").returncode == 0
+    review = client.json("/api/review")
+    assert review["copies"] == {"total": 1, "documents": [["memory/one.md", "memory/two.md"]]}
+    assert review["broken"]["total"] == 2
+    assert [link["doc_id"] for link in review["broken"]["links"]] == [
+        "memory/one.md",
+        "memory/two.md",
+    ]

@@ -22,8 +22,13 @@ export const searchTyped = (q, filters, limit, signal) => get("search", [["q", q
 /** @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */
 export const documents = (filters, limit, signal) => get("documents", [["limit", limit], ...filters], signal);
 
+const WHOLE = [["max_lines", "10000"], ["max_chars", "400000"]]; // of most documents
+
 /** @param {string} id @param {string} lines such as 12-30; from the beginning if empty @param {AbortSignal} [signal] */
-export const read = (id, lines, signal) => get(`documents/${encodeURIComponent(id)}`, lines ? [["lines", lines]] : [], signal);
+export const read = (id, lines, signal) => get(`documents/${encodeURIComponent(id)}`, lines ? [["lines", lines], ...WHOLE] : WHOLE, signal);
+
+/** The address of an image that a document shows. @param {string} id @param {string} target its path, as it stands there */
+export const imageOf = (id, target) => `api/documents/${encodeURIComponent(id)}/image?target=${encodeURIComponent(target)}`;
 
 /** Passages of other documents that are like the one at these lines. @param {string} id @param {string} lines @param {AbortSignal} [signal] */
 export const similar = (id, lines, signal) => get(`documents/${encodeURIComponent(id)}/similar`, lines ? [["lines", lines]] : [], signal);
@@ -33,6 +38,9 @@ export const links = (id, signal) => get(`documents/${encodeURIComponent(id)}/li
 
 /** @param {AbortSignal} [signal] */
 export const overview = (signal) => get("overview", [], signal);
+
+/** Broken links and copies. @param {AbortSignal} [signal] */
+export const review = (signal) => get("review", [], signal);
 
 /** @param {AbortSignal} [signal] */
 export const doctor = (signal) => get("doctor", [], signal);

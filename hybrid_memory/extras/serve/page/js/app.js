@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { byId } from "./dom.js";
-import { showFilters } from "./filters.js";
+import { listenToDates, showFilters } from "./filters.js";
 import { listen } from "./keys.js";
 import { warmUp } from "./markdown.js";
 import * as notice from "./notice.js";
@@ -21,6 +21,7 @@ let scrolled = 0; // where the results were when a document was opened
 await enter();
 onChange(changed);
 listen(back);
+listenToDates();
 if (!state().doc && matchMedia("(hover: hover)").matches) input.focus();
 (window.requestIdleCallback ?? setTimeout)(warmUp);
 
@@ -60,18 +61,18 @@ async function enter() {
 function changed(now, before) {
   if (input.value.trim() !== now.q) input.value = now.q;
   document.title = [now.doc.split("/").at(-1), now.q].filter(Boolean).join(" – ") || "hybrid-memory";
-  showFilters(now.filters);
+  showFilters(now);
   const another = !before || now.q !== before.q || String(now.filters) !== String(before.filters);
   if (another) ask(undefined, isTyping);
   if (now.doc) show(now, before);
   else if (before?.doc) hide(another);
 }
 
-function show({ doc, lines }, before) {
+function show({ doc, lines, part }, before) {
   if (!before?.doc) scrolled = scrollY;
   document.documentElement.dataset.reading = "";
   markOpen(doc, lines);
-  reader.open(doc, lines);
+  reader.open(doc, lines, part);
 }
 
 /** The results are as they were, and what was opened has the focus. */

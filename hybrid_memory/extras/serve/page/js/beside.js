@@ -62,7 +62,7 @@ function byHeading(passages) {
 function part(doc, { heading_path: path, heading, start_line: start, end_line: end, last_line: last }) {
   const parts = (path || heading || "").split(" > ");
   return h("li", { class: `deep-${Math.min(3, parts.length)}` },
-    h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, "data-start": start, "data-end": last, dir: "auto" }, whole(parts.at(-1) || `Lines ${start} to ${end}`)));
+    h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, "data-start": start, "data-end": last, dir: "auto" }, whole(parts.at(-1) || (start > 1 ? `Lines ${start} to ${end}` : "Beginning"))));
 }
 
 function similar({ doc_id: doc, start_line: start, end_line: end, heading, text }) {

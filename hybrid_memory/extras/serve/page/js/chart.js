@@ -1,11 +1,13 @@
-// Documents by month, as bars that are links.
+// Documents by month, as bars that are links: a row for each year.
 
 import { h, svg } from "./dom.js";
 
-const MOST = 24; // months; the newest
-const HEIGHT = 72;
-const WIDTH = 480;
-const WIDEST = 40; // a month
+const HEIGHT = 26; // of a bar
+const ROW = 34;
+const STEP = 36; // a month
+const LABEL = 48; // the year
+const WIDTH = LABEL + 12 * STEP;
+const FIRST = 6; // years that are seen at once
 
 /**
  * @param {{month: string, documents: number}[]} months newest first
@@ -13,41 +15,32 @@ const WIDEST = 40; // a month
  */
 export function monthChart(months, href) {
   const counts = new Map(months.map(({ month, documents }) => [month, documents]));
-  const shown = run(months[0].month).filter((month) => month >= months.at(-1).month).reverse();
-  const most = Math.max(...shown.map((month) => counts.get(month) ?? 0));
-  const step = Math.min(WIDEST, WIDTH / shown.length);
-  const bars = shown.map((month, i) => bar(month, counts.get(month) ?? 0, most, i * step, step, href(month)));
-  const chart = svg("svg", { class: "months", viewBox: `0 0 ${WIDTH} ${HEIGHT + 20}`, role: "group", "aria-label": "Documents by month" }, bars, labels(shown, step));
-  return h("div", { class: "chart" }, chart);
+  const most = Math.max(...counts.values());
+  const years = [...new Set(months.map(({ month }) => month.slice(0, 4)))];
+  const chart = (some, label) => svg("svg", { class: "months", viewBox: `0 0 ${WIDTH} ${some.length * ROW}`, role: "group", "aria-label": label },
+    some.flatMap((year, i) => row(year, i * ROW, counts, most, href)));
+  const rest = years.slice(FIRST);
+  return h("div", { class: "chart" }, chart(years.slice(0, FIRST), "Documents by month"),
+    rest.length > 0 && h("details", {}, h("summary", {}, `${rest[0]} and before`), chart(rest, "Documents by month, before")));
 }
 
-function bar(month, count, most, x, step, href) {
+function row(year, y, counts, most, href) {
+  const bars = Array.from({ length: 12 }, (_, i) => {
+    const month = `${year}-${String(i + 1).padStart(2, "0")}`;
+    return bar(month, counts.get(month) ?? 0, most, LABEL + i * STEP, y, href(month));
+  });
+  return [svg("text", { x: 0, y: y + HEIGHT, "aria-hidden": "true" }, year), ...bars];
+}
+
+function bar(month, count, most, x, y, href) {
   const height = count ? Math.max(3, (count / most) * HEIGHT) : 1;
   const said = `${month}: ${count} ${count === 1 ? "document" : "documents"}`;
-  const rect = svg("rect", { x: x + step * 0.15, y: HEIGHT - height, width: step * 0.7, height, rx: 2 }, svg("title", {}, said));
+  const rect = svg("rect", { x: x + STEP * 0.15, y: y + HEIGHT - height, width: STEP * 0.7, height, rx: 2 }, svg("title", {}, said));
   if (!count) return svg("g", { class: "none" }, rect);
-  const room = svg("rect", { class: "room", x, y: 0, width: step, height: HEIGHT }, svg("title", {}, said));
+  const room = svg("rect", { class: "room", x, y: y - 2, width: STEP, height: HEIGHT + 4 }, svg("title", {}, said));
   return svg("a", { href, "data-route": true, "aria-label": said }, room, rect);
 }
 
 /** A bar for a share of 1. @param {number} part */
 export const share = (part) =>
   svg("svg", { class: "share", viewBox: "0 0 100 3", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("rect", { width: part * 100, height: 3 }));
-
-/** The years, and the months where there is room for them. */
-function labels(months, step) {
-  return months.map((month, i) => {
-    const [year, number] = month.split("-");
-    const first = i === 0 ? months.length < 3 || number < "11" : number === "01";
-    return first && svg("text", { x: i * step + step * 0.15, y: HEIGHT + 16, "aria-hidden": "true" }, year);
-  }).filter(Boolean);
-}
-
-/** The months before and with this one, newest first. */
-function run(newest) {
-  const [year, month] = newest.split("-").map(Number);
-  return Array.from({ length: MOST }, (_, back) => {
-    const at = year * 12 + month - 1 - back;
-    return `${String(Math.floor(at / 12)).padStart(4, "0")}-${String((at % 12) + 1).padStart(2, "0")}`;
-  });
-}

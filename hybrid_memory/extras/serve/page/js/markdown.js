@@ -1,9 +1,14 @@
 // Markdown as elements. The text of a note is hostile: HTML in it is shown as text, and a link goes to http, https, mailto or
-// another note, else it is text, too. Images are links, so that reading a note asks nobody for anything.
+// another note, else it is text, too. Images that are not beside the note are links, so that reading it asks nobody for anything.
 
 import { h } from "./dom.js";
+import { embedded, image } from "./embeds.js";
+import { formula } from "./formulas.js";
+import { decoded, parted, slug } from "./places.js";
+import { isPlain, plainBlocks, plainElement } from "./plain.js";
 
-const PATIENCE = 1500; // ms for the parser; then the text is shown as it is
+const PATIENCE = 1500; // ms for the parser, and one for each QUICK characters; then the text is shown as it is
+const QUICK = 100;
 const DEEPEST = 40; // blocks in blocks; what is deeper is shown as text
 const SAFE = new Set(["http:", "https:", "mailto:"]);
 
@@ -19,9 +24,11 @@ export function warmUp() {
 
 /**
  * The blocks of a text whose first line has the number `line`. A text that cannot be parsed in time is one block of plain text.
- * @param {string} text @param {number} line @returns {Promise<Block[]>}
+ * @param {string} text @param {number} line @param {any} outline the answer of a read: its format, passages and pages
+ * @returns {Promise<Block[]>}
  */
-export async function parse(text, line) {
+export async function parse(text, line, outline) {
+  if (isPlain(outline.format)) return plainBlocks(text, line, outline);
   const clean = text.replace(/\r\n?/g, "\n");
   const front = line === 1 ? frontMatter(clean) : "";
   const tokens = (await lex(clean.slice(front.length))) ?? [{ type: "plain", raw: clean.slice(front.length) }];
@@ -30,11 +37,27 @@ export async function parse(text, line) {
 }
 
 /**
- * @param {Block} block
- * @param {(href: string) => string | null} route the address on this page of what a relative link means
- * @returns {HTMLElement}
+ * The blocks as elements, one for each; those in `kept`, by line and text, are not made again. Headings follow each other without a
+ * level left out, whatever the note does.
+ * @param {Block[]} blocks @param {import("./embeds.js").Note} note @param {Map<string, HTMLElement>} [kept]
+ * @returns {HTMLElement[]}
  */
-export const render = (block, route) => stamped(blockElement(block.token, route, block.start, 0), block);
+export function render(blocks, note, kept = new Map()) {
+  let level = 1;
+  const elements = blocks.map((block) => {
+    const { token, start } = block;
+    const isHeading = token.type === "heading" && !note.depth;
+    if (isHeading) level = Math.min(6, token.depth + 1, level + 1);
+    const source = `${start}\n${level}\n${token.raw}`;
+    const element = kept.get(source) ?? stamped(isHeading ? heading(token, note, `h${level}`, 0) : blockElement(token, note, start, 0), block);
+    element.source = source;
+    return element;
+  });
+  elements.forEach((element, i) => {
+    if (element.dataset.names && i) elements[i - 1].dataset.block = element.dataset.names;
+  });
+  return elements;
+}
 
 /** The front matter at the beginning of a text, as it stands there. @param {string} text */
 const frontMatter = (text) => /^---\n(?:[^\n]*\n){0,200}?---(?:\n|$)/.exec(text)?.[0] ?? "";
@@ -55,7 +78,7 @@ function lex(text) {
       mine.terminate();
       if (worker === mine) worker = null;
       done(null);
-    }, PATIENCE);
+    }, PATIENCE + text.length / QUICK);
     mine.addEventListener("message", heard);
     mine.addEventListener("error", () => done(null), { once: true });
     mine.postMessage({ id, text });
@@ -77,31 +100,42 @@ function stamped(element, { start, end }) {
   return element;
 }
 
-function blockElement(token, route, line, depth) {
+function blockElement(token, note, line, depth) {
   if (depth > DEEPEST) return plain(token.raw);
-  const inner = () => inline(token.tokens, route, depth);
-  const blocks = (tokens, from) => numbered(tokens, from).map((b) => stamped(blockElement(b.token, route, b.start, depth + 1), b));
+  const inner = () => inline(token.tokens, note, depth);
+  const blocks = (tokens, from) => numbered(tokens, from).map((b) => stamped(blockElement(b.token, note, b.start, depth + 1), b));
   switch (token.type) {
     case "heading":
-      return h(`h${Math.min(6, token.depth + 1)}`, { id: slug(token.text), dir: "auto" }, inner());
+      return heading(token, note, "p", depth);
     case "paragraph":
     case "text":
-      return h("p", { dir: depth ? null : "auto" }, token.tokens ? inner() : token.text);
+      return paragraph(token, note, depth);
     case "code":
-      return h("pre", { tabindex: 0, dir: "ltr" }, h("code", {}, token.text));
+      return code(token);
     case "blockquote":
       return h("blockquote", { dir: depth ? null : "auto" }, blocks(token.tokens, line));
+    case "callout":
+      return callout(token, note, blocks(token.tokens, line + 1), depth);
+    case "footnote":
+      return h("div", { class: "footnote", "data-note": token.name }, h("span", { class: "number" }, `${token.name}. `), blocks(token.tokens, line));
     case "list": {
-      const items = numbered(token.items, line).map((item) => stamped(listItem(item, route, depth), item));
+      const items = numbered(token.items, line).map((item) => stamped(listItem(item, note, depth), item));
       return h(token.ordered ? "ol" : "ul", { dir: depth ? null : "auto", start: token.ordered && token.start !== 1 ? token.start : null }, items);
     }
     case "table":
-      return table(token, route, depth);
+      return table(token, note, depth);
+    case "displayed":
+      return formula(token.text, true);
+    case "lines":
+    case "page":
+      return plainElement(token, note);
     case "hr":
       return h("hr");
     case "space":
     case "def":
       return h("span");
+    case "name": // of the block before
+      return h("span", { "data-names": token.name.toLowerCase() });
     case "front":
       return h("details", { class: "front" }, h("summary", {}, "Front matter"), plain(token.raw.replace(/^---\n|\n?---\n?$/g, "")));
     default: // HTML, and what a later version of the parser may call otherwise
@@ -109,45 +143,91 @@ function blockElement(token, route, line, depth) {
   }
 }
 
-function listItem({ token, start }, route, depth) {
+/** A heading in a list, a quote or an embedded note is one by its looks alone: it is no part of the document's outline. */
+function heading(token, note, name, depth) {
+  const element = h(name, { class: name === "p" ? "heading" : null, dir: "auto", "data-level": token.depth }, inline(token.tokens, note, depth));
+  element.dataset.slug = slug(element.textContent);
+  return element;
+}
+
+/** A paragraph of nothing but an embed is what is embedded. */
+function paragraph(token, note, depth) {
+  const { tokens } = token;
+  if (tokens?.length === 1 && tokens[0].type === "wikilink" && tokens[0].embed) {
+    const shown = embedded(tokens[0], note);
+    if (shown) return shown;
+  }
+  return h("p", { dir: depth ? null : "auto", "data-block": nameIn(tokens) }, tokens ? inline(tokens, note, depth) : token.text);
+}
+
+/** The name that a block has at its end: ^name. */
+const nameIn = (tokens) => tokens?.findLast((token) => token.type === "name")?.name.toLowerCase() ?? null;
+
+function code(token) {
+  const pre = h("pre", { tabindex: 0, dir: "ltr" }, h("code", {}, token.text));
+  return token.lang?.trim() === "mermaid" ? h("figure", {}, h("figcaption", {}, "A diagram, as its source in Mermaid"), pre) : pre;
+}
+
+function callout(token, note, blocks, depth) {
+  const said = token.title ? inline(token.title, note, depth) : [token.kind.charAt(0).toUpperCase() + token.kind.slice(1).replaceAll("-", " ")];
+  const about = { class: "callout", "data-kind": token.kind, dir: depth ? null : "auto" };
+  if (!token.fold) return h("div", about, h("p", { class: "about" }, said), blocks);
+  return h("details", { ...about, open: token.fold === "+" }, h("summary", { class: "about" }, said), blocks);
+}
+
+function listItem({ token, start }, note, depth) {
   const box = token.task && h("input", { type: "checkbox", disabled: true, checked: token.checked, "aria-label": token.checked ? "done" : "to do" });
   const inside = numbered(token.tokens.filter(({ type }) => type !== "checkbox"), start);
   const tight = ({ token: t, start: line }) =>
-    t.type === "text" ? inline(t.tokens ?? [t], route, depth) : blockElement(t, route, line, depth + 1);
-  return h("li", { class: token.task ? "task" : null }, box, inside.flatMap(tight));
+    t.type === "text" ? inline(t.tokens ?? [t], note, depth) : blockElement(t, note, line, depth + 1);
+  const name = nameIn(token.tokens.find(({ type }) => type === "text")?.tokens);
+  return h("li", { class: token.task ? "task" : null, "data-block": name }, box, inside.flatMap(tight));
 }
 
-function table(token, route, depth) {
-  const cell = (name) => (c, i) => h(name, { dir: "auto", class: token.align[i] ? `to-${token.align[i]}` : null }, inline(c.tokens, route, depth));
+function table(token, note, depth) {
+  const cell = (name) => (c, i) => h(name, { dir: "auto", class: token.align[i] ? `to-${token.align[i]}` : null }, inline(c.tokens, note, depth));
   const head = h("thead", {}, h("tr", {}, token.header.map(cell("th"))));
   const body = token.rows.map((row) => h("tr", {}, row.map(cell("td"))));
   return h("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Table" }, h("table", {}, head, h("tbody", {}, body)));
 }
 
-function inline(tokens, route, depth) {
+function inline(tokens, note, depth) {
   if (!tokens) return [];
   if (depth > DEEPEST) return tokens.map((token) => token.raw);
-  const inner = (token) => inline(token.tokens, route, depth + 1);
+  const inner = (token) => inline(token.tokens, note, depth + 1);
   return tokens.map((token) => {
     switch (token.type) {
       case "strong":
       case "em":
       case "del":
+      case "mark":
         return h(token.type, {}, inner(token));
       case "codespan":
         return h("code", { dir: "auto" }, token.text);
-      case "checkbox":
-        return ""; // the list item has it
+      case "checkbox": // the list item has it
+      case "name":
+        return "";
       case "br":
         return h("br");
       case "link":
-        return link(token.href, inner(token), token.raw, route);
+        return link(token.href, inner(token), token.raw, note);
       case "image":
-        return link(token.href, [`image: ${token.text || token.href}`], token.raw, route);
+        return image(token, note) ?? link(token.href, [`image: ${token.text || token.href}`], token.raw, note);
+      case "wikilink":
+        return wikilink(token, note);
+      case "formula":
+      case "displayed":
+        return formula(token.text, token.type === "displayed");
+      case "noteref":
+        return h("sup", {}, h("a", { href: "#", "data-note-to": token.name, "aria-label": `Footnote ${token.name}` }, token.name));
+      case "aside":
+        return h("span", { class: "aside" }, " (", inner(token), ")");
       case "escape":
         return token.text;
+      case "html":
+        return /^<br\s*\/?>$/i.test(token.raw) ? h("br") : token.raw;
       case "text":
-        return token.tokens ? inner(token) : wikiLinks(decoded(token), route);
+        return token.tokens ? inner(token) : entities(token.text);
       default:
         return token.raw;
     }
@@ -155,33 +235,36 @@ function inline(tokens, route, depth) {
 }
 
 /** A link to somewhere safe; else what stands in the note. */
-function link(href, children, raw, route) {
+export function link(href, children, raw, note) {
   if (/^[a-z][a-z0-9+.-]*:/i.test(href) || href.startsWith("//")) {
     const url = parsed(href);
     if (!url || !SAFE.has(url.protocol)) return raw;
     return h("a", { href: url.href, rel: "noreferrer noopener", target: "_blank", class: "outside", title: url.href }, children);
   }
-  if (href.startsWith("#")) return h("a", { href: "#", "data-jump": slug(safeDecode(href.slice(1))) }, children);
-  const there = route(href);
+  if (href.startsWith("#")) return h("a", { href: "#", "data-jump": decoded(href.slice(1)) }, children);
+  const there = note.route(href);
   return there ? h("a", { href: there, "data-route": true, class: "note" }, children) : raw;
 }
 
-/** [[note]] and [[note|title]] are links to notes, as many editors write them. */
-function wikiLinks(text, route) {
-  return text.split(/(\[\[[^[\]\n]{1,200}\]\])/).map((part) => {
-    const found = /^\[\[([^|]+?)(?:\\?\|(.*))?\]\]$/.exec(part);
-    const there = found && route(found[1].trim());
-    return there ? h("a", { href: there, "data-route": true, class: "note" }, found[2] || found[1]) : part;
-  });
+/** [[note]], [[note#heading|words]] and [[#heading]]. An embed in a line of text is a link, unless it is an image. */
+function wikilink(token, note) {
+  const { target, label, embed, raw } = token;
+  const [path, part] = parted(target);
+  if (embed) {
+    const picture = image({ href: target, text: label }, note);
+    if (picture) return picture;
+  }
+  const said = label || [path, ...part.split("#").map((title) => title.replace(/^\^/, ""))].filter(Boolean).join(" › ");
+  if (!path && part) return h("a", { href: "#", "data-jump": part }, said);
+  const there = note.route(target);
+  if (there) return h("a", { href: there, "data-route": true, class: "note" }, said);
+  return embed ? h("span", { class: "absent", title: "This cannot be shown here." }, said) : raw;
 }
 
 const plain = (text) => h("p", { class: "plain", dir: "auto" }, text);
 
-/** The id of a heading, and of what `#heading` means. @param {string} text */
-const slug = (text) => `h-${text.toLowerCase().replace(/[^\p{L}\p{N}_\- ]/gu, "").trim().replaceAll(" ", "-")}`;
-
 /** An entity of markdown, such as &amp;amp;, is one character; the parser leaves it to HTML to say so. */
-const decoded = (token) => token.text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|(amp|lt|gt|quot|nbsp|copy|mdash|ndash|hellip|apos));/g, entity);
+const entities = (text) => text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|(amp|lt|gt|quot|nbsp|copy|mdash|ndash|hellip|apos));/g, entity);
 
 const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", mdash: "—", ndash: "–", hellip: "…" };
 
@@ -196,14 +279,5 @@ function parsed(href) {
     return new URL(href);
   } catch {
     return null;
-  }
-}
-
-/** @param {string} text of a link, in which some characters may be codes: %20 */
-export function safeDecode(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
   }
 }

@@ -36,20 +36,28 @@ export function whole(text, words = []) {
 /** Markdown without its signs, so that a few lines of it read as text. */
 function unmarked(text) {
   const lines = text
-    .replace(/^[ \t]*(?:```|~~~).*$|^[ \t]*\|?[ \t:|-]{3,}$|^[ \t]*<\/?[A-Za-z][^<>\n]*>[ \t]*$/gm, "") // fences, rules, the line below a table's head, tags
+    .replace(/%%[^%]*%%|<!--[^]*?-->/g, "")
+    .replace(/^[ \t>]*(?:```|~~~).*$|^[ \t]*\|?[ \t:|-]{3,}$|^[ \t]*<\/?[A-Za-z][^<>\n]*>[ \t]*$/gm, "") // fences, rules, the line below a table's head, tags
+    .replace(/^[ \t]*> ?\[![\w-]+(?:\|[^\]\n]*)?\][+-]?[ \t]*/gm, "") // the kind of a callout
+    .replace(/[ \t]\^[A-Za-z0-9-]+$/gm, "") // the name of a block
     .replace(/^([ \t]*)[-*+] (?:\[( |x|X)\] )?/gm, (_, space, box) => `${space}${box === undefined ? "•" : box === " " ? "☐" : "☑"} `)
-    .replace(/^[ \t]*(?:#{1,6} |> ?)/gm, "");
+    .replace(/^[ \t]*(?:#{1,6} |(?:> ?)+)/gm, "");
   return inline(lines)
     .replace(/^[ \t]*\|(.*)\|[ \t]*$/gm, (_, row) => `\n${row.split("|").map((cell) => cell.trim()).join(" · ")}\n`)
-    .replace(/(?<!\n)\n(?![\n•☐☑]|[ \t]+[•☐☑])/g, " ") // a line break in a paragraph
+    .replace(/(?<!\n)\n(?![\n•☐☑]|[ \t]+[•☐☑]|[ \t]*\d{1,3}[.)] )/g, " ") // a line break in a paragraph
     .replace(/\n{2,}/g, "\n")
     .trim();
 }
 
-const inline = (text) =>
+const LINK = /!\[\[[^[\]\n]*\]\]|!?\[([^[\]\n]*)\]\([^()\s]*\)|\[\[(?:[^[\]|\n]*\|)?([^[\]|\n]+)\]\]/g;
+// Code as it stands; else signs of emphasis in pairs, not inside of words
+const SIGNS = /(`+)([^`\n]+)\1|(\*\*|__|==|~~)(?=\S)([^\n]{0,200}?\S)\3|(?<![\p{L}\p{N}*_])([*_])(?=[^\s*_])([^\n*_]{0,200}?[^\s*_])\5(?![\p{L}\p{N}*_])/gu;
+
+/** A line of markdown without its signs. @param {string} text @returns {string} */
+export const inline = (text) =>
   text
-    .replace(/!?\[([^[\]\n]*)\]\([^()\s]*\)|\[\[(?:[^[\]|\n]*\|)?([^[\]|\n]+)\]\]/g, (_, a, b) => a || b || "")
-    .replace(/(\*\*|__|`)(?=\S)([^\n]{1,200}?\S)\1|`([^`\s])`/g, (_, sign, a, b) => a ?? b);
+    .replace(LINK, (_, a, b) => a || b || "")
+    .replace(SIGNS, (_, ticks, code, pair, strong, sign, em) => code ?? (strong === undefined ? em : inline(strong)));
 
 function marked(text, where) {
   const parts = [];

@@ -7,6 +7,8 @@ import { commands, facts, leaf, nothing, place } from "./results.js";
 import { address } from "./state.js";
 
 const TAGS = 40;
+const FOLDERS = 24; // folders that are open from the beginning have at most so many rows
+const NAMED = 12; // broken links and copies
 const panel = byId("overview");
 
 /** @param {AbortSignal} signal */
@@ -17,10 +19,12 @@ export async function showOverview(signal) {
     return;
   }
   const health = h("ul", { class: "health" }, h("li", {}, "Looking …"));
+  const tidy = h("div", { class: "tidy" });
   show(panel, figures(found.status), h("div", { class: "cards" },
-    newest(found.newest), months(found), collections(found.collections), tags(found.tags),
-    card("Health", "health-card", health, model(found.status))));
+    h("div", {}, newest(found.newest), months(found)),
+    h("div", {}, folders(found), tags(found.tags), card("Health", "health-card", health, model(found.status)), tidy)));
   findings(health, signal);
+  review(tidy, signal);
 }
 
 const empty = () => nothing("This memory is empty", "In a terminal, ", h("code", {}, "hybrid-memory ingest --path ~/notes"), " takes in a folder of markdown notes. Then open this page again.");
@@ -40,13 +44,38 @@ function figures(status) {
     pending ? figure(pending, "not embedded yet") : null);
 }
 
-function collections(all) {
+/** The folders as a tree; what was stored without a file has none. */
+function folders({ folders: all, collections }) {
   if (!all.length) return null;
-  const most = Math.max(...all.map((each) => each.documents));
-  return card("Collections", "collections", h("ul", {}, all.map(({ name, documents }) => {
-    const said = [h("b", { dir: "auto" }, name ?? "stored texts"), " ", h("span", { class: "number" }, number(documents))];
-    return h("li", {}, name === null ? h("span", {}, said) : h("a", { href: only(["collection", name]), "data-route": true }, said), share(documents / most));
-  })));
+  const rows = all.map(({ path, documents }) => ({ path, documents, name: path.split("/").at(-1), below: [] }));
+  const byPath = new Map(rows.map((row) => [row.path, row]));
+  const top = rows.filter((row) => {
+    const above = byPath.get(row.path.split("/").slice(0, -1).join("/"));
+    above?.below.push(row);
+    return !above;
+  });
+  const most = Math.max(...top.map((row) => row.documents));
+  const areOpen = top.reduce((sum, row) => sum + 1 + row.below.length, 0) <= FOLDERS;
+  const stored = collections.find(({ name }) => name === null);
+  return card("Folders", "folders", h("ul", {}, top.map((row) => folder(row, areOpen, most))),
+    stored && h("p", { class: "aside" }, `${number(stored.documents)} stored without a file`));
+}
+
+function folder({ path, documents, name, below }, isOpen, most) {
+  const said = [h("a", { href: only(["in", path]), "data-route": true, title: path, dir: "auto" }, name), " ", h("span", { class: "number" }, number(documents))];
+  const bar = most && share(documents / most);
+  const inside = below.length > 0 && h("ul", { hidden: !isOpen }, below.map((row) => folder(row, false)));
+  return h("li", {}, h("div", { class: "row" }, inside ? opener(name, inside) : h("span", { class: "opener" }), said), bar, inside);
+}
+
+/** What shows and hides the folders in a folder. */
+function opener(name, inside) {
+  const button = h("button", { type: "button", class: "quiet opener", "aria-label": `Folders in ${name}`, "aria-expanded": String(!inside.hidden) });
+  button.addEventListener("click", () => {
+    inside.hidden = !inside.hidden;
+    button.setAttribute("aria-expanded", String(!inside.hidden));
+  });
+  return button;
 }
 
 function months({ months: all, undated }) {
@@ -64,8 +93,11 @@ function tags(all) {
 function newest(all) {
   return card("Newest", "newest", h("ol", {}, all.slice(0, 8).map((found) =>
     h("li", {}, h("a", { class: "open", href: address({ q: "", filters: [], doc: found.doc_id, lines: "" }), "data-route": true, dir: "auto" }, leaf(found.doc_id)),
-      h("div", { class: "meta" }, place(found.doc_id), facts(found))))));
+      h("div", { class: "meta" }, place(found.doc_id), facts(found), found.date ? null : changed(found.modified))))));
 }
+
+/** When a document without a date was changed. @param {string} moment */
+const changed = (moment) => h("span", {}, "changed ", h("time", { datetime: moment }, moment.slice(0, 10)));
 
 function model({ embeddings, building }) {
   if (!embeddings) return h("p", { class: "aside" }, "No embeddings yet: searches go by keyword.");
@@ -84,4 +116,33 @@ async function findings(list, signal) {
   const bad = (all.findings ?? all).filter((finding) => !finding.ok);
   if (!bad.length) show(list, h("li", { class: "good" }, "All is well."));
   else show(list, ...bad.map(({ check, text }) => h("li", { class: "bad" }, h("b", {}, check), " ", commands(text))));
+}
+
+/** Broken links and copies: what one may want to tidy. */
+async function review(place, signal) {
+  const found = await api.review(signal).catch(() => null);
+  if (!found || signal.aborted) return;
+  show(place, brokenLinks(found.broken), copies(found.copies));
+}
+
+function brokenLinks({ total, links }) {
+  if (!total) return null;
+  const item = ({ doc_id: doc, line, target }) => h("li", {},
+    h("a", { href: address({ q: "", filters: [], doc, lines: String(line) }), "data-route": true, title: `${doc}, line ${line}`, dir: "auto" }, leaf(doc)),
+    " → ", h("span", { class: "number", dir: "auto" }, target));
+  return card(total === 1 ? "1 broken link" : `${number(total)} broken links`, "broken", folded(links.map(item), total, links.length, "links"));
+}
+
+function copies({ total, documents }) {
+  if (!total) return null;
+  const item = (same) => h("li", {}, same.flatMap((doc, i) => [i ? " = " : "",
+    h("a", { href: address({ q: "", filters: [], doc, lines: "" }), "data-route": true, title: doc, dir: "auto" }, doc)]));
+  return card(total === 1 ? "1 text stands in several files" : `${number(total)} texts stand in several files`, "copies", folded(documents.map(item), total, documents.length, "texts"));
+}
+
+/** The first items, the others to unfold. */
+function folded(items, total, named, what) {
+  const rest = items.slice(NAMED);
+  const more = total > named && h("p", { class: "aside" }, `and ${number(total - named)} more ${what}`);
+  return [h("ul", {}, items.slice(0, NAMED)), rest.length > 0 && h("details", {}, h("summary", {}, `${number(rest.length)} more`), h("ul", {}, rest), more)];
 }

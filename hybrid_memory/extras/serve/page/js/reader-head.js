@@ -7,9 +7,9 @@ import { address } from "./state.js";
 
 /** @param {any} answer of a read @param {string} lines those of the passage */
 export function head(answer, lines) {
-  const { doc_id: doc, path, metadata } = answer;
+  const { doc_id: doc, path } = answer;
   const citation = lines ? `${doc}#${lines.split("-").map((n) => `L${n}`).join("-")}` : doc;
-  const title = metadata?.title ? String(metadata.title) : leaf(doc);
+  const title = answer.title ?? leaf(doc);
   return h("header", { class: "head" },
     h("a", { class: "close", href: address({ doc: "", lines: "" }), "data-route": true, "aria-label": "Close the document" }, "×"),
     h("h1", { dir: "auto" }, title),

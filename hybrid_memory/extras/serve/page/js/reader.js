@@ -1,39 +1,43 @@
-// One document: its text as markdown, with the passage that was found marked and in view.
+// One document: its text with the passage that was found marked and in view. All of it is there at once, so that the browser's own
+// search finds what is in it; what is not in view is laid out later. Only a very long one is read on as one scrolls.
 
 import { byId, h, show } from "./dom.js";
 import * as api from "./api.js";
 import * as beside from "./beside.js";
-import { parse, render, safeDecode } from "./markdown.js";
+import { noteOf } from "./embeds.js";
+import { parse, render } from "./markdown.js";
 import * as notice from "./notice.js";
+import { find } from "./places.js";
 import { changedSince, head } from "./reader-head.js";
-import { address, state } from "./state.js";
+import { go, state } from "./state.js";
 
-const NEAR = 150; // a passage within so many lines of the beginning is shown from there
-const BEFORE = 40; // lines before any other passage
+const BEFORE = 40; // lines before a passage that is not in what comes first
+const AT_ONCE = 2000; // lines that are read before those
 const END = 999999999; // a line beyond the end of every document means its end
+const BLOCKS = 30; // that are laid out together
 
 const panel = byId("reader");
 const article = h("article", { class: "sheet" });
 
-/** What is shown: `text` is the document's from line `first` on; `next` says where to read on. `links` are those of the document. */
+/** What is shown: `text` is the document's from line `first` on; `next` says where to read on. */
 let shown = null;
 let reading = new AbortController();
 
-/** Show a document. @param {string} doc @param {string} lines those of the passage, such as 12-30 */
-export async function open(doc, lines) {
+/** Show a document. @param {string} doc @param {string} lines those of the passage, such as 12-30 @param {string} part a heading or ^block */
+export async function open(doc, lines, part) {
   reading.abort();
   reading = new AbortController();
   const { signal } = reading;
   try {
     if (shown?.doc !== doc || !holds(lines)) await load(doc, lines, signal);
     if (signal.aborted) return;
-    mark(lines);
+    mark(lines, part);
     beside.showSimilar(doc, lines, signal);
     beside.showLinks(shown.links);
   } catch (failure) {
     if (failure.name === "AbortError" || signal.aborted) return;
     shown = null;
-    if (failure.kind === "offline" || failure.kind === "token") notice.say(failure, () => open(doc, lines));
+    if (failure.kind === "offline" || failure.kind === "token") notice.say(failure, () => open(doc, lines, part));
     else missing(doc, failure.message);
   }
 }
@@ -49,17 +53,20 @@ export function shut() {
 async function load(doc, lines, signal) {
   const [start] = range(lines);
   const none = { links: [], linked_from: [] };
-  const [first, links] = await Promise.all([
-    api.read(doc, start > NEAR ? `${start - BEFORE}-${END}` : "", signal), api.links(doc, signal).catch(() => none)]);
+  const [first, links] = await Promise.all([api.read(doc, "", signal), api.links(doc, signal).catch(() => none)]);
   let answer = first;
+  if (start > answer.end_line) answer = await api.read(doc, `${Math.max(1, start - BEFORE)}-${END}`, signal);
   if (start > answer.end_line) answer = await api.read(doc, `${start}-${END}`, signal); // the lines before it are long
-  const blocks = await parse(answer.text, answer.start_line);
+  const blocks = await parse(answer.text, answer.start_line, answer);
   if (signal.aborted) return;
-  shown = { doc, first: answer.start_line, text: answer.text, next: answer.next_lines, last: answer.end_line, total: answer.total_lines, links };
-  article.replaceChildren();
+  shown = {
+    doc, answer, links, first: answer.start_line, text: answer.text, next: answer.next_lines, last: answer.end_line, total: answer.total_lines,
+    note: noteOf(doc, links, signal), elements: [],
+  };
   draw(blocks);
   const sheet = h("div", { class: "paper" }, h("div", { class: "earlier" }), article, h("div", { class: "later" }));
-  show(panel, head(answer, lines), answer.changed && changedSince(), h("div", { class: "columns" }, sheet, beside.panel(answer, range(lines))));
+  show(panel, head(answer, lines), answer.changed && changedSince(), h("p", { class: "warning absent-part" }),
+    h("div", { class: "columns" }, sheet, beside.panel(answer, range(lines))));
   ways();
   panel.hidden = false;
   notice.clear();
@@ -74,21 +81,29 @@ function missing(doc, message) {
 
 /** Put the blocks into the article; those that it has already stay as they are. @param {import("./markdown.js").Block[]} blocks */
 function draw(blocks) {
-  const kept = new Map([...article.children].map((element) => [element.source, element]));
-  article.replaceChildren(...blocks.map((block) => {
-    const source = `${block.start}\n${block.token.raw}`;
-    const element = kept.get(source) ?? render(block, route);
-    element.source = source;
-    return element;
-  }));
+  const kept = new Map(shown.elements.map((element) => [element.source, element]));
+  const elements = render(blocks, shown.note, kept);
+  const first = elements.find((element) => !element.matches(".front, .page"));
+  if (first?.matches("h2[data-level='1']") && elements.length > 1) first.classList.toggle("hidden", first.textContent === shown.answer.title); // it stands above
+  shown.elements = elements;
+  const parts = Array.from({ length: Math.ceil(elements.length / BLOCKS) }, (_, i) =>
+    h("div", { class: "stretch" }, elements.slice(i * BLOCKS, (i + 1) * BLOCKS)));
+  article.replaceChildren(...parts);
 }
 
-/** The buttons for what is before and after the text that is shown. */
+const nearing = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) if (isIntersecting) target.click();
+}, { rootMargin: "600px" });
+
+/** The buttons for what is before and after the text that is shown. The one below is pressed by scrolling to it. */
 function ways() {
   const { first, next, last, total } = shown;
   const way = (name, label, onclick) => show(panel.querySelector(name), label && h("button", { type: "button", class: "more", onclick }, label));
-  way(".earlier", first > 1 && `Earlier lines, ${Math.max(1, first - 200)} to ${first - 1}`, before);
+  way(".earlier", first > 1 && `Earlier lines, ${Math.max(1, first - AT_ONCE)} to ${first - 1}`, before);
   way(".later", next && `Read on from line ${last + (next.includes("C") ? 0 : 1)} of ${total.toLocaleString("en")}`, after);
+  nearing.disconnect();
+  const button = panel.querySelector(".later button");
+  if (button) nearing.observe(button);
 }
 
 async function after() {
@@ -100,7 +115,7 @@ async function after() {
 }
 
 async function before() {
-  const from = Math.max(1, shown.first - 200);
+  const from = Math.max(1, shown.first - AT_ONCE);
   const height = document.documentElement.scrollHeight;
   await extend(`${from}-${shown.first - 1}`, (answer, { text }) => {
     if (answer.next_lines) return; // its lines are very long: those just before would be missing
@@ -116,32 +131,48 @@ async function extend(lines, join) {
     const answer = await api.read(doc, lines, reading.signal);
     if (shown?.doc !== doc) return;
     join(answer, { ...shown });
-    draw(await parse(shown.text, shown.first));
-    mark(state().lines, false);
+    draw(await parse(shown.text, shown.first, shown.answer));
+    mark(state().lines, state().part, false);
     ways();
   } catch (failure) {
     if (failure.name !== "AbortError") notice.say(failure, () => extend(lines, join));
   }
 }
 
-/** Mark the blocks of the passage, and bring it into view. */
-function mark(lines, scroll = true) {
+/** Mark the blocks of the passage or the part, and bring them into view. */
+function mark(lines, part, scroll = true) {
   for (const each of panel.querySelectorAll(".passage")) each.classList.remove("passage");
-  if (!lines) {
-    if (scroll) scrollTo(0, 0);
-    return;
-  }
-  const passage = range(lines);
-  for (const element of article.children) markIn(element, passage);
-  beside.markPassage(passage);
-  const first = article.querySelector(".passage");
-  if (!scroll || !first) return;
+  const place = part && find(article, part);
+  panel.querySelector(".absent-part").textContent = part && !place ? `There is no “${part.replace(/^\^/, "")}” in this document.` : "";
+  if (place) place.classList.add("passage");
+  else if (lines) for (const element of shown.elements) markIn(element, range(lines));
+  if (lines) beside.markPassage(range(lines));
+  if (scroll) bring(article.querySelector(".passage"));
+}
+
+/**
+ * Bring an element into view. Where it is is known only if its stretch is laid out; what is above it may turn out higher or lower when
+ * that is laid out, so look twice more.
+ */
+function bring(element) {
   scrollTo(0, 0);
-  const { top, bottom } = first.getBoundingClientRect();
-  if (Math.min(bottom, top + 200) > innerHeight * 0.9) scrollTo(0, top - innerHeight * 0.25);
+  if (!element) return;
+  element.closest(".stretch").classList.add("near");
+  const above = document.querySelector("header.top").offsetHeight + 24;
+  const look = () => {
+    const { top, bottom } = element.getBoundingClientRect();
+    const isBelow = Math.min(bottom, top + 200) > innerHeight * 0.9;
+    if (isBelow || top < above) scrollTo(0, scrollY + top - Math.max(above, innerHeight * 0.25));
+  };
+  look();
+  requestAnimationFrame(() => {
+    look();
+    requestAnimationFrame(look);
+  });
 }
 
 function markIn(element, [start, end]) {
+  if (element.classList.contains("hidden")) return;
   const from = Number(element.dataset.start);
   const to = Number(element.dataset.end);
   if (to < start || from > end) return;
@@ -158,30 +189,12 @@ function range(lines) {
   return [start || 1, end || start || 1];
 }
 
-/**
- * The address of the note that a link means, if there is one. The memory knows it; else it is a path: "../a.md" in "x/y/b.md" is
- * "x/a.md". @param {string} target as it is written
- */
-function route(target) {
-  const known = shown?.links.links.find((link) => link.target === target && (link.doc_id || link.broken));
-  if (known) return known.doc_id && address({ doc: known.doc_id, lines: "" });
-  const path = safeDecode(target.split(/[?#]/)[0]);
-  if (!path) return null;
-  const parts = path.startsWith("/") ? [] : shown?.doc.split("/").slice(0, -1) ?? state().doc.split("/").slice(0, -1);
-  for (const part of path.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part && part !== ".") parts.push(part);
-  }
-  const leaf = parts.at(-1) ?? "";
-  if (!leaf) return null;
-  return address({ doc: /\.\w{1,8}$/.test(leaf) ? parts.join("/") : `${parts.join("/")}.md`, lines: "" });
-}
-
-// A link to a heading of this document.
+// Links inside of this document: to a heading, a block or a footnote.
 article.addEventListener("click", (event) => {
-  const link = event.target instanceof Element && event.target.closest("a[data-jump]");
+  const link = event.target instanceof Element && event.target.closest("a[data-jump], a[data-note-to]");
   if (!link) return;
   event.preventDefault();
-  const there = article.querySelector(`#${CSS.escape(link.dataset.jump)}`);
-  there?.scrollIntoView({ block: "start" });
+  const { jump, noteTo } = link.dataset;
+  if (jump) go({ doc: shown.doc, lines: "", part: jump });
+  else article.querySelector(`[data-note="${CSS.escape(noteTo)}"]`)?.scrollIntoView({ block: "center" });
 });

@@ -2,7 +2,7 @@
 
 import { byId, h, show } from "./dom.js";
 import { address, state, withFilter } from "./state.js";
-import { excerpt, whole } from "./marks.js";
+import { excerpt, inline, whole } from "./marks.js";
 import { confidenceBar, why } from "./score.js";
 
 const list = byId("results");
@@ -11,7 +11,7 @@ const list = byId("results");
 export function showResults(answer, more) {
   const { results, hint } = answer;
   if (results.length) {
-    replace(results.map(result), answer.complete ? null : more);
+    replace(byNote(results).map(result), answer.complete ? null : more);
   } else {
     show(list, state().filters.length ? unfiltered() : nothing("Nothing found", commands(hint || "Try other words.")));
   }
@@ -32,12 +32,19 @@ export const commands = (text) =>
 /** What stands in place of results. @param {string} title @param {...any} children */
 export const nothing = (title, ...children) => h("div", { class: "nothing" }, h("h2", {}, title), h("p", {}, children));
 
-/** The links of the results, in order. @returns {HTMLAnchorElement[]} */
-export const links = () => [...list.querySelectorAll("a.open")];
+/** The passages of each note, its best first. @param {any[]} results @returns {any[][]} */
+export function byNote(results) {
+  const notes = new Map();
+  for (const found of results) notes.set(found.doc_id, [...(notes.get(found.doc_id) ?? []), found]);
+  return [...notes.values()];
+}
+
+/** The links of the results that can be seen, in order. @returns {HTMLAnchorElement[]} */
+export const links = () => [...list.querySelectorAll("a.open")].filter((link) => !link.closest(".others:not([open])"));
 
 /** Say which result the reader shows. @param {string} doc @param {string} lines */
 export function markOpen(doc, lines) {
-  for (const link of links()) {
+  for (const link of list.querySelectorAll("a.open")) {
     const there = new URLSearchParams(new URL(link.href).search);
     const open = doc && there.get("doc") === doc && (there.get("lines") ?? "") === lines;
     if (open) link.setAttribute("aria-current", "true");
@@ -48,23 +55,34 @@ export function markOpen(doc, lines) {
 /** Put the new results where the old ones are, in one step; what was opened or focused stays so. */
 function replace(items, more) {
   const focused = list.contains(document.activeElement) && document.activeElement.closest("li")?.dataset.key;
-  const opened = new Set([...list.querySelectorAll("li:has(details[open])")].map((item) => item.dataset.key));
-  for (const item of items) if (opened.has(item.dataset.key)) item.querySelector("details").open = true;
+  const unfolded = (item) => [...item.querySelectorAll("details[open]")].map((part) => part.className);
+  const opened = new Map([...list.querySelectorAll("li[data-key]")].map((item) => [item.dataset.key, unfolded(item)]));
+  for (const item of items) for (const part of item.querySelectorAll("details")) part.open = Boolean(opened.get(item.dataset.key)?.includes(part.className));
   show(list, h("ol", { role: "list" }, items), more && h("button", { type: "button", class: "more", onclick: more }, "More results"));
   const again = focused && items.find((item) => item.dataset.key === focused);
   if (again) again.querySelector("a.open").focus({ preventScroll: true });
 }
 
-function result(found) {
-  const { doc_id: doc, chunk_id: key, start_line: start, end_line: end } = found;
-  const href = address({ doc, lines: start ? `${start}-${end}` : "" });
-  return h("li", { "data-key": key },
+/** A note: its best passage, and the others to unfold. */
+function result([found, ...others]) {
+  const { doc_id: doc } = found;
+  return h("li", { "data-key": doc },
     h("article", {},
-      h("h2", { dir: "auto" }, crumbs(found), h("a", { class: "open", href, "data-route": true }, title(found))),
+      h("h2", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(noteTitle(found), found.marks)), crumbs(found)),
       h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
-      h("div", { class: "meta" }, confidenceBar(found.confidence), place(doc), facts(found), also(found.also), newer(found.newer)),
-      why(found)));
+      h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), place(doc), facts(found), also(found.also), newer(found.newer)),
+      why(found),
+      others.length > 0 && h("details", { class: "others" }, h("summary", {}, `${others.length} more in this note`), h("ul", {}, others.map(otherPassage)))));
 }
+
+function otherPassage(found) {
+  const title = parts(found).at(-1) || `Lines ${found.start_line} to ${found.end_line}`;
+  return h("li", {}, h("p", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(title, found.marks))),
+    h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
+    h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), newer(found.newer)));
+}
+
+const passageAddress = ({ doc_id: doc, start_line: start, end_line: end }) => address({ doc, lines: start ? `${start}-${end}` : "" });
 
 function documentItem(found) {
   const { doc_id: doc } = found;
@@ -77,12 +95,14 @@ function documentItem(found) {
 
 const parts = ({ heading_path: path, heading }) => (path || heading || "").split(" > ");
 
-const title = (found) => (parts(found).at(-1) ? whole(parts(found).at(-1), found.marks) : leaf(found.doc_id));
+const noteTitle = (found) => found.title ?? leaf(found.doc_id);
 
-/** The headings above the passage's own; each is a filter. */
-const crumbs = (found) =>
-  parts(found).slice(0, -1).flatMap((part, i, all) => [
-    filterLink("heading", all.slice(0, i + 1).join(" > "), whole(part, found.marks), `only below ${part}`, "crumb"), h("span", { class: "crumb" }, " › ")]);
+/** The headings above the passage, after the note's title; each is a filter. */
+function crumbs(found) {
+  const all = parts(found).filter(Boolean);
+  const steps = all.map((part, i) => [part, all.slice(0, i + 1).join(" > ")]).filter(([part], i) => i > 0 || inline(part) !== inline(noteTitle(found)));
+  return steps.flatMap(([part, path]) => [h("span", { class: "crumb" }, " › "), filterLink("heading", path, whole(part, found.marks), `only below ${part}`, "crumb")]);
+}
 
 /** The document's id; each of its folders is a filter, and its name is one, too. @param {string} doc */
 export function place(doc) {

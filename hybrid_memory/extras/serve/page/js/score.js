@@ -2,12 +2,8 @@
 
 import { h, svg } from "./dom.js";
 
-/** @param {number} confidence 0 to 1; what the words mean is measured, see the docs about scores */
-export const inWords = (confidence) => (confidence >= 0.5 ? "strong" : confidence >= 0.3 ? "some" : "faint");
-
-/** A small bar and a word. @param {number} confidence */
-export function confidenceBar(confidence) {
-  const word = inWords(confidence);
+/** A small bar and a word. @param {number} confidence 0 to 1 @param {string} word how good a match that is */
+export function confidenceBar(confidence, word) {
   const bar = svg("svg", { viewBox: "0 0 40 4", "aria-hidden": "true" },
     svg("rect", { class: "all", width: 40, height: 4, rx: 2 }),
     svg("rect", { class: "part", width: Math.max(2, confidence * 40), height: 4, rx: 2 }));
@@ -18,6 +14,8 @@ export function confidenceBar(confidence) {
 export function why({ score, explain }) {
   if (!explain) return null;
   const parts = [["words", explain.keyword.part], ["meaning", explain.vector.part], ["neighbours", explain.neighbours], ["document", explain.document]];
+  if (explain.of_date) parts.push(["date", explain.of_date]);
+  if (explain.succession) parts.push(["succession", explain.succession]);
   const bar = svg("svg", { class: "stack", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" }, stack(parts));
   const legend = parts.map(([name, part]) => h("div", { class: `part ${name}` }, h("dt", {}, name), h("dd", {}, part.toFixed(3))));
   const age = explain.decay < 1 && h("div", {}, h("dt", {}, "× age"), h("dd", {}, explain.decay.toFixed(3)));

@@ -5,7 +5,8 @@ import { byId, show } from "./dom.js";
 import * as api from "./api.js";
 import * as notice from "./notice.js";
 import { showOverview } from "./overview.js";
-import { commands, markOpen, showDocuments, showResults } from "./results.js";
+import { showOperators } from "./filters.js";
+import { byNote, commands, markOpen, showDocuments, showResults } from "./results.js";
 import { state } from "./state.js";
 
 const PAGE = 20; // results, and as many again for each "More"
@@ -58,27 +59,31 @@ async function found(q, filters, limit, signal) {
 }
 
 function showFound(answer, limit) {
-  const { results, warnings, timings, hint, instead } = answer;
+  const { results, warnings, timings, hint, instead, operators } = answer;
   showResults({ ...answer, complete: results.length < limit }, () => ask(limit + PAGE));
   view("results");
+  showOperators(operators);
+  const notes = byNote(results).length;
   const all = results.length < limit ? "" : "best ";
   const took = timings?.total === undefined ? "" : ` in ${Math.max(1, Math.round(timings.total * 1000))} ms`;
   const said = Object.entries(instead).map(([word, others]) => `No passage has “${word}”: searched for ${others.join(", ")}.`);
   const told = [...said, ...warnings, ...(results.length && hint ? [hint] : [])];
-  count(results.length === 1 ? `1 result${took}` : `${all}${results.length || "No"} results${took}`, told);
+  count(notes === 1 ? `1 note${took}` : `${notes ? all : ""}${notes || "No"} notes${took}`, told);
 }
 
 async function listed(filters, limit, signal) {
   const answer = await api.documents(filters, limit, signal);
   if (signal.aborted) return;
+  showOperators([]);
   showDocuments(answer, () => ask(limit + PAGE));
   view("results");
-  count(answer.total === 1 ? "1 document" : `${answer.total.toLocaleString("en")} documents`);
+  count(answer.total === 1 ? "1 note" : `${answer.total.toLocaleString("en")} notes`);
 }
 
 async function greeted(signal) {
   if (byId("overview").hasChildNodes()) view("overview");
   count("");
+  showOperators([]);
   await showOverview(signal);
   if (!signal.aborted) view("overview");
 }

@@ -1,10 +1,14 @@
-// What the page shows, as the query string of its address: { q, doc, lines } and the filters. Nothing else is kept anywhere.
+// What the page shows, as the query string of its address: { q, doc, lines, part } and the filters. Nothing else is kept anywhere.
 
-/** Filters by their names in the address, and how each is said. `tag` may be given more than once. */
-export const FILTERS = { collection: "in collection", in: "in", tag: "tagged", since: "since", until: "until", heading: "below" };
-const KEYS = ["q", ...Object.keys(FILTERS), "doc", "lines"];
+/** Filters by their names in the address, and how each is said. Those in SEVERAL may be given more than once. */
+export const FILTERS = {
+  collection: "in collection", in: "in", tag: "tagged", where: "with", since: "since", until: "until", modified_since: "changed since",
+  heading: "below", linked_to: "linked to",
+};
+const SEVERAL = ["tag", "where"];
+const KEYS = ["q", ...Object.keys(FILTERS), "doc", "lines", "part"];
 
-/** @typedef {{q: string, doc: string, lines: string, filters: [string, string][]}} State */
+/** `part` is the heading or the ^block of the document to go to. @typedef {{q: string, doc: string, lines: string, part: string, filters: [string, string][]}} State */
 
 /** @type {State} */
 let current = parse(location.search);
@@ -23,13 +27,14 @@ export function onChange(listener) {
 function parse(search) {
   const given = new URLSearchParams(search);
   const filters = [...given].filter(([key, value]) => key in FILTERS && value);
-  return { q: given.get("q") ?? "", doc: given.get("doc") ?? "", lines: given.get("lines") ?? "", filters };
+  const text = (key) => given.get(key) ?? "";
+  return { q: text("q"), doc: text("doc"), lines: text("lines"), part: text("part"), filters };
 }
 
-/** The address of this state with some of it changed. @param {Partial<State>} changes */
+/** The address of this state with some of it changed; another document has a part of its own. @param {Partial<State>} changes */
 export function address(changes) {
-  const next = { ...current, ...changes };
-  const pairs = [["q", next.q], ...next.filters, ["doc", next.doc], ["lines", next.doc && next.lines]];
+  const next = { ...current, ...("doc" in changes ? { part: "" } : {}), ...changes };
+  const pairs = [["q", next.q], ...next.filters, ["doc", next.doc], ["lines", next.doc && next.lines], ["part", next.doc && next.part]];
   pairs.sort((a, b) => KEYS.indexOf(a[0]) - KEYS.indexOf(b[0]));
   const query = new URLSearchParams(pairs.filter(([, value]) => value)).toString();
   return query ? `?${query}` : "./";
@@ -50,7 +55,7 @@ export function visit(url, replace = false) {
 
 /** @param {string} key @param {string} value */
 export function withFilter(key, value) {
-  const others = current.filters.filter(([k, v]) => (key === "tag" ? k !== key || v !== value : k !== key));
+  const others = current.filters.filter(([k, v]) => (SEVERAL.includes(key) ? k !== key || v !== value : k !== key));
   return [...others, [key, value]];
 }
 

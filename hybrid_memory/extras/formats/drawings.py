@@ -1,0 +1,163 @@
+"""Read drawings: the texts in Excalidraw's files and in Obsidian's canvases, and never the JSON of
+their shapes.
+
+The forms are those of Excalidraw (docs.excalidraw.com, "JSON schema"), of its plugin for Obsidian,
+which keeps a drawing in a note, and of JSON Canvas 1.0 (jsoncanvas.org). What is not as it should be
+costs its own text, never the drawing.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+from ...documents.chunker import MARKDOWN, Syntax
+from ...documents.document import Extract, ExtractError
+from ...documents.markdown import Markdown
+from ...documents.noise import readable as without_noise
+from .docx import LIKE_MARKDOWN_MARK
+
+# What the plugin writes for itself: a warning, headings, the ids of texts and of files, and at the
+# end the drawing.
+OF_PLUGIN = re.compile(
+    r"(?<=\n)(?:==⚠[^\n]*|#{1,2} (?:Excalidraw Data|Text Elements|Element Links|Embedded Files)[ \t]*"
+    r"|%%[ \t]*)(?=\n|\Z)",
+    re.IGNORECASE,
+)
+TEXT_ID = re.compile(r"[ \t]\^[\w-]{8}(?=[ \t]*(?:\n|\Z))")
+FILE_ID = re.compile(r"(?<=\n)(?:[0-9a-f]{40}|[\w-]{21}|[\w-]{8}): (?=\[\[|https?:|\$\$)")
+DRAWING = re.compile(r"\n#{1,2} Drawing[ \t]*\n[ \t]*(?:\n|```)")
+
+
+def readable(text: str, start: int) -> str:
+    """Return the text of a note that holds a drawing, without what the plugin needs."""
+    drawing = DRAWING.search(text, start)
+    if drawing:
+        text = text[: drawing.start()] + "\n" * text.count("\n", drawing.start())
+    body = OF_PLUGIN.sub("", text[start:])
+    body = FILE_ID.sub("", TEXT_ID.sub("", body))
+    return without_noise(text[:start] + body, start)
+
+
+class Drawing(Markdown):
+    """The format of `.excalidraw.md`; implements `formats.Format`."""
+
+    syntax = Syntax(readable, MARKDOWN.headings, MARKDOWN.blocks)
+
+
+NOTE = Drawing()
+
+Shape = dict[str, Any]
+
+
+def excalidraw(data: bytes) -> Extract:
+    """Return the texts of an Excalidraw file, from top to bottom, each with its link.
+
+    Raises ExtractError for what is no such file.
+    """
+    texts = []
+    for element in sorted(_shapes(data, "elements"), key=_place):
+        if element.get("isDeleted") is True:
+            continue
+        kind = element.get("type")
+        if kind == "text":
+            texts.append(_text(element, "originalText") or _text(element, "text"))
+        elif kind in ("frame", "magicframe"):
+            texts.append(_text(element, "name"))
+        texts.append(_text(element, "link"))
+    paragraphs = [_no_markdown(text) for text in texts if text]
+    return _extract(paragraphs)
+
+
+def canvas(data: bytes) -> Extract:
+    """Return the texts of a canvas and links to its files, below the names of the groups that they
+    stand in; at the end what is written at the lines between them.
+
+    Raises ExtractError for what is no canvas.
+    """
+    nodes = sorted(_shapes(data, "nodes"), key=_place)
+    groups = [node for node in nodes if node.get("type") == "group"]
+    of_group: dict[int, list[str]] = {id(group): [] for group in groups}
+    paragraphs: list[str] = []
+    for node in nodes:
+        text = _of_node(node)
+        if text:
+            around = [group for group in groups if _is_inside(node, group)]
+            smallest = min(around, key=_area, default=None)
+            below = paragraphs if smallest is None else of_group[id(smallest)]
+            below.append(text)
+    for group in groups:
+        label = " ".join(_text(group, "label").split())
+        if label:
+            paragraphs.append(f"# {label}")
+        paragraphs += of_group[id(group)]
+    paragraphs += filter(None, (_text(edge, "label") for edge in _shapes(data, "edges")))
+    return _extract(paragraphs)
+
+
+def _of_node(node: Shape) -> str:
+    """Return the text of a node that is no group: its markdown, or a link to what it shows."""
+    kind = node.get("type")
+    if kind == "text":
+        return _text(node, "text")
+    if kind == "file":
+        path = " ".join((_text(node, "file") + _text(node, "subpath")).split())
+        return f"[[{path}]]" if path else ""
+    return f"<{_text(node, 'url')}>" if kind == "link" and _text(node, "url") else ""
+
+
+def _shapes(data: bytes, key: str) -> list[Shape]:
+    """Return the objects in a list of the drawing."""
+    try:
+        drawing = json.loads(data or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise ExtractError(f"it cannot be read as a drawing ({error})", "damaged") from error
+    if not isinstance(drawing, dict):
+        raise ExtractError("it cannot be read as a drawing (no JSON object)", "damaged")
+    shapes = drawing.get(key)
+    if not isinstance(shapes, list):
+        return []
+    return [shape for shape in shapes if isinstance(shape, dict)]
+
+
+def _text(shape: Shape, key: str) -> str:
+    value = shape.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _number(shape: Shape, key: str) -> float:
+    value = shape.get(key)
+    is_number = isinstance(value, (int, float)) and abs(value) < 1e15 and isfinite(value)
+    return float(value) if is_number and value is not None else 0.0
+
+
+def _place(shape: Shape) -> tuple[float, float]:
+    return _number(shape, "y"), _number(shape, "x")
+
+
+def _area(group: Shape) -> float:
+    return _number(group, "width") * _number(group, "height")
+
+
+def _is_inside(node: Shape, group: Shape) -> bool:
+    """Return whether the middle of a node is in a group."""
+    for start, size in (("x", "width"), ("y", "height")):
+        middle = _number(node, start) + _number(node, size) / 2
+        if not 0 <= middle - _number(group, start) <= _number(group, size):
+            return False
+    return True
+
+
+def _no_markdown(text: str) -> str:
+    """Return a text none of whose lines is a heading or a fence."""
+    return "\n".join(_indented(text.split("\n")))
+
+
+def _indented(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"    {line}" if LIKE_MARKDOWN_MARK.match(line.lstrip()) else line
+
+
+def _extract(paragraphs: list[str]) -> Extract:
+    return Extract("\n\n".join(paragraphs) + "\n", [], {})

@@ -1,0 +1,76 @@
+// What a note shows of other files: images from the folder that it was ingested from, and other notes or parts of them.
+
+import { h, show } from "./dom.js";
+import * as api from "./api.js";
+import { parse, render } from "./markdown.js";
+import { decoded, parted, section } from "./places.js";
+import { address } from "./state.js";
+
+const IMAGE = /\.(?:png|jpe?g|gif|webp|avif|bmp|svg)$/i;
+const DEEPEST = 2; // notes in notes
+
+/**
+ * The document whose text is shown, and what its links mean. `depth` is 0 unless it is shown in another one.
+ * @typedef {{doc: string, depth: number, route: (target: string) => string | null, docOf: (target: string) => string | null, signal: AbortSignal}} Note
+ */
+
+/** @param {string} doc @param {any} links the answer that names them @param {AbortSignal} signal @returns {Note} */
+export function noteOf(doc, { links }, signal, depth = 0) {
+  const known = new Map(links.map((link) => [link.target, link.doc_id]));
+  const docOf = (target) => (known.has(target) ? known.get(target) : known.get(parted(target)[0]) ?? null);
+  const route = (target) => {
+    const part = decoded(parted(target)[1]);
+    if (known.has(target)) return known.get(target) && address({ doc: known.get(target), lines: "", part });
+    const path = beside(doc, target);
+    return path && address({ doc: path, lines: "", part });
+  };
+  return { doc, depth, route, docOf, signal };
+}
+
+/** The id that a path means, where the memory does not know better: "../a.md" in "x/y/b.md" is "x/a.md". */
+function beside(doc, target) {
+  const path = decoded(target.split(/[?#]/)[0]);
+  if (!path) return null;
+  const parts = path.startsWith("/") ? [] : doc.split("/").slice(0, -1);
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part && part !== ".") parts.push(part);
+  }
+  const leaf = parts.at(-1) ?? "";
+  if (!leaf) return null;
+  return /\.\w{1,8}$/.test(leaf) ? parts.join("/") : `${parts.join("/")}.md`;
+}
+
+/** An image beside the note; null if it is none, or from elsewhere. `text` may end with a width: "A rack|300x200". */
+export function image({ href, text }, note) {
+  const [path] = parted(href);
+  const file = decoded(path);
+  if (!IMAGE.test(file) || /^[a-z][a-z0-9+.-]*:|^\/\//i.test(file)) return null;
+  const [, said, width, height] = /^(.*?)(?:(?:^|\|)(\d{1,4})(?:x(\d{1,4}))?)?$/s.exec(text ?? "");
+  const name = said || file.split("/").at(-1);
+  const missing = () => element.replaceWith(h("span", { class: "absent", title: "It is not in the folder of this note." }, `image: ${name}`));
+  const element = h("img", { src: api.imageOf(note.doc, file), alt: name, width, height, loading: "lazy", decoding: "async", onerror: missing });
+  return element;
+}
+
+/** What stands in place of ![[target]]; null if that is nothing that can be shown. */
+export function embedded({ target, label }, note) {
+  const [, part] = parted(target);
+  const doc = note.docOf(target);
+  if (!doc || note.depth >= DEEPEST) return null;
+  const title = label || target.split("/").at(-1).replaceAll(/#\^?/g, " › ");
+  const body = h("div", { class: "body" }, "…");
+  const fill = async () => {
+    try {
+      const [answer, links] = await Promise.all([api.read(doc, "", note.signal), api.links(doc, note.signal)]);
+      const blocks = render(await parse(answer.text, answer.start_line, answer), noteOf(doc, links, note.signal, note.depth + 1));
+      const chosen = section(blocks.filter((block) => !block.classList.contains("front")), part);
+      for (const block of [...body.querySelectorAll("[data-start]"), ...chosen]) delete block.dataset.start;
+      show(body, ...(chosen.length ? chosen : [`There is no ${part} in it.`]));
+    } catch (failure) {
+      if (failure.name !== "AbortError") show(body, failure.message);
+    }
+  };
+  fill();
+  return h("div", { class: "embedded" }, h("p", { class: "from" }, h("a", { href: note.route(target), "data-route": true, class: "note" }, title)), body);
+}
