@@ -716,6 +716,48 @@ def test_metadata_may_be_numbers_and_lists(environ: dict[str, str]) -> None:
     with_client(environ, play)
 
 
+def test_a_text_is_added_to_and_keeps_its_metadata(environ: dict[str, str]) -> None:
+    text = "The heron nests at the lake behind the mill, and the otter hunts there at night."
+
+    async def play(client: Client) -> None:
+        await ask(client, "memory_store", doc_id="a", text=text, metadata={"owner": "ann"})
+        await ask(client, "memory_store", doc_id="a", text="The crane.", append=True)
+        assert "1 of 1" in await ask(client, "memory_list", where={"owner": "ann"})
+        assert (await ask(client, "memory_get", target="a")).endswith(f"> {text}\n>\n> The crane.")
+        told = await ask(client, "memory_store", doc_id="b", text=text)
+        assert told.endswith("\nexists: a#L1-L3 says nearly the same")
+
+    with_client(environ, play)
+
+
+def test_the_status_lists_collections_tags_and_keys(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        metadata = {"owner": "ann", "tags": ["ops"]}
+        await ask(client, "memory_store", doc_id="decisions/1", text="gpu", metadata=metadata)
+        for number in range(40):
+            await ask(client, "memory_store", doc_id=f"c-{number}/x", text="gpu")
+        lines = (await ask(client, "memory_status")).split("\n")
+        [names] = [line for line in lines if line.startswith("collections: ")]
+        assert names.startswith("collections: memory, ")
+        assert names.endswith(" and 12 more")
+        assert "tags: ops" in lines
+        assert "metadata keys: owner, tags" in lines
+
+    with_client(environ, play)
+
+
+def test_an_unknown_collection_is_told_with_those_there_are(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async def play(client: Client) -> None:
+        told = "[warning: there is no collection 'memry'; there are memory]"
+        for tool, arguments in (("memory_search", {"query": "gpu"}), ("memory_list", {})):
+            answer = await ask(client, tool, collection="memry", **arguments)
+            assert answer.split("\n")[-1] == told
+
+    with_client(environ, play)
+
+
 def test_names_that_are_not_unicode_are_told_as_text(environ: dict[str, str], folder: Path) -> None:
     (folder / os.fsdecode(b"caf\xe9.md")).write_text("espresso")
     command_line(environ, "ingest", "--path", str(folder))

@@ -25,8 +25,9 @@ from ...errors import (
 from ...search.hit import FLOOR, POOL, UNCLEAR, Request, configured, floored, is_unclear
 from ...search.hit import Answer as SearchAnswer
 from ...storage.filters import Filters
+from ...storage.target import collections
 from ...store import HybridStore
-from ...surface.commands.upkeep import delete_by_id
+from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import budget as budget_of
 from ...surface.output import markdown, quoted
 from ...sync.refresh import problems, refresh, search
@@ -37,6 +38,7 @@ from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
 from .definitions import MOST_CHARACTERS, MOST_PASSAGES, TOOLS, Json, Tool, checked
 
 UPDATE_SECONDS = 30.0  # for embeddings; clients wait about a minute for a tool
+MOST_NAMES = 30  # of a kind, in the status
 PAGE = 100  # resources in an answer
 ADDRESS = "memory:///"  # of a document as a resource, before its id
 
@@ -216,8 +218,17 @@ class Tools:
         doc_id = arguments["doc_id"]
         self._bounds.check_new(doc_id)
         with self._create_store() as store:
-            count = store.store(doc_id, arguments["text"], arguments["metadata"])
-            return stored(doc_id, count, store.warnings)
+            answer = store_text(
+                store,
+                doc_id,
+                arguments["text"],
+                arguments["metadata"],
+                append=bool(arguments["append"]),
+            )
+        lines = [f"stored {doc_id}: {_passages(answer['chunks'])} can be found"]
+        if "exists" in answer and not self._bounds.hide:
+            lines.append(f"exists: {answer['exists']} says nearly the same")
+        return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
         from ..note import write_note
@@ -252,7 +263,8 @@ class Tools:
         with self._open_store() as store:
             if self._bounds.hide:
                 return f"documents: {counts_of(store, self._bounds)['doc_count']}"
-            return status(store.stats() | self._place(store.path))
+            told = status(store.stats() | self._place(store.path))
+            return "\n".join([told, *names_in(store)])
 
 
 def delete_text(store: HybridStore, doc_id: str) -> dict[str, Any]:
@@ -353,12 +365,8 @@ def listing(answer: Answer) -> str:
         entry = " ".join(filter(None, [document["date"], document["doc_id"], host]))
         lines.append(quoted(" ".join(entry.splitlines())))
     count = len(lines)
-    return "\n".join([*lines, f"[{count} of {answer['total']} documents]"])
-
-
-def stored(doc_id: str, count: int, warnings: Sequence[str]) -> str:
-    """Return what was written."""
-    return _with_warnings([f"stored {doc_id}: {_passages(count)} can be found"], warnings)
+    lines.append(f"[{count} of {answer['total']} documents]")
+    return _with_warnings(lines, answer.get("warnings", []))
 
 
 def updated(report: Report, problems: Sequence[str]) -> str:
@@ -379,6 +387,23 @@ def status(answer: Answer) -> str:
     model = f"{identity['provider']} {identity['model']}" if identity else "none yet"
     lines.append(f"embeddings: {model}")
     return _with_warnings(lines, [answer["advice"]] if answer["advice"] else [])
+
+
+def names_in(store: HybridStore) -> list[str]:
+    """Return a line each for the collections, the tags and the keys of the metadata."""
+    with store.storage.snapshot():
+        names_by_kind = {
+            "collections": collections(store.storage.catalog),
+            "tags": [tag for tag, _ in store.storage.links.tags()],
+            "metadata keys": [key for key, _ in store.storage.catalog.metadata_keys()],
+        }
+    lines = []
+    for kind, names in names_by_kind.items():
+        told = ", ".join(names[:MOST_NAMES]) or "none"
+        if len(names) > MOST_NAMES:
+            told += f" and {len(names) - MOST_NAMES} more"
+        lines.append(" ".join(f"{kind}: {told}".splitlines()))
+    return lines
 
 
 def _passages(count: int) -> str:
