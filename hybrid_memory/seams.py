@@ -208,7 +208,6 @@ ENGINES = {
 }
 
 PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
-OPEN_CHOSEN = "extras.picker.app:open_chosen"  # what opens the result that was chosen there
 # HTTP by `requests`, whose import takes as long as three searches
 LOOPBACK_SESSION = "embedding.loopback:LoopbackSession"  # plain HTTP to this machine
 REMOTE_SESSION = "extras.providers.remote:RemoteSession"

@@ -10,13 +10,15 @@ because its vector would mean nothing. The order of the words does not matter.
 
 The file is little-endian, and the machine must be, too. It holds HEADER and then, for n tokens, b
 boundaries and r rows:
+    i8[16]       the levels: a component of a row is one of them, times the row's scale
     u32[n + 1]   where each token's UTF-8 begins in the strings below; the tokens are sorted
     u32[b]       the first code point of each run of characters that are treated in the same way
     u16[n]       each token's row, or NO_ROW
     u16[r]       each row's scale
     u8[b]        how a run's characters are treated: KEEP, DROP, SPACE or APART
     strings      the tokens, one after the other
-    u8[r, dims]  the rows; 128 is added to each component
+    u8[r, dims / 2]  the rows: the low four bits of a row's byte j are the number of the level of its
+                 component j, the high four bits that of its component dims / 2 + j
 """
 
 import mmap
@@ -28,15 +30,18 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import hypot
 
-HEADER = struct.Struct("<8s5I")  # magic, tokens, boundaries, rows, dims, bytes of strings
-MAGIC = b"hmtokvec"
-MODEL = "builtin-en-256-v1"
+# Magic, rule by which words are cut into tokens, tokens, boundaries, rows, dims, bytes of strings
+HEADER = struct.Struct("<8s6I")
+MAGIC = b"hmtokve2"
+WORDPIECE = 1  # the rule: the longest token that fits; those that continue a word begin with ##
+MODEL = "builtin-en-256-v2"
+LEVELS = 16
 NO_ROW = 0xFFFF
 KEEP, DROP, SPACE, APART = range(4)
 
 LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
-# In one text, the rest is ignored: 127 * the largest scale (4095) * 4096 just fits in a signed
-# 32-bit lane
+# In one text, the rest is ignored: 4096 * the largest level (127) * the largest scale (4095) just
+# fits in a signed 32-bit lane
 MOST_TOKENS = 4096
 KNOWN_SHARE = 0.5  # the share of a text's tokens that must have a vector
 SUMS_KEPT = 6144  # vectors of words, about 1.1 KiB each
@@ -89,18 +94,22 @@ class Table:
     def __init__(self, path: "str | os.PathLike[str]") -> None:
         with open(path, "rb") as file:
             self._map = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        magic, tokens, boundaries, rows, dims, length = HEADER.unpack_from(self._map)
-        if magic != MAGIC:
+        magic, rule, tokens, boundaries, rows, dims, length = HEADER.unpack_from(self._map)
+        if magic != MAGIC or rule != WORDPIECE:
             raise ValueError(f"{path} is not a table of token vectors")
         self.dims: int = dims
         self._place = HEADER.size
+        levels = [128 + level for level in self._next(LEVELS).cast("b")]
+        # What bytes.translate makes of a byte of a row: its first component and its second, plus 128
+        self._low = bytes(levels[byte % LEVELS] for byte in range(0x100))
+        self._high = bytes(levels[byte // LEVELS] for byte in range(0x100))
         offsets = self._next(4 * (tokens + 1)).cast("I")
         self._boundaries = self._next(4 * boundaries).cast("I")
         self._row_of = self._next(2 * tokens).cast("H")
         self._scales = self._next(2 * rows).cast("H")
         self._kinds = self._next(boundaries)
         self._strings = Strings(offsets, self._next(length))
-        self._rows = self._next(rows * dims)
+        self._rows = self._next(rows * dims // 2)
         self._middle = lanes_of(128, dims)
         self._longest = 0
         self._vocabulary: dict[bytes, int] = {}
@@ -151,8 +160,10 @@ class Table:
         row = self._row_of[index]
         if row == NO_ROW:
             return None
+        size = self.dims // 2
+        packed = bytes(self._rows[row * size : (row + 1) * size])
         spread = bytearray(4 * self.dims)
-        spread[::4] = self._rows[row * self.dims : (row + 1) * self.dims]
+        spread[::4] = packed.translate(self._low) + packed.translate(self._high)
         return (int.from_bytes(spread, "little") - self._middle) * self._scales[row]
 
 

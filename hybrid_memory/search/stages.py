@@ -308,7 +308,7 @@ def about_something(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
 
     There is always a nearest passage. Among few, chosen by a filter, it would be taken for an answer.
     """
-    if context.request.filters is None or context.request.mode != "hybrid":
+    if not any(context.request.filters or ()) or context.request.mode != "hybrid":
         return hits
     rest = iter(hits)
     first = list(islice(rest, context.request.limit))

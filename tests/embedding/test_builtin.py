@@ -3,6 +3,7 @@
 import json
 import math
 import mmap
+import struct
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from hybrid_memory.embedding.builtin import (
 RECORDED = json.loads(Path(__file__).with_name("builtin_tokens.json").read_text("utf-8"))
 DATA = Path(builtin.__file__).with_name("builtin.bin")
 TABLE = Table(DATA)
+LEVELS = struct.unpack_from("<16b", DATA.read_bytes(), builtin.HEADER.size)
 INDEXES = {TABLE.token(index): index for index in range(len(TABLE._strings))}
 BISECTING = BuiltinEmbedder()  # is never given a batch
 
@@ -136,14 +138,12 @@ def test_vector_is_the_sum_of_its_tokens_rows(embedder: BuiltinEmbedder, text: s
         row = TABLE._row_of[INDEXES[token]] if token in INDEXES else NO_ROW
         if row != NO_ROW:
             known += 1
-            for j in range(256):
-                sums[j] += TABLE._scales[row] * (TABLE._rows[row * 256 + j] - 128)
+            packed = TABLE._rows[row * 128 : (row + 1) * 128]
+            numbers = [byte % 16 for byte in packed] + [byte // 16 for byte in packed]
+            for j, number in enumerate(numbers):
+                sums[j] += TABLE._scales[row] * LEVELS[number]
     length = math.hypot(*sums)
-    expected = (
-        pytest.approx([x / length for x in sums])
-        if length and known >= KNOWN_SHARE * len(tokens)
-        else []
-    )
+    expected = [x / length for x in sums] if length and known >= KNOWN_SHARE * len(tokens) else []
     assert BISECTING.embed(text) == expected
     batch = embedder.embed_batch([text] * MANY)
     assert batch == [BISECTING.embed(text)] * MANY
@@ -209,7 +209,7 @@ def test_a_callers_change_does_not_reach_the_cache(embedder: BuiltinEmbedder) ->
 
 def test_the_longest_texts_cannot_overflow(embedder: BuiltinEmbedder) -> None:
     table = Table(DATA)
-    most = max(table._scales) * 127 * MOST_TOKENS
+    most = max(table._scales) * max(map(abs, LEVELS)) * MOST_TOKENS
     assert most < 2**31
     assert embedder.embed("the " * MOST_TOKENS) == pytest.approx(embedder.embed("the"))
     assert embedder.embed("the " * MOST_TOKENS + "server " * 9000) == pytest.approx(
@@ -246,6 +246,15 @@ def test_other_file_is_refused(tmp_path: Path) -> None:
         BuiltinEmbedder(str(other)).dims()
 
 
+def test_a_table_whose_words_are_cut_by_another_rule_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.bin"
+    magic, rule, *counts = builtin.HEADER.unpack_from(DATA.read_bytes())
+    data = DATA.read_bytes()[builtin.HEADER.size :]
+    other.write_bytes(builtin.HEADER.pack(magic, rule + 1, *counts) + data)
+    with pytest.raises(ValueError, match=r"other\.bin is not a table of token vectors"):
+        BuiltinEmbedder(str(other)).dims()
+
+
 def test_threads_get_the_same_vectors(embedder: BuiltinEmbedder) -> None:
     texts = [f"note {n} about server {n * 7} and dog {n}" for n in range(300)]
     expected = BuiltinEmbedder().embed_batch(texts)
@@ -277,4 +286,4 @@ def test_only_the_standard_library_is_imported(imported: set[str]) -> None:
 
 
 def test_file_fits_the_wheel() -> None:
-    assert DATA.stat().st_size <= 8_000_000
+    assert DATA.stat().st_size <= 10_000_000

@@ -140,12 +140,16 @@ def run_reindex(args: Namespace) -> int:
 
 
 def stats_options(parser: Parser) -> None:
+    add_json(parser)
     examples(parser, "stats", "stats --db ~/other.db")
 
 
 def run_stats(args: Namespace) -> int:
+    from ..terminal import show_stats
+
     with open_store(args) as store:
-        print_answer(args, store.stats() | place(args, store.path))
+        answer = store.stats() | place(args, store.path)
+        print_answer(args, answer, lambda stream: show_stats(answer, stream))
     return 0
 
 
