@@ -255,21 +255,42 @@ class HybridStore:
                 anew=anew,
             )
 
-    def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
+    def store(
+        self,
+        doc_id: str,
+        text: str,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        append: bool = False,
+    ) -> int:
         """Put in a document, in place of the one with this id. Returns the number of its chunks.
 
-        `metadata` (JSON values) wins over the text's own front matter. Raises SourceError for the
-        id of a file's document.
+        `metadata` (JSON values) wins over the text's own front matter. None leaves what the document
+        has; {} takes it away. With `append`, the text becomes a paragraph after the one that is
+        there, and the metadata is added to what is there. Raises SourceError for the id of a file's
+        document.
         """
         from .documents.document import Document
-        from .indexing import put_document
+        from .indexing import OvertakenError, put_document, revised, stored_text
 
         if not doc_id:
             raise ValueError("doc_id is empty")
-        prepared = self.prepare(Document(storable(doc_id), storable(text), metadata or {}))
-        with self.storage.guarded("cannot write"):
-            self._warn(*put_document(self.storage, self.fitting_embedder, prepared))
-        return len(prepared.chunks)
+        document = Document(storable(doc_id), storable(text), metadata or {})
+        while True:
+            with self.storage.guarded("cannot write"):
+                before = stored_text(self.storage, document.doc_id)
+                keeps_metadata = append or metadata is None
+                prepared = self.prepare(
+                    revised(document, before, append=append, keeps_metadata=keeps_metadata)
+                )
+                try:
+                    problems = put_document(
+                        self.storage, self.fitting_embedder, prepared, follows=before
+                    )
+                except OvertakenError:
+                    continue  # another process has stored this document meanwhile
+                self._warn(*problems)
+                return len(prepared.chunks)
 
     def prepare(self, document: "Document") -> "Prepared":
         """Cut a document into chunks. Reads and writes nothing."""
@@ -380,6 +401,12 @@ class HybridStore:
         answer.filters = request.filters
         if parsed.asked and parsed.is_blank:
             answer.warnings.append(ONLY_FILTERS)
+        if request.filters and not answer.results and not answer.nearest_miss:
+            from .storage.target import unmet
+
+            problem = unmet(self.storage, request.filters)
+            if problem:
+                answer.warnings.append(problem)
         self._warn(*answer.warnings)
         return answer
 

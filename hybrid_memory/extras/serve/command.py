@@ -18,7 +18,7 @@ from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import Parser, examples, filled, open_store, place, port
 from ...surface.streams import output, tell
-from ..mcp.bounds import add_bounds, bounds_of
+from .bounds import add_bounds, bounds_of
 
 if TYPE_CHECKING:
     from socket import socket
@@ -35,19 +35,19 @@ def mcp_options(parser: Parser) -> None:
 
 
 def run_mcp(args: Namespace) -> int:
-    with needing("mcp"):
-        from ..mcp.server import build
+    from ..mcp.protocol import serve
+    from ..mcp.tools import Tools
 
     settings = arguments.settings(args)  # a wrong setting is reported now, not at the first call
-    # The handler of the SDK would wait for the next line of input.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    build(
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or a call that runs would hold up the end
+    tools = Tools(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
         settings,
         partial(place, args),
         bounds_of(args),
-    ).run()
+    )
+    serve(tools)
     return 0
 
 
@@ -99,7 +99,7 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
         from ipaddress import ip_address
 
         from ...sync.refresh import Watch
-        from ..mcp.server import build
+        from ..mcp.tools import Tools
         from . import server
         from .memory import Memory
         from .security import Guard, Hosts
@@ -117,7 +117,7 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
     memory = Memory(
         partial(_opened, args, settings), settings, needs_token=token is not None, bounds=bounds
     )
-    tools = build(
+    tools = Tools(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
         settings,

@@ -18,15 +18,15 @@ from ...errors import NotFoundError
 from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
-from ...surface.commands.upkeep import delete_by_id
+from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import asked, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
 from ...text.query import Query
 from ...views import broken, links_of_document, outlined
 from ...views import documents as listed
-from ..mcp.bounds import MOST, Bounds, counts_of, facets_of
 from . import images, parameters, responses
+from .bounds import MOST, Bounds, counts_of, facets_of
 from .memory import Memory, Work, passages
 from .responses import Problem
 from .updates import Update
@@ -36,6 +36,9 @@ SIMILAR = b"/similar"
 LINKS = b"/links"
 IMAGE = b"/image"
 NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
+TEXT_BODY = (
+    'the body is {"text": "…", "metadata": {…}, "append": false}, where text alone must be given'
+)
 DEEPEST = 100  # objects and lists in each other in a text's metadata
 NEWEST = 10  # documents that the overview names
 LATEST = 500  # documents among which those are
@@ -259,14 +262,6 @@ def _status(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
     return status | counts_of(store, bounds) if bounds.hide else status
 
 
-def _stored(store: HybridStore, doc_id: str, text: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "doc_id": doc_id,
-        "chunks": store.store(doc_id, text, metadata),
-        "warnings": store.warnings,
-    }
-
-
 async def unless_known(request: Request, work: Work, *parts: object) -> Response:
     """Return what `work` gives for a store, which depends on these parts and the store; or 304 if
     the client has it already.
@@ -318,19 +313,19 @@ async def put(request: Request) -> Response:
     memory_of(request).bounds.check_new(doc_id)
     body = await json_body(request)
     text = body.pop("text", None)
-    metadata = body.pop("metadata", {})
-    if body or not isinstance(text, str) or not isinstance(metadata, dict):
-        raise Problem(
-            422, 'the body is {"text": "…", "metadata": {…}}, where metadata may be left out'
-        )
-    if is_deeper(metadata, DEEPEST):
+    metadata = body.pop("metadata", None)
+    append = body.pop("append", False)
+    is_typed = isinstance(text, str) and isinstance(metadata, dict | None)
+    if body or not is_typed or not isinstance(append, bool):
+        raise Problem(422, TEXT_BODY)
+    if is_deeper(metadata or {}, DEEPEST):
         raise Problem(422, f"the metadata is nested more than {DEEPEST} deep")
     if not doc_id:
         raise Problem(405, "a document needs an id", headers={"allow": "GET"})
 
     def work(store: HybridStore) -> tuple[int, dict[str, Any]]:
         status = 200 if stored_here(store, doc_id) else 201
-        return status, _stored(store, doc_id, text, metadata)
+        return status, store_text(store, doc_id, text, metadata, append=append)
 
     status, answer = await memory_of(request).write(work)
     return responses.answer(answer, status)
