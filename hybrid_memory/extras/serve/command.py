@@ -1,5 +1,5 @@
-"""The commands `mcp` and `serve`: their options, where a server listens, whom it answers and what
-it prints.
+"""The commands `mcp`, `tools` and `serve`: their options, where a server listens, whom it answers and
+what it prints.
 
 The packages that they need are imported when one of them runs.
 """
@@ -17,7 +17,7 @@ from ...errors import HybridMemoryError
 from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import Parser, examples, filled, open_store, place, port
-from ...surface.streams import output, tell
+from ...surface.streams import json_lines, output, tell
 from .bounds import add_bounds, bounds_of
 
 if TYPE_CHECKING:
@@ -48,6 +48,37 @@ def run_mcp(args: Namespace) -> int:
         bounds_of(args),
     )
     serve(tools)
+    return 0
+
+
+def tools_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=("openai", "anthropic"),
+        default="openai",
+        help="as this API takes tools (default: %(default)s)",
+    )
+    parser.add_argument("--read-only", action="store_true", help="leave out those that write")
+    examples(parser, "tools --format anthropic", "tools --read-only")
+
+
+def run_tools(args: Namespace) -> int:
+    from ..mcp.definitions import TOOLS
+
+    definitions = []
+    for name, tool in TOOLS.items():
+        if tool.writes and args.read_only:
+            continue
+        definition = tool.definition(name)
+        fields = {"name": name, "description": definition["description"]}
+        schema = definition["inputSchema"]
+        if args.format == "anthropic":
+            definitions.append(fields | {"input_schema": schema})
+        else:
+            function = fields | {"parameters": schema}
+            definitions.append({"type": "function", "function": function})
+    with output() as stream:
+        print(json_lines(definitions), file=stream)
     return 0
 
 
