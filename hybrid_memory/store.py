@@ -281,6 +281,7 @@ class HybridStore:
             request = request.changed(filters=narrowed(request.filters, parsed.asked))
         answer = search.answer(parsed, request)
         answer.filters = request.filters
+        answer.operators = parsed.operators
         if parsed.asked and parsed.is_blank:
             answer.warnings.append(ONLY_FILTERS)
         self._warn(*answer.warnings)

@@ -106,7 +106,7 @@ def _is_plain(value: Any) -> bool:
 
 
 Query = Annotated[
-    str, Field(description="A question in plain words, or exact names: DEC-0054, src/store.ts")
+    str, Field(description="A question in plain words, or exact names: DEC-0054; -word leaves out")
 ]
 Budget = Annotated[int, Field(ge=200, le=100_000, description="Characters of the answer")]
 Passages = Annotated[int | None, Field(ge=1, le=MOST_PASSAGES, description="Passages at most")]
