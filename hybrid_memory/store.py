@@ -399,6 +399,7 @@ class HybridStore:
             request = request.changed(filters=narrowed(request.filters, parsed.asked))
         answer = search.answer(parsed, request)
         answer.filters = request.filters
+        answer.operators = parsed.operators
         if parsed.asked and parsed.is_blank:
             answer.warnings.append(ONLY_FILTERS)
         if request.filters and not answer.results and not answer.nearest_miss:
