@@ -44,7 +44,7 @@ def test_store_then_search(run: Run, ollama: FakeOllama) -> None:
     assert (hit["doc_id"], hit["source"], hit["metadata"]) == (
         "n",
         "hybrid",
-        {"a": "1", "b": "x=y", "c": "3"},
+        {"a": 1, "b": "x=y", "c": 3},
     )
     assert done.stderr == ""
 

@@ -109,6 +109,8 @@ def show_stored(answer: Mapping[str, Any], stream: TextIO) -> None:
     """Print what was stored, as a sentence."""
     passages = plural(answer["chunks"], "passage")
     print(harmless(f"Stored {answer['doc_id']} ({passages})."), file=stream)
+    if "exists" in answer:
+        print(harmless(f"exists: {answer['exists']} says nearly the same."), file=stream)
 
 
 def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..documents.document import Document, assemble
 from ..documents.files import BadFileError, hurried
@@ -110,7 +110,7 @@ def search(store: HybridStore, query: str, request: Request, *, refreshed: bool)
 
 
 def store_file(
-    store: HybridStore, doc_id: str, path: str, metadata: Mapping[str, str]
+    store: HybridStore, doc_id: str, path: str, metadata: Mapping[str, Any]
 ) -> tuple[int, list[str]]:
     """Read a file anew, in place of the document of this id. Gives the number of its chunks, and
     warnings.

@@ -9,14 +9,14 @@ from mcp import Client
 
 from hybrid_memory import HybridStore
 from hybrid_memory.config import merged
-from hybrid_memory.extras.mcp.bounds import Bounds
-from hybrid_memory.extras.mcp.server import build
+from hybrid_memory.extras.mcp.tools import Tools
+from hybrid_memory.extras.serve.bounds import Bounds
 from hybrid_memory.sync.ingest import Ingest
-from tests.extras.run_async import run_async
+from tests.extras.run_async import connection, run_async
 from tests.extras.serving import served
 
 SETTINGS = {"provider": "builtin"}
-WRITING = {"memory_store", "memory_delete", "memory_update"}
+WRITING = {"memory_store", "memory_note", "memory_delete", "memory_update"}
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def calls(database: Path, bounds: Bounds, *wanted: tuple[str, dict[str, Any]]) -
         return HybridStore(database, SETTINGS)
 
     async def play() -> None:
-        server = build(opened, opened, merged(("test", SETTINGS)), lambda path: {}, bounds)
+        tools = Tools(opened, opened, merged(("test", SETTINGS)), lambda path: {}, bounds)
         with anyio.fail_after(60):
-            async with Client(server) as client:
+            async with Client(connection(tools)) as client:
                 listed = await client.list_tools()
                 answers.append(" ".join(tool.name for tool in listed.tools))
                 for name, arguments in wanted:

@@ -20,7 +20,7 @@ from ...errors import HybridMemoryError, NotFoundError, QueryError
 from ...search.hit import Request
 from ...store import HybridStore, tried_again
 from ...text.characters import citation
-from ..mcp.bounds import NO_BOUNDS, Bounds
+from .bounds import NO_BOUNDS, Bounds
 from .responses import etag
 from .updates import OpenStore, Update
 
