@@ -152,6 +152,11 @@ COMMANDS = {
         "extras.serve.command:run_mcp",
         "Serve the memory to an agent as MCP tools, over standard input and output.",
     ),
+    "tools": Command(
+        "extras.serve.command:tools_options",
+        "extras.serve.command:run_tools",
+        "Print the definitions of the MCP tools, for a program that gives tools to a model itself.",
+    ),
     "serve": Command(
         "extras.serve.command:serve_options",
         "extras.serve.command:run_serve",

@@ -21,6 +21,7 @@ from ..store import HybridStore, tried_again
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.streams import advise_model, harmless, print_answer
 from ..text.characters import plural
+from .audit import audit, show
 from .why import NEW, REASONS, Missing, is_up_to_date, missing
 
 RESTORE = (
@@ -69,12 +70,22 @@ def doctor_options(parser: Parser) -> None:
         action="store_true",
         help="also read the whole file: SQLite's and FTS5's own checks, every embedding",
     )
+    parser.add_argument(
+        "--audit",
+        action="store_true",
+        help="list instead what makes a memory rot: copies, what is superseded, secrets, huge notes",
+    )
     add_json(parser)
-    examples(parser, "doctor", "doctor --thorough")
+    examples(parser, "doctor", "doctor --audit")
 
 
 def run_doctor(args: Namespace) -> int:
     with open_store(args) as store:
+        if args.audit:
+            listings = audit(store)
+            answer = [listing.as_json() for listing in listings]
+            print_answer(args, answer, lambda stream: show(listings, stream))
+            return 0
         findings = examine(store, thorough=args.thorough)
         print_answer(
             args,

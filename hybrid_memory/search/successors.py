@@ -467,15 +467,15 @@ class Comparison:
     def declared(self, former: Hit) -> Hit | None:
         """Return the best passage of a document that supersedes the hit's by the metadata of either."""
         own = self._metadata.get(former.id, {})
-        successors = _documents(own, SUPERSEDED_BY)
+        successors = named_documents(own, SUPERSEDED_BY)
         status = str(own.get("status", ""))
         if status.lower().startswith("superseded by "):
             successors.append(_document(status[len("superseded by ") :]))
         for hit in self._shortlisted:
             if hit.doc_id == former.doc_id:
                 continue
-            predecessors = _documents(self._metadata[hit.id], SUPERSEDES)
-            if _is_named(hit.doc_id, successors) or _is_named(former.doc_id, predecessors):
+            predecessors = named_documents(self._metadata[hit.id], SUPERSEDES)
+            if is_named(hit.doc_id, successors) or is_named(former.doc_id, predecessors):
                 return hit
         return None
 
@@ -526,7 +526,7 @@ def _undated(text: str) -> set[str]:
     return {word for word in roots(words_of(text)) - CALENDAR if not word.isdigit()}
 
 
-def _documents(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+def named_documents(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
     """Return the documents that metadata name under one of these keys."""
     names = []
     for key, value in metadata.items():
@@ -540,7 +540,8 @@ def _document(name: str) -> str:
     return name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md").lower()
 
 
-def _is_named(doc_id: str, names: Iterable[str]) -> bool:
+def is_named(doc_id: str, names: Iterable[str]) -> bool:
+    """Return whether one of these names is the end of the document's path."""
     path = f"/{_document(doc_id)}"
     return any(path.endswith(f"/{name}") for name in names)
 
