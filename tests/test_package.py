@@ -19,7 +19,7 @@ from hybrid_memory.chunker import Chunk, chunk_text
 with HybridStore(":memory:", {"provider": "none"}) as store:
     count: int = store.store("a", "# Head\\n\\ntext")
     wrong: str = store.store("a", "b")  # type: ignore[assignment]
-    hits: list[dict[str, Any]] = store.search("text", limit=3)
+    hits: list[Result] = store.search("text", limit=3)
     store.search(1)  # type: ignore[arg-type]
 chunks: list[Chunk] = chunk_text("x")
 error: type[Exception] = HybridMemoryError
