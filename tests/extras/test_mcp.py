@@ -374,8 +374,8 @@ def test_texts_that_are_read_are_quoted(environ: dict[str, str]) -> None:
 
 def test_the_newest_comes_first_where_a_half_life_is_given(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
-        for day, port in (("2020-01-05", "22"), ("2020-06-05", "2222")):
-            text = "the ssh port is 22" if port == "22" else "ssh listens on 2222 from today"
+        texts = {"2020-01-05": "the ssh port is 22", "2020-06-05": "ssh slept after lunch"}
+        for day, text in texts.items():
             await ask(client, "memory_store", doc_id=f"log/{day}", text=text)
         usual = await ask(client, "memory_search", query="ssh port", mode="keyword")
         newest = await ask(client, "memory_search", query="ssh port", mode="keyword", half_life=30)

@@ -133,7 +133,7 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
         from ..mcp.tools import Tools
         from . import server
         from .memory import Memory
-        from .security import Guard, Hosts
+        from .security import Guard, Hosts, in_address
 
     settings = arguments.settings(args)
     bounds = bounds_of(args)
@@ -142,7 +142,7 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
             Watch(store, [], lambda report: None)
     listener = server.listen(args.host, args.port)
     host, port = listener.getsockname()[:2]
-    url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+    url = f"http://{in_address(host)}:{port}/"
     is_loopback = ip_address(host.partition("%")[0]).is_loopback
     token = _token(args, settings["db_path"], is_loopback=is_loopback)
     memory = Memory(
@@ -163,7 +163,8 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
             memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
             memory.watcher.start()
         if args.open:
-            _open_browser(f"{url}#token={token.secret}" if token else url)
+            fragment = f"#token={token.secret}" if token else ""
+            _open_browser(url + fragment)
 
     app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
     return server.server(app, on_start, memory.end), listener
@@ -185,7 +186,9 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> "Token | None
         return Token(args.token)
     if args.token is None and is_loopback:
         return None
-    database = standard_database() if is_server(db_path) else os.path.abspath(db_path)
+    database = os.path.abspath(db_path)
+    if is_server(db_path):
+        database = standard_database()
     path = f"{database}.token"
     token = kept(path)
     tell(f"the token is in {path}")

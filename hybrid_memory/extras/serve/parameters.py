@@ -99,7 +99,9 @@ class Parameter(NamedTuple):
             schema["pattern"] = f"^({PATTERNS[self.kind]})$"
         if self.default is not None:
             schema["default"] = self.default
-        return {"type": "array", "items": schema} if self.repeated else schema
+        if self.repeated:
+            return {"type": "array", "items": schema}
+        return schema
 
 
 FILTERS = (

@@ -50,7 +50,9 @@ async def search(request: Request) -> Response:
     """Answer GET /api/search."""
     memory = memory_of(request)
     values = parameters.read(request.query_params, parameters.SEARCH)
-    refresh = memory.settings["refresh"] if values["refresh"] is None else values["refresh"]
+    refresh = values["refresh"]
+    if refresh is None:
+        refresh = memory.settings["refresh"]
     refresh = refresh and not memory.bounds.read_only
     wanted = parameters.search_request(values, memory.settings)
 
@@ -64,8 +66,10 @@ async def search(request: Request) -> Response:
         if values["marks"]:
             add_marks(answer["results"], values["q"], is_typed=values["typed"])
             add_titles(store, answer["results"])
-        hint = UNCLEAR if is_unclear(answer["results"]) else None
-        if not answer["results"] and not answer["nearest_miss"]:
+        hint = None
+        if is_unclear(answer["results"]):
+            hint = UNCLEAR
+        elif not answer["results"] and not answer["nearest_miss"]:
             in_force = search_request.changed(filters=filters_in_force)
             hint = why_nothing(store, in_force, refreshed=refresh)
         return answer | {"hint": hint, "operators": operators(values["q"])}
@@ -259,7 +263,9 @@ def folders(ids: Iterable[str]) -> list[dict[str, Any]]:
 def _status(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
     """Return what `stats` gives, with the counts of what is within the bounds."""
     status = store.stats()
-    return status | counts_of(store, bounds) if bounds.hide else status
+    if bounds.hide:
+        return status | counts_of(store, bounds)
+    return status
 
 
 async def unless_known(request: Request, work: Work, *parts: object) -> Response:

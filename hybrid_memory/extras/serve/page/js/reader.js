@@ -44,6 +44,7 @@ export async function open(doc, lines, part) {
 
 /** Show no document. */
 export function shut() {
+  settle();
   reading.abort();
   shown = null;
   panel.hidden = true;
@@ -150,11 +151,17 @@ function mark(lines, part, scroll = true) {
   if (scroll) bring(article.querySelector(".passage"));
 }
 
+const SETTLING = 2000; // ms in which images, formulas and embeds above a passage may come
+const MOVES = ["wheel", "touchstart", "pointerdown", "keydown"];
+
+let settle = () => {};
+
 /**
- * Bring an element into view. Where it is is known only if its stretch is laid out; what is above it may turn out higher or lower when
- * that is laid out, so look twice more.
+ * Bring an element into view, and keep it there while what is above it gets its height, unless somebody scrolls. Where it is is known
+ * only if its stretch is laid out.
  */
 function bring(element) {
+  settle();
   scrollTo(0, 0);
   if (!element) return;
   element.closest(".stretch").classList.add("near");
@@ -164,11 +171,15 @@ function bring(element) {
     const isBelow = Math.min(bottom, top + 200) > innerHeight * 0.9;
     if (isBelow || top < above) scrollTo(0, scrollY + top - Math.max(above, innerHeight * 0.25));
   };
+  const heights = new ResizeObserver(look);
+  settle = () => {
+    heights.disconnect();
+    for (const move of MOVES) removeEventListener(move, settle);
+  };
+  for (const move of MOVES) addEventListener(move, settle);
+  setTimeout(settle, SETTLING);
+  heights.observe(article);
   look();
-  requestAnimationFrame(() => {
-    look();
-    requestAnimationFrame(look);
-  });
 }
 
 function markIn(element, [start, end]) {
