@@ -100,7 +100,7 @@ DOCUMENT = fields(
     next=TEXT_OR_NULL,
     next_lines=TEXT_OR_NULL,
     metadata=OBJECT,
-    title=TEXT_OR_NULL,
+    title=TEXT,
     format=TEXT,
     pages=listed(COUNT),  # the line with which each page begins
     is_file=SWITCH,
@@ -119,7 +119,7 @@ SCHEMAS: Mapping[str, Json] = {
         instead=WORDS,  # other words, by words of the query that no passage has
         marks=listed(TEXT),  # if the request asks for them, as for the next two
         match={"enum": ["strong", "some", "faint"]},
-        title=TEXT_OR_NULL,
+        title=TEXT,
         explain=OBJECT,  # if the request asks for it
     ),
     "Search": fields(

@@ -44,7 +44,7 @@ def test_heading_and_tags_of_a_passage_are_shown_without_signs(open_page: Open) 
     page = open_page("?q=wombat")
     found = page.locator("#results li", has_text="wombat --dig")
     found.wait_for()
-    assert found.locator("h2").inner_text() == "Use wombat --dig"
+    assert found.locator("h2").inner_text() == "signs › Use wombat --dig"
     assert found.locator(".text").inner_text() == "The wombat digs."
 
 
@@ -277,7 +277,7 @@ def test_address_opens_the_same_in_another_window(open_page: Open) -> None:
 
 def test_note_is_one_result_and_its_other_passages_are_unfolded(open_page: Open) -> None:
     page = open_page("?q=machine+started+again")
-    note = page.locator("#results > ol > li", has=page.locator("h2:has-text('Log')")).first
+    note = page.locator("#results > ol > li", has=page.locator("h2:has-text('log')")).first
     note.wait_for()
     titles = page.locator("#results h2 .open").all_inner_texts()
     assert len(titles) == len(set(titles))

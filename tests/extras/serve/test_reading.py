@@ -344,9 +344,15 @@ def test_a_result_for_people_has_its_match_and_the_title_of_its_note(
 ) -> None:
     (folder / "code.md").write_text("# `wombat --dig`\n\nThe wombat digs.\n")
     (folder / "plain.md").write_text("A numbat has no heading.\n")
+    (folder / "quolls-at.md").write_text("# Quolls at night\n\nThe quoll sleeps.\n")
     (folder / "named.md").write_text("---\ntitle: Of bilbies\n---\n# Bilby\n\nThe bilby hops.\n")
     assert run("ingest", "--path", str(folder), "--incremental").returncode == 0
-    for query, title in (("wombat", "wombat --dig"), ("numbat", None), ("bilby", "Of bilbies")):
+    for query, title in (
+        ("wombat", "code"),
+        ("numbat", "plain"),
+        ("bilby", "Of bilbies"),
+        ("quoll", "Quolls at night"),
+    ):
         found = client.json("/api/search", q=query, marks="true", mode="keyword")["results"][0]
         assert found["title"] == title
         assert found["match"] == match(found["confidence"])

@@ -3,7 +3,7 @@
 import { PER_NOTE } from "./api.js";
 import { byId, h, show } from "./dom.js";
 import { address, state, withFilter } from "./state.js";
-import { excerpt, inline, whole } from "./marks.js";
+import { excerpt, whole } from "./marks.js";
 import { confidenceBar, why } from "./score.js";
 
 const list = byId("results");
@@ -69,7 +69,7 @@ function result([found, ...others]) {
   const { doc_id: doc } = found;
   return h("li", { "data-key": doc },
     h("article", {},
-      h("h2", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(noteTitle(found), found.marks)), crumbs(found)),
+      h("h2", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(found.title, found.marks)), crumbs(found)),
       h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
       h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), place(doc), onPage(found.page), facts(found), also(found.also), newer(found.newer)),
       why(found),
@@ -98,12 +98,10 @@ function documentItem(found) {
 
 const parts = ({ heading_path: path, heading }) => (path || heading || "").split(" > ");
 
-const noteTitle = (found) => found.title ?? leaf(found.doc_id);
-
 /** The headings above the passage, after the note's title; each is a filter. */
 function crumbs(found) {
   const all = parts(found).filter(Boolean);
-  const steps = all.map((part, i) => [part, all.slice(0, i + 1).join(" > ")]).filter(([part], i) => i > 0 || inline(part) !== inline(noteTitle(found)));
+  const steps = all.map((part, i) => [part, all.slice(0, i + 1).join(" > ")]).filter(([part], i) => i > 0 || part !== found.title);
   return steps.flatMap(([part, path]) => [h("span", { class: "crumb" }, " › "), filterLink("heading", path, whole(part, found.marks), `only below ${part}`, "crumb")]);
 }
 
