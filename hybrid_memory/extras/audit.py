@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO, TypeVar
 from zlib import crc32
 
 from ..search.successors import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
@@ -19,6 +19,8 @@ from ..store import HybridStore, tried_again
 from ..surface.streams import harmless
 from ..text.characters import citation, plural
 from .formats.redaction import redact
+
+Item = TypeVar("Item")
 
 SHOWN = 20  # places of one kind that are listed; the others are counted
 NAMED = 3  # copies that are named
@@ -86,7 +88,7 @@ class Memory:
             ids = storage.chunks.at(doc_id, 0, END)
             self.documents[doc_id] = [
                 Passage(row, re.findall(r"\w+", row.text.lower()))
-                for batch in _batches(ids)
+                for batch in _batches(ids, BATCH)
                 for row in storage.chunks.rows(batch).values()
             ]
         self.linked = {
@@ -129,10 +131,12 @@ def show(listings: Iterable[Listing], stream: TextIO) -> None:
             print(f"        and {listing.total - len(listing.places):,} more", file=stream)
 
 
-def _batches(ids: Iterable[int]) -> Iterator[list[int]]:
-    remaining = iter(ids)
-    while batch := list(islice(remaining, BATCH)):
+def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    remaining = iter(items)
+    batch = list(islice(remaining, size))
+    while batch:
         yield batch
+        batch = list(islice(remaining, size))
 
 
 def copies(memory: Memory) -> Iterator[Place]:
@@ -148,8 +152,10 @@ def copies(memory: Memory) -> Iterator[Place]:
 
 
 def _some(passages: Sequence[Passage]) -> str:
-    named = ", ".join(passage.citation for passage in passages[:NAMED])
-    return f"{named}, …" if len(passages) > NAMED else named
+    citations = [passage.citation for passage in passages[:NAMED]]
+    if len(passages) > NAMED:
+        citations.append("…")
+    return ", ".join(citations)
 
 
 def near_copies(memory: Memory) -> Iterator[Place]:
@@ -237,8 +243,7 @@ def not_linked(memory: Memory) -> Iterator[Place]:
 
 def secrets(memory: Memory) -> Iterator[Place]:
     """Yield the passages with what would be masked in a transcript. The secret is not repeated."""
-    remaining = memory.passages()
-    while batch := list(islice(remaining, READ_TOGETHER)):
+    for batch in _batches(memory.passages(), READ_TOGETHER):
         text = "\n\n".join(passage.row.text for passage in batch)
         if redact(text) == text:
             continue

@@ -8,9 +8,9 @@ does it keep the words that question and result share, does it repeat other rare
 the old value, does it say that something changes? The weighted sum of these signs decides. What is
 said of another name, or of another month, never revises.
 
-Later means: a later date; else further down in the same document, if it has a date; else, where one
-of both has none, the words of the passage itself. A document whose metadata say what supersedes it,
-or what it supersedes, is believed.
+Later means: a later date; else further down in a document with a date, since a page of reference
+says many things side by side; else, where one has no date, the words of the passage itself.
+Metadata that say what supersedes a document, or what it supersedes, are believed.
 
 All signs count words by their rarity among the candidates, and compare the first letters of a word,
 which is a stemmer for all languages with endings. A sentence is about what its neighbours, the
@@ -316,14 +316,11 @@ class Comparison:
         return share + HAS_VALUE * has_value
 
     def order(self, earlier: Hit, later: Hit) -> int:
-        """Return 1 if the second hit is later than the first, -1 if it is earlier, 0 if nothing but
-        their words can tell.
-        """
+        """Return 1 if the second hit is later than the first, -1 if earlier, 0 if unknown."""
         first = self.dates.get(earlier.id)
         second = self.dates.get(later.id)
         if first and second and first != second:
             return 1 if second > first else -1
-        # A page of reference says many things side by side; a note or a conversation of a day grows
         if earlier.doc_id == later.doc_id and first:
             return 1 if later.id > earlier.id else -1
         return 0

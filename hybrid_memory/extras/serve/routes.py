@@ -315,7 +315,8 @@ async def put(request: Request) -> Response:
     parameters.read(request.query_params, ())
     doc_id = id_of(request)
     needs_writing(request)
-    memory_of(request).bounds.check_new(doc_id)
+    bounds = memory_of(request).bounds
+    bounds.check_new(doc_id)
     body = await json_body(request)
     text = body.pop("text", None)
     metadata = body.pop("metadata", None)
@@ -330,7 +331,10 @@ async def put(request: Request) -> Response:
 
     def work(store: HybridStore) -> tuple[int, dict[str, Any]]:
         status = 200 if stored_here(store, doc_id) else 201
-        return status, store_text(store, doc_id, text, metadata, append=append)
+        answer = store_text(
+            store, doc_id, text, metadata, append=append, names_others=not bounds.hide
+        )
+        return status, answer
 
     status, answer = await memory_of(request).write(work)
     return responses.answer(answer, status)
