@@ -91,7 +91,7 @@ WEIGHTS = {
     "same document": 1.1,
     "nearness of the former": 8.8,
     "answered before": 1.6,
-    "one undated": -0.8,
+    "one undated": -2.0,
     "no kind asked for": -1.6,
 }
 
@@ -334,9 +334,7 @@ class Comparison:
         return old_value >= SURELY_NAMED or (later.is_near_change and not former.is_change)
 
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
-        """Return the signs that a statement revises another, by the names of WEIGHTS; None if it
-        cannot: it is no later, has no other value, or is of something else.
-        """
+        """Return the signs that a statement revises another, by WEIGHTS; None if it cannot."""
         order = self.order(former.hit, later.hit)
         if order < 0:
             return None
@@ -361,6 +359,8 @@ class Comparison:
             return None
         same_values = former.value_words & later.value_words
         common = (former.words & later.words) - same_values
+        if order == 0 and not (old_value or (near - same_values) - asked):
+            return None  # nothing but the question's words in common, and no order of time
         answered_share = self.weight(answered) / self._total_asked
         return {
             "new value": slot.likeness,
@@ -462,7 +462,7 @@ class Comparison:
         return bool((later.near_words & self.names.things) - former.all_words)
 
     def declared(self, former: Hit) -> Hit | None:
-        """Return the best passage of a document that supersedes the hit's by the metadata of either."""
+        """Return the best passage of a document that metadata say supersedes the hit's."""
         own = self._metadata.get(former.id, {})
         successors = named_documents(own, SUPERSEDED_BY)
         status = str(own.get("status", ""))
