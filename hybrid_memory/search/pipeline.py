@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..embedding.protocol import MISFIT, NAMESAKE, conflict, meanwhile, name_of
+from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, meanwhile, name_of
 from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
@@ -456,7 +456,7 @@ def query_vector(
 def _embedded(
     storage: "Storage", settings: "Settings", embedder: "Embedder", identity: "Identity", query: str
 ) -> list[float]:
-    if embedder.provider == "builtin":
+    if embedder.provider in BUILTIN:
         return embedder.embed(query)  # faster than looking it up
     return storage.query_cache(settings["query_cache_size"]).vector(identity, query, embedder.embed)
 
@@ -486,7 +486,7 @@ def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
     ):  # the latter is an embedder that a program has given
         return None
     if provider == of_store[0] and (
-        provider == "builtin" or model is None or model.removesuffix(":latest") == of_store[1]
+        provider in BUILTIN or model is None or model.removesuffix(":latest") == of_store[1]
     ):
         return None
     effect = f"has made those of {provider} {model or ''}".rstrip()
