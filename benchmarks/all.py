@@ -23,6 +23,7 @@ from typing import Any
 import notes
 
 HERE = Path(__file__).parent
+PROMPTS = HERE.parent / "tests" / "quality" / "coding.txt"
 BENCHMARKS = (
     "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding",
     "serve", "chunks",
@@ -33,6 +34,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "fuzz databases": ["fuzz.py", "databases", "--count", "2"],
     "torture": ["torture.py", "--kills", "2", "--searchers", "2", "--seconds", "1"],
     "answers": ["answers.py", "{collection}", "--queries", "4", "--tools"],
+    "confidence": ["confidence.py", "{collection}", "--prompts", "{prompts}"],
     "heartbeat": ["heartbeat.py", "--small"],
     "engines": ["engines.py", "{collection}", "--questions", "4"],
     "growth_engines": [
@@ -115,9 +117,8 @@ def main() -> int:
         for name in args.names or [*BENCHMARKS, *(TRIALS if args.small else ())]:
             began = time.monotonic()
             if name in TRIALS:
-                script, *arguments = (
-                    str(judged) if each == "{collection}" else each for each in TRIALS[name]
-                )
+                places = {"{collection}": str(judged), "{prompts}": str(PROMPTS)}
+                script, *arguments = (places.get(word, word) for word in TRIALS[name])
                 done = run([str(HERE / script), *arguments])
             else:
                 done = run([str(HERE / f"{name}.py"), *options])

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -223,27 +223,15 @@ def lines_of(path: Path) -> Iterator[str]:
 
 def tools() -> None:
     """Sizes of what an agent reads once."""
-    import anyio
-    from mcp import Client
+    from hybrid_memory.extras.mcp.definitions import TOOLS
+    from hybrid_memory.extras.mcp.protocol import INSTRUCTIONS
 
-    from hybrid_memory.config import merged
-    from hybrid_memory.extras.mcp.server import build
-
-    sizes: dict[str, int] = {"SKILL.md": len((ROOT / "SKILL.md").read_text("utf-8"))}
-
-    async def ask(make: Callable[[], Any]) -> None:
-        server = build(make, make, merged(), lambda path: {})
-        async with Client(server) as client:
-            listed = (await client.list_tools()).tools
-            shown = [
-                tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed
-            ]
-            sizes["MCP tool list"] = len(
-                json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
-            )
-            sizes["MCP instructions"] = len(str(client.instructions))
-
-    anyio.run(ask, lambda: HybridStore(":memory:", {"provider": "none"}))
+    listed = [tool.definition(name) for name, tool in TOOLS.items()]
+    sizes = {
+        "SKILL.md": len((ROOT / "SKILL.md").read_text("utf-8")),
+        "MCP tool list": len(json.dumps(listed, separators=(",", ":"), ensure_ascii=False)),
+        "MCP instructions": len(INSTRUCTIONS),
+    }
     for name, size in sizes.items():
         print(f"{name:20}{size:6}")
 

@@ -19,7 +19,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from .store import HybridStore
+    from .store import HybridStore, Result
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,17 +28,18 @@ __all__ = [
     "HybridMemoryError",
     "HybridStore",
     "QueryError",
+    "Result",
     "SourceError",
     "StoreError",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Import HybridStore when it is first used, so that the command can answer Ctrl-C while it
-    imports the rest.
+    """Import HybridStore and Result when they are first used, so that the command can answer Ctrl-C
+    while it imports the rest.
     """
-    if name == "HybridStore":
-        from .store import HybridStore
+    if name in ("HybridStore", "Result"):
+        from . import store
 
-        return HybridStore
+        return getattr(store, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

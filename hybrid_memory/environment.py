@@ -13,7 +13,6 @@ DISTRIBUTION = "hybrid-memory-search"
 EXTRAS = {  # of pyproject.toml
     "documents": "pypdfium2>=5",
     "local": "fastembed>=0.4",
-    "mcp": "mcp>=2",
     "picker": "prompt_toolkit>=3.0.36",
     "postgres": "psycopg[binary]>=3.2",
     "serve": "mcp>=2",

@@ -13,7 +13,7 @@ from datetime import date
 from shlex import quote
 from typing import Any, NamedTuple
 
-from .documents.document import Prepared
+from .documents.document import Document, Prepared
 from .embedding.protocol import MISFIT, NOT_MIXED, Embedder, conflict, identity_of, name_of
 from .errors import Message, SourceError, WayOut
 from .storage.protocol import Storage
@@ -374,13 +374,58 @@ def _unfinished(
     return Embedded(count, [*problems, told], fits=False)
 
 
+class StoredText(NamedTuple):
+    """A text that was stored without a file, and the metadata that were given with it."""
+
+    content: str
+    metadata: Mapping[str, Any]
+
+
+class OvertakenError(Exception):
+    """Another process has stored the same document since it was read."""
+
+
+def stored_text(storage: Storage, doc_id: str) -> StoredText | None:
+    """Return the text of this id; None if there is none, or if it is a file's document."""
+    from .documents.markdown import front_matter  # a refresh that finds no change needs no parser
+
+    if storage.catalog.by_id(doc_id) is None:
+        return None
+    row = storage.catalog.document(doc_id)
+    if row.path is not None or row.content is None:
+        return None
+    of_text = front_matter(row.content).metadata
+    metadata = storage.catalog.outline(doc_id)["metadata"]
+    given = {key: value for key, value in metadata.items() if of_text.get(key) != value}
+    return StoredText(row.content, given)
+
+
+def revised(
+    document: Document, before: StoredText | None, *, append: bool, keeps_metadata: bool
+) -> Document:
+    """Return what is to be stored of a document that perhaps is there already."""
+    if before is None:
+        return document
+    if keeps_metadata:
+        document = document._replace(metadata={**before.metadata, **document.metadata})
+    if append and before.content.strip():
+        document = document._replace(text=f"{before.content.rstrip()}\n\n{document.text}")
+    return document
+
+
 def put_document(
-    storage: Storage, embedder: Embedder | None, prepared: Prepared, source: Source | None = None
+    storage: Storage,
+    embedder: Embedder | None,
+    prepared: Prepared,
+    source: Source | None = None,
+    *,
+    follows: StoredText | None = None,
 ) -> list[str]:
     """Write a document with its embeddings, which are computed before the write lock is taken.
     Gives what went wrong.
 
-    `source` is the file that it came from, which is remembered. Raises SourceError for the id of
+    `source` is the file that it came from, which is remembered; else the document replaces the text
+    that it `follows`. Raises OvertakenError if another text is there, SourceError for the id of
     another file's document, which would no longer be searched, and for a file that is in the store
     already, with another id or as part of a folder.
     """
@@ -396,6 +441,8 @@ def put_document(
         problems.append(new.problem)
     with storage.transaction():
         _make_room(storage, prepared.row["doc_id"], source)
+        if source is None and stored_text(storage, prepared.row["doc_id"]) != follows:
+            raise OvertakenError
         if source is None and prepared.row["date"] is None:
             day = _stored_on(storage, prepared.row)
             prepared = prepared._replace(row=prepared.row | {"date": day})

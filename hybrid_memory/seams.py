@@ -87,8 +87,8 @@ COMMANDS = {
         "Take in what has changed in everything that was ingested before, and embed what is pending.",
     ),
     "watch": Command(
-        "surface.commands.syncing:watch_options",
-        "surface.commands.syncing:run_watch",
+        "extras.watch:watch_options",
+        "extras.watch:run_watch",
         "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped.",
     ),
     "store": Command(
@@ -152,6 +152,11 @@ COMMANDS = {
         "extras.serve.command:run_mcp",
         "Serve the memory to an agent as MCP tools, over standard input and output.",
     ),
+    "tools": Command(
+        "extras.serve.command:tools_options",
+        "extras.serve.command:run_tools",
+        "Print the definitions of the MCP tools, for a program that gives tools to a model itself.",
+    ),
     "serve": Command(
         "extras.serve.command:serve_options",
         "extras.serve.command:run_serve",
@@ -209,7 +214,6 @@ ENGINES = {
 }
 
 PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
-OPEN_CHOSEN = "extras.picker.app:open_chosen"  # what opens the result that was chosen there
 # HTTP by `requests`, whose import takes as long as three searches
 LOOPBACK_SESSION = "embedding.loopback:LoopbackSession"  # plain HTTP to this machine
 REMOTE_SESSION = "extras.providers.remote:RemoteSession"

@@ -5,7 +5,7 @@ embedded is elsewhere.
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from . import config as configuration
 from . import messages
@@ -13,19 +13,22 @@ from .config import server_scheme
 from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
-from .search.hit import Answer, Request, configured
+from .search.hit import Answer, Budget, Request, configured
 from .search.pipeline import Search
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable
 from .text.query import Query
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
     from typing import Concatenate, ParamSpec, TypeVar
 
     from .documents.document import Document, Prepared
     from .embedding.protocol import Embedder, MinimalEmbedder
     from .indexing import Embedded
     from .search.hit import Reranker
+    from .storage.filters import Filters
     from .storage.protocol import Storage
 
     P = ParamSpec("P")
@@ -34,6 +37,39 @@ if TYPE_CHECKING:
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
 DEFAULT_DB = "hybrid_search.db"
 SAMPLED = 20  # documents, and lines of each, whose language decides which built-in model a store begins with
+
+
+class Scores(TypedDict):
+    """What each half of a search gave a passage; None where it gave nothing."""
+
+    keyword: float | None  # BM25
+    vector: float | None  # cosine
+
+
+class Result(TypedDict):
+    """A passage that a search found."""
+
+    doc_id: str
+    chunk_id: str
+    heading: str  # the nearest above the passage
+    heading_path: str  # all of them: "Atlas > The GPU server > Log in"
+    text: str
+    score: float  # 0 to 1, to be compared within one answer
+    confidence: float  # 0 to 1, to be compared between answers, too
+    source: str  # "keyword", "vector" or "hybrid": which half of the search found it
+    path: str | None  # absolute, of the file; None for a text that has none
+    start_line: int
+    end_line: int
+    citation: str  # "memory/2026-01-05.md#L12-L30"
+    also: list[str]  # citations of the same text elsewhere
+    newer: str | None  # the citation of a later passage that revises this one
+    collection: str | None
+    date: str | None  # YYYY-MM-DD
+    metadata: dict[str, Any]
+    scores: Scores
+    page: NotRequired[int]  # where the document has pages
+    instead: NotRequired[dict[str, list[str]]]  # words looked for in place of others; `typed` only
+    explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
 
 def tried_again(
@@ -83,11 +119,10 @@ class HybridStore:
         read_only: bool = False,
         on_wait: Callable[[str], None] = messages.warning,
     ) -> None:
-        self.config = (
-            config
-            if isinstance(config, configuration.Settings)
-            else configuration.merged((configuration.LIBRARY, config or {}))
-        )
+        if isinstance(config, configuration.Settings):
+            self.config = config
+        else:
+            self.config = configuration.merged((configuration.LIBRARY, config or {}))
         path = os.fspath(db_path)
         if path == DEFAULT_DB and config and "db_path" in config:
             path = config["db_path"]
@@ -159,7 +194,9 @@ class HybridStore:
             return self.embedder
         if self._fitting and not providers.conflict(identity, self._fitting):
             return self._fitting
-        own = self.embedder if self._given_embedder is not None else None
+        own = None
+        if self._given_embedder is not None:
+            own = self.embedder
         if own and not providers.conflict(identity, own):
             self._fitting = own
         else:
@@ -219,22 +256,43 @@ class HybridStore:
                 anew=anew,
             )
 
-    def store(self, doc_id: str, text: str, metadata: Mapping[str, Any] | None = None) -> int:
+    def store(
+        self,
+        doc_id: str,
+        text: str,
+        metadata: Mapping[str, Any] | None = None,
+        *,
+        append: bool = False,
+    ) -> int:
         """Put in a document, in place of the one with this id. Returns the number of its chunks.
 
-        `metadata` (JSON values) wins over the text's own front matter. Raises SourceError for the
-        id of a file's document.
+        `metadata` (JSON values) wins over the text's own front matter. None leaves what the document
+        has; {} takes it away. With `append`, the text becomes a paragraph after the one that is
+        there, and the metadata is added to what is there. Raises SourceError for the id of a file's
+        document.
         """
         from .documents.document import Document
-        from .indexing import put_document
+        from .indexing import OvertakenError, put_document, revised, stored_text
 
         if not doc_id:
             raise ValueError("doc_id is empty")
         self.sample = text
-        prepared = self.prepare(Document(storable(doc_id), storable(text), metadata or {}))
-        with self.storage.guarded("cannot write"):
-            self._warn(*put_document(self.storage, self.fitting_embedder, prepared))
-        return len(prepared.chunks)
+        document = Document(storable(doc_id), storable(text), metadata or {})
+        while True:
+            with self.storage.guarded("cannot write"):
+                before = stored_text(self.storage, document.doc_id)
+                keeps_metadata = append or metadata is None
+                prepared = self.prepare(
+                    revised(document, before, append=append, keeps_metadata=keeps_metadata)
+                )
+                try:
+                    problems = put_document(
+                        self.storage, self.fitting_embedder, prepared, follows=before
+                    )
+                except OvertakenError:
+                    continue  # another process has stored this document meanwhile
+                self._warn(*problems)
+                return len(prepared.chunks)
 
     def prepare(self, document: "Document") -> "Prepared":
         """Cut a document into chunks. Reads and writes nothing."""
@@ -248,21 +306,84 @@ class HybridStore:
         )
 
     def search(
-        self, query: str, limit: int | None = None, mode: str = "hybrid", **options: Any
-    ) -> list[dict[str, Any]]:
-        """Return the best `limit` results for the query (None: as many as the config says, 10), best
-        first; scores are 0 to 1.
+        self,
+        query: str,
+        limit: int | None = None,
+        mode: str = "hybrid",
+        *,
+        collection: str | None = None,
+        inside: str | None = None,
+        tags: "Sequence[str]" = (),
+        where: "Mapping[str, str | Sequence[str]] | None" = None,
+        since: str | None = None,
+        until: str | None = None,
+        modified_since: str | None = None,
+        linked_to: str | None = None,
+        heading: str | None = None,
+        filters: "Filters | None" = None,
+        min_score: float | None = None,
+        min_confidence: float | None = None,
+        half_life_days: float | None = None,
+        per_doc: int | None = None,
+        context: int = 0,
+        budget: Budget | int | None = None,
+        exact: bool = False,
+        fts_syntax: bool = False,
+        rerank: bool = True,
+        explain: bool = False,
+        today: "date | None" = None,
+        typed: bool = False,
+    ) -> list[Result]:
+        """Return the best results for the query, best first; scores are 0 to 1.
 
-        In the mode "vector" there are none if the query could not be embedded; `warnings` says why.
-        `options` are the other fields of `hybrid_memory.search.hit.Request`. The config's `limit`,
-        `min_score`, `min_confidence` and `per_doc` hold where a call does not give them. Raises
-        ValueError for an option that no search can have, QueryError for an expression that is not
-        valid.
+        `collection` to `heading` say in which documents to look, and win over the same fields of
+        `filters`; `hybrid_memory.storage.filters.Filters` says what each means. A `budget` in
+        characters counts the passages. The other keywords are the fields of
+        `hybrid_memory.search.hit.Request`. Where `limit`, `min_score`, `min_confidence` or
+        `per_doc` is None, the config's value holds; a `per_doc` of 0 is no bound.
+
+        In the mode "vector" there are no results if the query could not be embedded; `warnings` says
+        why. Raises ValueError for an option that no search can have, QueryError for an expression
+        that is not valid.
         """
-        if limit is not None:
-            options["limit"] = limit
-        request = Request(mode=mode, **(configured(self.config) | options))
-        return self.answer(query, request).results
+        chosen = {
+            "collection": collection,
+            "inside": inside,
+            "tags": tags,
+            "where": where,
+            "since": since,
+            "until": until,
+            "modified_since": modified_since,
+            "linked_to": linked_to,
+            "heading": heading,
+        }
+        bounds = {
+            "limit": limit,
+            "min_score": min_score,
+            "min_confidence": min_confidence,
+            "per_doc": per_doc,
+        }
+        fields = configured(self.config) | _given(bounds)
+        if isinstance(budget, int):
+            budget = Budget(budget)
+        request = Request(
+            fields["limit"],
+            mode,
+            filters=_filters(filters, chosen),
+            min_score=fields["min_score"],
+            min_confidence=fields["min_confidence"],
+            half_life_days=half_life_days,
+            per_doc=fields["per_doc"] or None,
+            context=context,
+            budget=budget,
+            exact=exact,
+            fts_syntax=fts_syntax,
+            rerank=rerank,
+            explain=explain,
+            today=today,
+            typed=typed,
+        )
+        return cast("list[Result]", self.answer(query, request).results)
 
     @tried_again
     def answer(self, query: str, request: Request) -> Answer:
@@ -282,8 +403,15 @@ class HybridStore:
             request = request.changed(filters=narrowed(request.filters, parsed.asked))
         answer = search.answer(parsed, request)
         answer.filters = request.filters
+        answer.operators = parsed.operators
         if parsed.asked and parsed.is_blank:
             answer.warnings.append(ONLY_FILTERS)
+        if request.filters and not answer.results and not answer.nearest_miss:
+            from .storage.target import unmet
+
+            problem = unmet(self.storage, request.filters)
+            if problem:
+                answer.warnings.append(problem)
         self._warn(*answer.warnings)
         return answer
 
@@ -342,3 +470,17 @@ class HybridStore:
         self.warnings += dict.fromkeys(
             warning for warning in warnings if warning and warning not in self.warnings
         )
+
+
+def _filters(filters: "Filters | None", chosen: Mapping[str, Any]) -> "Filters | None":
+    """Return the filters with what was chosen besides in place of their own."""
+    fields = {name: value for name, value in _given(chosen).items() if value != ()}
+    if not fields:
+        return filters
+    from .storage.filters import Filters
+
+    return (filters or Filters())._replace(**fields)
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -19,15 +19,17 @@ from .documents.formats import format_of
 from .documents.noise import without_code
 from .documents.terms import plain
 from .errors import NotFoundError, QueryError, SourceError, WayOut
-from .storage.target import WHOLE, Place, find, in_lines, resolved
+from .storage.target import WHOLE, Place, find, in_lines, resolved, unmet
 from .store import tried_again
-from .text.characters import Lines, citation, page, plural
+from .text.characters import Lines, citation, page, plural, storable
 from .text.characters import digest as of_bytes
 from .text.dates import origin_of_date
+from .text.query import Query
 
 if TYPE_CHECKING:
     from .storage.filters import Filters
-    from .storage.protocol import LinkRow
+    from .storage.protocol import LinkRow, Storage
+    from .storage.rows import ChunkRow
     from .storage.source import DocumentRow
     from .store import HybridStore
 
@@ -35,6 +37,12 @@ NAMED_HEADINGS = 8  # headings in an error message
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
 NO_LETTER = re.compile(r"[^\w\s-]")
+TWIN = 0.8  # of a text's shingles that stand in one other document
+SHINGLE = 9  # characters
+TWIN_LEAST = 20  # shingles; of a shorter text it cannot be told
+TWIN_START = 2000  # characters of a text that are compared
+TWIN_WORDS = 8  # the rarest, which are searched for
+TWIN_PASSAGES = 16
 
 
 def lines_of(doc_id: str, part: str, lines: Sequence[str]) -> tuple[int, int]:
@@ -385,7 +393,8 @@ def documents(
 
     Those with the newest date stand first, or, `by_change`, those that were `modified` last: the
     time of the file, or at which a text without a file was stored. `size` is in bytes. `pending`
-    counts the chunks that have no embedding yet. Raises ValueError for a bad date in the filters.
+    counts the chunks that have no embedding yet. Where a filter leaves nothing, `warnings` says so.
+    Raises ValueError for a bad date in the filters.
     """
     if limit < 1:
         raise ValueError(f"limit is {limit}; it must be at least 1")
@@ -393,4 +402,54 @@ def documents(
         total, rows = store.storage.catalog.listing(
             resolved(store.storage, filters), limit, by_change=by_change
         )
+        problem = unmet(store.storage, filters) if filters and not total else None
+    if problem:
+        return {"total": total, "documents": rows, "warnings": [problem]}
     return {"total": total, "documents": rows}
+
+
+@tried_again
+def twin(store: "HybridStore", text: str, *, besides: str | None = None) -> str | None:
+    """Return the citation of a passage that says nearly the same as a text, in any document but
+    `besides`; None if there is none.
+
+    Nearly the same: the text has 28 characters or more, and one other document has four fifths of
+    its shingles of nine characters, in the passages that have most of its rarest words. The citation
+    is that of the passage with the most.
+    """
+    text = storable(text[:TWIN_START])
+    shingles = _shingles(text)
+    with store.storage.snapshot():
+        rows = _with_rarest_words(store.storage, text) if len(shingles) >= TWIN_LEAST else []
+    passages: dict[str, list[tuple[int, ChunkRow]]] = {}
+    covered: dict[str, set[str]] = {}
+    for row in rows:
+        if row.doc_id != besides:
+            shared = shingles & _shingles(row.text)
+            covered.setdefault(row.doc_id, set()).update(shared)
+            passages.setdefault(row.doc_id, []).append((len(shared), row))
+    if not covered:
+        return None
+    nearest = max(covered, key=lambda doc_id: len(covered[doc_id]))
+    if len(covered[nearest]) < TWIN * len(shingles):
+        return None
+    _, row = max(passages[nearest], key=lambda passage: passage[0])
+    return citation(row.doc_id, row.start_line, row.end_line, row.pages)
+
+
+def _with_rarest_words(storage: "Storage", text: str) -> list["ChunkRow"]:
+    """Return the passages that have most of the rarest words of a text."""
+    index = storage.keyword()
+    counts = index.counts(Query(text, is_literal=True))
+    rarest = sorted((word for word in counts if counts[word]), key=lambda word: counts[word])
+    if not rarest:
+        return []
+    words = Query(" ".join(rarest[:TWIN_WORDS]), is_literal=True)
+    ranked = index.ranked(words, TWIN_PASSAGES)
+    return list(storage.chunks.rows(id for id, _ in ranked.scores).values())
+
+
+def _shingles(text: str) -> set[str]:
+    """Return every run of nine characters of the words of a text."""
+    words = " ".join(re.findall(r"\w+", text.casefold()))
+    return {words[start : start + SHINGLE] for start in range(len(words) - SHINGLE + 1)}

@@ -44,7 +44,7 @@ def test_store_then_search(run: Run, ollama: FakeOllama) -> None:
     assert (hit["doc_id"], hit["source"], hit["metadata"]) == (
         "n",
         "hybrid",
-        {"a": "1", "b": "x=y", "c": "3"},
+        {"a": 1, "b": "x=y", "c": 3},
     )
     assert done.stderr == ""
 
@@ -189,7 +189,7 @@ def test_doctor_finds_a_sound_store_sound_and_names_what_is_not(
     assert done.returncode == 1
     assert ["memory" in f["text"] for f in json.loads(done.stdout) if not f["ok"]] == [True]
     seen = in_terminal(environ, "doctor", *builtin)
-    assert "PROBLEM sources: 1 document of" in seen
+    assert "PROBLEM sources: 1 note of" in seen
     assert "--incremental` removes what has no file" in seen
 
 
@@ -562,7 +562,7 @@ def test_refresh_of_what_did_not_change_loads_nothing_for_writing(
 def test_terminal_shows_results_for_eyes(run: Run, environ: dict[str, str], folder: Path) -> None:
     run("ingest", "--path", str(folder))
     seen = in_terminal(environ, "search", "gpu password")
-    assert "2026-01-05.md:1\033[0m" in seen
+    assert "2026-01-05.md:1\r\n" in seen
     assert "\033[1;33mpassword\033[0m" in seen
     plain = in_terminal(environ, "search", "gpu password", env={"NO_COLOR": "1"})
     assert "\033" not in plain

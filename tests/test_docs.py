@@ -258,8 +258,8 @@ def test_skill_runs_without_the_development_tools() -> None:
 
 @pytest.mark.parametrize(
     ("page", "title"),
-    [(README, "In Python"), (DOCS / "python.md", "The library")],
-    ids=["README", "library"],
+    [(README, "In Python"), (DOCS / "python.md", "The library"), (DOCS / "python.md", "Threads")],
+    ids=["README", "library", "threads"],
 )
 def test_python_examples_print_what_the_page_says(page: Path, title: str, tmp_path: Path) -> None:
     [code, output] = [

@@ -18,7 +18,7 @@ from hybrid_memory.environment import EXTRAS
 from tests.test_docs import PAGES, ROOT, shell_lines, text
 
 PROJECT = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
-ASK = "import json; from hybrid_memory.environment import install_command; print(json.dumps(install_command('mcp', 'mcp>=2')))"
+ASK = "import json; from hybrid_memory.environment import install_command; print(json.dumps(install_command('serve', 'mcp>=2')))"
 
 INSTALLERS = [
     ("pip", "install"),
@@ -125,7 +125,16 @@ def test_the_environment_of_a_checkout_gets_the_extra(checkout: Path, place: str
     ]  # `python -m venv` made it, not uv
     with (checkout / place / "pyvenv.cfg").open("a") as file:
         file.write("uv = 0.9\n")
-    expected = ["uv", "sync", "--no-dev", "--inexact", "--extra", "mcp", "--project", str(checkout)]
+    expected = [
+        "uv",
+        "sync",
+        "--no-dev",
+        "--inexact",
+        "--extra",
+        "serve",
+        "--project",
+        str(checkout),
+    ]
     assert command(checkout / place, checkout, **environ) == expected
 
 
@@ -198,7 +207,7 @@ def test_code_tells_to_install_in_one_module_only() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the paths are those of other systems")
 def test_message_names_package_and_command(bare: Path) -> None:
-    code = "from hybrid_memory.environment import missing_package; print(missing_package('`hybrid-memory mcp`', 'mcp'))"
+    code = "from hybrid_memory.environment import missing_package; print(missing_package('`hybrid-memory serve`', 'serve'))"
     done = subprocess.run(
         [bare / "bin/python", "-c", code],
         env={"PYTHONPATH": str(ROOT)},

@@ -2,14 +2,16 @@ import os
 import sqlite3
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hybrid_memory import ConfigError, HybridStore, SourceError, StoreError
+from hybrid_memory import ConfigError, HybridStore, Result, SourceError, StoreError
 from hybrid_memory.documents.document import Document
 from hybrid_memory.embedding import protocol as identity
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing import delete_collection, delete_path, embed_pending
+from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
 from tests.conftest import TopicEmbedder
@@ -50,12 +52,53 @@ def test_config_holds_for_what_a_search_does_not_give(embedder: TopicEmbedder) -
             len(store.search("server", 10)),
             len(store.search("server", limit=1)),
         ] == [3, 4, 1]
-        assert len(store.search("server", 10, per_doc=None)) == 10
+        assert len(store.search("server", 10, per_doc=0)) == 10
         assert len(store.search("server", per_doc=1)) == 2
     with HybridStore(":memory:", {"min_confidence": 1.0}, embedder=embedder) as store:
         store.store("a", "cat")
         assert store.search("server") == []
         assert len(store.search("cat", min_confidence=0.0)) == 1
+
+
+def test_the_type_of_results_has_what_results_have(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# GPU server\n\nSSH listens on port 2222.\n")
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        Ingest(store).run([str(tmp_path / "a.md")], None)
+        store.store("b", "The gpu server is named atlas.")
+        results = store.search("gpu servr", explain=True, typed=True)
+    assert len(results) == 2
+    for result in results:
+        assert Result.__required_keys__ <= set(result)
+        assert set(result) <= Result.__required_keys__ | Result.__optional_keys__
+        assert set(result["scores"]) == {"keyword", "vector"}
+    assert "explain" in results[0]
+    assert "instead" in results[0]
+
+
+@pytest.mark.sqlite
+def test_keywords_say_in_which_documents_to_look(embedder: TopicEmbedder) -> None:
+    with HybridStore(":memory:", embedder=embedder) as store:
+        store.store("work/a", "# Costs\n\nserver #gpu", {"owner": "ann", "date": "2026-01-05"})
+        store.store("work/b", "server [[work/a]]", {"owner": "ben", "date": "2026-02-05"})
+        store.store("home/c", "server", {"date": "2026-03-05"})
+
+        def ids(**keywords: Any) -> set[str]:
+            return {result["doc_id"] for result in store.search("server", **keywords)}
+
+        assert ids() == {"work/a", "work/b", "home/c"}
+        assert ids(collection="work") == {"work/a", "work/b"}
+        assert ids(inside="home/*") == {"home/c"}
+        assert ids(tags=["gpu"]) == {"work/a"}
+        assert ids(where={"owner": "ben"}) == {"work/b"}
+        assert ids(since="2026-02", until="2026-02") == {"work/b"}
+        assert ids(modified_since="2100-01-01") == set()
+        assert ids(heading="Costs") == {"work/a"}
+        assert ids(linked_to="work/a") == {"work/b"}
+        assert ids(filters=Filters(collection="work"), since="2026-02") == {"work/b"}
+        assert ids(filters=Filters(collection="work"), collection="home") == {"home/c"}
+        assert len(store.search("server", budget=10)) == 1
+        with pytest.raises(TypeError, match="colection"):
+            ids(colection="work")
 
 
 def test_stored_text_is_found_with_everything_a_result_has(store: HybridStore) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .noise import FENCE, fence_end, readable
+from .noise import CLOSING_TAGS, FENCE, fence_end, readable
 from .passages import Block, Part, blocks, cut, next_text, passages
 
 
@@ -103,6 +103,8 @@ def chunks_after(
             counted = passage.start
             end_line = line + text.count("\n", passage.start, passage.end)
             content = passage.header + text[passage.start : passage.end]
+            if CLOSING_TAGS.fullmatch(content):
+                continue
             chunks.append(
                 Chunk(content, part.heading, len(chunks), part.path, line, end_line, passage.header)
             )

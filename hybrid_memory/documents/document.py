@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .chunker import Chunk
 
 # Both are part of `chunking`: when one is raised, stores read all their files again.
-CHUNKER = 4  # raised by a change that makes other chunks of the same text
+CHUNKER = 5  # raised by a change that makes other chunks of the same text
 CONTEXT = 4  # raised by a change to what a document has besides them: its terms, links and tags
 
 

@@ -143,6 +143,15 @@ def _value(rest: str, below: list[str]) -> Value | None:
     return _scalar(_folded(f"{rest}\n{block}"))
 
 
+def value_of(written: str) -> Value:
+    """Return what front matter takes a value for; what it would leave out, or cut, is a text.
+
+    "3" -> 3, "[a, 3]" -> ["a", 3], "1.10" -> "1.10"
+    """
+    value = None if " #" in written else _value(written, [])
+    return written if value is None else value
+
+
 def _tags(rest: str, below: list[str]) -> list[str]:
     rest = COMMENT_AFTER_TAGS.split(rest, maxsplit=1)[0].strip()
     items = _items(rest, _uncommented(below))

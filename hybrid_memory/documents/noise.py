@@ -4,8 +4,8 @@
 Noise is left out of chunks: rules, HTML comments, data: URIs, and runs of over 200 characters
 without a space: base64, hashes and minified code. A long address keeps its beginning, and a long
 list of short values (CSV) stays. Text in scripts that put no spaces between words is never such a
-run. What is left out of the middle of a line leaves a `…`. The patterns begin with the line break
-before a line, for which Python searches fastest.
+run. What is left out of the middle of a line leaves a `…`. A chunk of closing tags alone is none. The
+patterns begin with the line break before a line, for which Python searches fastest.
 
 Code is blanked out where links and tags are looked for. Where it is depends on the quotes and the
 items of lists that a line is in, so the text is read line by line as CommonMark 0.31 says (appendix,
@@ -49,6 +49,8 @@ _STEP = LONGEST_RUN // 2
 RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n|\Z)"
 ANY_RULE = re.compile(RULE)
 RULE_COMMENT_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<rule>{RULE})|<!--")
+# A passage of closing tags, as in the documents of a component library, says nothing.
+CLOSING_TAGS = re.compile(r"\s*+(?:</[A-Za-z][\w.:-]*+[ \t]*+>\s*+)++")
 DATA_URI = re.compile(
     r"data:(?:[\w.+-]{1,80}/[\w.+-]{1,80})?(?:;[\w=.+-]{1,80})*+(?<!:),[^\s)>\"'\]]*+"
 )

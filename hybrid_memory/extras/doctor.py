@@ -21,6 +21,7 @@ from ..store import HybridStore, tried_again
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.streams import advise_model, harmless, print_answer
 from ..text.characters import plural
+from .audit import audit, show
 from .why import NEW, REASONS, Missing, is_up_to_date, missing
 
 RESTORE = (
@@ -69,12 +70,22 @@ def doctor_options(parser: Parser) -> None:
         action="store_true",
         help="also read the whole file: SQLite's and FTS5's own checks, every embedding",
     )
+    parser.add_argument(
+        "--audit",
+        action="store_true",
+        help="list instead what makes a memory rot: copies, what is superseded, secrets, huge notes",
+    )
     add_json(parser)
-    examples(parser, "doctor", "doctor --thorough")
+    examples(parser, "doctor", "doctor --audit")
 
 
 def run_doctor(args: Namespace) -> int:
     with open_store(args) as store:
+        if args.audit:
+            listings = audit(store)
+            answer = [listing.as_json() for listing in listings]
+            print_answer(args, answer, lambda stream: show(listings, stream))
+            return 0
         findings = examine(store, thorough=args.thorough)
         print_answer(
             args,
@@ -168,23 +179,23 @@ def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis
         lacking, surplus = checks.keyword_index_differences()
         problems = []
         if lacking:
-            chunks = plural(lacking, "chunk is", "chunks are")
-            problems.append(f"{chunks} not in the keyword index")
+            passages = plural(lacking, "passage is", "passages are")
+            problems.append(f"{passages} not in the keyword index")
         if surplus:
             rows = plural(
                 surplus,
-                "row of the keyword index has no chunk",
-                "rows of the keyword index have no chunk",
+                "row of the keyword index has no passage",
+                "rows of the keyword index have no passage",
             )
             problems.append(rows)
-        yield _summary("indexed", "every chunk is in the keyword index", problems, REINDEX)
+        yield _summary("indexed", "every passage is in the keyword index", problems, REINDEX)
 
         problems = []
         for doc_id in checks.without_document():
-            problems.append(f"the chunks of {doc_id!r} have no document")
+            problems.append(f"the passages of {doc_id!r} have no note")
         for doc_id in checks.miscounted():
-            problems.append(f"{doc_id!r} has more or fewer chunks than it should have")
-        yield _summary("documents", "documents and chunks agree", problems, DELETE)
+            problems.append(f"{doc_id!r} has more or fewer passages than it should have")
+        yield _summary("documents", "notes and passages agree", problems, DELETE)
 
         ok = "it has a place for every embedding"
         if thorough:
@@ -225,7 +236,9 @@ def _reranker(store: HybridStore) -> Iterator[Diagnosis]:
 
 def _embeddings(store: HybridStore) -> Iterator[Diagnosis]:
     counts = store.stats()
-    embedded = f"{counts['embedded_count']} of {counts['chunk_count']} chunks have an embedding"
+    embedded = (
+        f"{counts['embedded_count']:,} of {counts['chunk_count']:,} passages have an embedding"
+    )
     if counts["pending_count"] and store.embedder:
         way_out = "`hybrid-memory update` embeds the others"
         yield _problem("embeddings", embedded, way_out)
@@ -234,19 +247,19 @@ def _embeddings(store: HybridStore) -> Iterator[Diagnosis]:
 
     building = counts["building"]
     if building:
-        progress = f"{building['done']} of {building['of']} chunks, and then answers"
+        progress = f"{building['done']} of {building['of']} passages, and then answers"
         text = f"{building['model']} has embedded {progress}"
         yield _problem("change of model", text, "`hybrid-memory update` goes on")
 
     unknown = counts["unembeddable_count"]
     if unknown:
-        chunks = plural(unknown, "chunk is", "chunks are")
-        text = f"{chunks} in a language that the model does not know"
+        passages = plural(unknown, "passage is", "passages are")
+        text = f"{passages} in a language that the model does not know"
         yield _fine("language", text, "found by keyword all the same")
 
     truncated = counts["truncated_count"]
     if truncated:
-        text = f"{plural(truncated, 'chunk was', 'chunks were')} cut to fit the model"
+        text = f"{plural(truncated, 'passage was', 'passages were')} cut to fit the model"
         way_out = "with a smaller --chunk-size, an ingest embeds all of the text"
         yield _fine("truncated", text, way_out)
 
@@ -257,8 +270,8 @@ def _sources(store: HybridStore) -> Iterator[Diagnosis]:
     for source, ids in changed.items():
         text = plural(
             len(ids),
-            f"document of {source.path} is out of date",
-            f"documents of {source.path} are out of date",
+            f"note of {source.path} is out of date",
+            f"notes of {source.path} are out of date",
         )
         yield _problem("sources", text, f"`{source.command()}` reads what has changed")
     for source, ids in gone.items():
@@ -267,8 +280,8 @@ def _sources(store: HybridStore) -> Iterator[Diagnosis]:
             command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
         text = plural(
             len(ids),
-            f"document of {source.path} no longer has a file",
-            f"documents of {source.path} no longer have a file",
+            f"note of {source.path} no longer has a file",
+            f"notes of {source.path} no longer have a file",
         )
         yield _problem("sources", text, f"`{command}` removes what has no file")
 

@@ -211,7 +211,7 @@ def run_init(args: Namespace) -> int:
     if args.hook is False:
         print_answer(args, {"hook": remove_hook(args.dir)})
         return 0
-    settings = arguments.settings(args)
+    settings = _with_own_memory(args, arguments.settings(args))
     places, left_out = workspace(args.dir, os.path.expanduser("~"))
     sources = _sources(args, settings)
     top = os.path.basename(real_path(args.dir))
@@ -248,6 +248,37 @@ def run_init(args: Namespace) -> int:
     if not notes or any(place in rest for place in notes):
         return 1
     return 1 if any(report["errors"] for report in reports) else 0
+
+
+def _with_own_memory(args: Namespace, settings: "Settings") -> "Settings":
+    """Return the settings. Where nobody chose a memory, and the usual one has the notes of other
+    workspaces only, they name one beside it that is this workspace's own.
+    """
+    if arguments.origin(settings, "db_path") != "default":
+        return settings
+    top = real_path(args.dir)
+    sources = _sources(args, settings)
+    if not sources or _are_of(sources, top):
+        return settings
+    usual = absolute(settings["db_path"])
+    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
+    for end in chain([""], (f"-{number}" for number in count(2))):
+        args.db = f"{stem}{end}.db"
+        settings = arguments.settings(args)
+        sources = _sources(args, settings)
+        if _are_of(sources, top) or (not sources and not os.path.exists(args.db)):
+            break
+    advise(
+        args,
+        f"{shown(usual)} has the notes of another workspace, so this one has a memory of its own, "
+        f"{shown(args.db)}; --db {shown(usual)} takes it in there",
+    )
+    return settings
+
+
+def _are_of(sources: Sequence[Source], top: str) -> bool:
+    """Return whether any source is in a folder, or around it."""
+    return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
 
 
 def _sources(args: Namespace, settings: "Settings") -> list[Source]:

@@ -171,6 +171,7 @@ ELLIPSIS = "…"
 
 # Lines, and in them sentences. What ends with an abbreviation is cut once too often, which does no
 # harm here.
+_NOTHING = re.compile(r"\s*(?:</[\w.:-]*>\s*)*")  # closing tags
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?]+[\"')\]*_`]*(?=\s)|[。！？]+|(?=\n)|\Z)")
 
 
@@ -183,7 +184,9 @@ def excerpt(result: Result, query: Query, fits: Callable[[Result], bool]) -> Res
     text = result["text"]
     highlighter = Highlighter(query, [text], stems)
     terms = [(span.start, span.term) for span in highlighter.spans(text)]
-    sentences = [match.span() for match in _SENTENCE.finditer(text) if match[0].strip()]
+    sentences = [
+        match.span() for match in _SENTENCE.finditer(text) if not _NOTHING.fullmatch(match[0])
+    ]
 
     def worth(number: int) -> tuple[int, int]:
         start, end = sentences[number]

@@ -54,6 +54,7 @@ LOOKUP_WEIGHTS = (
     0.7,
     0.3,
 )  # of keywords and vectors, for a query that is an identifier or a document's name
+MULTILINGUAL_WEIGHTS = (0.65, 0.35)  # its vectors know less of a text than keywords do
 WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
 
@@ -275,6 +276,8 @@ class Search:
             weights = self._settings["keyword_weight"], self._settings["vector_weight"]
         elif ranked.scores and (ranked.is_name or query.is_identifier):
             weights = LOOKUP_WEIGHTS
+        elif (self._storage.embeddings.identity() or {}).get("provider") == "builtin-multilingual":
+            weights = MULTILINGUAL_WEIGHTS
         else:
             weights = WEIGHTS
         return weights[0] / sum(weights), weights[1] / sum(weights)

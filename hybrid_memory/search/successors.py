@@ -2,254 +2,212 @@
 
 A memory keeps what was true, and a new fact seldom repeats the words of the old one: after "ssh to
 heron by port 22" comes "we are on 2222 now". So both are compared in the light of the question. Of
-each of the first results the statement is taken that answers it best, two sentences at most. Then
-every statement of the candidates that is later is scored: does it keep the words that question and
-result share, does it repeat other rare words, has it a new value of the kind that is asked for,
-does it name the old value, does it say that something changes? The sum of these signs, each 0 to 1
-and weighted, decides. What is said of another name, or of another month, never revises.
+each of the first results those sentences are taken that answer it best. Then every later sentence
+of the candidates that has a new value in their place, of the kind that is asked for, is scored:
+does it keep the words that question and result share, does it repeat other rare words, does it name
+the old value, does it say that something changes? The weighted sum of these signs decides. What is
+said of another name, or of another month, never revises.
 
-Later means: a later date; else further down in the same document; else, where a document has no
-date, the words of the passage itself. A document whose metadata say what supersedes it, or what it
-supersedes, is believed.
+Later means: a later date; else further down in a document with a date, since a page of reference
+says many things side by side; else, where one has no date, the words of the passage itself.
+Metadata that say what supersedes a document, or what it supersedes, are believed.
 
 All signs count words by their rarity among the candidates, and compare the first letters of a word,
-which is a stemmer for all languages with endings. Nothing here asks a model. docs/successors.md has
-the figures.
+which is a stemmer for all languages with endings. A sentence is about what its neighbours, the
+headings and, in a conversation, the lines before it are about. Nothing here asks a model.
+docs/successors.md has the figures.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, product
 from math import log
 from typing import TYPE_CHECKING, Any
 
 from ..text import analyzer
 from ..text.changes import (
-    ADDITION,
-    ASKED,
-    CHANGE,
-    CURRENCIES,
-    FORMER,
-    HOURS,
-    MONTHS,
-    NUMBERS,
-    PAST_TENSE,
-    PRESENT,
-    SMALL_WORDS,
-    WEEKDAYS,
+    CALENDAR,
+    PRESENT_TENSE,
+    Names,
+    Question,
+    Values,
+    capitals_in,
+    is_change,
+    key_of,
+    paragraphs,
+    roots,
+    sentences_of,
+    value_roots,
+    values_of,
+    words_of,
 )
 from .hit import Hit
 
 if TYPE_CHECKING:
     from ..storage.protocol import Storage
-    from ..text.query import Query
     from .stages import Context
 
 FIRST = 10  # results that people look at, as in stages
 POOL = 60  # hits that are compared with the first results
-ANCHORS = 4  # first results whose successors are looked for
-SHORTLIST = 12  # hits whose statements are read, those that share most with question and results
+ANCHORS = 5  # first results whose successors are looked for
+SHORTLIST = 16  # hits whose sentences are read, those that share most with question and results
+ANSWERS = 2  # sentences of a result that may be revised
+ANSWERS_IN_TALK = 3  # where what is asked and what is answered are lines of their own
+ALMOST = 0.6  # of the best answer's share, for the second one
+HAS_VALUE = 0.25  # how much a value of the kind that is asked for makes of an answer
+NEARBY = 0.6  # what a word counts that stands beside the sentence or above it
 SEPARATOR = " > "  # between the headings of a path
-INSIDE = r"(?<=[\w,;)] )[^\W\da-z_]\w+"  # a word with a capital, not at the beginning of a sentence
-MARKS = ".,;!?()[]|*_\"'“”"  # around a word
-NAMED_VALUES = WEEKDAYS | HOURS | NUMBERS
 # Keys of metadata
 SUPERSEDED_BY = ("superseded_by", "replaced_by")
 SUPERSEDES = ("supersedes", "replaces")
-LETTERS = 5  # of a word that are compared
-ENOUGH = -0.9  # the least sum for a mark: at most one mark in ten on a fact that is in force
-LEAST_SHARED = 0.5  # of rarity, below which no pair of statements reaches ENOUGH
-KEPT = 0.5  # least share of the words of question and result that a later line of one document has
-ANSWERED = 0.3  # least share of the question's words that the result has in that case
+AMOUNTS = frozenset(("money", "percent", "version", "number"))  # kinds that a bare number may be of
+# How surely a later sentence has a value in the place of the former one
+SAME_KIND = 1.0
+NAME = 0.8
+BARE_NUMBER = 0.7
+ONLY_LATER = 0.5
+LEAST_SHARED = 0.3  # of rarity, below which no pair of sentences is compared
+LEAST_ANSWERED = 0.15  # of the question's words, by rarity, that the former sentence has
+NAMED = 0.3  # of rarity: the old value is named
+SURELY_NAMED = 0.7
+KEPT = 0.4  # share of the words of question and result that speak for the same thing
+ENOUGH = -0.3  # the least sum for a mark: at most one mark in ten on a fact that is in force
 BELIEVED = 0.5  # least share of the score of what it revises, where a reranker has scored both
-HAS_VALUE = 0.15  # how much a value of the kind that is asked for makes of an answer
-MANY_CAPITALS = 0.25  # of the words: a language that writes every noun so, in which none is a name
 
-# The weight of each sign, found by logistic regression on pairs of statements (docs/successors.md).
-BASE = -4.9
+# The weight of each sign, found by logistic regression on pairs of sentences (docs/successors.md).
+BASE = -10.8
 WEIGHTS = {
-    "asked words": 2.7,
-    "same document": 0.4,
-    "kept words, same document": 1.6,
-    "rare words": 2.1,
-    "rare words besides": 0.7,
-    "new value": 0.6,
-    "no value": -1.1,
-    "change": 0.5,
-    "addition": -0.3,
-    "old value": 1.4,
-    "rarest word lost": -0.4,
-    "answered before": -0.6,
-    "nearness": 1.7,
+    "new value": 2.9,
+    "kept words": 6.4,
+    "asked words": 2.8,
+    "rare words": 2.7,
+    "rare words nearby": 1.8,
+    "names": 2.0,
+    "old value": 1.7,
+    "overlap": 2.6,
+    "change": 1.3,
+    "same conversation": 3.6,
+    "same document": 1.1,
+    "nearness of the former": 8.8,
+    "answered before": 1.6,
+    "one undated": -0.8,
+    "no kind asked for": -1.6,
 }
 
 
-class Question:
-    """What is asked: its words, the kinds of value that would answer it, and its time."""
-
-    def __init__(self, query: "Query") -> None:
-        words = words_of(query.text)
-        self.words = roots(words)
-        self.kinds = {kind for word in words for kind in ASKED.get(word, ())}
-        is_former = not FORMER.isdisjoint(words) or "used to" in query.text.lower()
-        is_dated_past = not PAST_TENSE.isdisjoint(words) and bool(query.periods)
-        self.is_past = (is_former or is_dated_past) and PRESENT.isdisjoint(words)
-
-
 class Statement:
-    """One or two sentences, an item or a row of a passage."""
+    """A sentence, an item, a row, or a line of a conversation.
+
+    `beside` are the words of the sentences before and after it and of what leads in to it; `heading`
+    those of its section's heading; `context` those of the headings above and the file's name.
+    """
 
     def __init__(
         self,
         hit: Hit,
-        place: tuple[int, int, int],
         text: str,
+        words: list[str],
+        beside: list[str],
         heading: set[str],
         context: set[str],
+        *,
+        is_turn: bool,
     ) -> None:
-        words = words_of(text)
         self.hit = hit
-        self.place = place  # chunk, line and sentence: the order inside a document
         self.text = text
-        self.words = roots(words) | heading
-        self.all_words = (
-            self.words | context
-        )  # also those of the headings above and the file's name
-        self.is_change = not CHANGE.isdisjoint(words)
-        self.is_addition = not ADDITION.isdisjoint(words) or " as well" in text
+        self.is_turn = is_turn
+        self.own_words = roots(words)
+        self.words = self.own_words | heading
+        self._beside = beside
+        self._context = context
+        self.is_change = is_change(words, is_turn=is_turn)
+        self.is_report = not (
+            self.is_change or REPORT.isdisjoint(words)
+        ) and PRESENT_TENSE.isdisjoint(words)
         self.is_struck = "~~" in text
 
     @cached_property
-    def values(self) -> dict[str, set[str]]:
+    def near_words(self) -> set[str]:
+        """Return its words and those beside it."""
+        return self.words | roots(self._beside)
+
+    @cached_property
+    def all_words(self) -> set[str]:
+        """Return its words, those beside it and those above it."""
+        return self.near_words | self._context
+
+    @cached_property
+    def is_near_change(self) -> bool:
+        """Return whether it, or what is beside it, says that something changes."""
+        return self.is_change or is_change(self._beside, is_turn=self.is_turn)
+
+    @cached_property
+    def values(self) -> Values:
         """Return the values that it names, by kind."""
         return values_of(self.text)
 
     @cached_property
+    def words_of_values(self) -> dict[str, set[str]]:
+        """Return the words of its values, by kind."""
+        return {kind: value_roots(values) for kind, values in self.values.items()}
+
+    @cached_property
     def value_words(self) -> set[str]:
-        """Return the words of its values."""
-        return {root for of_kind in self.values.values() for root in _value_roots(of_kind)}
+        """Return the words of all its values."""
+        return set().union(*self.words_of_values.values())
+
+    @cached_property
+    def other_words(self) -> set[str]:
+        """Return its words that are no values."""
+        return self.own_words - self.value_words
+
+    @cached_property
+    def capitals(self) -> set[str]:
+        """Return its words with a capital inside."""
+        return capitals_in(self.text)
+
+    @cached_property
+    def key(self) -> set[str]:
+        """Return the words for what it is about, if it is an item or a row."""
+        return key_of(self.text)
+
+    def amounts(self, kinds: Iterable[str]) -> set[str]:
+        """Return its values of these kinds that are written with digits."""
+        return {value for kind in kinds for value in self.values.get(kind, ()) if _has_digit(value)}
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a text, folded and in small letters."""
-    return analyzer.searchable(text).lower().split()
+REPORT = frozenset("was were war waren".split())  # of what has happened
 
 
-def roots(words: Iterable[str]) -> set[str]:
-    """Return the first letters of the telling words."""
-    return {word[:LETTERS] for word in words if word not in SMALL_WORDS}
-
-
-def _value_roots(values: Iterable[str]) -> set[str]:
-    words = {word[:LETTERS] for value in values for word in words_of(value)}
-    return {word for word in words if word.strip("0")}  # minutes are seldom others than 00
-
-
-def values_of(text: str) -> dict[str, set[str]]:
-    """Return the values that a text names, by kind: "time", "date", "day", "money", "percent",
-    "version", "number" and "address".
-
-    'Sundays from 9 to 2, €5.60' -> {"day": {"sundays"}, "number": {"9", "2"}, "money": {"5.60"}}
-    """
-    values: dict[str, set[str]] = {}
-    pieces = [piece.strip(MARKS) for piece in text.lower().split()]
-    for number, piece in enumerate(pieces):
-        if not piece or (piece.isalpha() and piece not in NAMED_VALUES):
-            continue
-        before = pieces[number - 1] if number else ""
-        after = pieces[number + 1] if number + 1 < len(pieces) else ""
-        kind = _kind(piece, before, after)
-        if kind:
-            values.setdefault(kind, set()).add(piece.strip("€£$%:~`"))
-    return values
-
-
-def _kind(piece: str, before: str, after: str) -> str | None:
-    """Return the kind of value that a piece of text between two others is."""
-    if "://" in piece or "@" in piece or "\\" in piece or piece.startswith("`"):
-        return "address"
-    if piece in WEEKDAYS:
-        return "day"
-    if piece in HOURS:
-        return "time"
-    has_digit = any(map(str.isdigit, piece))
-    if not has_digit and piece not in NUMBERS:
-        if "." in piece and "/" not in piece and piece.replace(".", "").replace("-", "").isalnum():
-            return "address"
-        return None
-    return _kind_of_number(piece, before, after)
-
-
-def _kind_of_number(piece: str, before: str, after: str) -> str:
-    if piece[0] in "€£$" or piece[-1] in "€£$" or after in CURRENCIES:
-        return "money"
-    if piece.endswith("%") or after in ("percent", "prozent"):
-        return "percent"
-    if (
-        after in MONTHS
-        or before in MONTHS
-        or (piece[:-2].isdigit() and piece[-2:] in ("st", "nd", "rd", "th"))
-    ):
-        return "date"
-    if len(piece) == 10 and piece[4] == piece[7] == "-":
-        return "date"
-    if (":" in piece and piece.replace(":", "").isdigit()) or after in (
-        "am",
-        "pm",
-        "uhr",
-        "o'clock",
-    ):
-        return "time"
-    if before in ("past", "half"):
-        return "time"
-    if "." in piece and piece.replace(".", "").isdigit():
-        return "version"
-    return "number"
+def _has_digit(value: str) -> bool:
+    return any(map(str.isdigit, value))
 
 
 def statements(hit: Hit, heading: set[str], context: set[str]) -> Iterator[Statement]:
-    """Yield the statements of a hit's text: every two sentences that follow each other in a
-    paragraph, every item, every row.
-    """
-    for line_number, line in enumerate(_paragraphs(hit.text)):
-        sentences = _sentences(line)
-        pairs = list(pairwise(sentences))
-        texts = [f"{first} {second}" for first, second in pairs] or sentences
-        for number, text in enumerate(texts):
-            yield Statement(hit, (hit.id, line_number, number), text, heading, context)
+    """Yield the statements of a hit's text."""
+    for paragraph in paragraphs(hit.text):
+        sentences = sentences_of(paragraph.text)
+        words = [words_of(sentence) for sentence in sentences]
+        for place, text in enumerate(sentences):
+            neighbours = words[max(place - 1, 0) : place] + words[place + 1 : place + 2]
+            yield Statement(
+                hit,
+                text,
+                words[place],
+                list(chain(paragraph.lead_in, *neighbours)),
+                heading,
+                context,
+                is_turn=paragraph.is_turn,
+            )
 
 
-def _paragraphs(text: str) -> list[str]:
-    """Return the lines of a text; those that go on in the next line are joined."""
-    paragraphs: list[str] = []
-    is_open = False
-    for written in text.split("\n"):
-        line = written.strip()
-        if not line or line.startswith("#") or not any(map(str.isalnum, line)):
-            is_open = False
-            continue
-        if is_open and not line.startswith(("-", "*", "+", "|")):
-            paragraphs[-1] += f" {line}"
-        else:
-            paragraphs.append(line)
-        is_open = line[-1] not in ".!?:|)"
-    return paragraphs
+class Slot:
+    """What stands in the place of the value that is asked for, in two statements."""
 
-
-def _sentences(paragraph: str) -> list[str]:
-    sentences = []
-    start = 0
-    for place, character in enumerate(paragraph[:-2]):
-        if (
-            character in ".!?"
-            and paragraph[place + 1] == " "
-            and not paragraph[place + 2].islower()
-        ):
-            sentences.append(paragraph[start : place + 1])
-            start = place + 2
-    return [*sentences, paragraph[start:]]
+    def __init__(self, likeness: float = 0.0) -> None:
+        self.likeness = likeness  # how surely the later one has another value in that place
+        self.old: set[str] = set()  # the words of the former value
 
 
 class Comparison:
@@ -265,24 +223,53 @@ class Comparison:
             count: log(1 + (len(hits) + 0.5) / (count + 0.5)) / most for count in {*counts.values()}
         }
         self._rarities = {word: by_count[count] for word, count in counts.items()}
-        self._anchor_hits = hits[:ANCHORS]
+        self._repeated = {word for word, count in counts.items() if count > 2}
+        self.anchor_hits = hits[:ANCHORS]
         shortlist = self._shortlist(hits, words)
         rows = storage.chunks.rows([hit.id for hit in shortlist])
         self._metadata = {id: row.metadata for id, row in rows.items()}
         self._shortlisted = [hit for hit in shortlist if hit.id in rows]
-        self.statements = [
-            statement
-            for hit in self._shortlisted
-            for statement in statements(hit, *_context(hit.doc_id, rows[hit.id].heading_path))
-        ]
-        self.names = names_in([hit.text for hit in shortlist])
+        self.names = Names([hit.text for hit in shortlist])
+        self._headings = {
+            hit.id: _context(hit.doc_id, rows[hit.id].heading_path) for hit in self._shortlisted
+        }
+        self._statements: dict[int, list[Statement]] = {}
+        self._revisions: dict[int, list[Statement]] = {}
+        self._total_asked = max(self.weight(question.words), 0.1)
+
+    def statements_of(self, hit: Hit) -> list[Statement]:
+        """Return the statements of a hit, read when they are first asked for."""
+        if hit.id not in self._statements and hit.id in self._headings:
+            self._statements[hit.id] = list(statements(hit, *self._headings[hit.id]))
+        return self._statements.get(hit.id, [])
+
+    def revisions_of(self, hit: Hit) -> list[Statement]:
+        """Return the statements of a hit that may revise one: those with a value or a name of a
+        kind that is asked for, or a word for change.
+        """
+        if hit.id not in self._revisions:
+            self._revisions[hit.id] = list(filter(self._may_revise, self.statements_of(hit)))
+        return self._revisions[hit.id]
+
+    def _may_revise(self, statement: Statement) -> bool:
+        if statement.is_struck:
+            return False
+        if statement.is_change or not self.question.kinds:
+            return True
+        if not (self.question.kinds | {"bare", "state"}).isdisjoint(statement.values):
+            return True
+        if "name" not in self.question.kinds:
+            return False
+        return self.names.all_nouns_have_capitals or not self.names.things.isdisjoint(
+            statement.own_words
+        )
 
     def _shortlist(self, hits: Sequence[Hit], words: dict[int, set[str]]) -> list[Hit]:
         """Return the hits that share most with the question and the first results."""
         sought = set(self.question.words)
-        for hit in self._anchor_hits[:2]:
+        for hit in self.anchor_hits:
             sought |= words[hit.id]
-        documents = {hit.doc_id for hit in self._anchor_hits[:2]}
+        documents = {hit.doc_id for hit in self.anchor_hits}
 
         def shared(hit: Hit) -> float:
             of_question = self.weight(self.question.words & words[hit.id])
@@ -290,7 +277,7 @@ class Comparison:
             return 2 * of_question + self.weight(sought & words[hit.id]) + bonus
 
         others = sorted(hits[ANCHORS:], key=shared, reverse=True)
-        return [*self._anchor_hits, *others[:SHORTLIST]]
+        return [*self.anchor_hits, *others[:SHORTLIST]]
 
     def rarity(self, word: str) -> float:
         """Return how rare a word is among the candidates, 1 for one that a single hit has."""
@@ -300,146 +287,226 @@ class Comparison:
         """Return the sum of the words' rarities."""
         return sum(map(self.rarity, words))
 
-    def share(self, words: set[str], among: set[str]) -> float:
-        """Return which share of the words, by rarity, is among others."""
+    def share(self, words: set[str], statement: Statement, *, context: bool = True) -> float:
+        """Return which share of the words, by rarity, a statement has; those beside it and, with
+        `context`, above it count less.
+        """
         total = self.weight(words)
-        return self.weight(words & among) / total if total else 0.0
+        if not total:
+            return 0.0
+        wider = statement.all_words if context else statement.near_words
+        beside = self.weight((words & wider) - statement.words)
+        return (self.weight(words & statement.words) + NEARBY * beside) / total
 
-    def anchors(self) -> list[Statement]:
-        """Return the statement of each of the first results that answers the question best."""
-        best = []
-        for hit in self._anchor_hits:
-            of_hit = [each for each in self.statements if each.hit is hit]
-            if of_hit:
-                best.append(max(of_hit, key=self._answer))
-        return best
+    def answers(self, hit: Hit) -> list[Statement]:
+        """Return the statements of a hit that answer the question best."""
+        of_hit = self.statements_of(hit)
+        if not of_hit:
+            return []
+        shares = [self._answer(statement) for statement in of_hit]
+        best = sorted(range(len(of_hit)), key=lambda number: (-shares[number], number))
+        if of_hit[0].is_turn:
+            return [of_hit[number] for number in best[:ANSWERS_IN_TALK]]
+        least = ALMOST * shares[best[0]]
+        return [of_hit[number] for number in best[:ANSWERS] if shares[number] >= least]
 
     def _answer(self, statement: Statement) -> float:
         has_value = not self.question.kinds.isdisjoint(statement.values)
-        return self.share(self.question.words, statement.words) + HAS_VALUE * has_value
+        share = self.share(self.question.words, statement, context=False)
+        return share + HAS_VALUE * has_value
 
-    def order(self, earlier: Statement, later: Statement) -> int:
-        """Return 1 if the second statement is later than the first, -1 if it is earlier, 0 if
-        nothing but their words can tell.
-        """
-        first = self.dates.get(earlier.hit.id)
-        second = self.dates.get(later.hit.id)
+    def order(self, earlier: Hit, later: Hit) -> int:
+        """Return 1 if the second hit is later than the first, -1 if earlier, 0 if unknown."""
+        first = self.dates.get(earlier.id)
+        second = self.dates.get(later.id)
         if first and second and first != second:
             return 1 if second > first else -1
-        if earlier.hit.doc_id == later.hit.doc_id:
-            return 1 if later.place > earlier.place else -1
+        if earlier.doc_id == later.doc_id and first:
+            return 1 if later.id > earlier.id else -1
         return 0
+
+    def _is_told_later(self, former: Statement, later: Statement, old_value: float) -> bool:
+        """Return whether words tell the order, where one of two statements has no date: the later
+        one names the old value, or says that something changes, which the other does not.
+        """
+        if not {former.hit.id, later.hit.id} & self.dates.keys():
+            return False  # where nothing has a date, a word for change tells nothing of the order
+        return old_value >= SURELY_NAMED or (later.is_near_change and not former.is_change)
 
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
         """Return the signs that a statement revises another, by the names of WEIGHTS; None if it
-        cannot: it is no later, or of something else.
+        cannot: it is no later, has no other value, or is of something else.
         """
-        if former.hit is later.hit or later.is_struck or _is_repeated(former, later):
+        order = self.order(former.hit, later.hit)
+        if order < 0:
+            return None
+        near = former.near_words & later.near_words
+        is_same = former.hit.doc_id == later.hit.doc_id
+        is_talk = is_same and former.is_turn and later.is_turn
+        if not is_talk and self.weight(near) < LEAST_SHARED:
+            return None
+        slot = self._slot(former, later)
+        old_value = min(self.weight(slot.old & later.words), 1.0)
+        if not slot.likeness and not (later.is_change and old_value > NAMED):
+            return None
+        if order == 0 and not self._is_told_later(former, later, old_value):
+            return None
+        if later.is_report and old_value < NAMED:
+            return None
+        if _is_repeated(former, later) or self._is_of_another(former, later):
             return None
         asked = self.question.words
-        shared = former.words & later.words
-        if self.weight(shared) < LEAST_SHARED:
+        answered = asked & former.near_words
+        if self.weight(answered) < LEAST_ANSWERED * self._total_asked:
             return None
-        order = self.order(former, later)
-        if order == 0 and not {former.hit.id, later.hit.id} & self.dates.keys():
-            return None  # where nothing has a date, a word for change tells nothing of the order
-        if order < 0 or (order == 0 and (former.is_change or not later.is_change)):
-            return None
-        if self._is_of_another(former, later):
-            return None
-        common = shared - (former.value_words & later.value_words)
-        is_same = former.hit.doc_id == later.hit.doc_id
-        kept = self.share(asked & former.words, later.all_words)
-        has_new, has_kind = self._new_value(former, later)
-        old_values = self._values(former) & later.words
-        if order == 0 and not has_new:
-            return None
-        answered = self.share(asked, former.all_words)
-        if is_same and not (has_new and kept >= KEPT and answered >= ANSWERED):
-            return None  # a document says much of one thing that is true side by side
-        rarest = max(asked & former.all_words, key=self.rarity, default="")
-        is_rarest_lost = not is_same and rarest not in {"", *later.all_words}
+        same_values = former.value_words & later.value_words
+        common = (former.words & later.words) - same_values
+        answered_share = self.weight(answered) / self._total_asked
         return {
-            "asked words": self.share(asked, later.all_words),
-            "same document": float(is_same),
-            "kept words, same document": kept * is_same,
-            "rare words": self._rarest(common, 3),
-            "rare words besides": self._rarest(common - asked, 2),
-            "new value": float(has_new),
-            "no value": float(has_kind and not has_new),
+            "new value": slot.likeness,
+            "kept words": self.share(answered, later) * answered_share,
+            "asked words": self.weight(asked & later.all_words) / self._total_asked,
+            "rare words": self._rarest(common - asked),
+            "rare words nearby": self._rarest(near - same_values - common - asked),
+            "names": min(self.weight(common & self.names.words), 2.0),
+            "old value": old_value,
+            "overlap": self._overlap(former, later),
             "change": float(later.is_change),
-            "addition": float(later.is_addition),
-            "old value": min(self.weight(old_values), 1.0),
-            "rarest word lost": float(is_rarest_lost),
-            "answered before": answered,
-            "nearness": later.hit.legs.near.get(later.hit.id, 0.0),
+            "same conversation": float(is_talk),
+            "same document": float(is_same and not is_talk),
+            "nearness of the former": former.hit.legs.near.get(former.hit.id, 0.0),
+            "answered before": answered_share,
+            "one undated": float(order == 0),
+            "no kind asked for": float(not self.question.kinds),
         }
 
-    def _rarest(self, words: set[str], count: int) -> float:
-        """Return half of the sum of the greatest rarities."""
-        return sum(sorted(map(self.rarity, words))[-count:]) / 2
+    def _rarest(self, words: set[str]) -> float:
+        """Return half of the sum of the two greatest rarities."""
+        return sum(sorted(map(self.rarity, words))[-2:]) / 2
 
-    def _values(self, former: Statement) -> set[str]:
-        """Return the words of a statement's values and names that the question does not have."""
-        return (former.value_words | (former.words & self.names)) - self.question.words
+    def _overlap(self, former: Statement, later: Statement) -> float:
+        """Return which share of the words of the shorter statement both have, without values."""
+        shorter = min(self.weight(former.other_words), self.weight(later.other_words))
+        return self.weight(former.other_words & later.other_words) / max(shorter, 1.0)
 
-    def _new_value(self, former: Statement, later: Statement) -> tuple[bool, bool]:
-        """Return whether the later statement has a value that is asked for and that the former one
-        does not have; and whether the question says of which kind it is.
-        """
-        kinds = self.question.kinds
+    def _slot(self, former: Statement, later: Statement) -> Slot:
+        """Compare what both statements have in the place of the value that is asked for."""
+        kinds = self.question.kinds or {*former.values, "name"} - {"bare"}
+        if "open" in former.values.get("state", ()):
+            kinds = {*kinds, "state"}
+        slot = Slot()
         for kind in kinds:
-            if later.values.get(kind, set()) - former.values.get(kind, set()):
-                return True, True
-        if not kinds:
-            common = former.values.keys() & later.values.keys()
-            return any(later.values[kind] - former.values[kind] for kind in common), False
-        names = (later.words & self.names) - former.words - self.question.words
-        return "name" in kinds and bool(names), True
+            values = former.values.get(kind)
+            if values and not (kind == "state" and "open" not in values):
+                slot.old |= former.words_of_values[kind]
+                if _has_new_value(kind, values, later.values.get(kind, {})):
+                    slot.likeness = SAME_KIND
+        amounts = self.question.kinds & AMOUNTS
+        if amounts and not slot.likeness:
+            self._compare_amounts(slot, amounts, former, later)
+        if "name" in kinds:
+            self._compare_names(slot, former, later)
+        slot.old -= self.question.words | CALENDAR
+        slot.old = {word for word in slot.old if len(word) > 1}  # a digit is named by chance
+        return slot
+
+    def _compare_amounts(
+        self, slot: Slot, kinds: set[str], former: Statement, later: Statement
+    ) -> None:
+        """Take a bare number for an amount of a kind that is asked for: "make it 700"."""
+        with_bare = {*kinds, "bare"}
+        before = former.amounts(with_bare)
+        after = later.amounts(with_bare)
+        if (before and later.amounts(["bare"]) - before) or (
+            after - before and former.amounts(["bare"])
+        ):
+            slot.likeness = BARE_NUMBER
+            for kind in with_bare:
+                slot.old |= former.words_of_values.get(kind, set())
+
+    def _compare_names(self, slot: Slot, former: Statement, later: Statement) -> None:
+        asked = self.question.words
+        before = (former.own_words & self.names.words) - asked
+        after = (later.own_words & self.names.things) - former.all_words - asked
+        slot.old |= before
+        if self.names.all_nouns_have_capitals:
+            known = asked | self._repeated
+            before |= former.capitals - known
+            after |= later.capitals - former.all_words - known
+        if after and before:
+            slot.likeness = max(slot.likeness, NAME)
+        elif after and "name" in self.question.kinds:
+            slot.likeness = max(slot.likeness, ONLY_LATER)
 
     def _is_of_another(self, former: Statement, later: Statement) -> bool:
-        """Return whether the statements differ in a name or a month that the question has."""
+        """Return whether the statements differ in a name, a month or a number that the question
+        has, or are items of one list.
+        """
         asked = self.question.words
-        lost = (asked & former.words) - later.all_words
-        if any(word in MONTH_ROOTS or word.isdigit() for word in lost):
+        answered = asked & former.near_words
+        if any(word in CALENDAR or word.isdigit() for word in answered - later.all_words):
             return True
-        if (asked & later.words & self.names) - former.all_words:
+        if (asked & later.words & self.names.words) - former.all_words:
             return True
-        if former.hit.doc_id == later.hit.doc_id or former.words & later.words & self.names - asked:
-            return False  # of the same conversation, or of a person or thing that was the old value
-        return bool(lost & self.names)
+        is_same = former.hit.doc_id == later.hit.doc_id
+        is_talk = is_same and former.is_turn and later.is_turn
+        if is_same and not is_talk and former.key and later.key:
+            return former.key.isdisjoint(later.all_words)
+        lost_names = ((asked & former.all_words) - later.all_words) & self.names.things
+        if is_talk or not lost_names:
+            return False
+        if former.words & later.words & self.names.words - asked:
+            return False  # of a person or a thing that was the former value
+        if "name" in self.question.kinds and self.share(answered, later) >= KEPT:
+            return False  # the new name is the answer
+        return bool((later.near_words & self.names.things) - former.all_words)
 
     def declared(self, former: Hit) -> Hit | None:
         """Return the best passage of a document that supersedes the hit's by the metadata of either."""
         own = self._metadata.get(former.id, {})
-        successors = _documents(own, SUPERSEDED_BY)
+        successors = named_documents(own, SUPERSEDED_BY)
         status = str(own.get("status", ""))
         if status.lower().startswith("superseded by "):
             successors.append(_document(status[len("superseded by ") :]))
         for hit in self._shortlisted:
             if hit.doc_id == former.doc_id:
                 continue
-            predecessors = _documents(self._metadata[hit.id], SUPERSEDES)
-            if _is_named(hit.doc_id, successors) or _is_named(former.doc_id, predecessors):
+            predecessors = named_documents(self._metadata[hit.id], SUPERSEDES)
+            if is_named(hit.doc_id, successors) or is_named(former.doc_id, predecessors):
                 return hit
         return None
 
-    def successor(self, former: Statement) -> Hit | None:
-        """Return the passage with the statement that most likely revises this one, if one does."""
+    def successor(self, formers: Sequence[Statement]) -> Statement | None:
+        """Return the statement that most likely revises one of these, which are of one hit, if one
+        does.
+        """
         best = None
         most = ENOUGH
-        for later in self.statements:
-            signs = self.signs(former, later)
-            if signs is None:
+        former_hit = formers[0].hit
+        for hit in self._shortlisted:
+            if hit is former_hit or self.order(former_hit, hit) < 0:
                 continue
-            total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
-            if total > most:
-                best = later.hit
-                most = total
+            for former, later in product(formers, self.revisions_of(hit)):
+                signs = self.signs(former, later)
+                if signs is None:
+                    continue
+                total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
+                if total > most:
+                    best = later
+                    most = total
         return best
 
 
-MONTH_ROOTS = roots([*MONTHS, *WEEKDAYS])
+def _has_new_value(
+    kind: str, former: Mapping[str, set[str]], later: Mapping[str, set[str]]
+) -> bool:
+    """Return whether a statement has a value of a kind that another one does not have. Numbers in
+    words need the same unit: "one" and "two" are everywhere.
+    """
+    new = later.keys() - former.keys()
+    if kind != "number" or (any(map(_has_digit, new)) and any(map(_has_digit, former))):
+        return bool(new)
+    return any(later[value] & units for value in new for units in former.values())
 
 
 def _context(doc_id: str, heading_path: str) -> tuple[set[str], set[str]]:
@@ -453,21 +520,10 @@ def _context(doc_id: str, heading_path: str) -> tuple[set[str], set[str]]:
 
 
 def _undated(text: str) -> set[str]:
-    return {word for word in roots(words_of(text)) - MONTH_ROOTS if not word.isdigit()}
+    return {word for word in roots(words_of(text)) - CALENDAR if not word.isdigit()}
 
 
-def names_in(texts: Iterable[str]) -> set[str]:
-    """Return the words that are written with a capital inside a sentence, and nowhere without."""
-    text = "\n".join(texts)
-    pieces = {piece.strip("*_\"'“”‘’()[],;:!?.|") for piece in text.split()}
-    others = {piece for piece in pieces if piece.islower()}
-    capitals = set(re.findall(INSIDE, text))
-    if len(capitals) > MANY_CAPITALS * max(len(others), 1):
-        return set()
-    return roots(words_of(" ".join(capitals))) - roots(words_of(" ".join(others))) - MONTH_ROOTS
-
-
-def _documents(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+def named_documents(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
     """Return the documents that metadata name under one of these keys."""
     names = []
     for key, value in metadata.items():
@@ -481,7 +537,8 @@ def _document(name: str) -> str:
     return name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md").lower()
 
 
-def _is_named(doc_id: str, names: Iterable[str]) -> bool:
+def is_named(doc_id: str, names: Iterable[str]) -> bool:
+    """Return whether one of these names is the end of the document's path."""
     path = f"/{_document(doc_id)}"
     return any(path.endswith(f"/{name}") for name in names)
 
@@ -499,13 +556,25 @@ def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
     if context.request.fts_syntax or context.is_lookup or len(ranked) < 2:
         return ranked
     question = Question(context.query)
-    if not question.words:
-        return ranked
-    pool = ranked[:POOL]
-    comparison = Comparison(question, pool, context.storage)
-    for former in comparison.anchors():
-        former.hit.newer = comparison.declared(former.hit) or comparison.successor(former)
     context.is_past = question.is_past
+    if not question.words or context.query.quoted_phrases:
+        return ranked
+    comparison = Comparison(question, ranked[:POOL], context.storage)
+    for former in comparison.anchor_hits:
+        former.newer = comparison.declared(former)
+    if not question.kinds and question.words <= comparison.names.words:
+        return ranked  # a name alone asks for no value
+    for former in comparison.anchor_hits:
+        if former.newer:
+            continue
+        answers = comparison.answers(former)
+        later = comparison.successor(answers) if answers else None
+        if later is None:
+            continue
+        former.newer = later.hit
+        if later.hit not in comparison.anchor_hits:  # which may be revised itself
+            last = comparison.successor([later])
+            later.hit.newer = last.hit if last else None
     return ranked
 
 

@@ -1,6 +1,7 @@
 """Which documents a search or a list is about."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -59,6 +60,12 @@ def key_like(name: str, metadata: Iterable[str]) -> str | None:
             if key.casefold() == name.casefold():
                 return str(key)
     return None
+
+
+def keys_of(metadata: Iterable[str]) -> list[tuple[str, int]]:
+    """Return the keys of these metadata (JSON), each with how many have it, the most frequent first."""
+    counts = Counter(key for text in metadata for key in json.loads(text))
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def is_below(heading_path: str, heading: str) -> bool:

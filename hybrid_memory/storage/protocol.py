@@ -401,6 +401,9 @@ class Catalog(Protocol):
     def key_of(self, name: str) -> str | None:
         """The key of any document's metadata that has this name, in any case; None if none has."""
 
+    def metadata_keys(self) -> list[tuple[str, int]]:
+        """The keys of the documents' metadata, each with how many have it, the most frequent first."""
+
     def facets(self) -> dict[str, Any]:
         """Return how many documents each collection, month and tag has, and the documents that were
         indexed last.

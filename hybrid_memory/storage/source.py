@@ -84,7 +84,7 @@ class Source(NamedTuple):
     chunk_size: int | None = None  # where the user named it for this source; else the settings say
     chunk_overlap: int | None = None
     own_id: str | None = None  # of the document of a single file, if it is not the file's name
-    metadata: tuple[tuple[str, str], ...] = ()  # of a single file: what wins over its front matter
+    metadata: tuple[tuple[str, Any], ...] = ()  # of a single file: what wins over its front matter
 
     def sizes(self, settings: Mapping[str, Any]) -> tuple[int, int]:
         """Return how its texts are cut: chunk size and overlap, in characters."""

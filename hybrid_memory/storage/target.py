@@ -1,5 +1,5 @@
-"""Which document of a store, and which of its lines, a target means: what users and links write in
-place of an id.
+"""What the words of users mean in a store: a target, which document and which of its lines; filters,
+whether any document is as they ask.
 
 A target is an id, its end, a path, an alias, a title or a wikilink, with lines, a heading or a
 block behind it.
@@ -7,6 +7,8 @@ block behind it.
 
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from .protocol import Catalog, Storage
 
 NAMED = 5  # documents in an error message
+NAMES = 8  # of collections, tags or keys in a message
 
 # memory/a.md#L12-L30 as in a citation, or a.md:12-30 as on a terminal. #L12C501 begins at character
 # 501 of a long line.
@@ -144,3 +147,77 @@ def resolved(storage: "Storage", filters: "Filters | None") -> "Filters | None":
     if filters is None or filters.linked_to is None:
         return filters
     return filters._replace(linked_to=find(storage, filters.linked_to)[0])
+
+
+def unmet(storage: "Storage", filters: "Filters") -> str | None:
+    """Return what filters ask for that no document has, with the names that there are; None if each
+    of them leaves documents.
+
+    Names stay untold where a server's bounds hide documents.
+    """
+    from datetime import date
+
+    from ..text.dates import first_day, last_day
+    from .filters import Filters
+
+    today = date.today()
+    since, until = filters.since, filters.until
+    if since and until and first_day(since, today) > last_day(until, today):
+        return f"nothing can be since {since} and until {until}: the first is later"
+    if filters.within is not None:
+        return None
+    catalog = storage.catalog
+    if filters.collection is not None:
+        names = collections(catalog)
+        if filters.collection not in names:
+            return (
+                f"there is no collection {filters.collection!r}{_names(filters.collection, names)}"
+            )
+    if filters.inside is not None and _is_met_by_none(storage, Filters(inside=filters.inside)):
+        beginnings = _names(filters.inside, _beginnings(catalog.ids()))
+        return f"no id is like {filters.inside!r}{beginnings}"
+    for tag in filters.tags:
+        if _is_met_by_none(storage, Filters(tags=[tag])):
+            return f"no document has the tag {tag!r}{_names(tag, dict(storage.links.tags()))}"
+    for key, value in filters.where.items():
+        keys = dict(catalog.metadata_keys())
+        if key not in keys:
+            return f"no document has {key!r} in its metadata{_names(key, keys)}"
+        if _is_met_by_none(storage, Filters(where={key: value})):
+            values = [value] if isinstance(value, str) else value
+            return f"no document has {' and '.join(values)!r} as its {key!r}"
+    return None
+
+
+def collections(catalog: "Catalog") -> list[str]:
+    """Return the names of all collections, those with the most documents first."""
+    counts: Counter[str] = Counter()
+    for doc_id, collection, is_file in catalog.names():
+        if collection is not None:
+            counts[collection] += 1
+        elif not is_file and "/" in doc_id:
+            counts[doc_id.partition("/")[0]] += 1
+    return [name for name, _ in counts.most_common()]
+
+
+def _is_met_by_none(storage: "Storage", filters: "Filters") -> bool:
+    total, _ = storage.catalog.listing(filters, 1)
+    return total == 0
+
+
+def _beginnings(ids: Iterable[str]) -> list[str]:
+    counts = Counter(doc_id.partition("/")[0] for doc_id in ids)
+    return [name for name, _ in counts.most_common()]
+
+
+def _names(written: str, names: Iterable[str]) -> str:
+    """Return the names that there are, as the end of a message; what is like the written one first."""
+    from difflib import get_close_matches
+
+    names = list(names)
+    if not names:
+        return "; there is none"
+    first = get_close_matches(written, names, NAMES)
+    told = [*first, *(name for name in names if name not in first)]
+    rest = f" and {len(told) - NAMES} more" if len(told) > NAMES else ""
+    return f"; there are {', '.join(told[:NAMES])}{rest}"

@@ -108,6 +108,14 @@ def key_value(text: str) -> tuple[str, str]:
     return storable_name(key), storable_name(value)
 
 
+def key_and_data(text: str) -> "tuple[str, Any]":
+    """Return a key and its value as front matter would have it: tags=[a, b], year=2026."""
+    from ..documents.markdown import value_of
+
+    key, value = key_value(text)
+    return key, value_of(value)
+
+
 EPILOG = """\
 exit status:
   0    the command answered; the answer may be an empty list

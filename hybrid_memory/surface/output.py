@@ -6,15 +6,17 @@ answers, with its line breaks, wrapped where it is prose.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import StringIO
+from math import ceil
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..search.hit import Budget, Request, lean, match
 from ..storage.keyword import stems
-from ..text.characters import clipped, wrapped
+from ..text.analyzer import stem
+from ..text.characters import clipped, columns, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
 from ..text.query import NOTHING, Query
 from .streams import harmless, json_line, json_lines, printable
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from .terminal import Style
 
 Result = dict[str, Any]
+SEPARATOR = " > "  # of the headings in a path
+NOTES = 5  # on a terminal, if nobody says how many
+NAMED = 3  # places of other passages in a note
+PASSAGES_OF_NOTE = 4  # that are looked for, so that there are as many notes
 
 # These stand for the colour codes while lines are broken; `printable` removes them from all texts.
 BEFORE = "\1"
@@ -39,34 +45,100 @@ _HEADINGS = re.compile(
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
+_CALLOUT = re.compile(r"(?m)^((?:[ \t]*>)+[ \t]*)\[![\w-]{1,40}\][-+]?[ \t]*")
+_CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+# Not `2 * 3`, `*.md`, `__init__` or `a_b_c`
+_EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3}|==)(?=[^\s*=])([^*=]{1,400}?)(?<=[^\s*=])\1(?![\w*])")
+_UNDERSCORES = re.compile(r"(?<![\w_\\])(_)(?=[^\s_])([^_]{1,400}?)(?<=[^\s_])_(?![\w_])")
+_CODES = re.compile(r"\033(?:\[[\d;]*m|\]8;;[^\033]*\033\\)")  # which take no columns
+_PAGES = re.compile(r" \((pp?\. [\d-]+)\)\Z")
 
 
-def text(results: Sequence[Result], query: str, stream: TextIO) -> None:
-    """Print results for people: score, place, headings, and a passage with the query's words marked."""
+def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None = None) -> None:
+    """Print results for people: score, note and headings, place, and a passage with the query's words
+    marked; as many as stand on so many rows of the terminal, but one in any case.
+    """
     import shutil  # the other forms, which agents ask for, need neither
 
     from .terminal import Style
 
     style = Style(stream)
-    bodies = [_HEADINGS.sub("", result["text"]) or result["text"] for result in results]
+    width = shutil.get_terminal_size().columns
+    bodies = [_body(result["text"]) for result in results]
     highlighter = Highlighter(asked(query, results), bodies, stems)
-    columns = shutil.get_terminal_size().columns - len(_INDENT)
-    width = max(_NARROWEST, min(columns, _WIDEST))
-
-    def dim(line: str) -> str:
-        return f"{_INDENT}{style.dim}{line}{style.off}"
-
+    used = 0
     for result, body in zip(results, bodies, strict=True):
-        print(_headline(result, style), file=stream)
-        if result["heading_path"]:
-            print(dim(clipped(f"# {harmless(result['heading_path'])}", width)), file=stream)
-        for line in shown(body, highlighter, width):
-            marked = line.replace(BEFORE, style.match or "[").replace(AFTER, style.off or "]")
-            print((_INDENT + marked).rstrip(), file=stream)
-        for note in _notes(result):
-            for line in wrapped(harmless(note), width):
-                print(dim(line), file=stream)
-        print(file=stream)
+        lines = [*_described(result, body, highlighter, style, width), ""]
+        used += sum(max(1, ceil(columns(_CODES.sub("", line)) / max(width, 1))) for line in lines)
+        if rows is not None and used > rows and result is not results[0]:
+            return
+        print(*lines, sep="\n", file=stream)
+
+
+def _body(text: str) -> str:
+    """Return a passage as people read it, without the headings above it."""
+    return unmarked(_HEADINGS.sub("", text) or text)
+
+
+def _described(
+    result: Result, body: str, highlighter: Highlighter, style: "Style", columns: int
+) -> Iterator[str]:
+    """Yield the lines of a result."""
+    width = max(_NARROWEST, min(columns - len(_INDENT), _WIDEST))
+    title, headings = titles_of(result)
+    note = clipped(harmless(title), width)
+    below = f" > {harmless(headings)}" if headings else ""
+    below = clipped(below, max(width - len(note), 2)) if below else ""
+    yield f"{result['score']:.3f}  {style.bold}{note}{style.off}{below}"
+    yield from _place_and_origin(result, style, width)
+    for line in shown(body, highlighter, width):
+        coloured = line.replace(BEFORE, style.match or "[").replace(AFTER, style.off or "]")
+        yield (_INDENT + coloured).rstrip()
+    for remark in _notes(result):
+        for line in wrapped(harmless(remark), width):
+            yield f"{_INDENT}{style.dim}{line}{style.off}"
+
+
+def titles_of(result: Result) -> tuple[str, str]:
+    """Return the title of a result's note, or its name as links have it, and the headings above the
+    passage that do not repeat it.
+    """
+    title = result.get("title") or stem(result["doc_id"].rpartition("/")[2])
+    first, *others = result["heading_path"].split(SEPARATOR)
+    if first.casefold() == title.casefold():
+        return first, SEPARATOR.join(others)
+    return title, result["heading_path"]
+
+
+def title_of(store: "HybridStore", doc_id: str, metadata: dict[str, Any]) -> str | None:
+    """Return the title of a document: that of its metadata, else its first heading, if that is one
+    of level 1; None if it has neither.
+    """
+    title = metadata.get("title")
+    if isinstance(title, str) and title.strip():
+        return title.strip()
+    titles = store.storage.links.titles(doc_id)
+    return titles[0] if titles else None
+
+
+def titled(store: "HybridStore", results: Sequence[Result]) -> list[Result]:
+    """Return the results, each with the `title` of its note if that has one."""
+    titles: dict[str, str | None] = {}
+    for result in results:
+        if result["doc_id"] not in titles:
+            titles[result["doc_id"]] = title_of(store, result["doc_id"], result["metadata"])
+    return [{**result, "title": titles[result["doc_id"]]} for result in results]
+
+
+def by_note(results: Iterable[Result]) -> list[Result]:
+    """Return the best result of each note, in their order; in `more`, what is in the same note."""
+    best: dict[str, Result] = {}
+    for result in results:
+        if result["doc_id"] in best:
+            best[result["doc_id"]]["more"].append(result)
+        else:
+            best[result["doc_id"]] = {**result, "more": []}
+    return list(best.values())
 
 
 def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
@@ -75,13 +147,27 @@ def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Q
     return Query(query, is_typed=is_typed, instead=instead)
 
 
-def _headline(result: Result, style: "Style") -> str:
+def _place_and_origin(result: Result, style: "Style", width: int) -> Iterator[str]:
+    """Yield the place, and on the same line, if it fits, what else is to be known of a result."""
     place = _place(result)
+    origin = f"{_lines_or_pages(result)}, {result['source']}, {sureness(result)}"
+    fits = columns(f"{place}  {origin}") <= width
     if result["path"]:
         place = style.link(result["path"], place)
-    lines = f"lines {result['start_line']}-{result['end_line']}"
-    origin = f"{lines}, {result['source']}, {sureness(result)}"
-    return f"{result['score']:.3f}  {style.bold}{place}{style.off}  {style.dim}{origin}{style.off}"
+    if fits:
+        yield f"{_INDENT}{place}  {style.dim}{origin}{style.off}"
+        return
+    yield f"{_INDENT}{place}"
+    for line in wrapped(origin, width):
+        yield f"{_INDENT}{style.dim}{line}{style.off}"
+
+
+def _lines_or_pages(result: Result) -> str:
+    """Return the pages of a document that has some, for nobody sees the lines of its text."""
+    pages = _PAGES.search(result["citation"])
+    if pages:
+        return pages[1]
+    return f"lines {result['start_line']}-{result['end_line']}"
 
 
 def _place(result: Result) -> str:
@@ -97,11 +183,15 @@ def _place(result: Result) -> str:
 
 
 def _notes(result: Result) -> list[str]:
-    """Return more lines of a result: what revises it, other places of its text, and how its score
-    was computed.
+    """Return more lines of a result: what revises it, other places of its text, what else is in the
+    note, and how its score was computed.
     """
     notes = [f"revised by {result['newer']}"] if result.get("newer") else []
     notes += [f"also {place}" for place in result["also"]]
+    more = result.get("more", ())
+    if more:
+        places = ", ".join(map(_lines_or_pages, more[:NAMED])).replace(", lines ", ", ")
+        notes.append(f"{len(more)} more in this note: {places}{', …' if more[NAMED:] else ''}")
     if result.get("explain"):
         notes += _explained(result["explain"])
     return notes
@@ -156,7 +246,7 @@ def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:
     lead = "…" if text[:start].strip() else ""
     more = "…" if text[end:].strip() else ""
     for first, last, is_fixed in lines:
-        if last < start or first >= end:
+        if last < start or first >= end or (is_fixed and _FENCE.match(text, first)):
             continue
         line = lead + _marked(text, spans, max(first, start), min(last, end))
         lead = ""
@@ -188,6 +278,36 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
         start += len(line) + 1
 
 
+def unmarked(text: str) -> str:
+    """Return a passage without the marks that only say how it looks: those of emphasis and of code in
+    a line, and the kind of a callout. Lines of code and of tables stay as they are.
+
+    '> [!tip]- Use *this* `a_b_c`' -> '> Use this a_b_c'
+    """
+    parts = []
+    prose: list[str] = []
+    for start, end, is_fixed in _lines(text):
+        line = text[start:end]
+        if is_fixed or not line.strip():
+            parts += [*_unmarked_paragraph(prose), line]
+            prose = []
+        else:
+            prose.append(line)
+    return "\n".join([*parts, *_unmarked_paragraph(prose)])
+
+
+def _unmarked_paragraph(lines: list[str]) -> list[str]:
+    if not lines:
+        return []
+    pieces = _CODE_SPAN.split(_CALLOUT.sub(r"\1", "\n".join(lines)))
+    for number in range(0, len(pieces), 3):  # between them are the marks of code and the code
+        for mark in (_EMPHASIS, _UNDERSCORES, _EMPHASIS):  # **_both_**
+            pieces[number] = mark.sub(r"\2", pieces[number])
+        pieces[number] = pieces[number].replace("`", "")
+    del pieces[1::3]
+    return ["".join(pieces)]
+
+
 def _starts_in_code(text: str) -> bool:
     """Return True if the first fence ends code that began in the passage before.
 
@@ -199,6 +319,18 @@ def _starts_in_code(text: str) -> bool:
     if len(fences) == 1:
         return fences[0].end() > len(text) / 2
     return len(fences) % 2 == 1 and bool(fences[1][1])
+
+
+def marked(text: str, spans: Iterable[Span]) -> str:
+    """Return a text that a terminal can show, each of these spans between BEFORE and AFTER."""
+    parts = []
+    done = 0
+    for span in spans:
+        parts.append(printable(text[done : span.start]))
+        parts.append(f"{BEFORE}{printable(text[span.start : span.end])}{AFTER}")
+        done = span.end
+    parts.append(printable(text[done:]))
+    return "".join(parts).replace("\t", "    ")
 
 
 def _marked(text: str, spans: list[Span], start: int, end: int) -> str:
@@ -292,12 +424,16 @@ def show(
     *,
     full: bool = False,
     opened: int | None = None,
+    rows: int | None = None,
 ) -> None:
-    """Print the results; in JSON and without `full`, the lean ones. Then the result numbered
-    `opened` is opened in the editor.
+    """Print the results; in JSON and without `full`, the lean ones; as text, on so many `rows`. Then
+    the result numbered `opened` is opened in the editor.
     """
     is_lean = form in ("json", "jsonl") and not full
-    FORMATS[form](list(map(lean, results)) if is_lean else results, query, stream)
+    if form == "text":
+        text(results, query, stream, rows)
+    else:
+        FORMATS[form](list(map(lean, results)) if is_lean else results, query, stream)
     if opened:
         from .terminal import open_result
 

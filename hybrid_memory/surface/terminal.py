@@ -81,10 +81,36 @@ def show_report(report: "Report", stream: TextIO) -> None:
         print("Nothing has changed.", file=stream)
 
 
+def show_stats(answer: Mapping[str, Any], stream: TextIO) -> None:
+    """Print what is in a memory, as sentences."""
+    notes = plural(answer["doc_count"], "note")
+    passages = plural(answer["chunk_count"], "passage")
+    size = f"{answer['db_size_bytes'] / 1e6:,.1f} MB"
+    lines = [f"{notes} in {passages}, {size}, in {answer['db_path']} ({answer['db_path_from']})."]
+    lines += [f"Another memory is in {path}." for path in answer["other_stores"]]
+    model = answer["embeddings"]
+    if model:
+        embedded = f"{answer['embedded_count']:,} of {passages}"
+        lines.append(f"Embedded by {model['provider']} {model['model']}: {embedded}.")
+    if answer["building"]:
+        done = f"{answer['building']['done']:,} of {plural(answer['building']['of'], 'passage')}"
+        lines.append(f"{answer['building']['model']} has embedded {done}.")
+    if answer["pending_count"]:
+        waiting = plural(answer["pending_count"], "passage waits", "passages wait")
+        lines.append(f"{waiting} for an embedding; `hybrid-memory update` makes them.")
+    if answer["reranker"]:
+        lines.append(f"{answer['reranker']} reranks.")
+    if answer["advice"]:
+        lines.append(f"{answer['advice']}.")
+    print(*map(harmless, lines), sep="\n", file=stream)
+
+
 def show_stored(answer: Mapping[str, Any], stream: TextIO) -> None:
     """Print what was stored, as a sentence."""
     passages = plural(answer["chunks"], "passage")
     print(harmless(f"Stored {answer['doc_id']} ({passages})."), file=stream)
+    if "exists" in answer:
+        print(harmless(f"exists: {answer['exists']} says nearly the same."), file=stream)
 
 
 def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:

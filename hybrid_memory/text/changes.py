@@ -1,42 +1,28 @@
-"""Words that say what changes: of values, of questions for them, of past and present. Pure tables.
+"""What a text says of change: its sentences, the values and names in them, and words for change and
+for time.
 
-Small letters without accents, as the analyzer folds them; English, German, French, Spanish, Italian
-and Dutch.
+Words are small letters without accents, as the analyzer folds them: English, German, French,
+Spanish, Italian and Dutch. Nothing here knows of hits or of a store.
 """
 
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from . import analyzer
 from .analyzer import STOP_WORDS
+
+if TYPE_CHECKING:
+    from .query import Query
 
 SMALL_WORDS = STOP_WORDS | frozenset(
     """der die das den dem des ein eine einen einem einer und oder im am an auf aus bei mit nach von
     vor zu zum zur fur ist sind war wird werden hat haben er sie es wir ihr ich nicht auch noch wer
     was wann wo wie welche welcher welches unser unsere le la les un une et ou est sont du dans el
-    los las una es son en il lo gli di da het een van""".split()
+    los las una es son en il lo gli di da het een""".split()
 )
+LETTERS = 5  # of a word that are compared
 
-# Something is no longer as it was.
-CHANGE = frozenset(
-    """now longer anymore since instead move moved moves change changed changes switched switch
-    replaced replaces replace took takes new newly today tonight here starting starts started again
-    shifted slips slipped postponed rescheduled cancelled canceled retired reversed raised lowered
-    until make made final finally rather former formerly old gone deleted dropped bumped upgraded
-    updated corrected decided so then jetzt nun sofort kunftig neu neue neuer neuen statt stattdessen
-    mehr verschieben verschoben verlegt lost abgelost umgezogen geandert seit niedergelegt weiteres
-    ersetzt desormais maintenant remplace ahora cambio adesso invece voortaan""".split()
-)
-# It is said of one more thing.
-ADDITION = frozenset(
-    """also another both besides second auch ebenfalls zusatzlich zweite aussi tambien anche
-    ook""".split()
-)
-
-NUMBERS = frozenset(
-    """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-    twenty thirty forty fifty ein zwei drei vier funf sechs sieben acht neun zehn elf zwolf""".split()
-)
-HOURS = frozenset("noon midnight midday mittags mitternacht".split())
-CURRENCIES = frozenset(
-    "€ £ $ euro euros pound pounds dollar dollars cent cents quid usd eur gbp chf franken".split()
-)
 WEEKDAYS = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays
     fridays saturdays sundays montag dienstag mittwoch donnerstag freitag samstag sonntag montags
@@ -49,20 +35,75 @@ MONTHS = frozenset(
     janvier fevrier mars avril juin juillet aout septembre octobre novembre decembre enero febrero
     marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre""".split()
 )
+FEASTS = frozenset(
+    "easter christmas ostern weihnachten paques noel pascua navidad pasqua natale".split()
+)
+
+# Something is no longer as it was.
+CHANGE = frozenset(
+    """now longer anymore since instead move moved moves change changed changes switched
+    switch replaced replaces replace new newly starting starts started shifted slips slipped
+    postponed rescheduled cancelled canceled retired retires reversed raised lowered until
+    former formerly old gone deleted dropped bumped upgraded patched swapped pushed
+    extended updated corrected jetzt nun sofort kunftig neu neue neuer neuen statt stattdessen
+    mehr verschieben verschoben verlegt lost abgelost umgezogen geandert seit niedergelegt
+    weiteres ersetzt desormais maintenant remplace ahora cambio adesso invece voortaan""".split()
+)
+# So do these before a day: "from Monday", "as of today", "since this week".
+FROM = frozenset("from since ab seit des desde da vanaf".split())
+DAYS = (
+    WEEKDAYS
+    | MONTHS
+    | frozenset("today tonight tomorrow this here now heute dieser diesem hier hoy oggi".split())
+)
+# And this in a conversation, where it is decided.
+DECISION = frozenset(
+    """so then make made rather final finally decided take takes again also doch dann lieber
+    nehmen machen""".split()
+)
+TAKEN = (["takes"], ["took"], ["taken"], ["take"])  # before "over"
+NEGATION = frozenset("not never nicht nie t".split())
+# It has come to its end.
+DONE = frozenset(
+    """done finished completed signed ordered delivered renewed paid closed merged shipped sent arrived
+    bought booked erledigt fertig bestellt bezahlt unterschrieben abgeschlossen""".split()
+)
+NUMBERS = frozenset(
+    """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    twenty thirty forty fifty ein zwei drei vier funf sechs sieben acht neun zehn elf zwolf""".split()
+)
+ORDINALS = {
+    word: str(number)
+    for number, word in enumerate(
+        """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth
+        thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth
+        twentieth""".split(),
+        1,
+    )
+}
+HOURS = frozenset("noon midnight midday mittags mitternacht".split())
+CURRENCIES = frozenset(
+    "€ £ $ euro euros pound pounds dollar dollars cent cents quid usd eur gbp chf franken".split()
+)
+EVERY = frozenset("every each jeden".split())
+DAILY = frozenset("daily weekly taglich wochentlich".split())
+NAMED_VALUES = WEEKDAYS | HOURS | NUMBERS | ORDINALS.keys() | DAILY | {"day"}
 
 # The kinds of value that a word of a question asks for.
 ASKED: dict[str, tuple[str, ...]] = {}
 for _kinds, _words in (
     (("date", "time", "day"), "when wann quand cuando quando"),
-    (("time",), "time hour o'clock uhr abfahrt departure"),
+    (("time",), "time hour hours o'clock uhr abfahrt departure opening offnungszeiten"),
     (("day", "date"), "day days weekday tag wochentag"),
     (("date",), "date deadline datum frist week"),
     (("money", "number", "percent"), "much hoch viel combien cuanto"),
-    (("money",), "price prices cost costs charge sold pay rent fee kostet preis miete"),
+    (("money",), "price prices cost costs charge sold pay rent fee money kostet preis miete"),
     (("number",), "many port number code long often temperature pin viele nummer wieviel"),
+    (("number", "money"), "limit minimum maximum hochstens mindestens"),
     (("version", "number"), "version release"),
     (("percent",), "percentage percent prozent"),
-    (("name",), "who whom whose name wer wem wen qui quien chi"),
+    (("name",), "who whom whose name call called title titel wer wem wen qui quien chi"),
+    (("name",), "provider supplier company"),
     (("name", "address"), "where wo ou donde dove"),
     (("address", "number", "name"), "address url host adresse"),
 ):
@@ -71,14 +112,305 @@ for _kinds, _words in (
 
 # A question for what was, and one for what is.
 FORMER = frozenset(
-    """before former formerly old older original originally previous previously initially earlier
-    first back past early vorher fruher fruhere alte alter alten altes ursprunglich zuerst damals
-    ehemals avant ancien ancienne antes anterior prima vroeger""".split()
+    """former formerly old older original originally previous previously initially vorher fruher
+    fruhere alte alter alten altes ursprunglich damals ehemals ancien ancienne anterior
+    vroeger""".split()
 )
+# These say so in a question about what was, but not in "how long is it kept before it is deleted".
+FORMER_OF_PAST = frozenset("before earlier avant antes prima".split())
+FORMER_WITH_PAST = frozenset("first back past early zuerst".split())
 PAST_TENSE = frozenset(
     "was were did had used looked war waren hatte hatten wurde etait fue era".split()
 )
+PRESENT_TENSE = frozenset("is are do does am must may can will should ist sind est sont".split())
 PRESENT = frozenset(
     """now current currently latest newest still today nowadays jetzt aktuell aktuelle aktuellen
     derzeit heute noch neueste actuel actuellement maintenant actual ahora attuale""".split()
 )
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, folded and in small letters."""
+    return analyzer.searchable(text).lower().split()
+
+
+def roots(words: Iterable[str]) -> set[str]:
+    """Return the first letters of the telling words."""
+    return {word[:LETTERS] for word in words if word not in SMALL_WORDS}
+
+
+CALENDAR = roots([*MONTHS, *WEEKDAYS, *FEASTS])
+
+
+def is_change(words: Sequence[str], *, is_turn: bool) -> bool:
+    """Return whether words say that something is no longer as it was."""
+    has_change = False
+    for number, word in enumerate(words):
+        before = words[max(number - 2, 0) : number]
+        if (word in DAYS and _is_from(before)) or (word == "over" and before[-1:] in TAKEN):
+            has_change = True
+        if word in CHANGE or (is_turn and word in DECISION):
+            if not NEGATION.isdisjoint(before):
+                return False
+            has_change = True
+    return has_change
+
+
+def _is_from(words: Sequence[str]) -> bool:
+    return bool(words) and (words[-1] in FROM or words == ["as", "of"])
+
+
+# --- questions
+
+
+class Question:
+    """What is asked: its words, the kinds of value that would answer it, and its time."""
+
+    def __init__(self, query: "Query") -> None:
+        words = words_of(query.text)
+        self.words = roots(words)
+        self.kinds = {kind for word in words for kind in ASKED.get(word, ())}
+        self.is_past = _is_past(words, query)
+
+
+def _is_past(words: list[str], query: "Query") -> bool:
+    text = query.text.lower()
+    if not PRESENT.isdisjoint(words):
+        return False
+    if not FORMER.isdisjoint(words):
+        return "how old" not in text
+    if "used to" in text or "use to" in text:
+        return True
+    has_past_tense = not PAST_TENSE.isdisjoint(words)
+    if not FORMER_OF_PAST.isdisjoint(words):
+        return has_past_tense or PRESENT_TENSE.isdisjoint(words)
+    return has_past_tense and (bool(query.periods) or not FORMER_WITH_PAST.isdisjoint(words))
+
+
+# --- values
+
+MARKS = ".,;!?()[]|*_\"'“”"  # around a word
+END_OF_CLAUSE = ".,;:!?"
+AFTER_ORDINAL = frozenset("is was to at and of".split())  # after "the fifth", if it is a day
+
+# The words beside each value, by kind.
+Values = dict[str, dict[str, set[str]]]
+
+
+def values_of(text: str) -> Values:
+    """Return the values that a text names, and the words beside each, by kind: "time", "date",
+    "day", "money", "percent", "version", "number", "address" and "state".
+
+    A number that stands without a unit is "bare", too: it may be of any kind.
+
+    '€5.60 for 9 rolls' -> {"money": {"5.60": set()}, "number": {"9": {"rolls"}}}
+    """
+    values: Values = {}
+    written = text.lower().split()
+    pieces = [piece.strip(MARKS) for piece in written]
+    state = _state(text, pieces)
+    if state:
+        values["state"] = {state: set()}
+    for number, piece in enumerate(pieces):
+        if not piece or (piece.isalpha() and piece not in NAMED_VALUES):
+            continue
+        before = pieces[number - 1] if number else ""
+        after = pieces[number + 1] if number + 1 < len(pieces) else ""
+        is_last = written[number][-1] in END_OF_CLAUSE
+        if piece in ORDINALS and not (is_last or after in AFTER_ORDINAL):
+            continue  # "the first file"
+        kind = _kind(piece, before, after)
+        if kind is None:
+            continue
+        value = _plain_value(piece, kind)
+        beside = {
+            word[:LETTERS]
+            for word in pieces[max(number - 2, 0) : number] + pieces[number + 1 : number + 3]
+            if word.isalpha() and word not in SMALL_WORDS
+        }
+        values.setdefault(kind, {}).setdefault(value, set()).update(beside)
+        has_unit = after and after not in SMALL_WORDS and not is_last
+        if kind in ("number", "version") and not has_unit:
+            values.setdefault("bare", {})[value] = beside
+    return values
+
+
+def _plain_value(piece: str, kind: str) -> str:
+    if kind == "day":
+        return piece[:LETTERS]  # "sundays" are "sunday"
+    return ORDINALS.get(piece, piece.strip("€£$%:~`"))
+
+
+def value_roots(values: Iterable[str]) -> set[str]:
+    """Return the words of values as texts are compared, without minutes that are 00."""
+    words = {word[:LETTERS] for value in values for word in words_of(value)}
+    return {word for word in words if word.strip("0")}
+
+
+def _state(text: str, pieces: list[str]) -> str | None:
+    """Return the state of a task: "open", "done", or None if it is none."""
+    box = text[:6].lower()
+    if "[ ]" in box:
+        return "open"
+    if "[x]" in box or not DONE.isdisjoint(pieces):
+        return "done"
+    return None
+
+
+def _kind(piece: str, before: str, after: str) -> str | None:
+    """Return the kind of value that a piece of text between two others is."""
+    if "://" in piece or "@" in piece or "\\" in piece or piece.startswith("`"):
+        return "address"
+    if piece in WEEKDAYS or piece in DAILY or (piece == "day" and before in EVERY):
+        return "day"
+    if piece in HOURS:
+        return "time"
+    if piece in ORDINALS:
+        return "date" if before == "the" else None
+    has_digit = any(map(str.isdigit, piece))
+    if not has_digit and piece not in NUMBERS:
+        if "." in piece and "/" not in piece and piece.replace(".", "").replace("-", "").isalnum():
+            return "address"
+        return None
+    return _kind_of_number(piece, before, after)
+
+
+def _kind_of_number(piece: str, before: str, after: str) -> str:
+    if piece[0] in "€£$" or piece[-1] in "€£$" or after in CURRENCIES:
+        return "money"
+    if piece.endswith("%") or after in ("percent", "prozent", "per"):
+        return "percent"
+    if after in MONTHS or before in MONTHS:
+        return "date"
+    if piece[:-2].isdigit() and piece[-2:] in ("st", "nd", "rd", "th"):
+        return "date"
+    if len(piece) == 10 and piece[4] == piece[7] == "-":
+        return "date"
+    if ":" in piece and piece.replace(":", "").isdigit():
+        return "time"
+    if after in ("am", "pm", "uhr", "o'clock") or before in ("past", "half"):
+        return "time"
+    if "." in piece and piece.replace(".", "").isdigit():
+        return "version"
+    return "number"
+
+
+# --- sentences
+
+# The speaker of a line of a conversation, with the time.
+TURN = re.compile(
+    r"(?:[-*] )?\*\*[^*\n]{1,40}\*\*[^:\n]{0,3}(?:\([^)\n]{1,20}\))?:\s|[a-z]{2,12}: "
+)
+TURNS = 2  # lines before it that a line of a conversation on from
+ITEMS = ("-", "*", "+", "|")
+
+
+class Paragraph:
+    """A paragraph, an item, a row, or what somebody says.
+
+    `lead_in` has the words of what it is about: of the line above a list, of the head of a table,
+    of what was said before.
+    """
+
+    def __init__(self, text: str, lead_in: Sequence[str] = (), *, is_turn: bool = False) -> None:
+        self.text = text
+        self.lead_in = lead_in
+        self.is_turn = is_turn
+
+
+def paragraphs(text: str) -> Iterator[Paragraph]:
+    """Yield the paragraphs of a text, without its headings."""
+    said: list[list[str]] = []
+    lead_in: list[str] = []
+    for line in _joined(text):
+        speaker = TURN.match(line)
+        if speaker:
+            turn = line[speaker.end() :]
+            yield Paragraph(turn, [word for words in said[-TURNS:] for word in words], is_turn=True)
+            said.append(words_of(turn))
+            continue
+        is_item = line.startswith(ITEMS)
+        yield Paragraph(line, lead_in if is_item else ())
+        if line.endswith(":") or (line.startswith("|") and not lead_in):
+            lead_in = words_of(line)
+        elif not is_item:
+            lead_in = []
+
+
+def _joined(text: str) -> list[str]:
+    """Return the lines of a text; those that go on in the next line are joined."""
+    lines: list[str] = []
+    is_open = False
+    for written in text.split("\n"):
+        line = written.strip()
+        if not line or line.startswith("#") or not any(map(str.isalnum, line)):
+            is_open = False
+            continue
+        if is_open and not line.startswith(ITEMS):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        is_open = line[-1] not in ".!?:|)"
+    return lines
+
+
+def sentences_of(paragraph: str) -> list[str]:
+    """Return the sentences of a paragraph."""
+    sentences = []
+    start = 0
+    for place, character in enumerate(paragraph[:-2]):
+        if (
+            character in ".!?"
+            and paragraph[place + 1] == " "
+            and not paragraph[place + 2].islower()
+        ):
+            sentences.append(paragraph[start : place + 1])
+            start = place + 2
+    return [*sentences, paragraph[start:]]
+
+
+def key_of(line: str) -> set[str]:
+    """Return the words for what an item or a row is about: '- Sugar: two sacks' -> {"sugar"}."""
+    if not line.startswith(ITEMS):
+        return set()
+    if line.startswith("|"):
+        return roots(words_of(line.split("|")[1]))
+    key, colon, _ = line.partition(":")
+    return roots(words_of(key)) if colon else set()
+
+
+# --- names
+
+INSIDE = r"(?<=[\w,;)] )[^\W\da-z_]\w+"  # a word with a capital, not at the beginning of a sentence
+TITLED = r"\b(?:Mrs?|Ms|Dr|Frau|Herrn?|Mme|Sra?|Don)\.? ([^\W\da-z_]\w+)"
+HEAD = r"(?m)^\s*(?:[-*+|]|\d+\.)\s+\**([^\W\d_][\w-]{2,20})\**(?::| \|)"
+MANY_CAPITALS = 0.25  # of the words: a language that writes every noun so
+
+
+class Names:
+    """The names in some texts: words that have a capital inside a sentence, and nowhere a small
+    letter; and those after a title, the only ones in a language that writes all nouns so.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        text = "\n".join(texts)
+        pieces = {piece.strip("*_\"'“”‘’()[],;:!?.|") for piece in text.split()}
+        others = {piece for piece in pieces if piece.islower()}
+        capitals = set(re.findall(INSIDE, text))
+        titled = _roots_of(re.findall(TITLED, text)) - CALENDAR
+        self.all_nouns_have_capitals = len(capitals) > MANY_CAPITALS * max(len(others), 1)
+        if self.all_nouns_have_capitals:
+            self.words = titled
+        else:
+            self.words = (_roots_of(capitals) | titled) - _roots_of(others) - CALENDAR
+        # Also what lists and tables are about: hosts, dishes, members
+        self.things = self.words | (_roots_of(re.findall(HEAD, text)) - CALENDAR)
+
+
+def capitals_in(text: str) -> set[str]:
+    """Return the words with a capital inside a sentence."""
+    return _roots_of(re.findall(INSIDE, text)) - CALENDAR
+
+
+def _roots_of(words: Iterable[str]) -> set[str]:
+    return roots(words_of(" ".join(words)))

@@ -578,3 +578,13 @@ def test_section_is_chunked_the_same_whatever_stands_before_it(one, other, size)
 @pytest.mark.large
 def test_large_text_of_one_kind_gives_chunks_of_the_size(unit):
     assert all(len(chunk.text) <= 512 for chunk in chunk_text(unit * 50_000))
+
+
+def test_a_chunk_of_closing_tags_alone_is_none() -> None:
+    text = f"<Card>\n  {'Kettles. ' * 12}\n  </Card>\n\n# Two\n\nA.\n\n" + "  </Card>\n" * 9
+    chunks = chunk_text(text, 60, 0)
+    assert chunks[-1].text.startswith("# Two\n\nA.")  # what follows it would be another chunk
+    assert chunks[-1].end_line < 15
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert chunk_text("</Card>\n\n</Cards>\n") == []
+    assert len(chunk_text("</Card> is closed here")) == 1

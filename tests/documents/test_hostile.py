@@ -277,7 +277,14 @@ PATTERNS = {
     "rst.GRID": "finditer",
     "rst.GRID_HEADER": "finditer",
     "rst.SIMPLE": "finditer",
-    "plain.UNDERLINED": "finditer",
+    "rst.UNDERLINED": "finditer",
+    "OF_PLUGIN": "finditer",
+    "TEXT_ID": "finditer",
+    "FILE_ID": "finditer",
+    "DRAWING": "search",
+    "ENCODING": "search",
+    "WEB": "match",
+    "CLOSING_TAGS": "fullmatch",
 }
 UNITS = [
     *("x", " ", "\t", "\n", "#", "# ", "# h\n", "`", "```", "```\n", "- ```\n", "~ ", "1. ", "- ", "a: ", "a:", ": ", ":", '"', "'"),
@@ -323,7 +330,7 @@ def patterns() -> dict[str, re.Pattern[str]]:
             if file in ("redaction", "named_secrets"):  # tests/extras/test_redaction.py has these
                 continue
             of_markup = (
-                f"{file}." if file in ("org", "plain", "rst") else ""
+                f"{file}." if file in ("org", "rst") else ""
             )  # their patterns have the same names
             names = vars(importlib.import_module(module.name))
             found |= {

@@ -78,6 +78,7 @@ def test_tags_in_a_text(text: str, expected: list[str]) -> None:
         ("# The *Atlas* `project` #", ("The Atlas project",)),
         ("---\ntitle: Atlas\n---\n# Project [[people/Ann|Ann]]", ("Atlas", "Project Ann")),
         ("intro\n\n# Title", ("Title",)),
+        ("# `atlas --help`", ("atlas --help",)),
         ("## Part\n\n# Title", ()),
         ("```\n# comment\n```\n# Title #work", ("Title",)),
         ("text", ()),

@@ -1,7 +1,7 @@
 """PDF and DOCX files. Those in files/ were made with public tools:
 
 report.html, a heading, two sections and a page break, by `chromium --headless --no-pdf-header-footer --print-to-pdf`, once with
-`--generate-pdf-document-outline`; scan.pdf by Pillow from a picture; encrypted.pdf of that by pypdf; report.docx by pandoc.
+`--generate-pdf-document-outline`; boxes.pdf in the same way of a page whose code has `position: relative`; scan.pdf by Pillow from a picture; encrypted.pdf of that by pypdf; report.docx by pandoc.
 """
 
 import io
@@ -116,6 +116,50 @@ def test_headings_of_a_pdf_without_outline_are_the_lines_in_larger_type() -> Non
 
 def line(text: str, size: float = 10.0, at: float = 0.0) -> pdf.Line:
     return pdf.Line(text, size, at)
+
+
+def placed(text: str, at: float, left: float = 0, right: float = 100) -> pdf.Line:
+    return pdf.Line(text, 10, at, left, right)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "read"),
+    [
+        # Boxes that are drawn last
+        ([("a", 90), ("d", 60), ("f", 20), ("b", 80), ("c", 70), ("e", 40)], "abcdef"),
+        # Two columns below a title, and a note at the foot
+        (
+            [
+                ("t", 90, 0, 100),
+                *(("a", 80, 0, 45), ("b", 60, 0, 45)),
+                ("z", 10, 0, 100),
+                *(("c", 80, 55, 100), ("d", 60, 55, 100)),
+            ],
+            "tabcdz",
+        ),
+        # Beside each other on a line, and across what is there
+        ([("a", 90, 0, 40), ("b", 90, 50, 90), ("c", 80, 0, 40), ("d", 80, 50, 90)], "abcd"),
+        ([("a", 90), ("c", 70), ("b", 95), ("d", 80), ("e", 60)], "badce"),
+        # Across two columns
+        (
+            [
+                *(("a", 90, 0, 45), ("b", 60, 0, 45), ("c", 90, 55, 100), ("d", 60, 55, 100)),
+                ("x", 70, 0, 100),
+            ],
+            "abcdx",
+        ),
+        ([], ""),
+    ],
+)
+def test_lines_of_a_page_stand_as_one_reads_them(drawn: list[Any], read: str) -> None:
+    lines = pdf.in_reading_order([placed(*line) for line in drawn])
+    assert "".join(line.text for line in lines) == read
+
+
+def test_what_a_browser_draws_last_stands_where_one_sees_it() -> None:
+    text = pdf.extract((FILES / "boxes.pdf").read_bytes()).text
+    places = [text.index(word) for word in ("Before", "make hot", "Between", "make cold", "After")]
+    assert places == sorted(places)
 
 
 def test_running_heads_and_page_numbers_are_left_out() -> None:

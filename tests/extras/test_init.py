@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import hybrid_memory
 from tests.command import Run, answer, as_process
 
 # The child only executes another program, so no lock of another thread can stop it.
@@ -295,6 +296,40 @@ def test_a_second_workspace_is_taken_in_beside_the_first_one(
         *("AGENTS-B/AGENTS.md", "MEMORY-B/MEMORY.md", "memory-B/2026-01-05.md"),
         *("AGENTS-B-2/AGENTS.md", "MEMORY-B-2/MEMORY.md", "memory-B-2/2026-01-05.md"),
     }
+
+
+def test_each_workspace_has_a_memory_of_its_own_unless_one_is_chosen(
+    environ: dict[str, str], home: Path, tmp_path: Path
+) -> None:
+    installed = tmp_path / "installed"
+    installed.mkdir()
+    (installed / "hybrid_memory").symlink_to(Path(hybrid_memory.__file__).parent)
+    data = tmp_path / "data"
+    environ = {key: value for key, value in environ.items() if key != "HYBRID_MEMORY_DB_PATH"}
+    environ |= {"PYTHONPATH": str(installed), "XDG_DATA_HOME": str(data)}
+
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "hybrid_memory", *args]
+        return subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True)
+
+    memories = []
+    for top in (home / "A", home / "B", tmp_path / "other/B"):
+        written(top, "memory/2026-01-05.md", "MEMORY.md")
+        (top / "memory/2026-01-05.md").write_text(f"The heron of {top} nests.")
+        for _ in range(2):  # a second time, it is the same memory
+            told = answer(run("init", str(top), "--yes"))
+        memories.append(told["db_path"])
+        search = shlex.split(told["next"][0])[:-1]
+        [*_, called] = [place for place, word in enumerate(search) if word == "search"]
+        options = search[search.index("--db") : called] if "--db" in search else []
+        hits = answer(run(*options, "search", "heron", "--json"))
+        assert [hit["doc_id"] for hit in hits] == ["memory/2026-01-05.md"]
+        assert str(top) in hits[0]["text"]
+    folder = data / "hybrid-memory"
+    assert memories == [str(folder / name) for name in ("hybrid_search.db", "B.db", "B-2.db")]
+    both = run("init", str(home / "B"), "--yes", "--db", memories[0])
+    assert both.returncode == 0
+    assert len(answer(run("search", "heron", "--json"))) == 2
 
 
 def test_on_a_terminal_what_is_left_out_is_shown_with_its_reason(

@@ -8,29 +8,30 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from datetime import date
 from functools import partial
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 from typing import Any
 from unittest.mock import patch
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 
-from hybrid_memory import __version__
+from hybrid_memory import HybridStore, __version__
+from hybrid_memory.config import merged
 from hybrid_memory.errors import Message, WayOut
-from hybrid_memory.extras.mcp.replies import for_agent
-from hybrid_memory.extras.mcp.server import build
-from hybrid_memory.storage.sqlite import connection
+from hybrid_memory.extras.mcp.protocol import Server
+from hybrid_memory.extras.mcp.tools import Tools, for_agent
+from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import arguments as shared
 from hybrid_memory.surface.arguments import open_store, parse, place
 from hybrid_memory.surface.output import sureness
 from tests.command import answer, in_process
-from tests.extras.run_async import run_async
+from tests.extras.run_async import connection, run_async
 from tests.fake_ollama import FakeOllama
 
 COMMAND = [sys.executable, "-m", "hybrid_memory"]
@@ -56,19 +57,21 @@ def command_line(environ: dict[str, str], *args: str) -> Any:
     return answer(in_process(args, environ, Path.cwd()))
 
 
-def with_client(environ: dict[str, str], play: Callable[[Client], Awaitable[None]]) -> None:
-    """Run `play` with a client of a server in this process."""
+def with_client(
+    environ: dict[str, str], play: Callable[[Client], Awaitable[None]], mode: Any = "auto"
+) -> None:
+    """Run `play` with a client of a server in this process. The mode "legacy" shakes hands."""
     args = parse(["mcp"])
 
     async def connect() -> None:
-        server = build(
+        tools = Tools(
             lambda: open_store(args),
             lambda: open_store(args, create=True),
             shared.settings(args),
             partial(place, args),
         )
         with anyio.fail_after(60):
-            async with Client(server) as client:
+            async with Client(connection(tools), mode=mode) as client:
                 await play(client)
 
     with patch.dict(os.environ, environ, clear=True):
@@ -112,7 +115,7 @@ def test_a_call_that_waits_for_a_writer_says_so_on_standard_error(
 ) -> None:
     db = environ["HYBRID_MEMORY_DB_PATH"]
     command_line(environ, "store", "--doc-id", "first", "--text", "gpu")
-    monkeypatch.setattr(connection, "SILENCE", 0.05)
+    monkeypatch.setattr(sqlite_connection, "SILENCE", 0.05)
 
     async def play(client: Client) -> None:
         with closing(sqlite3.connect(db, isolation_level=None, check_same_thread=False)) as other:
@@ -144,9 +147,9 @@ def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, st
             [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed],
             ensure_ascii=False,
         )
-        assert len(sent) <= 4650
+        assert len(sent) <= 5250
         tools = {tool.name: tool for tool in listed}
-        names = {"search", "get", "store", "delete", "list", "update", "status"}
+        names = {"search", "get", "store", "note", "delete", "list", "update", "status"}
         assert set(tools) == {f"memory_{name}" for name in names}
         for tool in listed:
             assert len(tool.description) > 50
@@ -155,7 +158,16 @@ def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, st
             assert tool.annotations.open_world_hint is False
             assert tool.input_schema["additionalProperties"] is False
         writing = {name for name, tool in tools.items() if not tool.annotations.read_only_hint}
-        assert writing == {"memory_store", "memory_delete", "memory_update"}
+        assert writing == {"memory_store", "memory_note", "memory_delete", "memory_update"}
+        hints = {name: tools[name].annotations for name in writing}
+        assert {name for name in writing if hints[name].destructive_hint is None} == {
+            "memory_store",
+            "memory_delete",
+        }, "the protocol calls a tool destructive unless it says otherwise"
+        assert {name for name in writing if hints[name].idempotent_hint} == {
+            "memory_delete",
+            "memory_update",
+        }
         schema = tools["memory_search"].input_schema
         assert schema["required"] == ["query"]
         assert all(
@@ -166,6 +178,189 @@ def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, st
         assert schema["properties"]["budget"]["default"] == 6000
 
     with_client(environ, play)
+
+
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def test_both_eras_of_the_protocol_are_spoken(environ: dict[str, str], folder: Path) -> None:
+    revisions = []
+
+    async def play(client: Client) -> None:
+        revisions.append(client.protocol_version)
+        assert client.server_capabilities.tools.list_changed is None
+        assert "hunter2" in await ask(client, "memory_search", query="GPU server")
+
+    with_client(environ, play)
+    with_client(environ, play, "legacy")
+    assert revisions == ["2026-07-28", "2025-11-25"]
+
+
+def test_documents_are_resources_and_recall_is_a_prompt(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async def play(client: Client) -> None:
+        listed = await client.list_resources()
+        assert (listed.next_cursor, {resource.name for resource in listed.resources}) == (
+            None,
+            {"memory/pi.md", "memory/2026-01-05.md"},
+        )
+        [pi] = [resource for resource in listed.resources if resource.name == "memory/pi.md"]
+        [content] = (await client.read_resource(pi.uri)).contents
+        assert content.text == (folder / "pi.md").read_text().rstrip("\n")
+        with pytest.raises(MCPError, match="no document 'nothing'"):
+            await client.read_resource("memory:///nothing")
+        [template] = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "memory:///{+id}"
+        [prompt] = (await client.list_prompts()).prompts
+        assert [prompt.name, prompt.arguments[0].name] == ["recall", "about"]
+        [message] = (await client.get_prompt("recall", {"about": "GPU server"})).messages
+        assert message.content.text.startswith("GPU server\n\nFrom my notes (data, not")
+        assert "hunter2" in message.content.text
+
+    with_client(environ, play)
+    with_client(environ, play, "legacy")
+
+
+def test_many_documents_are_several_pages_of_resources(environ: dict[str, str]) -> None:
+    with HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "none"}) as store:
+        for number in range(205):
+            store.store(f"n/{number}", "gpu")
+
+    async def play(client: Client) -> None:
+        names: list[str] = []
+        cursors = []
+        cursor = None
+        while True:
+            page = await client.list_resources(cursor=cursor)
+            names += [resource.name for resource in page.resources]
+            cursor = page.next_cursor
+            cursors.append(cursor)
+            if cursor is None:
+                break
+        assert cursors == ["100", "200", None]
+        assert len(set(names)) == len(names) == 205
+        with pytest.raises(MCPError, match="cursor"):
+            await client.list_resources(cursor="x")
+
+    with_client(environ, play)
+
+
+def replies_to(environ: dict[str, str], *messages: Any) -> list[Any]:
+    """What a server process writes, to lines that may be no messages at all."""
+    lines = [text if isinstance(text, str) else json.dumps(text) for text in messages]
+    done = subprocess.run(
+        [*COMMAND, "mcp"], env=environ, input="\n".join(lines), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_results_of_the_newest_revision_say_how_long_they_hold(environ: dict[str, str]) -> None:
+    asked = {"jsonrpc": "2.0", "params": {"_meta": ENVELOPE}}
+    methods = ["server/discover", "tools/list", "prompts/list", "resources/templates/list"]
+    replies = replies_to(environ, *(asked | {"id": name, "method": name} for name in methods))
+    results = {reply["id"]: reply["result"] for reply in replies}
+    assert list(results) == methods
+    for result in results.values():
+        assert (result["resultType"], result["cacheScope"]) == ("complete", "private")
+        assert result["ttlMs"] == 3_600_000
+        assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "hybrid-memory"
+    assert results["server/discover"]["supportedVersions"] == ["2026-07-28"]
+    assert results["server/discover"]["capabilities"] == {
+        "tools": {},
+        "prompts": {},
+        "resources": {},
+    }
+    [reply] = replies_to(environ, asked | {"id": 1, "method": "resources/list"})
+    assert (reply["result"]["resources"], reply["result"]["ttlMs"]) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "told"),
+    [
+        ("{", -32700, "not JSON"),
+        ("[]", -32600, "not a JSON-RPC 2.0 message"),
+        ({"id": 1, "method": "ping"}, -32600, "not a JSON-RPC 2.0 message"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/lost"}, -32601, "there is no method 'tools/lost'"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "nix"}}, -32602, "there is no tool 'nix'"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}, -32602, "name: must be a text"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "server/discover"}, -32602, "_meta has no"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/list",
+          "params": {"_meta": ENVELOPE | {"io.modelcontextprotocol/protocolVersion": "2030-01-01"}}},
+         -32022, "revision 2030-01-01 is not spoken here"),
+    ],
+)  # fmt: skip
+def test_what_is_no_request_is_refused_and_the_server_goes_on(
+    environ: dict[str, str], message: Any, code: int, told: str
+) -> None:
+    ping = {"jsonrpc": "2.0", "id": "after", "method": "ping"}
+    replies = replies_to(environ, message, {"jsonrpc": "2.0", "method": "notifications/x"}, ping)
+    [refused] = [reply for reply in replies if "error" in reply]
+    assert refused["error"]["code"] == code
+    assert refused["error"]["message"].startswith(told)
+    assert {"jsonrpc": "2.0", "id": "after", "result": {}} in replies
+
+
+def test_the_answer_of_a_cancelled_call_is_not_sent(environ: dict[str, str]) -> None:
+    call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "memory_status"}}
+    begun = Event()
+    go_on = Event()
+    sent: list[Any] = []
+
+    def open_slowly() -> Any:
+        begun.set()
+        go_on.wait(30)
+        return HybridStore(":memory:", {"provider": "none"})
+
+    def lines() -> Iterator[bytes]:
+        yield json.dumps(call | {"id": 1}).encode()
+        begun.wait(30)
+        cancelled = {"requestId": 1, "reason": "too slow"}
+        notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}
+        yield json.dumps(notice).encode()
+        go_on.set()
+        yield json.dumps(call | {"id": 2}).encode()
+
+    tools = Tools(open_slowly, open_slowly, merged(), lambda path: {})
+    Server(tools).serve(lines(), lambda line: sent.append(json.loads(line)["id"]))
+    assert sent == [2]
+
+
+def test_a_long_document_is_read_in_parts_of_the_budget(environ: dict[str, str]) -> None:
+    lines = [f"Line {number} of the long note." for number in range(1, 101)]
+    parts: list[str] = []
+
+    async def play(client: Client) -> None:
+        await ask(client, "memory_store", doc_id="long", text="\n".join(lines))
+        target = "long"
+        while target:
+            answer = await ask(client, "memory_get", target=target, budget=500)
+            parts.append(answer)
+            assert len(answer) < 900
+            following = re.search(r"\[to read on: (.*)\]$", answer)
+            target = following[1] if following else ""
+
+    with_client(environ, play)
+    assert len(parts) == 6
+    shown = re.findall(r"^> (Line .*)$", "\n".join(parts), re.MULTILINE)
+    assert shown == lines
+
+
+def test_a_note_becomes_a_line_of_todays_file(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        told = await ask(client, "memory_note", text="The heron nests at the lake.")
+        assert re.fullmatch(rf"noted: memory/{date.today()}\.md#L3-L3", told)
+        assert citations(await ask(client, "memory_search", query="heron", limit=1)) == [
+            f"memory/{date.today()}.md#L1-L3"
+        ]
+
+    with_client(environ, play)
+    written = (folder / f"{date.today()}.md").read_text()
+    assert re.search(r"^- \d\d:\d\d The heron nests at the lake\.$", written, re.MULTILINE)
 
 
 @pytest.mark.both_engines
@@ -206,8 +401,8 @@ def test_texts_that_are_read_are_quoted(environ: dict[str, str]) -> None:
 
 def test_the_newest_comes_first_where_a_half_life_is_given(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
-        for day, port in (("2020-01-05", "22"), ("2020-06-05", "2222")):
-            text = "the ssh port is 22" if port == "22" else "ssh listens on 2222 from today"
+        texts = {"2020-01-05": "the ssh port is 22", "2020-06-05": "ssh slept after lunch"}
+        for day, text in texts.items():
             await ask(client, "memory_store", doc_id=f"log/{day}", text=text)
         usual = await ask(client, "memory_search", query="ssh port", mode="keyword")
         newest = await ask(client, "memory_search", query="ssh port", mode="keyword", half_life=30)
@@ -548,6 +743,48 @@ def test_metadata_may_be_numbers_and_lists(environ: dict[str, str]) -> None:
     with_client(environ, play)
 
 
+def test_a_text_is_added_to_and_keeps_its_metadata(environ: dict[str, str]) -> None:
+    text = "The heron nests at the lake behind the mill, and the otter hunts there at night."
+
+    async def play(client: Client) -> None:
+        await ask(client, "memory_store", doc_id="a", text=text, metadata={"owner": "ann"})
+        await ask(client, "memory_store", doc_id="a", text="The crane.", append=True)
+        assert "1 of 1" in await ask(client, "memory_list", where={"owner": "ann"})
+        assert (await ask(client, "memory_get", target="a")).endswith(f"> {text}\n>\n> The crane.")
+        told = await ask(client, "memory_store", doc_id="b", text=text)
+        assert told.endswith("\nexists: a#L1-L3 says nearly the same")
+
+    with_client(environ, play)
+
+
+def test_the_status_lists_collections_tags_and_keys(environ: dict[str, str], folder: Path) -> None:
+    async def play(client: Client) -> None:
+        metadata = {"owner": "ann", "tags": ["ops"]}
+        await ask(client, "memory_store", doc_id="decisions/1", text="gpu", metadata=metadata)
+        for number in range(40):
+            await ask(client, "memory_store", doc_id=f"c-{number}/x", text="gpu")
+        lines = (await ask(client, "memory_status")).split("\n")
+        [names] = [line for line in lines if line.startswith("collections: ")]
+        assert names.startswith("collections: memory, ")
+        assert names.endswith(" and 12 more")
+        assert "tags: ops" in lines
+        assert "metadata keys: owner, tags" in lines
+
+    with_client(environ, play)
+
+
+def test_an_unknown_collection_is_told_with_those_there_are(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async def play(client: Client) -> None:
+        told = "[warning: there is no collection 'memry'; there are memory]"
+        for tool, arguments in (("memory_search", {"query": "gpu"}), ("memory_list", {})):
+            answer = await ask(client, tool, collection="memry", **arguments)
+            assert answer.split("\n")[-1] == told
+
+    with_client(environ, play)
+
+
 def test_names_that_are_not_unicode_are_told_as_text(environ: dict[str, str], folder: Path) -> None:
     (folder / os.fsdecode(b"caf\xe9.md")).write_text("espresso")
     command_line(environ, "ingest", "--path", str(folder))
@@ -687,11 +924,17 @@ def test_bad_settings_end_the_server_before_it_serves(
     assert "unknown key 'chunksize'" in done.stderr
 
 
-def test_without_the_package_the_way_to_get_it_is_told(
-    environ: dict[str, str], tmp_path: Path
-) -> None:
-    code = "import sys; sys.modules['mcp'] = None; from hybrid_memory.cli import entry_point; sys.argv[1:] = ['mcp']; entry_point()"
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert re.search(r"add it with `.* (?:'mcp>=2'|--extra mcp .*)`", done.stderr)
-    assert len(done.stderr.splitlines()) == 1
+def test_the_server_needs_no_package_besides(environ: dict[str, str]) -> None:
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['mcp', 'pydantic', 'anyio'])); "
+        "from hybrid_memory.cli import entry_point; sys.argv[1:] = ['mcp']; entry_point()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environ,
+        input='{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n',
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["result"]["tools"]

@@ -19,7 +19,7 @@ import pyte
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.picker.app import Found, Worker
+from hybrid_memory.extras.picker.app import Found, Worker, with_next
 from tests.command import Run
 
 # The child only executes another program, so no lock of another thread can stop it.
@@ -28,13 +28,19 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarn
 SECONDS = 60  # after which a screen that does not come is a failure
 CURSOR = b"\x1b[6n"  # the question where the cursor is
 DOWN, CTRL_Y, ENTER, ESC = "\x1b[B", "\x19", "\r", "\x1b"
+TAB, PAGE_DOWN, PAGE_UP, CTRL_F, CTRL_T, CTRL_R = "\t", "\x1b[6~", "\x1b[5~", "\x06", "\x14", "\x12"
 
 
 class Screen:
     """The command on a terminal. `raw` has every byte that it wrote."""
 
     def __init__(
-        self, args: tuple[str, ...], environ: dict[str, str], rows: int, columns: int
+        self,
+        args: tuple[str, ...],
+        environ: dict[str, str],
+        rows: int,
+        columns: int,
+        out: Path | None = None,
     ) -> None:
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
@@ -42,6 +48,8 @@ class Screen:
         self._pid, self._master = pty.fork()
         if self._pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            if out:  # as in $(...)
+                os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT, 0o600), 1)
             code = "from hybrid_memory.cli import entry_point; entry_point()"
             os.execve(
                 sys.executable,
@@ -106,9 +114,11 @@ def started(environ: dict[str, str], run: Run, tmp_path: Path) -> Callable[..., 
         "HYBRID_MEMORY_PROVIDER": "none",
     }
 
-    def start(*args: str, rows: int = 24, columns: int = 80, **env: str) -> Screen:
-        screen = Screen(("search", *args), environ | unset | env, rows, columns)
-        screen.until(lambda: screen.lines[0] == ">" and screen.lines[-1].startswith("Enter"))
+    def start(
+        *args: str, rows: int = 24, columns: int = 80, out: Path | None = None, **env: str
+    ) -> Screen:
+        screen = Screen(("search", *args), environ | unset | env, rows, columns, out)
+        screen.until(lambda: screen.lines[0].startswith(">") and screen.lines[-1])
         return screen
 
     return start
@@ -122,9 +132,9 @@ def test_results_and_the_passage_of_the_first_follow_what_is_typed(
     screen.type("kettle atlas")
     screen.until(lambda: screen.chosen() and "note-07" in screen.chosen()[0])
     assert screen.lines[0] == "> kettle atlas"
-    assert re.fullmatch(r" 1\.00  memory/note-07\.md#L1-L4  Server 7", screen.lines[1])
-    assert screen.lines[11] == "─" * 80
-    assert "Atlas is the gpu server." in "\n".join(screen.lines[12:])
+    assert re.fullmatch(r" 1\.00  Server 7 +note-07", screen.lines[1])
+    assert re.fullmatch(r"── memory/note-07\.md#L1-L4 ─+ 1/12 ──", screen.lines[11])
+    screen.until(lambda: "▌ Atlas is the gpu server." in screen.lines)
     screen.type("\x15note-03")  # Ctrl-U empties the line
     screen.until(lambda: screen.chosen() and "note-03" in screen.chosen()[0])
     screen.type("\x15xyzzy")
@@ -140,40 +150,204 @@ def test_another_result_is_chosen_and_its_citation_copied(started: Callable[...,
     screen.until(lambda: len(screen.chosen()) == 1 and screen.lines[10])
     first = screen.chosen()
     screen.type(DOWN)
-    screen.until(lambda: screen.chosen() not in ([], first))
-    [row] = screen.chosen()
+    screen.until(lambda: screen.chosen() not in ([], first) and "2/12" in screen.lines[11])
+    rule = screen.lines[11]
     screen.type(CTRL_Y)
     screen.until(lambda: screen.lines[-1].startswith("copied "))
     [copied] = re.findall(rb"\x1b\]52;c;(.*?)\x07", screen.raw)
     citation = b64decode(copied).decode()
-    assert citation in row
+    assert citation in rule
     assert screen.lines[-1] == f"copied {citation}"
     screen.type("\x03")
     assert screen.end() == 0
 
 
-def test_enter_opens_the_file_at_the_line_in_the_editor(
+def editor_in(tmp_path: Path) -> str:
+    """An editor that adds its arguments to the file `opened`."""
+    editor = tmp_path / "vim"
+    editor.write_text(f'#!/bin/sh\necho "$@" >>"{tmp_path}/opened"\n')
+    editor.chmod(0o700)
+    return str(editor)
+
+
+def test_enter_opens_the_file_at_the_line_in_the_editor_and_comes_back(
     started: Callable[..., Screen], tmp_path: Path
 ) -> None:
-    editor = tmp_path / "vim"
-    editor.write_text(f'#!/bin/sh\necho "$@" >"{tmp_path}/opened"\n')
-    editor.chmod(0o700)
-    screen = started(EDITOR=str(editor))
+    screen = started(EDITOR=editor_in(tmp_path))
     screen.type("atlas")
-    screen.until(lambda: screen.chosen())
+    screen.until(screen.chosen)
     screen.type(ENTER)
+    screen.until(lambda: (tmp_path / "opened").exists() and screen.raw.count(b"\x1b[?1049h") == 2)
+    screen.until(lambda: screen.lines[0] == "> atlas" and screen.chosen())
+    screen.type("\x15note-03")
+    screen.until(lambda: screen.chosen() and "note-03" in screen.chosen()[0])
+    screen.type(ESC)
     assert screen.end() == 0
     assert (tmp_path / "opened").read_text() == f"+1 {tmp_path}/memory/note-07.md\n"
+
+
+def test_an_editor_that_fails_is_told_on_the_screen(
+    started: Callable[..., Screen], tmp_path: Path
+) -> None:
+    screen = started(EDITOR="false")
+    screen.type("atlas")
+    screen.until(screen.chosen)
+    screen.type(ENTER)
+    screen.until(lambda: screen.lines[-1] == "the editor 'false' ended with exit status 1")
+    screen.type(ESC)
+    assert screen.end() == 0
+
+
+def test_several_notes_are_chosen_and_opened_one_after_another(
+    started: Callable[..., Screen], tmp_path: Path
+) -> None:
+    screen = started(EDITOR=editor_in(tmp_path))
+    screen.type("kettle")
+    screen.until(lambda: screen.chosen() and screen.lines[10])
+    screen.type(TAB)
+    screen.until(lambda: screen.lines[-1] == "1 note chosen" and screen.lines[1].startswith("*"))
+    screen.type(TAB)
+    screen.until(lambda: screen.lines[-1] == "2 notes chosen")
+    names = [re.findall(r"note-\d\d", line)[0] for line in screen.lines[1:3]]
+    screen.type(ENTER)
+    screen.until(lambda: screen.lines[-1].startswith("Enter opens"))
+    screen.type(ESC)
+    assert screen.end() == 0
+    opened = (tmp_path / "opened").read_text().splitlines()
+    assert [re.findall(r"note-\d\d", line)[0] for line in opened] == names
+
+
+def test_what_is_chosen_is_printed_for_another_command(
+    started: Callable[..., Screen], tmp_path: Path
+) -> None:
+    for form, text in (
+        ((), f"{tmp_path}/memory/note-07.md\n"),
+        (
+            ("--format", "md"),
+            "**memory/note-07.md#L1-L4**, confidence 1.00 (strong)\n> # Server 7\n",
+        ),
+    ):
+        out = tmp_path / "out"
+        out.unlink(missing_ok=True)
+        screen = started("--print", "atlas", *form, out=out)
+        screen.until(screen.chosen)
+        assert screen.lines[0] == "> atlas"
+        screen.type(ENTER)
+        assert screen.end() == 0
+        assert out.read_text().startswith(text)
+        assert "\x1b" not in out.read_text()
+    out.unlink()
+    screen = started("--print", out=out)
+    screen.type(ESC)
+    assert screen.end() == 0
+    assert out.read_text() == ""
+
+
+def test_print_needs_a_terminal(run: Run) -> None:
+    done = run("search", "--print", "kettle")
+    assert done.returncode == 2
+    assert "--print needs a terminal" in done.stderr
+
+
+LONG = "# Long\n\n" + "".join(f"Line {number} of it.\n\n" for number in range(100)) + "zebra here\n"
+
+
+def test_the_whole_note_is_shown_at_its_passage_and_scrolls(
+    started: Callable[..., Screen], tmp_path: Path, run: Run
+) -> None:
+    (tmp_path / "memory/long.md").write_text(LONG)
+    assert run("update", "--provider", "none").returncode == 0
+    screen = started()
+    screen.type("zebra")
+    screen.until(lambda: "▌ zebra here" in screen.lines)
+    assert screen.lines[2].startswith("── memory/long.md#L")
+    assert any(line.startswith("▌ Line") for line in screen.lines[3:])
+    for _ in range(20):
+        screen.type(PAGE_UP)
+    screen.until(lambda: "  # Long" in screen.lines[3])
+    screen.type(PAGE_DOWN)
+    screen.until(lambda: "  # Long" not in screen.lines[3])
+    for _ in range(20):
+        screen.type(PAGE_DOWN)
+    screen.until(lambda: "▌ zebra here" in screen.lines[-4:])
+    screen.type(ESC)
+    assert screen.end() == 0
+
+
+def test_keys_put_filters_into_the_query_and_take_them_out(
+    started: Callable[..., Screen], tmp_path: Path, run: Run
+) -> None:
+    (tmp_path / "memory/deep er").mkdir()
+    (tmp_path / "memory/deep er/zebra.md").write_text(
+        "---\ntags: [animals]\n---\nA zebra kettle.\n"
+    )
+    assert run("update", "--provider", "none").returncode == 0
+    screen = started()
+    screen.type("zebra kettle")
+    screen.until(lambda: screen.chosen() and "zebra" in screen.chosen()[0])
+    screen.type(CTRL_F)
+    screen.until(lambda: screen.lines[0] == '> zebra kettle in:"memory/deep er"')
+    screen.until(lambda: screen.lines[2].endswith(" 1/1 ──"))
+    screen.type(CTRL_F)
+    screen.until(lambda: screen.lines[0] == "> zebra kettle in:memory")
+    screen.until(lambda: any(line.endswith("/13 ──") for line in screen.lines) and screen.chosen())
+    screen.type(CTRL_F)
+    screen.until(lambda: screen.lines[0] == "> zebra kettle" and screen.chosen())
+    screen.type(CTRL_T)
+    screen.until(lambda: screen.lines[0] == "> zebra kettle tag:animals" and screen.chosen())
+    screen.type(CTRL_T + CTRL_R)
+    screen.until(lambda: screen.lines[0] == "> zebra kettle after:7d")
+    screen.until(lambda: screen.lines[-1] == "nothing found")
+    screen.type(ESC)
+    assert screen.end() == 0
+
+
+def test_passages_of_a_note_are_one_result_and_the_list_takes_half_of_the_rows(
+    started: Callable[..., Screen], tmp_path: Path, run: Run
+) -> None:
+    (tmp_path / "memory/note-07.md").write_text(
+        "# Server 7\n\nkettle atlas\n\n## Two\n\natlas kettle\n\n## Three\n\nthe atlas of kettles\n"
+    )
+    assert run("update", "--provider", "none").returncode == 0
+    screen = started(rows=50)
+    screen.type("kettle atlas")
+    screen.until(lambda: screen.chosen() and "note-07" in screen.chosen()[0])
+    screen.until(lambda: screen.chosen()[0].endswith("+2"))
+    assert sum("note-07" in line for line in screen.lines[1:13]) == 1
+    assert screen.lines[13].startswith("── ")  # twelve notes, of which all are on the screen
+    screen.type(ESC)
+    assert screen.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "operator", "values", "following"),
+    [
+        ("gpu", "in", ["a/b", "a"], "gpu in:a/b"),
+        ("gpu in:a/b", "in", ["a/b", "a"], "gpu in:a"),
+        ("gpu in:a x", "in", ["a/b", "a"], "gpu x"),
+        ('in:"a b" gpu', "in", ["c d"], 'gpu in:"c d"'),
+        ("", "after", ["7d"], "after:7d"),
+        ("gpu", "tag", [], "gpu"),
+        ("begin:a", "in", ["b"], "begin:a in:b"),
+    ],
+)
+def test_the_next_value_of_a_filter(
+    query: str, operator: str, values: list[str], following: str
+) -> None:
+    assert with_next(query, operator, values) == following
 
 
 def test_enter_shows_the_text_where_there_is_no_editor(started: Callable[..., Screen]) -> None:
     screen = started()
     screen.type(ENTER)  # which opens nothing yet
     screen.type("atlas")
-    screen.until(lambda: screen.chosen())
+    screen.until(screen.chosen)
     screen.type(ENTER)
+    screen.until(lambda: screen.raw.count(b"\x1b[?1049h") == 2)
+    screen.type(ESC)
     assert screen.end() == 0
-    assert b"Atlas is the gpu server." in screen.raw.rpartition(b"\x1b[?1049l")[2]
+    between = screen.raw.split(b"\x1b[?1049l")[1].split(b"\x1b[?1049h")[0]
+    assert b"Atlas is the gpu server." in between
 
 
 def test_filters_hold_and_a_small_terminal_is_enough(started: Callable[..., Screen]) -> None:
@@ -181,6 +355,7 @@ def test_filters_hold_and_a_small_terminal_is_enough(started: Callable[..., Scre
     screen.type("kettle")
     screen.until(lambda: screen.chosen() and screen.lines[2])
     assert all("note-1" in line for line in screen.lines[1:3])
+    assert screen.lines[3].startswith("── ")
     screen.type(DOWN + DOWN + DOWN + ESC)
     assert screen.end() == 0
 
@@ -253,7 +428,7 @@ class Searches:
 def searches() -> Iterator[tuple[Searches, Worker]]:
     searches = Searches()
     before = sys.getswitchinterval()
-    with Worker(lambda: HybridStore(":memory:"), searches.search, searches.on_found, 80) as worker:
+    with Worker(lambda: HybridStore(":memory:"), searches.search, searches.on_found) as worker:
         assert searches.has_begun.wait(SECONDS)  # the one that warms up
         searches.has_begun.clear()
         yield searches, worker

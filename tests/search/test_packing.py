@@ -208,3 +208,12 @@ def test_a_budget_is_used_to_the_last_character(store: HybridStore, form: str) -
     size = len(printed(form, store.search("dog"), "dog", full=False))
     assert len(store.search("dog", budget=output.budget(size, form, "dog"))) == 2
     assert len(store.search("dog", budget=output.budget(size - 1, form, "dog"))) == 1
+
+
+def test_closing_tags_are_not_what_is_left_of_a_passage_that_does_not_fit() -> None:
+    text = f"<p>The kettle is {'very ' * 60}green.</p>\n</Card> </Cards>\n<b>x</b> </Card>"
+    with HybridStore(":memory:", {"provider": "none"}) as store:
+        store.store("a", text)
+        for characters in (20, 60, 400):
+            for result in store.search("kettle", budget=Budget(characters)):
+                assert "<b>x" in result["text"] or "kettle" in result["text"]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hybrid_memory.surface.output import unmarked
 from tests.command import Run, in_terminal
 
 ESCAPES = "gpu \033[31mred\033[0m \033]0;title\007 \u202eturned \x9b2J bell\a del\x7f"
@@ -103,8 +104,8 @@ def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: R
 
 def test_text_shows_place_score_and_the_passage_with_its_words_marked(search: Run) -> None:
     shown = search("--format", "text").stdout
+    assert "1.000  GPU server > SSH\n" in shown
     assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 1.00 (strong)\n" in shown
-    assert "\n       # GPU server > SSH\n" in shown
     assert "The SSH [password] of the [GPU] server is hunter2." in shown
     assert "kept:1  lines 1-1," in shown
     assert "explain" not in shown
@@ -293,7 +294,8 @@ def test_text_keeps_code_tables_and_lists_and_wraps_prose(run: Run) -> None:
         "       docker compose -f docker-compose.yml -f docker-compose.extra.yml -f docker-compose.[gpu].yml up\n"
         in shown
     )
-    assert '           echo   "[gpu]"\n       fi\n       ```\n' in shown
+    assert '           echo   "[gpu]"\n       fi\n' in shown
+    assert "```" not in shown
     assert (
         "       | [gpu]   | password |\n       |-------|----------|\n       | atlas | hunter2  |\n"
         in shown
@@ -322,7 +324,7 @@ def test_the_place_can_be_pasted_into_get(run: Run, tmp_path: Path) -> None:
     (folder / "my notes' $x.md").write_text("# One\n\nabc\n\n# Two\n\ngpu password\n")
     run("ingest", "--path", str(folder), "--provider", "none")
     shown = run("search", "gpu", "--format", "text", "--provider", "none").stdout
-    [place] = shlex.split(shown.splitlines()[0])[1:2]
+    [place] = shlex.split(shown.splitlines()[1])[:1]
     assert place == "memory/my notes' $x.md:5"
     assert run("get", place).stdout.count("# Two") == 1
 
@@ -424,6 +426,16 @@ def test_a_person_gets_a_sentence_and_a_program_json(
             assert isinstance(json.loads(seen), dict), arguments
 
 
+def test_stats_are_sentences_on_a_terminal(run: Run, environ: dict[str, str]) -> None:
+    run("store", "--doc-id", "a", "--text", "one", "--provider", "builtin")
+    seen = in_terminal(environ, "stats", env={"HYBRID_MEMORY_PROVIDER": "builtin"})
+    first, second, *_ = seen.splitlines()
+    assert re.fullmatch(r"1 note in 1 passage, \d\.\d MB, in .*\.", first)
+    assert re.fullmatch(r"Embedded by builtin builtin-\S+: 1 of 1 passage\.", second)
+    assert json.loads(run("stats").stdout)["doc_count"] == 1
+    assert json.loads(in_terminal(environ, "stats", "--json", "--quiet"))["chunk_count"] == 1
+
+
 def test_what_was_not_there_is_told_once(run: Run, environ: dict[str, str]) -> None:
     run("store", "--doc-id", "a", "--text", "one", "--provider", "none")
     seen = in_terminal(environ, "delete", "b")
@@ -447,3 +459,104 @@ def test_the_first_ingest_advises_a_model_for_the_language_of_the_notes(
     assert f"`ollama pull {model}`" in first.stderr
     (tmp_path / "notes/b.md").write_text(text + " Zwei.")
     assert "ollama pull" not in run("update", "--provider", "auto").stderr
+
+
+VAULT = {
+    "Kettle.md": "# Kettle\n\nkettle gpu\n\n## Red\n\ngpu kettle red\n\n## Blue\n\ngpu kettle blue\n",
+    "plain.md": "---\ntitle: The plain note\n---\ngpu kettle\n",
+    **{f"n{number}.md": f"kettle {number}\n" for number in range(9)},
+}
+
+
+@pytest.fixture
+def vault(run: Run, tmp_path: Path) -> Path:
+    folder = tmp_path / "vault"
+    folder.mkdir()
+    for name, text in VAULT.items():
+        (folder / name).write_text(text)
+    run("ingest", "--path", str(folder), "--provider", "none")
+    return folder
+
+
+def test_a_note_is_one_result_with_its_title_first_and_json_has_passages(
+    vault: Path, run: Run
+) -> None:
+    options = ("search", "gpu kettle", "--provider", "none", "--limit", "4")
+    shown = run(*options, "--format", "text").stdout
+    heads = [
+        line.partition("  ")[2] for line in shown.splitlines() if re.match(r"\d\.\d{3} ", line)
+    ]
+    assert len(heads) == 4
+    assert heads[0] in ("Kettle", "Kettle > Red", "Kettle > Blue", "The plain note")
+    assert "The plain note" in heads
+    assert sum(head.startswith("Kettle") for head in heads) == 1
+    assert re.search(r"\n       2 more in this note: lines \d+-\d+, \d+-\d+\n", shown)
+    passages = json.loads(run(*options).stdout)
+    assert [hit["doc_id"] for hit in passages].count("vault/Kettle.md") == 3
+    assert "more" not in passages[0]
+    unfolded = run(*options, "--format", "text", "--per-doc", "3").stdout
+    assert unfolded.count("vault/Kettle.md:") == 3
+    assert "more in this note" not in unfolded
+
+
+def test_a_terminal_shows_five_notes_and_no_more_than_a_screen(
+    vault: Path, environ: dict[str, str]
+) -> None:
+    def places(*more: str, lines: str = "60") -> list[str]:
+        seen = in_terminal(
+            environ | {"LINES": lines, "COLUMNS": "100", "NO_COLOR": "1"},
+            *("search", "kettle", "--provider", "none", "--quiet", *more),
+        )
+        return re.findall(r"vault/([\w ]+\.md):", seen)
+
+    five = places()
+    assert len(five) == len(set(five)) == 5
+    assert places(lines="19") == five[:3]
+    assert places(lines="4") == five[:1]
+    assert len(places("--limit", "9", lines="15")) == 9
+    assert len(places("--limit", "2")) == 2
+
+
+def test_open_opens_the_note_that_is_shown_under_this_number(
+    vault: Path, run: Run, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\necho "$@" >"{tmp_path}/opened"\n')
+    editor.chmod(0o700)
+    options = ("search", "gpu kettle", "--provider", "none", "--format", "text")
+    shown = run(*options, "--open", "2", env={"EDITOR": str(editor)}).stdout
+    second = re.findall(r"vault/([\w ]+\.md):", shown)[1]
+    assert (tmp_path / "opened").read_text() == f"{vault / second}\n"
+
+
+def test_a_place_is_not_cut_in_a_word_on_a_narrow_terminal(
+    run: Run, vault: Path, tmp_path: Path
+) -> None:
+    (vault / "A note with a rather long name of its own.md").write_text("zebra")
+    run("update", "--provider", "none")
+    shown = run(
+        "search", "zebra", "--format", "text", "--provider", "none", env={"COLUMNS": "60"}
+    ).stdout
+    assert "own.md:1'\n       lines 1-1, keyword, confidence 1.00 (strong)\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("> [!info]- A *gpu* of `a_b`", "> A gpu of a_b"),
+        ("**both _at_ once** and ***all***", "both at once and all"),
+        ("_type identifier_ a_b_c __init__ 2 * 3 * 4 *.md", None),
+        ("a ==mark== and ``a`b`` or `` ` ``", "a mark and a`b or  ` "),
+        ("begins with `.` (`.obsidian`)", "begins with . (.obsidian)"),
+        ("*Deadlocks* na** unpaired ` quote", "Deadlocks na** unpaired  quote"),
+        ("*two\nlines* here\n\n*not\n\nthis*", "two\nlines here\n\n*not\n\nthis*"),
+        ("```\n*a* `b`\n```\n*c*", "```\n*a* `b`\n```\nc"),
+        ("| *a* | `b` |", "| *a* | `b` |"),
+        ("char* p, char* q", "char* p, char* q"),
+    ],
+)
+def test_marks_that_only_say_how_a_text_looks_are_no_part_of_an_excerpt(
+    text: str, shown: str | None
+) -> None:
+    expected = shown if shown is not None else text.replace("_type identifier_", "type identifier")
+    assert unmarked(text) == expected

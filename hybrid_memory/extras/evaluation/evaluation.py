@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TextIO
 from ...errors import EmbedderError, SourceError
 from ...messages import Progress
 from ...search.pipeline import query_vector
-from ...store import HybridStore
+from ...store import HybridStore, Result
 from ...surface import arguments
 from ...surface.arguments import Parser, examples, open_store
 from ...surface.streams import harmless, print_answer, tell
@@ -346,9 +346,9 @@ def _without_vector(store: HybridStore, text: str) -> str | None:
     ).problem
 
 
-def _hits(store: HybridStore, text: str, mode: str) -> list[dict[str, Any]]:
+def _hits(store: HybridStore, text: str, mode: str) -> list[Result]:
     """Return the results, best first, with none of the limits that the config may set for searches."""
-    return store.search(text, DEPTH, mode, min_score=0.0, min_confidence=0.0, per_doc=None)
+    return store.search(text, DEPTH, mode, min_score=0.0, min_confidence=0.0, per_doc=0)
 
 
 def _documents(hits: Sequence[Mapping[str, Any]]) -> list[str]:

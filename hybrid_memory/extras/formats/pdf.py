@@ -1,8 +1,8 @@
 """Read the text of a PDF as markdown, a line for each line on a page.
 
-Headings are the entries of the outline, or else what is set larger than the body. What stands at
-the top or foot of many pages is left out. Tables stay lines of words: a PDF does not say where its
-columns are.
+Lines stand in the order in which one reads them. Headings are the entries of the outline, or else
+what is set larger than the body. What stands at the top or foot of many pages is left out. Tables
+stay lines of words: a PDF does not say where its columns are.
 """
 
 import re
@@ -31,6 +31,8 @@ SHARE = 0.3
 OF_CHAPTER = 8
 MANY_ENTRIES = 20_000  # of an outline
 MOST_LINES = 3  # of a heading
+MANY_LINES = 3000  # of a page; more are left as they are
+OVERLAP = 0.5  # of the narrower one, from which on two lines stand in one column
 
 HYPHEN = re.compile("[\ufffe\x02]")  # PDFium's mark of a word that is broken at the end of a line
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
@@ -49,13 +51,15 @@ Headings = dict[tuple[int, int], tuple[int, int]]
 
 
 class Line(NamedTuple):
-    """A line of a page: how high its first character is (points), and where the line stands,
-    counted from the foot.
+    """A line of a page: how high its first character is (points), where the line stands, counted
+    from the foot, and between which places, counted from the left.
     """
 
     text: str
     size: float
     at: float
+    left: float = 0.0
+    right: float = 0.0
 
 
 def extract(data: bytes) -> Extract:
@@ -75,7 +79,7 @@ def extract(data: bytes) -> Extract:
     length = 0
     for number in range(len(document)):
         try:
-            pages.append(list(_lines(document[number])))
+            pages.append(in_reading_order(list(_lines(document[number]))))
         except pypdfium2.PdfiumError:  # a damaged page
             pages.append([])
         length += sum(len(line.text) + 1 for line in pages[-1])
@@ -94,14 +98,57 @@ def _lines(page: Any) -> Iterator[Line]:
     for line in text_page.get_text_range(errors="replace").split("\r\n"):
         text = " ".join(CONTROL.sub(" ", HYPHEN.sub("", line)).split())
         if text:
-            first = offset + len(line) - len(line.lstrip())
-            character = raw.FPDFText_GetCharIndexFromTextIndex(text_page, first)
-            box = raw.FS_RECTF()
-            raw.FPDFText_GetLooseCharBox(text_page, character, byref(box))
-            yield Line(text, abs(box.top - box.bottom), box.bottom)
-        offset += len(line.encode("utf-16-le", "surrogatepass")) // 2 + len("\r\n")
+            first = _box(text_page, offset + len(line) - len(line.lstrip()))
+            last = _box(text_page, offset + _units(line.rstrip()) - 1)
+            size = abs(first.top - first.bottom)
+            yield Line(text, size, first.bottom, first.left, max(last.right, first.right))
+        offset += _units(line) + len("\r\n")
     text_page.close()
     page.close()
+
+
+def _units(text: str) -> int:
+    """Return how many units of UTF-16 a text has."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _box(text_page: Any, place: int) -> Any:
+    """Return where the character at a place of the text stands on its page."""
+    box = raw.FS_RECTF()
+    character = raw.FPDFText_GetCharIndexFromTextIndex(text_page, place)
+    raw.FPDFText_GetLooseCharBox(text_page, character, byref(box))
+    return box
+
+
+def in_reading_order(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of a page as one reads them. The file has them as they were drawn: browsers
+    draw boxes such as code after all text around them.
+
+    From the first line that goes up again on, a line goes into the gap of its column. One beside or
+    across what is there already, as in a second column, comes behind it.
+    """
+    if len(lines) > MANY_LINES:
+        return list(lines)
+    ordered: list[Line] = []
+    goes_down = True
+    for line in lines:
+        goes_down = goes_down and (not ordered or line.at <= ordered[-1].at)
+        place = len(ordered) if goes_down else _gap_for(line, ordered)
+        ordered.insert(place, line)
+    return ordered
+
+
+def _gap_for(line: Line, ordered: Sequence[Line]) -> int:
+    """Return before which line another one stands, behind all if it fits into no gap."""
+    column = [number for number, other in enumerate(ordered) if _are_one_column(line, other)]
+    below = [number for number in column if ordered[number].at < line.at]
+    is_gap = below and below == column[-len(below) :]
+    return below[0] if is_gap else len(ordered)
+
+
+def _are_one_column(line: Line, other: Line) -> bool:
+    common = min(line.right, other.right) - max(line.left, other.left)
+    return common > OVERLAP * min(line.right - line.left, other.right - other.left)
 
 
 def _without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:

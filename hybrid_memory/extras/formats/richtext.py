@@ -31,7 +31,7 @@ from .docx import (
 )
 
 # Only what stands at the beginning of a page may say in which encoding it is.
-ENCODING = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w:.-]{2,40})", re.IGNORECASE)
+ENCODING = re.compile(r"(?:charset|encoding) ?= ?[\"']?([\w:.-]{2,40})", re.IGNORECASE)
 HEAD = 2048  # bytes
 BLOCKS = frozenset(
     "address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure footer"
@@ -51,7 +51,7 @@ LEFT_OUT = frozenset(
         "datalist",
     )
 )
-HEADING = re.compile("h[1-6]")
+HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 DEEPEST_QUOTE = 4
 METADATA = {
     "author": "author",
@@ -78,10 +78,10 @@ def _decoded(data: bytes) -> str:
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, "replace")
-    said = ENCODING.search(data, 0, HEAD)
+    said = ENCODING.search(data[:HEAD].decode("latin-1"))
     if said:
         try:
-            return data.decode(said[1].decode())
+            return data.decode(said[1])
         except (LookupError, ValueError):
             pass
     try:
@@ -139,7 +139,7 @@ class _Page(HTMLParser):
         elif tag == "title" and self._title is None:
             self._flush()
             self._title = []
-        elif self._is_in_table and not (HEADING.fullmatch(tag) or tag in ("pre", "table")):
+        elif self._is_in_table and not (tag in HEADINGS or tag in ("pre", "table")):
             self._begin_in_table(tag, given)
         else:
             self._melt()
@@ -170,7 +170,7 @@ class _Page(HTMLParser):
         elif tag == "pre":
             self._flush()
             self._code += 1
-        elif HEADING.fullmatch(tag):
+        elif tag in HEADINGS:
             self._flush()
             self._level = int(tag[1])
         elif tag == "li":
@@ -196,7 +196,7 @@ class _Page(HTMLParser):
             self._end_table()
         elif self._is_in_table:
             self._inline.append(" ")
-        elif tag == "pre" or HEADING.fullmatch(tag) or tag == "li" or tag in BLOCKS:
+        elif tag == "pre" or tag in HEADINGS or tag == "li" or tag in BLOCKS:
             self._flush()
             self._code -= self._code > 0 and tag == "pre"
             self._quotes -= self._quotes > 0 and tag == "blockquote"

@@ -1,38 +1,47 @@
-"""The picker on the terminal: a line for the query, the results, and the passage of the chosen one.
+"""The picker on the terminal: a line for the query, the notes that it finds, and the chosen note with
+its passage marked.
 
-What was picked is opened: its file in the editor, or its text in the pager. Searches run in a thread,
-so that no key waits for one. Only the newest query counts; an answer to an older one is dropped.
+What is picked is opened, its file in the editor or its text in the pager, and the picker comes back;
+or its place is printed. Searches run in a thread, so that no key waits for one. Only the newest query
+counts; an answer to an older one is dropped.
 """
 
 import os
-import shutil
+import re
 import sys
+import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
-from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output import ColorDepth, create_output
 from prompt_toolkit.styles import Style
 
+from ...documents.links import listed
 from ...errors import HybridMemoryError
 from ...storage.keyword import stems
 from ...store import HybridStore
-from ...surface.output import AFTER, BEFORE, asked, shown
+from ...surface.output import AFTER, BEFORE, asked, by_note, marked, titled, titles_of
 from ...surface.streams import harmless, printable
 from ...surface.terminal import open_result
-from ...text.characters import clipped, columns
+from ...text.analyzer import stem
+from ...text.characters import clipped, columns, plural, wrapped
 from ...text.highlight import Highlighter
 from ...views import read
 
-KEYS = "Enter opens  Ctrl-Y copies the citation  Esc leaves"
+OPENING = "Enter opens  Tab marks  PgDn scrolls  ^F folder  ^T tag  ^R recent  ^Y copies"
+PRINTING = "Enter prints  Tab marks  PgDn scrolls  ^F folder  ^T tag  ^R recent"
+RECENT = ("7d", "1m", "1y")
 STYLE = Style(
     [
         ("chosen", "reverse"),
@@ -42,40 +51,53 @@ STYLE = Style(
     ]
 )
 ESCAPE = 0.05  # seconds in which the rest of a key that begins with Esc, as an arrow, has come
-
 PAUSE = 0.15  # seconds without a key after which the meaning of the query is searched for, too
 # Seconds after which Python lets another thread run; its 5 ms would add up before a key is answered
 SWITCH = 0.001
+LINES = 2000  # of a note that are shown before and after the passage
+ALL = 10**9
 
-
+Result = dict[str, Any]
 # Results for a store, a query and a mode; None: the mode that the user wants.
-Search = Callable[[HybridStore, str, str | None], list[dict[str, Any]]]
+Search = Callable[[HybridStore, str, str | None], list[Result]]
 
 
 class Found(NamedTuple):
-    """The answer to a query: results as a search gives them, each with the lines of its passage as
-    a terminal shows them.
-    """
+    """The answer to a query: the best result of each note."""
 
     query: str
-    results: list[dict[str, Any]]
-    passages: list[list[str]]
+    results: list[Result]
     told: str = ""  # what went wrong
 
 
+class Preview(NamedTuple):
+    """A note as rows of the screen, those of the passage from `first` to `last`."""
+
+    result: Result
+    rows: list[str]
+    first: int
+    last: int
+
+
 class Worker:
-    """Searches for what `ask` was told last. `opened` gives a store, in the thread."""
+    """Searches for what `ask` was told last, and reads the note that `show` was told last. `opened`
+    gives a store, in the thread.
+    """
 
     def __init__(
         self,
         opened: Callable[[], HybridStore],
         search: Search,
         on_found: Callable[[Found], None],
-        width: int,
+        on_read: Callable[[Preview], None] = lambda preview: None,
     ) -> None:
-        self._opened, self._search, self._on_found, self._width = opened, search, on_found, width
+        self._opened = opened
+        self._search = search
+        self._on_found = on_found
+        self._on_read = on_read
         self._changed = Condition()
         self._query: str | None = ""
+        self._wanted: tuple[Result, str, int] | None = None  # a note, the query, the columns
         self._thread = Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> "Worker":
@@ -93,111 +115,185 @@ class Worker:
             self._query = query
             self._changed.notify()
 
+    def show(self, result: Result, query: str, width: int) -> None:
+        """Read the note of a result, for so many columns."""
+        with self._changed:
+            self._wanted = result, query, width
+            self._changed.notify()
+
     def _run(self) -> None:
         try:
             with self._opened() as store:
-                self._found(
-                    store, "a", "keyword"
-                )  # imports what searches need before the first key
-                query: str | None = ""
-                while (query := self._after(query)) is not None:
-                    self._answer(store, query)
+                # Imports what searches need before the first key
+                self._found(store, "a", "keyword")
+                answered = ""
+                while self._query is not None:
+                    if self._is_old(store, answered, None) and self._query is not None:
+                        answered = self._query
+                        self._answer(store, answered)
         except HybridMemoryError as error:
-            self._on_found(Found("", [], [], str(error)))
+            self._on_found(Found("", [], str(error)))
 
-    def _after(self, query: str | None) -> str | None:
-        """Wait until there is another query."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._query != query)
-            return self._query
-
-    def _is_old(self, query: str, seconds: float) -> bool:
-        """Whether there is another query, after so long a wait for one."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._query != query, seconds)
+    def _is_old(self, store: HybridStore, query: str, seconds: float | None) -> bool:
+        """Return whether there is another query, after so long a wait for one. Meanwhile notes are
+        read.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        while True:
+            with self._changed:
+                left = None if end is None else max(end - time.monotonic(), 0.0)
+                self._changed.wait_for(lambda: self._query != query or self._wanted, left)
+                if self._query != query:
+                    return True
+                wanted = self._wanted
+                self._wanted = None
+            if wanted is None:
+                return False
+            self._on_read(preview(store, *wanted))
 
     def _answer(self, store: HybridStore, query: str) -> None:
         """Keywords answer at once. What has the meaning of the query takes longer, and so waits for
         a pause.
         """
         for mode, pause in (("keyword", 0.0), (None, PAUSE)):
-            if self._is_old(query, pause):
+            if self._is_old(store, query, pause):
                 return
             found = self._found(store, query, mode)
-            if self._is_old(query, 0.0):
+            if self._is_old(store, query, 0.0):
                 return
             self._on_found(found)
 
     def _found(self, store: HybridStore, query: str, mode: str | None) -> Found:
         if not query.strip():
-            return Found(query, [], [])
+            return Found(query, [])
         try:
-            results = self._search(store, query, mode)
+            return Found(query, by_note(titled(store, self._search(store, query, mode))))
         except HybridMemoryError as error:
-            return Found(query, [], [], str(error))
-        texts = [result["text"] for result in results]
-        query_of_results = asked(query, results, is_typed=mode == "keyword")
-        highlighter = Highlighter(query_of_results, texts, stems)
-        return Found(
-            query, results, [list(shown(text, highlighter, self._width)) for text in texts]
-        )
+            return Found(query, [], str(error))
 
 
-Result = dict[str, Any]
+def preview(store: HybridStore, result: Result, query: str, width: int) -> Preview:
+    """Return the note of a result as its file is now, wrapped to `width` columns, with the words of
+    the query marked in the passage; the passage alone where the note cannot be read.
+    """
+    start, end = result["start_line"], result["end_line"]
+    first_line = max(start - LINES, 1)
+    try:
+        target = f"{result['doc_id']}#L{first_line}-L{end + LINES}"
+        text = read(store, target, max_lines=ALL, max_chars=ALL)["text"]
+    except HybridMemoryError:
+        text = result["text"]
+        first_line = start
+        end = start + text.count("\n")
+    lines = text.split("\n")
+    passage = "\n".join(lines[start - first_line : end + 1 - first_line])
+    spans = Highlighter(asked(query, [result], is_typed=True), [passage], stems).spans(passage)
+    shown = marked(passage, spans).split("\n")
+    rows: list[str] = []
+    first = 0
+    last = 0
+    for number, line in enumerate(lines, first_line):
+        if number == start:
+            first = len(rows)
+        is_of_passage = start <= number <= end
+        written = shown[number - start] if is_of_passage else printable(line).replace("\t", "    ")
+        rows += wrapped(written, width) or [""]
+        if is_of_passage:
+            last = len(rows) - 1
+    return Preview(result, rows, first, last)
 
 
-def pick(opened: Callable[[], HybridStore], search: Search) -> Result | None:
-    """The result that the user opens, or None."""
-    return _Picker(opened, search).run()
+def pick(
+    opened: Callable[[], HybridStore], search: Search, query: str = "", *, prints: bool = False
+) -> list[Result]:
+    """Let the user search; return what was picked, if it is to be printed, and else open it."""
+    return _Picker(opened, search, query, prints=prints).run()
 
 
 class _Picker:
-    def __init__(self, opened: Callable[[], HybridStore], search: Search) -> None:
-        self._found = Found("", [], [])
+    def __init__(
+        self, opened: Callable[[], HybridStore], search: Search, query: str, *, prints: bool
+    ) -> None:
+        self._opened = opened
+        self._prints = prints
+        self._found = Found("", [])
         self._chosen = 0
+        self._picked: dict[str, Result] = {}  # by citation
+        self._preview: Preview | None = None
+        self._scrolled = 0  # rows of the note above those that are shown
         self._told = ""
-        width = shutil.get_terminal_size().columns
-        self._worker = Worker(opened, search, self._show, width - 2)
+        self._worker = Worker(opened, search, self._show, self._take_preview)
         self._query = Buffer(multiline=False, on_text_changed=lambda buffer: self._ask(buffer.text))
         results = Window(
-            FormattedTextControl(self._results),
-            height=lambda: min(self._room() // 2, 10),
-            always_hide_cursor=True,
+            FormattedTextControl(self._results), height=self._list_height, always_hide_cursor=True
         )
-        passage = Window(FormattedTextControl(self._passage), wrap_lines=False)
         layout = HSplit(
             [
                 Window(BufferControl(self._query, input_processors=[BeforeInput("> ")]), height=1),
                 results,
-                Window(char="─", height=1, style="class:dim"),
-                passage,
+                Window(FormattedTextControl(self._rule), height=1),
+                Window(FormattedTextControl(self._note), wrap_lines=False),
                 Window(FormattedTextControl(self._last_line), height=1),
             ]
         )
-        self._app: Application[Result | None] = Application(
+        self._app: Application[list[Result]] = Application(
             Layout(layout),
             key_bindings=self._bindings(),
             style=STYLE,
             full_screen=True,
             color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
+            input=create_input(always_prefer_tty=True),
+            output=create_output(always_prefer_tty=True),  # standard output may be $(...)
         )
-        self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE
+        self._app.ttimeoutlen = ESCAPE
+        self._app.timeoutlen = ESCAPE
+        self._query.document = Document(query)
 
-    def run(self) -> Result | None:
+    def run(self) -> list[Result]:
         with self._worker:
             return self._app.run()
 
-    def _room(self) -> int:
-        return self._app.output.get_size().rows - 3  # without the query, the rule and the last line
+    def _size(self) -> tuple[int, int]:
+        size = self._app.output.get_size()
+        return size.rows, size.columns
+
+    def _list_height(self) -> int:
+        """Return the rows of the list: as many as it needs, at most half of those there are."""
+        room = self._size()[0] - 3  # without the query, the rule and the last line
+        return max(1, min(room // 2, len(self._found.results)))
+
+    def _note_height(self) -> int:
+        return max(1, self._size()[0] - 3 - self._list_height())
 
     def _ask(self, query: str) -> None:
-        self._chosen, self._told = 0, ""
+        self._told = ""
         self._worker.ask(query)
 
     def _show(self, found: Found) -> None:
         """Take an answer, from the thread of the searches."""
+        is_new = found.query != self._found.query
         self._found = found
+        self._choose(0 if is_new else self._chosen)
         self._app.invalidate()
+
+    def _take_preview(self, preview: Preview) -> None:
+        """Take a note, from the thread of the searches, and scroll to its passage, or to the first
+        marked word of a long one.
+        """
+        self._preview = preview
+        height = self._note_height()
+        row = preview.first
+        words = [number for number, text in enumerate(preview.rows) if BEFORE in text]
+        if words and words[0] - preview.first > height // 2:
+            row = words[0]
+        self._scrolled = max(row - height // 3, 0)
+        self._app.invalidate()
+
+    def _choose(self, number: int) -> None:
+        self._chosen = max(min(number, len(self._found.results) - 1), 0)
+        result = self._result()
+        if result:
+            self._worker.show(result, self._found.query, max(self._size()[1] - 2, 10))
 
     def _is_old(self) -> bool:
         """Return whether the results are those of an earlier query."""
@@ -205,44 +301,75 @@ class _Picker:
 
     def _result(self) -> Result | None:
         results = self._found.results
-        return results[min(self._chosen, len(results) - 1)] if results else None
+        return results[self._chosen] if results else None
 
     def _results(self) -> StyleAndTextTuples:
-        width = self._app.output.get_size().columns
+        width = self._size()[1]
         lines: StyleAndTextTuples = []
-        first = max(0, self._chosen - min(self._room() // 2, 10) + 1)
+        first = max(0, self._chosen - self._list_height() + 1)
         for number, result in enumerate(self._found.results[first:], first):
-            place = clipped(harmless(result["citation"]), width - 8)
-            heading = clipped(harmless(result["heading_path"]), max(width - columns(place) - 10, 2))
+            title, headings = titles_of(result)
+            name_of_file = stem(result["doc_id"].rpartition("/")[2])
+            more = (
+                f"  {clipped(harmless(name_of_file), width // 3)}" if name_of_file != title else ""
+            )
+            more += f"  +{len(result['more'])}" if result["more"] else ""
+            sign = "*" if result["citation"] in self._picked else " "
+            start = f"{sign}{result['score']:.2f}  "
+            room = max(width - columns(start + more) - 1, 2)
+            name = clipped(harmless(title), room)
+            below = f" > {harmless(headings)}" if headings else ""
+            below = clipped(below, max(room - columns(name), 2)) if below else ""
+            gap = " " * max(width - columns(start + name + below + more), 0)
             style = "class:chosen" if number == self._chosen else ""
             if self._is_old():
                 style = "class:dim"
-            line = f" {result['score']:.2f}  {place}  "
-            gap = " " * max(width - columns(line) - columns(heading), 0)
-            lines += [(style, line), (style or "class:dim", heading + gap), ("", "\n")]
+            lines += [(style, start + name), (style or "class:dim", f"{below}{gap}{more}")]
+            lines.append(("", "\n"))
         return lines[:-1]
 
-    def _passage(self) -> StyleAndTextTuples:
-        if not self._found.passages:
+    def _rule(self) -> StyleAndTextTuples:
+        """Return the line above the note: its place, and which of the results it is."""
+        width = self._size()[1]
+        result = self._result()
+        if result is None:
+            return [("class:dim", "─" * width)]
+        number = f" {self._chosen + 1}/{len(self._found.results)} "
+        place = clipped(harmless(result["citation"]), max(width - len(number) - 6, 2))
+        rest = "─" * max(width - columns(place) - len(number) - 6, 0)
+        return [("class:dim", "── "), ("", place), ("class:dim", f" {rest}{number}──")]
+
+    def _note(self) -> StyleAndTextTuples:
+        preview = self._preview
+        if preview is None or not self._found.results:
             return []
         parts: StyleAndTextTuples = []
-        for line in self._found.passages[min(self._chosen, len(self._found.passages) - 1)]:
-            for at, piece in enumerate(line.replace(AFTER, BEFORE).split(BEFORE)):
+        height = self._note_height()
+        self._scrolled = max(min(self._scrolled, len(preview.rows) - height), 0)
+        rows = preview.rows[self._scrolled : self._scrolled + height]
+        for number, row in enumerate(rows, self._scrolled):
+            is_of_passage = preview.first <= number <= preview.last
+            parts.append(("class:match", "▌ ") if is_of_passage else ("", "  "))
+            for at, piece in enumerate(row.replace(AFTER, BEFORE).split(BEFORE)):
                 parts.append(("class:match" if at % 2 else "", piece))
             parts.append(("", "\n"))
-        return parts
+        return parts[:-1]
 
     def _last_line(self) -> StyleAndTextTuples:
-        if told := self._told or self._found.told:
+        told = self._found.told or self._told
+        if told:
             return [("class:told" if self._found.told else "", harmless(told))]
         if self._is_old():
             return [("class:dim", "searching…")]
         results = self._found.results
         if self._found.query and not results:
             return [("class:dim", "nothing found")]
+        if self._picked:
+            return [("class:dim", f"{plural(len(self._picked), 'note')} chosen")]
         instead = results[0].get("instead", {}) if results else {}
         pairs = [f"{', '.join(others)} for {word}" for word, others in instead.items()]
-        return [("class:dim", harmless("; ".join(pairs)) or KEYS)]
+        keys = PRINTING if self._prints else OPENING
+        return [("class:dim", harmless("; ".join(pairs)) or keys)]
 
     def _bindings(self) -> KeyBindings:
         keys = KeyBindings()
@@ -251,41 +378,139 @@ class _Picker:
         @keys.add("c-c")
         @keys.add("c-g")
         def leave(event: KeyPressEvent) -> None:
-            event.app.exit(result=None)
+            event.app.exit(result=[])
 
         @keys.add("enter")
-        def open_(event: KeyPressEvent) -> None:
-            result = self._result()
-            if result and not self._is_old():
-                event.app.exit(result=result)
+        def take(event: KeyPressEvent) -> None:
+            self._take()
+
+        @keys.add("tab")
+        def choose(event: KeyPressEvent) -> None:
+            self._toggle()
+            self._choose(self._chosen + 1)
+
+        @keys.add("s-tab")
+        def choose_upwards(event: KeyPressEvent) -> None:
+            self._toggle()
+            self._choose(self._chosen - 1)
 
         @keys.add("c-y")
         def copy(event: KeyPressEvent) -> None:
-            if result := self._result():
-                # OSC 52 is for the terminal itself, so it works through ssh as well.
-                event.app.output.write_raw(
-                    f"\033]52;c;{b64encode(result['citation'].encode()).decode()}\a"
-                )
-                event.app.output.flush()
-                self._told = f"copied {result['citation']}"
+            self._copy()
 
         @keys.add("up")
         @keys.add("c-p")
         def up(event: KeyPressEvent) -> None:
-            self._chosen = max(self._chosen - 1, 0)
+            self._choose(self._chosen - 1)
 
         @keys.add("down")
         @keys.add("c-n")
         def down(event: KeyPressEvent) -> None:
-            self._chosen = max(min(self._chosen + 1, len(self._found.results) - 1), 0)
+            self._choose(self._chosen + 1)
+
+        @keys.add("pageup")
+        def page_up(event: KeyPressEvent) -> None:
+            self._scrolled -= self._note_height() - 1
+
+        @keys.add("pagedown")
+        def page_down(event: KeyPressEvent) -> None:
+            self._scrolled += self._note_height() - 1
+
+        @keys.add("s-up")
+        def row_up(event: KeyPressEvent) -> None:
+            self._scrolled -= 1
+
+        @keys.add("s-down")
+        def row_down(event: KeyPressEvent) -> None:
+            self._scrolled += 1
+
+        @keys.add("c-f")
+        def filter_folder(event: KeyPressEvent) -> None:
+            result = self._result()
+            self._filter("in", _folders(result["doc_id"]) if result else [])
+
+        @keys.add("c-t")
+        def filter_tag(event: KeyPressEvent) -> None:
+            result = self._result()
+            self._filter("tag", listed(result["metadata"].get("tags")) if result else [])
+
+        @keys.add("c-r")
+        def filter_days(event: KeyPressEvent) -> None:
+            self._filter("after", RECENT)
 
         return keys
 
+    def _toggle(self) -> None:
+        result = self._result()
+        if result and self._picked.pop(result["citation"], None) is None:
+            self._picked[result["citation"]] = result
 
-ALL = 10**9
+    def _copy(self) -> None:
+        result = self._result()
+        if result:
+            # OSC 52 is for the terminal itself, so it works through ssh as well.
+            citation = b64encode(result["citation"].encode()).decode()
+            self._app.output.write_raw(f"\033]52;c;{citation}\a")
+            self._app.output.flush()
+            self._told = f"copied {result['citation']}"
+
+    def _filter(self, operator: str, values: Sequence[str]) -> None:
+        """Put the operator into the query with the next of these values, behind the last without."""
+        query = with_next(self._query.text, operator, values)
+        if query == self._query.text:
+            self._told = f"this note has no {operator}: to filter by"
+            return
+        self._query.document = Document(query)
+
+    def _take(self) -> None:
+        """Open what is picked and come back, or end and give it to be printed."""
+        result = self._result()
+        picked = list(self._picked.values())
+        if not picked and result and not self._is_old():
+            picked = [result]
+        if not picked:
+            return
+        if self._prints:
+            self._app.exit(result=picked)
+            return
+        self._picked = {}
+        run_in_terminal(lambda: self._open(picked))
+
+    def _open(self, picked: Sequence[Result]) -> None:
+        try:
+            with self._opened() as store:
+                for result in picked:
+                    open_chosen(store, result)
+        except HybridMemoryError as error:
+            self._told = str(error)
 
 
-def open_chosen(store: HybridStore, result: dict[str, Any]) -> None:
+def _folders(doc_id: str) -> list[str]:
+    """Return the folders around a document, the nearest first."""
+    parts = doc_id.split("/")[:-1]
+    return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def with_next(query: str, operator: str, values: Sequence[str]) -> str:
+    """Return the query with the next value of an operator; without it behind the last one.
+
+    'gpu in:a/b', 'in', ['a/b', 'a'] -> 'gpu in:a'
+    """
+    written = re.search(rf'(?<!\S){operator}:("[^"]*"|\S+)\s*', query)
+    current = written[1].strip('"') if written else ""
+    rest = query
+    if written:
+        rest = query[: written.start()] + query[written.end() :]
+    following = list(values)
+    if current in following:
+        following = following[following.index(current) + 1 :]
+    if not following:
+        return rest.rstrip() if written else query
+    value = f'"{following[0]}"' if " " in following[0] else following[0]
+    return f"{rest.rstrip()} {operator}:{value}".lstrip()
+
+
+def open_chosen(store: HybridStore, result: Result) -> None:
     """Open the file of a result in $VISUAL or $EDITOR; without one, or without a file, show what it
     says from there on.
     """

@@ -6,7 +6,7 @@ import json
 from math import isfinite
 from typing import Any
 
-from ...storage.filters import Filters, key_like
+from ...storage.filters import Filters, key_like, keys_of
 from ...storage.source import DocumentRow, SourceFile
 from ...storage.vector import UNIT
 from .chunks import Links, text_of_chunks
@@ -152,6 +152,10 @@ class Catalog:
     def key_of(self, name: str) -> str | None:
         rows = self._conn.all(METADATA_LIKE, self._given(pattern=text(f'%"{name}"%')))
         return key_like(name, (metadata for (metadata,) in rows))
+
+    def metadata_keys(self) -> list[tuple[str, int]]:
+        rows = self._conn.all(METADATA_LIKE, self._given(pattern='%":%'))
+        return keys_of(metadata for (metadata,) in rows)
 
     def facets(self) -> dict[str, Any]:
         return {

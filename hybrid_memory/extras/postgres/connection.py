@@ -7,6 +7,7 @@ module names that owner.
 
 import os
 import platform
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -75,6 +76,9 @@ select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.
 from   (select) one left join pg_extension e on e.extname = 'vector'
        left join pg_namespace n on n.oid = e.extnamespace
 """
+
+# What libpq says of a keyword that it does not know; the name of one is no part of a password
+UNKNOWN_KEYWORD = re.compile('invalid (?:connection option|URI query parameter:) "([a-z_]{2,30})"')
 
 Parameters = Mapping[str, Any]
 OnWait = Callable[[str], None]  # is told what a writer waits for
@@ -284,7 +288,9 @@ class Connection:
         try:
             given = conninfo_to_dict(self.address)
         except Exception:  # the address itself cannot be read, and the message may quote it
-            return "the address cannot be read; it is written postgresql://USER@HOST/DATABASE"
+            unknown = UNKNOWN_KEYWORD.match(line)
+            problem = f"it has no keyword {unknown[1]!r}" if unknown else "it cannot be read"
+            return f"the address is wrong: {problem}; it is written postgresql://USER@HOST/DATABASE"
         for key in ("password", "sslpassword"):
             if given.get(key):
                 line = line.replace(str(given[key]), "***")

@@ -1,13 +1,15 @@
-"""What a prompt asks of a memory: whether to look at all, by which words, and how sure a passage is
-that it bears on the prompt.
+"""What a prompt asks of a memory: whether to look at all, by which words, and how surely the passages
+found bear on it.
 
 Most prompts to a coding agent are about the code in front of it. Their words (test, function, fix)
-stand in many notes, too, and tell nothing there, so they do not make a passage surer.
+stand in many notes, too, and tell nothing there: they do not make a passage surer, and the more of
+them a prompt has, the surer a passage must be. A question needs less than an order does, because
+whoever asks in other words than the notes have (who looks after my teeth?) shares none with them.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...search.stages import confidence
 from ...storage.keyword import stems
@@ -20,6 +22,13 @@ SHORTEST = 10  # characters of a prompt that is looked at
 MOST_WORDS = 24  # of a prompt that is searched for as it stands
 END = 300  # characters of a longer one that are read at its beginning, and at its end
 TELLING_WORDS = 12  # that stand for a longer one
+# How much the share of words of work takes from the sureness of a passage, and what a question adds:
+# by logistic regression on half of tests/quality's questions and of its prompts about code
+WORK = 0.5
+QUESTION = 0.2
+QUESTION_MARKS = ("?", "？", "؟")
+QUESTION_WORDS = frozenset({"how", "what", "when", "where", "which", "who", "whom", "whose", "why"})
+FAULTS = ("error", "exception")  # what names of faults end with: TypeError
 SLASH_COMMAND = re.compile(r"/[\w:.-]+(?:\s|\Z)")
 
 # Words of ordinary work on code, in any form: "tests" and "testing" are "test".
@@ -59,9 +68,21 @@ def is_question_for_memory(prompt: str) -> bool:
     return len(prompt) >= SHORTEST and not SLASH_COMMAND.match(prompt)
 
 
-def query_of(prompt: str, store: "HybridStore") -> tuple[str, float]:
-    """Return what to search for, the prompt or the words of a long one that tell most; and how much
-    of the prompt this stands for, from 0 to 1.
+class Reading(NamedTuple):
+    """What a prompt was read as.
+
+    `query` is what to search for, "" if that is nothing. `share` says how much of the prompt this
+    stands for, and `work` how many of its words are words of work, both 0 to 1.
+    """
+
+    query: str
+    share: float
+    work: float
+    is_question: bool
+
+
+def read(prompt: str, store: "HybridStore") -> Reading:
+    """Return what to search for: the prompt, or the words of a long one that tell most.
 
     Who pastes a log asks before or after it. So of a long prompt, the beginning and the end are
     read, and those of their words that fewest chunks have are taken, in their order. Words of work,
@@ -69,20 +90,38 @@ def query_of(prompt: str, store: "HybridStore") -> tuple[str, float]:
     the prompt is hardly about the memory.
     """
     prompt = prompt.strip()
-    if len(prompt) <= 2 * END and len(Query(prompt, is_literal=True).words) <= MOST_WORDS:
-        return prompt, 1.0
-    read = prompt
-    if len(prompt) > 2 * END:
-        read = f"{prompt[:END]} {prompt[-END:]}"
-    ends = Query(read, is_literal=True)
+    is_short = len(prompt) <= 2 * END
+    ends = Query(prompt if is_short else f"{prompt[:END]} {prompt[-END:]}")
     with store.storage.snapshot():
         counts = store.storage.keyword().counts(ends)
     is_work = work_among(counts)
-    words = [word for word in counts if not is_work(word) and not word.isdigit()]
+    words = [word for word in counts if not is_work(word)]
+    work = 1 - len(words) / max(len(counts), 1)
+    if is_short and len(ends.words) <= MOST_WORDS:
+        return Reading(prompt, 1.0, work, is_question(prompt))
+    words = [word for word in words if not word.isdigit()]
     present = [word for word in words if counts[word]]
     telling = set(sorted(present, key=lambda word: counts[word])[:TELLING_WORDS])
     query = " ".join(word for word in present if word in telling)
-    return query, len(present) / max(len(words), 1)
+    return Reading(query, len(present) / max(len(words), 1), work, is_question(prompt))
+
+
+def is_question(prompt: str) -> bool:
+    """Return whether a prompt ends with a question mark, or begins with a word such as "when", maybe
+    after another one.
+    """
+    words = prompt[:END].lower().split()[:2]
+    return prompt.endswith(QUESTION_MARKS) or not QUESTION_WORDS.isdisjoint(words)
+
+
+def bearing(reading: Reading, results: Iterable[Mapping[str, Any]]) -> float:
+    """Return how surely the results bear on the prompt: the sureness of the surest, less for a
+    prompt about work, more for a question; 0 at least.
+    """
+    sureness = reading.share * surest(results) - WORK * reading.work
+    if reading.is_question:
+        sureness += QUESTION
+    return max(sureness, 0.0)
 
 
 def surest(results: Iterable[Mapping[str, Any]]) -> float:
@@ -105,4 +144,9 @@ def work_among(words: Iterable[str]) -> Callable[[str], bool]:
     work_words = WORK_WORDS.split()
     stem_of = stems({*(word.lower() for word in words), *work_words})
     work = {stem_of.get(word, word) for word in work_words}
-    return lambda word: stem_of.get(word.lower(), word.lower()) in work
+
+    def is_work(word: str) -> bool:
+        word = word.lower()
+        return word.endswith(FAULTS) or stem_of.get(word, word) in work
+
+    return is_work

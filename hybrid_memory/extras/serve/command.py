@@ -1,5 +1,5 @@
-"""The commands `mcp` and `serve`: their options, where a server listens, whom it answers and what
-it prints.
+"""The commands `mcp`, `tools` and `serve`: their options, where a server listens, whom it answers and
+what it prints.
 
 The packages that they need are imported when one of them runs.
 """
@@ -17,8 +17,8 @@ from ...errors import HybridMemoryError
 from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import Parser, examples, filled, open_store, place, port
-from ...surface.streams import output, tell
-from ..mcp.bounds import add_bounds, bounds_of
+from ...surface.streams import json_lines, output, tell
+from .bounds import add_bounds, bounds_of
 
 if TYPE_CHECKING:
     from socket import socket
@@ -35,19 +35,50 @@ def mcp_options(parser: Parser) -> None:
 
 
 def run_mcp(args: Namespace) -> int:
-    with needing("mcp"):
-        from ..mcp.server import build
+    from ..mcp.protocol import serve
+    from ..mcp.tools import Tools
 
     settings = arguments.settings(args)  # a wrong setting is reported now, not at the first call
-    # The handler of the SDK would wait for the next line of input.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    build(
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or a call that runs would hold up the end
+    tools = Tools(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
         settings,
         partial(place, args),
         bounds_of(args),
-    ).run()
+    )
+    serve(tools)
+    return 0
+
+
+def tools_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=("openai", "anthropic"),
+        default="openai",
+        help="as this API takes tools (default: %(default)s)",
+    )
+    parser.add_argument("--read-only", action="store_true", help="leave out those that write")
+    examples(parser, "tools --format anthropic", "tools --read-only")
+
+
+def run_tools(args: Namespace) -> int:
+    from ..mcp.definitions import TOOLS
+
+    definitions = []
+    for name, tool in TOOLS.items():
+        if tool.writes and args.read_only:
+            continue
+        definition = tool.definition(name)
+        fields = {"name": name, "description": definition["description"]}
+        schema = definition["inputSchema"]
+        if args.format == "anthropic":
+            definitions.append(fields | {"input_schema": schema})
+        else:
+            function = fields | {"parameters": schema}
+            definitions.append({"type": "function", "function": function})
+    with output() as stream:
+        print(json_lines(definitions), file=stream)
     return 0
 
 
@@ -98,11 +129,11 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
     with needing("serve"):
         from ipaddress import ip_address
 
-        from ...sync.refresh import Watch
-        from ..mcp.server import build
+        from ..mcp.tools import Tools
+        from ..watch import Watch
         from . import server
         from .memory import Memory
-        from .security import Guard, Hosts
+        from .security import Guard, Hosts, in_address
 
     settings = arguments.settings(args)
     bounds = bounds_of(args)
@@ -111,13 +142,13 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
             Watch(store, [], lambda report: None)
     listener = server.listen(args.host, args.port)
     host, port = listener.getsockname()[:2]
-    url = f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+    url = f"http://{in_address(host)}:{port}/"
     is_loopback = ip_address(host.partition("%")[0]).is_loopback
     token = _token(args, settings["db_path"], is_loopback=is_loopback)
     memory = Memory(
         partial(_opened, args, settings), settings, needs_token=token is not None, bounds=bounds
     )
-    tools = build(
+    tools = Tools(
         lambda: open_store(args),
         lambda: open_store(args, create=True),
         settings,
@@ -132,7 +163,8 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
             memory.watcher = Thread(target=_watch, args=(args, memory), daemon=True)
             memory.watcher.start()
         if args.open:
-            _open_browser(f"{url}#token={token.secret}" if token else url)
+            fragment = f"#token={token.secret}" if token else ""
+            _open_browser(url + fragment)
 
     app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
     return server.server(app, on_start, memory.end), listener
@@ -154,7 +186,9 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> "Token | None
         return Token(args.token)
     if args.token is None and is_loopback:
         return None
-    database = standard_database() if is_server(db_path) else os.path.abspath(db_path)
+    database = os.path.abspath(db_path)
+    if is_server(db_path):
+        database = standard_database()
     path = f"{database}.token"
     token = kept(path)
     tell(f"the token is in {path}")
@@ -162,7 +196,7 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> "Token | None
 
 
 def _watch(args: Namespace, memory: "Memory") -> None:
-    from ...sync.refresh import Watch
+    from ..watch import Watch
 
     def tell_of(report: "Report") -> None:
         tell(*report.warning_lines())

@@ -17,7 +17,7 @@ from ...errors import NotFoundError
 from ...storage.source import Source, is_in
 from ...storage.sqlite.selection import is_inside
 from ...store import HybridStore
-from ..mcp.bounds import Bounds
+from .bounds import Bounds
 
 # The ending of a file's name -> what a browser is told that it is
 TYPES = {

@@ -20,7 +20,7 @@ from ...errors import HybridMemoryError, NotFoundError, QueryError
 from ...search.hit import Request
 from ...store import HybridStore, tried_again
 from ...text.characters import citation
-from ..mcp.bounds import NO_BOUNDS, Bounds
+from .bounds import NO_BOUNDS, Bounds
 from .responses import etag
 from .updates import OpenStore, Update
 
@@ -45,28 +45,48 @@ class Job(Future[Any]):
         self.work = work
         self._turn = Lock()
         self._store: HybridStore | None = None
+        self._is_stopped = False
 
     def run(self, held: "Held") -> None:
         """Do the work, unless nobody waits for it."""
         if not self.set_running_or_notify_cancel():
             return
         try:
-            store = held.store()
-            self._have(store)
-            with store.storage.guarded():
-                answer = self.work(store)
+            answer = self._answer(held)
         except BaseException as error:
-            self._have(None)
             self.set_exception(error)
         else:
-            self._have(None)
             self.set_result(answer)
+        held.was_stopped = self._is_stopped
+
+    def _answer(self, held: "Held") -> Any:
+        """Return what the work gives, done once more if it ends by what was meant for the one before.
+
+        Statements that the one before left open keep the connection interrupted; and a server of a
+        database may hear late that it is to cancel a statement.
+        """
+        try:
+            return self._attempt(held.store())
+        except Exception:
+            if self._is_stopped or not held.was_stopped:
+                raise
+        held.close()
+        return self._attempt(held.store())
+
+    def _attempt(self, store: HybridStore) -> Any:
+        self._have(store)
+        try:
+            with store.storage.guarded():
+                return self.work(store)
+        finally:
+            self._have(None)
 
     def stop(self) -> None:
         """Have the work not begin, or end the statement at which it is."""
         self.cancel()
         with self._turn:
             if self._store:
+                self._is_stopped = True
                 self._store.storage.interrupt()
 
     def _have(self, store: HybridStore | None) -> None:
@@ -99,17 +119,27 @@ class Workers:
     def end(self) -> None:
         """Have the threads end after what they do now. What they have not begun is not done."""
         with suppress(Empty):
-            while job := self._queue.get_nowait():
+            while True:
+                job = self._queue.get_nowait()
+                if job is None:
+                    break
                 job.cancel()
         for _ in self.threads:
             self._queue.put(None)
 
     def _run(self) -> None:
         held = Held(self._open)
-        while job := self._queue.get():
-            job.run(held)
-            del job  # else its answer would stay in memory until the next one
+        while self._run_next(held):
+            pass
         held.close()
+
+    def _run_next(self, held: "Held") -> bool:
+        """Run the next job, whose answer is then kept by who asked alone. Returns False at the end."""
+        job = self._queue.get()
+        if job is None:
+            return False
+        job.run(held)
+        return True
 
 
 class Held:
@@ -119,6 +149,7 @@ class Held:
         self._open = open_store
         self._store: HybridStore | None = None
         self._file: tuple[int, int] | None = None
+        self.was_stopped = False  # what was done last with the store
 
     def store(self) -> HybridStore:
         """Return the store at its path as it is now, without the warnings of earlier requests.

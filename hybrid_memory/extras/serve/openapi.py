@@ -133,7 +133,9 @@ SCHEMAS: Mapping[str, Json] = {
         operators=listed(TEXT),  # the parts of the query that are filters
     ),
     "Entry": and_perhaps(ENTRY, host=TEXT),  # if it is a file of another one
-    "Listing": fields(total=COUNT, documents=listed(ref("Entry"))),
+    "Listing": and_perhaps(
+        fields(total=COUNT, documents=listed(ref("Entry"))), warnings=listed(TEXT)
+    ),
     "Document": and_perhaps(DOCUMENT, page=COUNT, host=TEXT),
     "Similar": fields(by={"enum": ["vector", "keyword"]}, results=listed(ref("Passage"))),
     "Links": fields(
@@ -147,12 +149,12 @@ SCHEMAS: Mapping[str, Json] = {
     ),
     "Text": {
         "type": "object",
-        "properties": {"text": TEXT, "metadata": OBJECT},
+        "properties": {"text": TEXT, "metadata": OBJECT, "append": {"type": "boolean"}},
         "required": ["text"],
         "additionalProperties": False,
         "example": {"text": "# Deploys\n\nOn Tuesdays.", "metadata": {"project": "boss-api"}},
     },
-    "Stored": fields(doc_id=TEXT, chunks=COUNT, warnings=listed(TEXT)),
+    "Stored": and_perhaps(fields(doc_id=TEXT, chunks=COUNT, warnings=listed(TEXT)), exists=TEXT),
     "Deleted": fields(doc_id=TEXT, chunks_deleted=COUNT, warnings=listed(TEXT)),
     "Status": fields(
         doc_count=COUNT,

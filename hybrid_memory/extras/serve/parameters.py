@@ -99,7 +99,9 @@ class Parameter(NamedTuple):
             schema["pattern"] = f"^({PATTERNS[self.kind]})$"
         if self.default is not None:
             schema["default"] = self.default
-        return {"type": "array", "items": schema} if self.repeated else schema
+        if self.repeated:
+            return {"type": "array", "items": schema}
+        return schema
 
 
 FILTERS = (
@@ -124,7 +126,12 @@ FILTERS = (
     ),
 )
 SEARCH = (
-    Parameter("q", TEXT, "The query: a question in plain words, or exact names.", required=True),
+    Parameter(
+        "q",
+        TEXT,
+        "The query: a question in plain words, or exact names; -word, tag:, in:, before: and after: filter.",
+        required=True,
+    ),
     Parameter("limit", COUNT, "How many results at most (default: the setting, 10).", least=1),
     Parameter(
         "mode",

@@ -107,7 +107,9 @@ def described(error: Exception, path: str) -> dict[str, Any]:
 def response(error: Exception, path: str) -> Response:
     """Return the problem document as a response."""
     problem = as_problem(error)
-    headers = problem.headers | (RETRY if problem.status == 503 else {})
+    headers = problem.headers
+    if problem.status == 503:
+        headers = headers | RETRY
     return Response(as_json(described(problem, path)), problem.status, headers, MEDIA_TYPE)
 
 

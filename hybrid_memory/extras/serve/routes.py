@@ -4,7 +4,6 @@ that are stored or deleted, updates.
 
 import json
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,15 +17,14 @@ from ...errors import NotFoundError
 from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
-from ...surface.commands.upkeep import delete_by_id
-from ...surface.output import asked, why_nothing
+from ...surface.commands.upkeep import delete_by_id, store_text
+from ...surface.output import asked, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...text.query import Query
 from ...views import broken, links_of_document, outlined
 from ...views import documents as listed
-from ..mcp.bounds import MOST, Bounds, counts_of, facets_of
 from . import images, parameters, responses
+from .bounds import MOST, Bounds, counts_of, facets_of
 from .memory import Memory, Work, passages
 from .responses import Problem
 from .updates import Update
@@ -36,18 +34,22 @@ SIMILAR = b"/similar"
 LINKS = b"/links"
 IMAGE = b"/image"
 NO_BUFFER = {"cache-control": "no-store", "x-accel-buffering": "no"}
+TEXT_BODY = (
+    'the body is {"text": "…", "metadata": {…}, "append": false}, where text alone must be given'
+)
 DEEPEST = 100  # objects and lists in each other in a text's metadata
 NEWEST = 10  # documents that the overview names
 LATEST = 500  # documents among which those are
 NAMED = 200  # broken links and groups of copies that a review names
-PIECE = re.compile(r'[^\s":]+:"[^"]+"|\S+')  # of a query
 
 
 async def search(request: Request) -> Response:
     """Answer GET /api/search."""
     memory = memory_of(request)
     values = parameters.read(request.query_params, parameters.SEARCH)
-    refresh = memory.settings["refresh"] if values["refresh"] is None else values["refresh"]
+    refresh = values["refresh"]
+    if refresh is None:
+        refresh = memory.settings["refresh"]
     refresh = refresh and not memory.bounds.read_only
     wanted = parameters.search_request(values, memory.settings)
 
@@ -60,12 +62,16 @@ async def search(request: Request) -> Response:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
             add_marks(answer["results"], values["q"], is_typed=values["typed"])
-            add_titles(store, answer["results"])
-        hint = UNCLEAR if is_unclear(answer["results"]) else None
-        if not answer["results"] and not answer["nearest_miss"]:
+            answer["results"] = titled(store, answer["results"])
+            for result in answer["results"]:
+                result["match"] = match(result["confidence"])
+        hint = None
+        if is_unclear(answer["results"]):
+            hint = UNCLEAR
+        elif not answer["results"] and not answer["nearest_miss"]:
             in_force = search_request.changed(filters=filters_in_force)
             hint = why_nothing(store, in_force, refreshed=refresh)
-        return answer | {"hint": hint, "operators": operators(values["q"])}
+        return answer | {"hint": hint}
 
     tag = await memory.etag(request.url.query)
     if not refresh and responses.has(request, tag):
@@ -256,15 +262,9 @@ def folders(ids: Iterable[str]) -> list[dict[str, Any]]:
 def _status(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
     """Return what `stats` gives, with the counts of what is within the bounds."""
     status = store.stats()
-    return status | counts_of(store, bounds) if bounds.hide else status
-
-
-def _stored(store: HybridStore, doc_id: str, text: str, metadata: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "doc_id": doc_id,
-        "chunks": store.store(doc_id, text, metadata),
-        "warnings": store.warnings,
-    }
+    if bounds.hide:
+        return status | counts_of(store, bounds)
+    return status
 
 
 async def unless_known(request: Request, work: Work, *parts: object) -> Response:
@@ -315,22 +315,26 @@ async def put(request: Request) -> Response:
     parameters.read(request.query_params, ())
     doc_id = id_of(request)
     needs_writing(request)
-    memory_of(request).bounds.check_new(doc_id)
+    bounds = memory_of(request).bounds
+    bounds.check_new(doc_id)
     body = await json_body(request)
     text = body.pop("text", None)
-    metadata = body.pop("metadata", {})
-    if body or not isinstance(text, str) or not isinstance(metadata, dict):
-        raise Problem(
-            422, 'the body is {"text": "…", "metadata": {…}}, where metadata may be left out'
-        )
-    if is_deeper(metadata, DEEPEST):
+    metadata = body.pop("metadata", None)
+    append = body.pop("append", False)
+    is_typed = isinstance(text, str) and isinstance(metadata, dict | None)
+    if body or not is_typed or not isinstance(append, bool):
+        raise Problem(422, TEXT_BODY)
+    if is_deeper(metadata or {}, DEEPEST):
         raise Problem(422, f"the metadata is nested more than {DEEPEST} deep")
     if not doc_id:
         raise Problem(405, "a document needs an id", headers={"allow": "GET"})
 
     def work(store: HybridStore) -> tuple[int, dict[str, Any]]:
         status = 200 if stored_here(store, doc_id) else 201
-        return status, _stored(store, doc_id, text, metadata)
+        answer = store_text(
+            store, doc_id, text, metadata, append=append, names_others=not bounds.hide
+        )
+        return status, answer
 
     status, answer = await memory_of(request).write(work)
     return responses.answer(answer, status)
@@ -426,32 +430,3 @@ def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool =
     for result, text in zip(results, texts, strict=True):
         words = [text[span.start : span.end] for span in highlighter.spans(text)]
         result["marks"] = list(dict.fromkeys(words))
-
-
-def add_titles(store: HybridStore, results: Sequence[dict[str, Any]]) -> None:
-    """Give each result the `title` of its document, and how good a `match` it is, in a word."""
-    titles: dict[str, str | None] = {}
-    for result in results:
-        doc_id = result["doc_id"]
-        if doc_id not in titles:
-            titles[doc_id] = title_of(store, doc_id, result["metadata"])
-        result["title"] = titles[doc_id]
-        result["match"] = match(result["confidence"])
-
-
-def title_of(store: HybridStore, doc_id: str, metadata: dict[str, Any]) -> str | None:
-    """Return the title of a document: that of its metadata, else its first heading, if that is one
-    of level 1; None if it has neither.
-    """
-    title = metadata.get("title")
-    if isinstance(title, str) and title.strip():
-        return title.strip()
-    titles = store.storage.links.titles(doc_id)
-    return titles[0] if titles else None
-
-
-def operators(query: str) -> list[str]:
-    """Return the parts of a query that are filters, as they are written: 'gpu tag:ops' ->
-    ['tag:ops']
-    """
-    return [piece for piece in PIECE.findall(query) if ":" in piece and Query(piece).asked]

@@ -156,15 +156,23 @@ class Hosts:
     """
 
     def __init__(self, host: str, *, is_loopback: bool) -> None:
-        own = [] if is_loopback else [socket.gethostname(), f"{socket.gethostname()}.local"]
-        given = f"[{host}]" if ":" in host else host
-        self._names = LOOPBACK | {name.lower() for name in (given, *own)}
+        self._names = LOOPBACK | {in_address(host).lower()}
+        if not is_loopback:
+            name = socket.gethostname().lower()
+            self._names |= {name, f"{name}.local"}
         self._by_address = not is_loopback
 
     def __contains__(self, host: str) -> bool:
         match = HOST.fullmatch(host)
-        name = match["name"].lower() if match else ""
+        if not match:
+            return False
+        name = match["name"].lower()
         return name in self._names or (self._by_address and is_address(name.strip("[]")))
+
+
+def in_address(host: str) -> str:
+    """Return a host as it stands in an address: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def is_address(name: str) -> bool:
@@ -309,7 +317,9 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
-        return messages.pop() if messages else await receive()
+        if messages:
+            return messages.pop()
+        return await receive()
 
     return replay
 

@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import h11
+import mcp_types
 import uvicorn
-from mcp.server.mcpserver import MCPServer
+from anyio.to_thread import run_sync
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server as SdkServer
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
@@ -25,7 +29,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ... import __version__
 from ...errors import ConfigError, HybridMemoryError
+from ..mcp import protocol
+from ..mcp.tools import ProtocolError, Tools
 from . import openapi, responses, routes, security
 from .memory import Memory
 
@@ -168,19 +175,62 @@ ROUTES: tuple[BaseRoute, ...] = (
 )
 
 
-def application(memory: Memory, tools: MCPServer[Any]) -> Starlette:
+RESULTS = {  # of the methods that the memory answers, each with the SDK's name for its handler
+    "tools/list": ("on_list_tools", mcp_types.ListToolsResult),
+    "tools/call": ("on_call_tool", mcp_types.CallToolResult),
+    "prompts/list": ("on_list_prompts", mcp_types.ListPromptsResult),
+    "prompts/get": ("on_get_prompt", mcp_types.GetPromptResult),
+    "resources/list": ("on_list_resources", mcp_types.ListResourcesResult),
+    "resources/templates/list": (
+        "on_list_resource_templates",
+        mcp_types.ListResourceTemplatesResult,
+    ),
+    "resources/read": ("on_read_resource", mcp_types.ReadResourceResult),
+}
+
+
+def sdk_server(tools: Tools) -> SdkServer[Any]:
+    """Return a server of the SDK, which knows HTTP, with the answers that standard output has."""
+    answering = protocol.Server(tools)
+
+    def handler(method: str, result_type: Any) -> Any:
+        async def handle(context: Any, params: mcp_types.RequestParams | None) -> Any:
+            asked = params.model_dump(by_alias=True, mode="json") if params else {}
+            try:
+                result = await run_sync(answering.result, method, asked)
+            except ProtocolError as error:
+                raise MCPError(error.code, str(error), error.data) from error
+            return result_type.model_validate(result)
+
+        return handle
+
+    handlers = {
+        name: handler(method, result_type) for method, (name, result_type) in RESULTS.items()
+    }
+    hints: Any = {method: CacheHint(ttl_ms=kept) for method, kept in protocol.KEPT.items()}
+    return SdkServer(
+        protocol.SERVER_INFO["name"],
+        version=__version__,
+        instructions=protocol.INSTRUCTIONS,
+        cache_hints=hints,
+        **handlers,
+    )
+
+
+def application(memory: Memory, tools: Tools) -> Starlette:
     """Return the whole server for one memory. The memory's threads end with the application.
 
     What stands before it, in security.py, also checks hosts and origins for the tools.
     """
-    mcp = tools.streamable_http_app(
+    sdk = sdk_server(tools)
+    mcp = sdk.streamable_http_app(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False)
     )
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
         try:
-            async with tools.session_manager.run():
+            async with sdk.session_manager.run():
                 yield {"memory": memory}
         finally:
             memory.close()

@@ -9,7 +9,7 @@ from math import hypot
 from typing import TYPE_CHECKING, Any
 
 from ...text.characters import storable
-from ..filters import key_like
+from ..filters import key_like, keys_of
 from ..source import DocumentRow, SourceFile
 from ..vector import UNIT, decode_embedding
 from . import bitplanes
@@ -142,6 +142,10 @@ class Catalog:
     def key_of(self, name: str) -> str | None:
         rows = self._conn.execute(METADATA_LIKE, (f'%"{storable(name)}"%',))
         return key_like(name, (metadata for (metadata,) in rows))
+
+    def metadata_keys(self) -> list[tuple[str, int]]:
+        rows = self._conn.execute(METADATA_LIKE, ('%":%',))
+        return keys_of(metadata for (metadata,) in rows)
 
     def facets(self) -> dict[str, Any]:
         return {

@@ -111,6 +111,7 @@ def run_list(args: Namespace) -> int:
             limit=args.limit,
             by_change=args.sort == "modified",
         )
+    tell(*answer.pop("warnings", []))
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     shown = len(answer["documents"])
     total = answer["total"]

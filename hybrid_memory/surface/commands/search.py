@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import UsageError
-from ...seams import OPEN_CHOSEN, PICKER, load
+from ...seams import PICKER, load
 from ...search.hit import MODES, UNCLEAR, Request, configured, floored, is_unclear, lean
 from ...store import HybridStore
 from .. import arguments
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ...storage.filters import Filters
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
+PICKED = 30  # passages that the picker looks for, unless the user says how many
+MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 
 
@@ -35,7 +37,10 @@ def search_options(parser: Parser) -> None:
         help="the query; one that begins with - is written --query=--maxfail",
     )
     parser.add_argument(
-        "--limit", type=arguments.positive, metavar="N", help="how many results (default: 10)"
+        "--limit",
+        type=arguments.positive,
+        metavar="N",
+        help="how many results (default: 10; on a terminal, 5 notes)",
     )
     parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
     parser.add_argument(
@@ -130,6 +135,12 @@ def search_options(parser: Parser) -> None:
         help="open result N (default: 1) in $EDITOR",
     )
     parser.add_argument(
+        "--print",
+        dest="prints",
+        action="store_true",
+        help="choose on the terminal, and print the paths, as for $EDITOR $(...)",
+    )
+    parser.add_argument(
         "--full", action="store_true", help="print all that is known of each result as JSON"
     )
     examples(
@@ -143,7 +154,9 @@ def run_search(args: argparse.Namespace) -> int:
     filters = arguments.filters(args)
     has_query = bool(args.words) or args.query is not None
     is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if is_on_terminal and not has_query and not args.format:
+    if args.prints and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("--print needs a terminal, on which something can be chosen")
+    if args.prints or (is_on_terminal and not has_query and not args.format):
         return _pick(args, filters)
     query = _query(args)
     with open_store(args) as store:
@@ -167,32 +180,46 @@ def run_search(args: argparse.Namespace) -> int:
         elif is_unclear(answer.results):
             advice = [UNCLEAR]
         advise(args, *filter(None, [answer.other_words(), *advice]))
+        form = _form(args)
+        results = answer.results
+        if form == "text" and not args.budget:
+            from ..output import titled
+
+            results = titled(store, results)
     if args.explain:
         tell(
             ", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer.timings.items())
         )
-    form = _form(args)
-    results = answer.results
+    rows = None
+    if _is_by_note(args):
+        from ..output import by_note
+
+        results = by_note(results)[: _count(args, store.config)]
+        if sys.stdout.isatty() and "limit" not in store.config.chosen:
+            import shutil
+
+            rows = shutil.get_terminal_size().lines - MARGIN
     with output() as stream:
         if form == "json" and not args.open:
             print(json_lines(results if args.full else map(lean, results)), file=stream)
         else:
             from ..output import show
 
-            show(results, query, form, stream, full=args.full, opened=args.open)
+            show(results, query, form, stream, full=args.full, opened=args.open, rows=rows)
     return 1 if answer.unanswered else 0
 
 
 def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
-    """Let the user search on the whole terminal, and open what is chosen."""
+    """Let the user search on the whole terminal, and open what is chosen, or print it."""
     from ...environment import needing
 
     with needing("picker", "`hybrid-memory search` without a query"):
         pick = load(PICKER)
-    open_chosen = load(OPEN_CHOSEN)
 
     def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
         request = _request(args, filters, store.config)
+        if "limit" not in store.config.chosen:
+            request = request.changed(limit=PICKED)
         return store.answer(
             query,
             request.changed(
@@ -204,10 +231,18 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
     with open_store(args):  # what is wrong is told before the screen is taken
         pass
     settings = arguments.settings(args)
-    chosen = pick(lambda: HybridStore(settings["db_path"], settings, create=False), search)
-    if chosen:
-        with open_store(args) as store:
-            open_chosen(store, chosen)
+    query = args.query if args.query is not None else " ".join(args.words)
+    picked = pick(
+        lambda: HybridStore(settings["db_path"], settings, create=False),
+        search,
+        query,
+        prints=args.prints,
+    )
+    if picked:
+        from ..output import show
+
+        with output() as stream:
+            show(picked, query, args.format or "paths", stream, full=args.full)
     return 0
 
 
@@ -227,9 +262,26 @@ def _request(
     budget = _budget(args) if args.budget else None
     if budget and "limit" not in settings.chosen:
         same["limit"] = budget.pool
+    elif _is_by_note(args):
+        from ..output import PASSAGES_OF_NOTE
+
+        same["limit"] = PASSAGES_OF_NOTE * _count(args, settings)
     return Request(
         **same, budget=budget, filters=filters, half_life_days=args.half_life, today=args.today
     )
+
+
+def _is_by_note(args: argparse.Namespace) -> bool:
+    """Return whether a note is shown once, with its best passage."""
+    return _form(args) == "text" and not args.budget and args.per_doc is None
+
+
+def _count(args: argparse.Namespace, settings: config.Settings) -> int:
+    """Return how many notes are shown."""
+    from ..output import NOTES
+
+    is_chosen = "limit" in settings.chosen or not sys.stdout.isatty()
+    return int(settings["limit"]) if is_chosen else NOTES
 
 
 def _form(args: argparse.Namespace) -> str:

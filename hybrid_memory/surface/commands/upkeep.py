@@ -4,16 +4,17 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...errors import ConfigError, SourceError
+from ...errors import ConfigError, SourceError, UsageError
 from ...indexing import Deleted, delete_collection, delete_document, delete_path
 from ...messages import Progress, counted
 from ...storage.source import real_path
 from ...store import HybridStore
 from ...sync.refresh import store_file
 from ...text.characters import storable, storable_name
+from ...views import twin
 from .. import arguments
 from ..arguments import Parser, add_json, examples, open_store, place
 from ..streams import print_answer, print_with_warnings, tell
@@ -41,10 +42,15 @@ def store_options(parser: Parser) -> None:
         "--metadata",
         nargs="+",
         action="extend",
-        type=arguments.key_value,
+        type=arguments.key_and_data,
         default=[],
         metavar="KEY=VALUE",
-        help="what filters may ask for",
+        help="what filters may ask for: owner=ann 'tags=[ops, ssh]' (default: what the text has already)",
+    )
+    parser.add_argument(
+        "--append",
+        action="store_true",
+        help="add the text to what is stored under the id, as a paragraph",
     )
     add_json(parser)
     examples(
@@ -55,19 +61,41 @@ def store_options(parser: Parser) -> None:
 
 
 def run_store(args: Namespace) -> int:
-    metadata = dict(args.metadata)
+    metadata = dict(args.metadata) or None
     is_file = args.file is not None and os.path.isfile(
         os.path.realpath(os.path.expanduser(args.file))
     )  # else a pipe, or -
+    if is_file and args.append:
+        raise UsageError("--append adds a text; a file is taken in as it is")
     text = "" if is_file else _text(args)
     with open_store(args, create=True) as store:
         if is_file:
-            chunks, warnings = store_file(store, args.doc_id, args.file, metadata)
+            chunks, warnings = store_file(store, args.doc_id, args.file, metadata or {})
+            answer = {"doc_id": args.doc_id, "chunks": chunks, "warnings": warnings}
         else:
-            chunks, warnings = store.store(args.doc_id, text, metadata), store.warnings
-        answer = {"doc_id": args.doc_id, "chunks": chunks, "warnings": warnings}
+            answer = store_text(store, args.doc_id, text, metadata, append=args.append)
         print_with_warnings(args, answer, lambda stream: show_stored(answer, stream))
     return 0
+
+
+def store_text(
+    store: HybridStore,
+    doc_id: str,
+    text: str,
+    metadata: Mapping[str, Any] | None,
+    *,
+    append: bool = False,
+    names_others: bool = True,
+) -> dict[str, Any]:
+    """Store a text. Return its `doc_id` and `chunks`, `warnings`, and where another document says
+    nearly the same, that citation as `exists`, if others may be named.
+    """
+    existing = twin(store, text, besides=storable(doc_id)) if names_others else None
+    chunks = store.store(doc_id, text, metadata, append=append)
+    answer = {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
+    if existing:
+        answer["exists"] = existing
+    return answer
 
 
 def delete_options(parser: Parser) -> None:
@@ -140,12 +168,16 @@ def run_reindex(args: Namespace) -> int:
 
 
 def stats_options(parser: Parser) -> None:
+    add_json(parser)
     examples(parser, "stats", "stats --db ~/other.db")
 
 
 def run_stats(args: Namespace) -> int:
+    from ..terminal import show_stats
+
     with open_store(args) as store:
-        print_answer(args, store.stats() | place(args, store.path))
+        answer = store.stats() | place(args, store.path)
+        print_answer(args, answer, lambda stream: show_stats(answer, stream))
     return 0
 
 

@@ -106,7 +106,7 @@ OBSIDIAN = """---
 tags: [ops]
 ---
 
-# All of Obsidian
+# Obsidian, all of it
 
 See [[parts#The end|the end]], [[#Sums|the sums]], [[facts#^steam]] and ![[rack.png|120x90]]. ![remote](https://example.com/x.png)
 
@@ -196,25 +196,31 @@ Winter coat
 * warm
 """
 
-NOTES = JOURNAL | {
-    "endless.md": ENDLESS,
-    "obsidian.md": OBSIDIAN,
-    "facts.md": FACTS,
-    "mirror.md": "# Mirror\n\nA gnu looks into it.\n\n![[mirror]]\n",
-    "ferret.org": ORG,
-    "stoat.rst": RST,
-    "weasel.txt": "WEASEL\n\nIt runs   fast, see https://example.org/weasel.\n",
-    "img/rack.png": PICTURE,
-    "hosts/atlas.md": ATLAS,
-    "hosts/backups.md": BACKUPS,
-    "log.md": LONG,
-    "parts.md": PARTS,
-    "signs.md": '# Use `wombat --dig`\n\n<Step title="Dig">\n\nThe **wombat** digs.\n\n</Step>\n',
-    "arabic.md": ARABIC,
-    "japanese.md": JAPANESE,
-    'odd # name % "q" <b>&.md': "# Odd names\n\nThe narwhal lives here.\n",
-    "hostile.md": HOSTILE,
-    "slow.md": SLOW,
-    "deep.md": DEEP,
-    "huge.md": HUGE,
-}
+BILLS = {f"bills/{number}.md": f"# Bill {number}\n\nThe plumber sent it.\n" for number in range(25)}
+
+NOTES = (
+    JOURNAL
+    | BILLS
+    | {
+        "endless.md": ENDLESS,
+        "obsidian.md": OBSIDIAN,
+        "facts.md": FACTS,
+        "mirror.md": "# Mirror\n\nA gnu looks into it.\n\n![[mirror]]\n",
+        "ferret.org": ORG,
+        "stoat.rst": RST,
+        "weasel.txt": "WEASEL\n\nIt runs   fast, see https://example.org/weasel.\n",
+        "img/rack.png": PICTURE,
+        "hosts/atlas.md": ATLAS,
+        "hosts/backups.md": BACKUPS,
+        "log.md": LONG,
+        "parts.md": PARTS,
+        "signs.md": '# Use `wombat --dig`\n\n<Step title="Dig">\n\nThe **wombat** digs.\n\n</Step>\n',
+        "arabic.md": ARABIC,
+        "japanese.md": JAPANESE,
+        'odd # name % "q" <b>&.md': "# Odd names\n\nThe narwhal lives here.\n",
+        "hostile.md": HOSTILE,
+        "slow.md": SLOW,
+        "deep.md": DEEP,
+        "huge.md": HUGE,
+    }
+)

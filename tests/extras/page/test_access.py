@@ -15,6 +15,8 @@ STATES = {
     "filtered": ("?tag=ops&since=2026-01", "#results li"),
     "nothing": ("?q=boiler&tag=nothing", ".nothing"),
     "reader": ("?q=ssh&doc=notes/hosts/atlas.md&lines=10-16", ".alike li"),
+    "obsidian": ("?doc=notes/obsidian.md", ".embedded:has-text('Ice floats.')"),
+    "org": ("?doc=notes/ferret.org&lines=2-10", ".sheet pre"),
     "hostile": ("?doc=notes/hostile.md", ".sheet p"),
     "wrong": ("?q=boiler&since=yesterdayish", ".notice"),
 }
@@ -66,10 +68,12 @@ def test_memory_that_is_empty_is_for_everyone(open_page: Open, axe: Any, tmp_pat
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_is_for_everyone(open_page: Open, axe: Any, state: str) -> None:
     address, shown = STATES[state]
-    page = open_page(address, width=1440, allow=["422"])
+    page = open_page(address, width=1440, allow=["422", "404"])
     page.locator(shown).first.wait_for()
     if state == "results":
-        page.locator(".why summary").first.click()
+        page.evaluate(
+            "() => { for (const part of document.querySelectorAll('details')) part.open = true; }"
+        )
     checked(page, axe)
 
 
@@ -114,3 +118,18 @@ def test_nothing_moves_for_those_who_want_it_so(open_page: Open) -> None:
     page.wait_for_selector("#results li")
     page.evaluate("() => document.documentElement.toggleAttribute('data-busy', true)")
     assert page.evaluate("() => document.getAnimations().length") == 0
+
+
+@pytest.mark.parametrize("address", ["", "?q=repaired+tag:ops&since=2026-01-01&in=notes"])
+def test_header_has_no_broken_words_at_any_width(open_page: Open, address: str) -> None:
+    page = open_page(address)
+    page.wait_for_selector("#results li, .figures")
+    for width in (320, 480, 640, 740, 800, 900, 1080, 1440, 2560):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.locator(BROKEN).evaluate_all(HIGH) == [], width
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), width
+
+
+BROKEN = ".brand span, #help, #dates summary, #count, .chip"
+HIGH = """(all) => all.filter((one) => one.checkVisibility()
+    && one.offsetHeight > 2 * parseFloat(getComputedStyle(one).lineHeight)).map((one) => one.outerHTML)"""

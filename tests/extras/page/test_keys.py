@@ -19,8 +19,11 @@ def test_search_and_read_with_the_keyboard_alone(open_page: Open) -> None:
     page.wait_for_selector("#overview .figures")
     page.locator("#q").blur()
     page.keyboard.press("/")
-    page.keyboard.type("repaired")
-    page.wait_for_selector("#results li")
+    with page.expect_response(
+        lambda answer: "q=repaired&" in answer.url and "typed" not in answer.url
+    ):
+        page.keyboard.type("repaired")
+    page.wait_for_selector("#results:not([data-old]) li")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     second = page.locator("#results .open").nth(1)

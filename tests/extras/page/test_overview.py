@@ -18,6 +18,7 @@ def test_overview_says_what_the_memory_holds(open_page: Open) -> None:
     )
     assert page.locator(".folders .row").all_inner_texts() == [
         f"notes\n{documents}",
+        "bills\n25",
         "hosts\n2",
         "journal\n4",
     ]

@@ -208,8 +208,8 @@ def test_notes_of_obsidian_are_shown_as_obsidian_shows_them(open_page: Open) -> 
     page = open_page(OBSIDIAN, allow=["404"])
     sheet = page.locator(".sheet")
     sheet.locator(".callout").first.wait_for()
-    assert page.locator("#reader h1").inner_text() == "All of Obsidian"  # once
-    assert sheet.locator("h2.hidden").inner_text() == "All of Obsidian"
+    assert page.locator("#reader h1").inner_text() == "Obsidian, all of it"  # once
+    assert sheet.locator("h2.hidden").inner_text() == "Obsidian, all of it"
     assert sheet.locator("h3, h4").all_inner_texts() == ["Sums", "Deep"]
     assert "secret" not in sheet.inner_text().replace("%%no secret%%", "")
     assert sheet.locator("mark").inner_text() == "marked words"
@@ -243,7 +243,7 @@ def test_what_draws_formulas_is_loaded_only_with_a_formula(open_page: Open) -> N
 
 def test_images_beside_a_note_are_shown_and_others_are_links(open_page: Open) -> None:
     page = open_page(OBSIDIAN, allow=["404"])
-    image = page.locator(".sheet img")
+    image = page.locator(".sheet img[alt='rack.png']")
     page.wait_for_function("() => document.querySelector('.sheet img')?.naturalWidth === 1")
     assert [image.get_attribute(name) for name in ("alt", "width", "height")] == [
         "rack.png",
@@ -287,7 +287,7 @@ def test_links_with_a_heading_or_a_block_go_there(
         "(part) => new URLSearchParams(location.search).get('part') === part", arg=part
     )
     page.go_back()
-    page.wait_for_selector("#reader h1:text-is('All of Obsidian')")
+    page.wait_for_selector("#reader h1:text-is('Obsidian, all of it')")
     assert page.locator(".passage").count() == 0
 
 
@@ -323,3 +323,42 @@ def test_rst_and_plain_text_keep_their_lines(open_page: Open) -> None:
     page.wait_for_selector(".sheet pre >> text=WEASEL")
     assert "It runs   fast" in page.locator(".sheet").inner_text()
     assert page.locator(".sheet a").get_attribute("href") == "https://example.org/weasel"
+
+
+PAGES = """# Report
+
+First page.
+Its link: (https://example.org/x_(y)).
+
+Second page.
+"""
+
+
+def test_pages_and_headings_of_a_pdf_stand_where_they_begin(open_page: Open) -> None:
+    page = open_page()
+    blocks = page.evaluate(
+        """async (text) => {
+            const { plainBlocks, plainElement } = await import("./js/plain.js");
+            const passages = [{ heading_path: "Report", start_line: 1, end_line: 6 }];
+            const blocks = plainBlocks(text, 1, { format: "pdf", passages, pages: [1, 6] });
+            const shown = (token) => (token.type === "heading" ? token.tokens[0].text : plainElement(token, {}).innerHTML);
+            return blocks.map(({ token, start, end }) => [token.type, start, end, shown(token)]);
+        }""",
+        PAGES,
+    )
+    assert [block[:3] for block in blocks] == [
+        ["page", 1, 1],
+        ["heading", 1, 1],
+        ["lines", 2, 5],
+        ["page", 6, 6],
+        ["lines", 6, 6],
+    ]
+    assert [blocks[0][3], blocks[1][3], blocks[3][3]] == ["Page 1", "Report", "Page 2"]
+    assert 'href="https://example.org/x_(y)"' in blocks[2][3]
+
+
+def test_search_of_the_browser_finds_what_is_far_below(open_page: Open) -> None:
+    page = open_page("?doc=notes/log.md")
+    page.wait_for_selector(".sheet h3", state="attached")
+    assert page.evaluate("() => window.find('Machine 487 started')")
+    page.wait_for_function("() => scrollY > 1000")

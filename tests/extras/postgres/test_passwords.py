@@ -121,3 +121,18 @@ def test_no_log_and_no_traceback_shows_it(
     )  # the program's own line
     assert "StoreError: cannot open postgresql://postgres@/" in told
     assert "hunter22" not in done.stdout + told
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "host=localhost bogus=1 password=hunter22 dbname=x",
+        "postgresql://ann:hunter22@localhost/x?bogus=1",
+    ],
+)
+def test_a_keyword_that_libpq_does_not_know_is_named_without_any_value(
+    address: str, run: Run
+) -> None:
+    told = run("--db", address, "search", "gpu").stderr
+    assert "the address is wrong: it has no keyword 'bogus'" in told
+    assert "hunter22" not in told

@@ -10,7 +10,8 @@ export class Failure extends Error {
   }
 }
 
-const SHOWN = [["explain", "true"], ["marks", "true"], ["rerank", "false"]];
+export const PER_NOTE = 4; // passages of a note at most, so that others are seen, too
+const SHOWN = [["explain", "true"], ["marks", "true"], ["rerank", "false"], ["per_doc", String(PER_NOTE)]];
 const WHILE_TYPING = [["typed", "true"], ["mode", "keyword"]];
 
 /** @param {string} q @param {[string, string][]} filters @param {number} limit @param {AbortSignal} [signal] */

@@ -51,7 +51,7 @@ function unmarked(text) {
 
 const LINK = /!\[\[[^[\]\n]*\]\]|!?\[([^[\]\n]*)\]\([^()\s]*\)|\[\[(?:[^[\]|\n]*\|)?([^[\]|\n]+)\]\]/g;
 // Code as it stands; else signs of emphasis in pairs, not inside of words
-const SIGNS = /(`+)([^`\n]+)\1|(\*\*|__|==|~~)(?=\S)([^\n]{0,200}?\S)\3|(?<![\p{L}\p{N}*_])([*_])(?=[^\s*_])([^\n*_]{0,200}?[^\s*_])\5(?![\p{L}\p{N}*_])/gu;
+const SIGNS = /(`+)((?:[^`\n]|\n(?!\s)){1,300})\1|(\*\*|__|==|~~)(?=\S)((?:[^\n]|\n(?!\s)){0,200}?\S)\3|(?<![\p{L}\p{N}*_])([*_])(?=[^\s*_])((?:[^\n*_]|\n(?!\s)){0,200}?[^\s*_])\5(?![\p{L}\p{N}*_])/gu;
 
 /** A line of markdown without its signs. @param {string} text @returns {string} */
 export const inline = (text) =>

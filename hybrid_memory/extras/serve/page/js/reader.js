@@ -6,6 +6,7 @@ import * as api from "./api.js";
 import * as beside from "./beside.js";
 import { noteOf } from "./embeds.js";
 import { parse, render } from "./markdown.js";
+import { inline } from "./marks.js";
 import * as notice from "./notice.js";
 import { find } from "./places.js";
 import { changedSince, head } from "./reader-head.js";
@@ -44,6 +45,7 @@ export async function open(doc, lines, part) {
 
 /** Show no document. */
 export function shut() {
+  settle();
   reading.abort();
   shown = null;
   panel.hidden = true;
@@ -84,7 +86,7 @@ function draw(blocks) {
   const kept = new Map(shown.elements.map((element) => [element.source, element]));
   const elements = render(blocks, shown.note, kept);
   const first = elements.find((element) => !element.matches(".front, .page"));
-  if (first?.matches("h2[data-level='1']") && elements.length > 1) first.classList.toggle("hidden", first.textContent === shown.answer.title); // it stands above
+  if (first?.matches("h2[data-level='1']") && elements.length > 1) first.classList.toggle("hidden", first.textContent === inline(shown.answer.title ?? "")); // it stands above
   shown.elements = elements;
   const parts = Array.from({ length: Math.ceil(elements.length / BLOCKS) }, (_, i) =>
     h("div", { class: "stretch" }, elements.slice(i * BLOCKS, (i + 1) * BLOCKS)));
@@ -150,11 +152,17 @@ function mark(lines, part, scroll = true) {
   if (scroll) bring(article.querySelector(".passage"));
 }
 
+const SETTLING = 2000; // ms in which images, formulas and embeds above a passage may come
+const MOVES = ["wheel", "touchstart", "pointerdown", "keydown"];
+
+let settle = () => {};
+
 /**
- * Bring an element into view. Where it is is known only if its stretch is laid out; what is above it may turn out higher or lower when
- * that is laid out, so look twice more.
+ * Bring an element into view, and keep it there while what is above it gets its height, unless somebody scrolls. Where it is is known
+ * only if its stretch is laid out.
  */
 function bring(element) {
+  settle();
   scrollTo(0, 0);
   if (!element) return;
   element.closest(".stretch").classList.add("near");
@@ -164,11 +172,15 @@ function bring(element) {
     const isBelow = Math.min(bottom, top + 200) > innerHeight * 0.9;
     if (isBelow || top < above) scrollTo(0, scrollY + top - Math.max(above, innerHeight * 0.25));
   };
+  const heights = new ResizeObserver(look);
+  settle = () => {
+    heights.disconnect();
+    for (const move of MOVES) removeEventListener(move, settle);
+  };
+  for (const move of MOVES) addEventListener(move, settle);
+  setTimeout(settle, SETTLING);
+  heights.observe(article);
   look();
-  requestAnimationFrame(() => {
-    look();
-    requestAnimationFrame(look);
-  });
 }
 
 function markIn(element, [start, end]) {

@@ -1,5 +1,6 @@
 // The list of results, and the list of documents where there is no question but a filter.
 
+import { PER_NOTE } from "./api.js";
 import { byId, h, show } from "./dom.js";
 import { address, state, withFilter } from "./state.js";
 import { excerpt, inline, whole } from "./marks.js";
@@ -70,17 +71,19 @@ function result([found, ...others]) {
     h("article", {},
       h("h2", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(noteTitle(found), found.marks)), crumbs(found)),
       h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
-      h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), place(doc), facts(found), also(found.also), newer(found.newer)),
+      h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), place(doc), onPage(found.page), facts(found), also(found.also), newer(found.newer)),
       why(found),
-      others.length > 0 && h("details", { class: "others" }, h("summary", {}, `${others.length} more in this note`), h("ul", {}, others.map(otherPassage)))));
+      others.length > 0 && h("details", { class: "others" }, h("summary", {}, others.length < PER_NOTE - 1 ? `${others.length} more in this note` : "More in this note"), h("ul", {}, others.map(otherPassage)))));
 }
 
 function otherPassage(found) {
   const title = parts(found).at(-1) || `Lines ${found.start_line} to ${found.end_line}`;
   return h("li", {}, h("p", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(title, found.marks))),
     h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
-    h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), newer(found.newer)));
+    h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), onPage(found.page), newer(found.newer)));
 }
+
+const onPage = (page) => page && h("span", {}, `page ${page}`);
 
 const passageAddress = ({ doc_id: doc, start_line: start, end_line: end }) => address({ doc, lines: start ? `${start}-${end}` : "" });
 

@@ -53,7 +53,7 @@ class Bounds(NamedTuple):
             linked_to = self.found(store, linked_to)
         return asked._replace(
             collection=self.collection or asked.collection,
-            within=self.inside,
+            within=self.inside or "*",  # so that no message names what is hidden
             linked_to=linked_to,
         )
 

@@ -1,0 +1,278 @@
+"""What makes a memory rot, as `doctor --audit` lists it: copies, what is out of date, notes that
+nothing leads to, secrets, huge notes. Reads the store alone, asks no model, changes nothing.
+
+To add a kind, write a function from the passages to places and add a row to KINDS. Which passages
+searches have shown is not known, because the store keeps no record of that.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
+from typing import Any, NamedTuple, TextIO, TypeVar
+from zlib import crc32
+
+from ..search.successors import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
+from ..storage.protocol import Storage
+from ..storage.rows import ChunkRow
+from ..store import HybridStore, tried_again
+from ..surface.streams import harmless
+from ..text.characters import citation, plural
+from .formats.redaction import redact
+
+Item = TypeVar("Item")
+
+SHOWN = 20  # places of one kind that are listed; the others are counted
+NAMED = 3  # copies that are named
+BATCH = 500  # passages that are read at a time
+READ_TOGETHER = 20  # in which secrets are looked for: twice as fast as in each alone
+END = 10**9  # a line after the last one of any document
+
+FEWEST_WORDS = 12  # of a passage that counts as a copy: shorter ones are headings and templates
+ALIKE = 0.8  # share of the words of two near copies that both have
+SHINGLE = 4  # words that stand side by side
+SKETCH = 6  # least hashes of the shingles by which near copies find each other
+LEAST_SHARED = 2  # of these, before all words are compared
+CROWD = 12  # passages with one hash in common beyond which it is a template's
+HUGE = 60_000  # characters of a document, some thirty pages
+
+STATUSES = ("superseded", "obsolete", "deprecated", "replaced", "outdated")
+# A line near the top that says so of the whole note, as decision records have it
+SAYS_SUPERSEDED = re.compile(
+    r"^[\W_]*(?:status[\W_]+)?(?:superseded|obsoleted) by\b"
+    r"|^[\W_]*status[\W_]+(?:superseded|obsolete|deprecated|outdated)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+DATED = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-W\d{2}")
+
+
+class Place(NamedTuple):
+    """Where something is, and what is to be said of it."""
+
+    citation: str
+    note: str
+
+
+class Listing(NamedTuple):
+    """The places of one kind: how many there are, and the first of them."""
+
+    kind: str
+    about: str
+    total: int
+    places: list[Place]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `doctor --audit --json` prints of it."""
+        return self._asdict() | {"places": [place._asdict() for place in self.places]}
+
+
+class Passage(NamedTuple):
+    """A chunk and where it stands."""
+
+    row: ChunkRow
+    words: Sequence[str]  # in small letters
+
+    @property
+    def citation(self) -> str:
+        """Return the document and the lines."""
+        row = self.row
+        return citation(row.doc_id, row.start_line, row.end_line, row.pages)
+
+
+class Memory:
+    """All that the kinds read: every passage, by document, and the links."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.documents: dict[str, list[Passage]] = {}
+        for doc_id in sorted(storage.catalog.ids()):
+            ids = storage.chunks.at(doc_id, 0, END)
+            self.documents[doc_id] = [
+                Passage(row, re.findall(r"\w+", row.text.lower()))
+                for batch in _batches(ids, BATCH)
+                for row in storage.chunks.rows(batch).values()
+            ]
+        self.linked = {
+            link.doc_id
+            for doc_id in self.documents
+            for link in storage.links.links_of(doc_id)
+            if link.doc_id and link.doc_id != doc_id
+        }
+
+    def passages(self) -> Iterator[Passage]:
+        """Yield every passage, document by document."""
+        for passages in self.documents.values():
+            yield from passages
+
+    def first(self) -> Iterator[Passage]:
+        """Yield the first passage of every document."""
+        for passages in self.documents.values():
+            yield from passages[:1]
+
+
+@tried_again
+def audit(store: HybridStore) -> list[Listing]:
+    """Return a listing of each kind, the empty ones, too."""
+    with store.storage.snapshot():
+        memory = Memory(store.storage)
+    listings = []
+    for kind, (about, places_of) in KINDS.items():
+        places = list(places_of(memory))
+        listings.append(Listing(kind, about, len(places), places[:SHOWN]))
+    return listings
+
+
+def show(listings: Iterable[Listing], stream: TextIO) -> None:
+    """Print a line for each kind, and the places below it."""
+    for listing in listings:
+        print(f"{listing.total:>6,}  {listing.kind}: {listing.about}", file=stream)
+        for place in listing.places:
+            print(harmless(f"        {place.citation}  {place.note}"), file=stream)
+        if listing.total > len(listing.places):
+            print(f"        and {listing.total - len(listing.places):,} more", file=stream)
+
+
+def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    remaining = iter(items)
+    batch = list(islice(remaining, size))
+    while batch:
+        yield batch
+        batch = list(islice(remaining, size))
+
+
+def copies(memory: Memory) -> Iterator[Place]:
+    """Yield the first of the passages with the same words, those that stand most often first."""
+    by_words: dict[tuple[str, ...], list[Passage]] = defaultdict(list)
+    for passage in memory.passages():
+        if len(passage.words) >= FEWEST_WORDS:
+            by_words[tuple(passage.words)].append(passage)
+    groups = [passages for passages in by_words.values() if len(passages) > 1]
+    for first, *others in sorted(groups, key=len, reverse=True):
+        places = plural(len(others), "other place", "other places")
+        yield Place(first.citation, f"also in {places}: {_some(others)}")
+
+
+def _some(passages: Sequence[Passage]) -> str:
+    citations = [passage.citation for passage in passages[:NAMED]]
+    if len(passages) > NAMED:
+        citations.append("…")
+    return ", ".join(citations)
+
+
+def near_copies(memory: Memory) -> Iterator[Place]:
+    """Yield the passages that have nearly the words of one in another document.
+
+    Two passages are compared if they share some of the least hashes of their shingles (Broder, "On
+    the resemblance and containment of documents", 1997).
+    """
+    passages = [passage for passage in memory.passages() if len(passage.words) >= FEWEST_WORDS]
+    by_hash: dict[int, list[int]] = defaultdict(list)
+    for number, passage in enumerate(passages):
+        for least in _sketch(passage.words):
+            by_hash[least].append(number)
+    shared = Counter(
+        pair
+        for numbers in by_hash.values()
+        if 1 < len(numbers) <= CROWD
+        for pair in combinations(numbers, 2)
+    )
+    listed = set()
+    for one, other in sorted(pair for pair, count in shared.items() if count >= LEAST_SHARED):
+        first = passages[one]
+        second = passages[other]
+        if other in listed or first.row.doc_id == second.row.doc_id:
+            continue
+        share = _resemblance(first.words, second.words)
+        if share >= ALIKE and first.words != second.words:
+            listed.add(other)
+            yield Place(second.citation, f"{share:.0%} the words of {first.citation}")
+
+
+def _sketch(words: Sequence[str]) -> list[int]:
+    shingles = {" ".join(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)}
+    return sorted(crc32(shingle.encode()) for shingle in shingles)[:SKETCH]
+
+
+def _resemblance(first: Sequence[str], second: Sequence[str]) -> float:
+    """Return the share of the words of both that both have, each as often as it stands."""
+    first_counts = Counter(first)
+    second_counts = Counter(second)
+    return (first_counts & second_counts).total() / (first_counts | second_counts).total()
+
+
+def superseded(memory: Memory) -> Iterator[Place]:
+    """Yield the documents of which their metadata, those of another one, or a line of their own say
+    that they no longer hold.
+    """
+    by_others: dict[str, str] = {}
+    for passage in memory.first():
+        for name in named_documents(passage.row.metadata, SUPERSEDES):
+            by_others[name] = passage.row.doc_id
+    for doc_id, passages in memory.documents.items():
+        metadata: Mapping[str, Any] = passages[0].row.metadata if passages else {}
+        successors = named_documents(metadata, SUPERSEDED_BY)
+        others = [other for name, other in by_others.items() if is_named(doc_id, [name])]
+        status = str(metadata.get("status", ""))
+        if successors:
+            yield Place(doc_id, f"its metadata name {', '.join(successors)} in its place")
+        elif status.lower().startswith(STATUSES):
+            yield Place(doc_id, f"its status is {status!r}")
+        elif others:
+            yield Place(doc_id, f"{others[0]} supersedes it")
+        elif any(SAYS_SUPERSEDED.search(passage.row.text) for passage in passages[:1]):
+            yield Place(passages[0].citation, "it says so itself")
+
+
+def not_linked(memory: Memory) -> Iterator[Place]:
+    """Yield the notes that no link leads to, in collections whose notes are linked at all.
+
+    Notes that are named by a date, and texts without a file, are found by other ways.
+    """
+    linking = {
+        passages[0].row.collection
+        for doc_id, passages in memory.documents.items()
+        if passages and doc_id in memory.linked
+    }
+    for passage in memory.first():
+        row = passage.row
+        name = row.doc_id.rpartition("/")[2]
+        if row.collection not in linking or row.doc_id in memory.linked:
+            continue
+        if row.path and row.path.endswith(".md") and not DATED.search(name):
+            yield Place(row.doc_id, "no link leads to it")
+
+
+def secrets(memory: Memory) -> Iterator[Place]:
+    """Yield the passages with what would be masked in a transcript. The secret is not repeated."""
+    for batch in _batches(memory.passages(), READ_TOGETHER):
+        text = "\n\n".join(passage.row.text for passage in batch)
+        if redact(text) == text:
+            continue
+        for passage in batch:
+            if redact(passage.row.text) != passage.row.text:
+                yield Place(passage.citation, "a key, a token or a password")
+
+
+def huge(memory: Memory) -> Iterator[Place]:
+    """Yield the notes of more than HUGE characters, the longest first. Transcripts are long."""
+    sizes = {
+        doc_id: sum(len(passage.row.text) for passage in passages)
+        for doc_id, passages in memory.documents.items()
+        if not doc_id.endswith(".jsonl")
+    }
+    for doc_id, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        if size > HUGE:
+            chunks = plural(len(memory.documents[doc_id]), "passage", "passages")
+            yield Place(doc_id, f"{size:,} characters, {chunks}")
+
+
+KINDS: dict[str, tuple[str, Callable[[Memory], Iterable[Place]]]] = {
+    "copies": ("texts that stand in several places, word by word", copies),
+    "near copies": ("passages that are nearly the same in another document", near_copies),
+    "superseded": (
+        "documents that say, or of which others say, that they no longer hold",
+        superseded,
+    ),
+    "not linked": ("notes that no link leads to, where notes are linked", not_linked),
+    "secrets": ("passages with what looks like a secret", secrets),
+    "huge": (f"notes of more than {HUGE:,} characters", huge),
+}

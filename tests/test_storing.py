@@ -1,0 +1,180 @@
+"""Texts that agents store: added to, corrected with their metadata kept, and found to be there already."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from hybrid_memory import HybridStore
+from hybrid_memory.storage.filters import Filters
+from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.views import documents, read, twin
+from tests.command import Run, answer
+
+PORT = (
+    "The payment service listens on port 8443 since the move to the new cluster, and its health "
+    "check is under /ready. Restarts are announced in the channel of the platform team."
+)
+
+
+def metadata_of(store: HybridStore, doc_id: str) -> object:
+    return store.storage.catalog.outline(doc_id)["metadata"]
+
+
+@pytest.mark.both_engines
+def test_appended_text_is_a_paragraph_after_what_is_there(store: HybridStore) -> None:
+    assert store.store("log", "# Log\n\nGPU bought.\n", append=True) == 1
+    store.store("log", "Dog fed.", append=True)
+    assert read(store, "log")["text"] == "# Log\n\nGPU bought.\n\nDog fed."
+    assert [hit["doc_id"] for hit in store.search("gpu")] == ["log"]
+
+
+@pytest.mark.both_engines
+def test_a_correction_keeps_the_metadata_unless_it_brings_its_own(store: HybridStore) -> None:
+    given = {"owner": "ann", "ports": [80, 443]}
+    store.store("a", "---\nstate: draft\n---\nThe gpu.", given)
+    store.store("a", "The dog.")
+    assert metadata_of(store, "a") == given
+    store.store("a", "The cat.", {"year": 2026}, append=True)
+    assert metadata_of(store, "a") == given | {"year": 2026}
+    store.store("a", "The cat.", {"year": 2027})
+    assert metadata_of(store, "a") == {"year": 2027}
+    store.store("a", "The cat.", {})
+    assert metadata_of(store, "a") == {}
+
+
+def test_writers_that_append_at_once_lose_nothing(db_path: str) -> None:
+    def append(number: int) -> None:
+        with HybridStore(db_path, {"provider": "none"}) as store:
+            for line in range(5):
+                store.store("log", f"Line {number}-{line}.", append=True)
+
+    append(0)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(append, range(1, 5)))
+    with HybridStore(db_path) as store:
+        lines = [line for line in read(store, "log")["text"].split("\n") if line]
+    assert sorted(lines) == [f"Line {number}-{line}." for number in range(5) for line in range(5)]
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize(
+    ("text", "is_twin"),
+    [
+        (PORT, True),
+        (PORT.lower().replace(",", ""), True),
+        (PORT.replace("8443", "8444"), True),
+        (PORT.partition(". ")[0] + ".", True),
+        ("Agreed in the call: " + PORT, True),
+        ("The payment service restarts at night, and nobody of the platform team is told.", False),
+        ("The channel of the new cluster is announced.", False),
+        ("Port 8443.", False),
+        ("", False),
+    ],
+)
+def test_a_text_that_is_there_nearly_so_is_known(
+    store: HybridStore, notes: Callable[..., Path], text: str, is_twin: bool
+) -> None:
+    folder = notes({"payment.md": f"# Payment\n\nBegun in May.\n\n{PORT}\n", "dog.md": "The dog."})
+    Ingest(store).run([str(folder)])
+    expected = "memory/payment.md#L1-L5" if is_twin else None
+    assert twin(store, text) == expected
+    assert twin(store, text, besides="memory/payment.md") is None
+
+
+def test_store_tells_where_a_text_exists(run: Run) -> None:
+    assert "exists" not in answer(run("store", "--doc-id", "a", "--text", PORT))
+    stored = answer(run("store", "--doc-id", "b", "--text", PORT, "--json"))
+    assert stored == {"doc_id": "b", "chunks": 1, "exists": "a#L1-L1"}
+    again = answer(run("store", "--doc-id", "b", "--text", PORT + " Yes."))
+    assert again["exists"] == "a#L1-L1"
+
+
+def test_store_appends(run: Run) -> None:
+    run("store", "--doc-id", "log", "--text", "GPU bought.", "--metadata", "owner=ann")
+    run("store", "--doc-id", "log", "--text", "Dog fed.", "--append")
+    told = answer(run("get", "log", "--json"))
+    assert told["text"] == "GPU bought.\n\nDog fed."
+    assert answer(run("list", "--where", "owner=ann"))["total"] == 1
+
+
+def test_append_of_a_file_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("dog")
+    done = run("store", "--doc-id", "a", "--file", str(tmp_path / "a.md"), "--append")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--append adds a text" in done.stderr
+
+
+@pytest.mark.parametrize("source", ["--text", "--file"])
+def test_metadata_of_the_command_line_may_be_numbers_and_lists(
+    run: Run, tmp_path: Path, source: str
+) -> None:
+    text = "The dog."
+    if source == "--file":
+        (tmp_path / "a.md").write_text(text)
+        text = str(tmp_path / "a.md")
+    pairs = ["year=2026", 'tags=["ops", "ssh"]', "ports=[80, 443]", "version=1.10", "on=true"]
+    pairs += ["note=issue #12", "empty="]
+    run("store", "--doc-id", "a", source, text, "--metadata", *pairs)
+    [result] = answer(run("search", "dog", "--full", "--json"))
+    assert result["metadata"] == {
+        "year": 2026,
+        "tags": ["ops", "ssh"],
+        "ports": [80, 443],
+        "version": "1.10",
+        "on": True,
+        "note": "issue #12",
+        "empty": "",
+    }
+    for where in ("year=2026", "ports=443", "tags=ssh", "version=1.10", "on=true"):
+        assert answer(run("list", "--where", where))["total"] == 1
+    assert answer(run("list", "--tag", "ops"))["total"] == 1
+
+
+UNMET = [
+    (Filters(collection="memry"), "there is no collection 'memry'; there are memory, decisions"),
+    (Filters(inside="memry/*"), "no id is like 'memry/*'; there are memory, decisions"),
+    (Filters(tags=["op"]), "no document has the tag 'op'; there are ops"),
+    (Filters(where={"ower": "ann"}), "no document has 'ower' in its metadata; there are owner, tags"),
+    (Filters(where={"owner": "bob"}), "no document has 'bob' as its 'owner'"),
+    (
+        Filters(since="2026-03-01", until="2026-01"),
+        "nothing can be since 2026-03-01 and until 2026-01: the first is later",
+    ),
+    (Filters(collection="memory", tags=["ops"]), None),
+    (Filters(collection="memry", within="*"), None),
+]  # fmt: skip
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize(("filters", "told"), UNMET)
+def test_a_filter_that_nothing_can_meet_is_told_with_what_there_is(
+    store: HybridStore, notes: Callable[..., Path], filters: Filters, told: str | None
+) -> None:
+    folder = notes({"dog.md": "The dog.", "cat.md": "The cat."})
+    Ingest(store).run([str(folder)])
+    store.store("decisions/1", "The gpu.", {"owner": "ann", "tags": ["ops"]})
+    warnings = [told] if told else []
+    assert documents(store, filters=filters).get("warnings", []) == warnings
+    assert store.search("dog", filters=filters) == []
+    assert store.warnings == warnings
+
+
+def test_many_names_are_told_in_part_the_nearest_first(store: HybridStore) -> None:
+    for number in range(12):
+        store.store(f"project-{number}/a", "The dog.")
+    store.search("dog", filters=Filters(collection="project_11"))
+    [told] = store.warnings
+    assert told.startswith("there is no collection 'project_11'; there are project-11, project-1")
+    assert told.endswith(" and 4 more")
+
+
+def test_the_command_line_tells_an_unknown_collection(run: Run) -> None:
+    run("store", "--doc-id", "decisions/1", "--text", "The dog.")
+    for command in (("search", "dog"), ("list",)):
+        done = run(*command, "--collection", "nope")
+        assert done.returncode == 0
+        assert "there is no collection 'nope'; there are decisions" in done.stderr
+        assert json.loads(done.stdout) in ([], {"total": 0, "documents": []})
