@@ -119,11 +119,10 @@ class HybridStore:
         read_only: bool = False,
         on_wait: Callable[[str], None] = messages.warning,
     ) -> None:
-        self.config = (
-            config
-            if isinstance(config, configuration.Settings)
-            else configuration.merged((configuration.LIBRARY, config or {}))
-        )
+        if isinstance(config, configuration.Settings):
+            self.config = config
+        else:
+            self.config = configuration.merged((configuration.LIBRARY, config or {}))
         path = os.fspath(db_path)
         if path == DEFAULT_DB and config and "db_path" in config:
             path = config["db_path"]
@@ -193,7 +192,9 @@ class HybridStore:
             return self.embedder
         if self._fitting and not providers.conflict(identity, self._fitting):
             return self._fitting
-        own = self.embedder if self._given_embedder is not None else None
+        own = None
+        if self._given_embedder is not None:
+            own = self.embedder
         if own and not providers.conflict(identity, own):
             self._fitting = own
         else:
@@ -362,6 +363,8 @@ class HybridStore:
             "per_doc": per_doc,
         }
         fields = configured(self.config) | _given(bounds)
+        if isinstance(budget, int):
+            budget = Budget(budget)
         request = Request(
             fields["limit"],
             mode,
@@ -371,7 +374,7 @@ class HybridStore:
             half_life_days=half_life_days,
             per_doc=fields["per_doc"] or None,
             context=context,
-            budget=Budget(budget) if isinstance(budget, int) else budget,
+            budget=budget,
             exact=exact,
             fts_syntax=fts_syntax,
             rerank=rerank,

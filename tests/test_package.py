@@ -12,15 +12,16 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 USE = """
-from typing import Any
-from hybrid_memory import HybridStore, HybridMemoryError
+from hybrid_memory import HybridMemoryError, HybridStore, Result
 from hybrid_memory.chunker import Chunk, chunk_text
 
 with HybridStore(":memory:", {"provider": "none"}) as store:
     count: int = store.store("a", "# Head\\n\\ntext")
     wrong: str = store.store("a", "b")  # type: ignore[assignment]
-    hits: list[dict[str, Any]] = store.search("text", limit=3)
+    hits: list[Result] = store.search("text", limit=3)
     store.search(1)  # type: ignore[arg-type]
+    citation: str = hits[0]["citation"]
+    line: int = hits[0]["citation"]  # type: ignore[assignment]
 chunks: list[Chunk] = chunk_text("x")
 error: type[Exception] = HybridMemoryError
 """
