@@ -87,8 +87,8 @@ COMMANDS = {
         "Take in what has changed in everything that was ingested before, and embed what is pending.",
     ),
     "watch": Command(
-        "surface.commands.syncing:watch_options",
-        "surface.commands.syncing:run_watch",
+        "extras.watch:watch_options",
+        "extras.watch:run_watch",
         "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped.",
     ),
     "store": Command(
@@ -189,6 +189,7 @@ MARKDOWN = "documents.markdown:FORMAT"
 PROVIDERS = {
     "ollama": "embedding.ollama:OllamaEmbedder",
     "builtin": "embedding.builtin:BuiltinEmbedder",
+    "builtin-multilingual": "embedding.multilingual:MultilingualEmbedder",
     "openai": "extras.providers.openai:OpenAIEmbedder",
     "gemini": "extras.providers.gemini:GeminiEmbedder",
     "voyage": "extras.providers.voyage:VoyageEmbedder",

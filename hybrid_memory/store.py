@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
 DEFAULT_DB = "hybrid_search.db"
-ADVISED_BY = 20  # documents, and lines of each, whose language decides which model is advised
+SAMPLED = 20  # documents, and lines of each, whose language decides which built-in model a store begins with
 
 
 class Scores(TypedDict):
@@ -131,6 +131,8 @@ class HybridStore:
         self.warnings: list[str] = []
         self._given_embedder = embedder
         self._fitting: Embedder | None = None
+        # Text of what is about to be taken in: its language decides on a store's first embedder
+        self.sample = ""
         self.storage: Storage
         if scheme:
             engine = load(ENGINES[scheme])
@@ -170,7 +172,7 @@ class HybridStore:
         """Return what makes the vectors of all texts from now on; None with the provider "none"."""
         if self._given_embedder is not None:
             return providers.complete(self._given_embedder)
-        return providers.make(self.config, self.storage.embeddings.identity())
+        return providers.make(self.config, self.storage.embeddings.identity(), self._text_of_notes)
 
     @cached_property
     def reranker(self) -> "Reranker | None":
@@ -216,23 +218,21 @@ class HybridStore:
     def advice(self) -> str | None:
         """Return a line that says what would make searches better; None if there is nothing to say."""
         with self.storage.guarded():
-            if not (self.moves_up or self._has_only_unknown_languages()):
-                return None
-            _, newest = self.storage.catalog.listing(None, ADVISED_BY)
-            texts = []
-            for document in newest:
-                chunks = self.storage.chunks.at(document["doc_id"], 1, ADVISED_BY)
-                texts += [row.text for row in self.storage.chunks.rows(chunks).values()]
-        return providers.better_model(" ".join(texts))
+            identity = self.storage.embeddings.identity()
+        if self._given_embedder is not None or self.config["provider"] != "auto" or not identity:
+            return None
+        return providers.ADVICE.get(identity["provider"])
 
-    def _has_only_unknown_languages(self) -> bool:
-        """Return True if the built-in model, which nobody chose, could embed nothing so far."""
-        return (
-            self._given_embedder is None
-            and self.config["provider"] == "auto"
-            and self.storage.embeddings.identity() is None
-            and self.storage.catalog.counts()["unembeddable_count"] > 0
-        )
+    def _text_of_notes(self) -> str:
+        """Return what is about to be taken in, or else some text of the newest documents."""
+        if self.sample:
+            return self.sample
+        _, newest = self.storage.catalog.listing(None, SAMPLED)
+        texts = []
+        for document in newest:
+            chunks = self.storage.chunks.at(document["doc_id"], 1, SAMPLED)
+            texts += [row.text for row in self.storage.chunks.rows(chunks).values()]
+        return " ".join(texts)
 
     def embed(
         self,
@@ -276,6 +276,7 @@ class HybridStore:
 
         if not doc_id:
             raise ValueError("doc_id is empty")
+        self.sample = text
         document = Document(storable(doc_id), storable(text), metadata or {})
         while True:
             with self.storage.guarded("cannot write"):
@@ -402,6 +403,7 @@ class HybridStore:
             request = request.changed(filters=narrowed(request.filters, parsed.asked))
         answer = search.answer(parsed, request)
         answer.filters = request.filters
+        answer.operators = parsed.operators
         if parsed.asked and parsed.is_blank:
             answer.warnings.append(ONLY_FILTERS)
         if request.filters and not answer.results and not answer.nearest_miss:

@@ -20,8 +20,9 @@ with HybridStore(":memory:", {"provider": "none"}) as store:
     wrong: str = store.store("a", "b")  # type: ignore[assignment]
     hits: list[Result] = store.search("text", limit=3)
     store.search(1)  # type: ignore[arg-type]
-    citation: str = hits[0]["citation"]
-    line: int = hits[0]["citation"]  # type: ignore[assignment]
+    for hit in hits:
+        citation: str = hit["citation"]
+        hit["cite"]  # type: ignore[typeddict-item]
 chunks: list[Chunk] = chunk_text("x")
 error: type[Exception] = HybridMemoryError
 """

@@ -94,8 +94,8 @@ def imported(path: Path, text: str) -> set[Path]:
 
 def test_the_core_is_small_enough_to_be_known() -> None:
     assert len(CORE) <= 85
-    assert sum(map(code_lines, CORE.values())) <= 14_800
-    assert len(INSIDE) <= 140
+    assert sum(map(code_lines, CORE.values())) <= 15_200
+    assert len(INSIDE) <= 141
 
 
 def test_a_module_is_one_subject_that_its_first_sentence_names() -> None:

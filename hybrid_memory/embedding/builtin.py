@@ -34,6 +34,7 @@ from math import hypot
 HEADER = struct.Struct("<8s6I")
 MAGIC = b"hmtokve2"
 WORDPIECE = 1  # the rule: the longest token that fits; those that continue a word begin with ##
+FOLDED = 2  # that of multilingual.py
 MODEL = "builtin-en-256-v2"
 LEVELS = 16
 NO_ROW = 0xFFFF
@@ -91,11 +92,11 @@ class Table:
     another file.
     """
 
-    def __init__(self, path: "str | os.PathLike[str]") -> None:
+    def __init__(self, path: "str | os.PathLike[str]", own_rule: int = WORDPIECE) -> None:
         with open(path, "rb") as file:
             self._map = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         magic, rule, tokens, boundaries, rows, dims, length = HEADER.unpack_from(self._map)
-        if magic != MAGIC or rule != WORDPIECE:
+        if magic != MAGIC or rule != own_rule:
             raise ValueError(f"{path} is not a table of token vectors")
         self.dims: int = dims
         self._place = HEADER.size

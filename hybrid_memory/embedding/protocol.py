@@ -12,7 +12,7 @@ A new provider is a module, a row in TABLE and one in `seams.PROVIDERS`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from ..errors import ConfigError, Message, WayOut
@@ -198,24 +198,37 @@ BUILTIN_ADVICE = (
     "after `ollama pull nomic-embed-text`, the next ingest embeds with that"
 )
 MULTILINGUAL_ADVICE = (
-    "the notes are in other languages than English, which is all that the built-in model knows; "
-    "one that knows them finds more by meaning: after `ollama pull bge-m3` and "
-    "`hybrid-memory config set model bge-m3`, the next ingest embeds with that (as does embeddinggemma)"
+    "the notes are in other languages than English: embedded by the built-in model for many languages "
+    "(`--provider builtin` is the English one); a model that reads whole sentences finds more by meaning: "
+    "after `ollama pull bge-m3` and `hybrid-memory config set model bge-m3`, the next ingest embeds with that"
 )
-ENGLISH = ("the", "and", "that", "with", "this")  # words that no other language has
-LEAST_ENGLISH = (
-    0.01  # share of the letters of a text that are in these words; of prose, 0.04 to 0.09
+FIRST_NOT_LATIN = "\u0370"  # Greek; the later blocks with Latin letters are rare
+ADVICE = {"builtin": BUILTIN_ADVICE, "builtin-multilingual": MULTILINGUAL_ADVICE}
+# Frequent words of English, and of other languages in Latin letters. A word that is frequent in both is
+# in neither list.
+ENGLISH = frozenset(
+    "the and that with this of to is for it you was not are be have from by we they what".split()
+)
+OTHER_LATIN = frozenset(
+    """de la que el en los del las por con para una les des et est du dans pour qui sur pas der und das
+    ist nicht ein eine den mit von zu auf für im il di che della non sono per het een van niet voor og
+    det att och som på av ja ei että oli nie się jest że je bylo és hogy az nem egy și în din ve bir bu
+    için yang dan dengan untuk của là và các không não um uma com""".split()
 )
 
 
-def better_model(text: str) -> str:
-    """Return the advice that fits the language of some text of the notes."""
+def builtin_for(text: str) -> str:
+    """Return the built-in provider for the language of some text of the notes: the English one,
+    unless most letters are not Latin, or more of the frequent words are another language's.
+    """
     words = re.findall(r"[^\W\d_]+", text.lower())
     letters = sum(map(len, words))
-    english = sum(len(word) for word in words if word in ENGLISH)
-    if letters and english / letters < LEAST_ENGLISH:
-        return MULTILINGUAL_ADVICE
-    return BUILTIN_ADVICE
+    latin = sum(len(word) for word in words if word[0] < FIRST_NOT_LATIN)
+    english = sum(word in ENGLISH for word in words)
+    other = sum(word in OTHER_LATIN for word in words)
+    if 2 * latin < letters or other > english:
+        return "builtin-multilingual"
+    return "builtin"
 
 
 MISFIT = Message(
@@ -290,9 +303,10 @@ class Provider(NamedTuple):
     is_remote: bool = False
 
 
+BUILTIN = ("builtin", "builtin-multilingual")
 TABLE = {
     "ollama": Provider(url_key="ollama_url"),
-    "builtin": Provider(options=()),
+    **dict.fromkeys(BUILTIN, Provider(options=())),
     "local": Provider(),
     "openai": Provider(url_key="base_url", is_remote=True),
     "gemini": Provider(url_key="base_url", is_remote=True),
@@ -300,14 +314,16 @@ TABLE = {
 }
 
 
-def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder | None":
+def make(
+    settings: "Settings", identity: Mapping[str, Any] | None, notes: Callable[[], str]
+) -> "Embedder | None":
     """Return the embedder that the settings choose for all texts from now on; None for the provider
     "none".
 
     `identity` is the identity of the store's embeddings, or None if it has none. The provider
-    "auto" takes Ollama if that answers and has the model, else the built-in embedder; but a store
-    that has the embeddings of another one keeps that. If that is remote, "auto" gives None, because
-    only a user may choose a remote provider.
+    "auto" takes Ollama if that answers and has the model, else the built-in embedder for the language
+    of the `notes`; but a store that has the embeddings of another one keeps that. If that is remote,
+    "auto" gives None, because only a user may choose a remote provider.
     """
     name = settings["provider"]
     if name == "none":
@@ -322,7 +338,9 @@ def make(settings: "Settings", identity: Mapping[str, Any] | None) -> "Embedder 
             else None
         )
     ollama = _made("ollama", settings, {})
-    return ollama if ollama.is_available() else _made("builtin", settings, {})
+    if ollama.is_available():
+        return ollama
+    return _made("builtin" if identity else builtin_for(notes()), settings, {})
 
 
 def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":

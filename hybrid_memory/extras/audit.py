@@ -88,10 +88,9 @@ class Memory:
     def __init__(self, storage: Storage) -> None:
         self.documents: dict[str, list[Passage]] = {}
         for doc_id in sorted(storage.catalog.ids()):
-            passages = []
+            passages: list[Passage] = []
             for ids in _batches(storage.chunks.at(doc_id, 0, END), BATCH):
-                for row in storage.chunks.rows(ids).values():
-                    passages.append(Passage(row))
+                passages += map(Passage, storage.chunks.rows(ids).values())
             self.documents[doc_id] = passages
         self.linked: set[str] = set()
         links = storage.links

@@ -258,6 +258,7 @@ class Answer:
         # Why the mode "vector" had no vector to search with; a warning, too.
         self.unanswered: str | None = None
         self.filters: Filters | None = None  # those in force: the request's, and the query's own
+        self.operators: list[str] = []  # the query's own, as they are written
 
     def other_words(self) -> str | None:
         """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
@@ -319,6 +320,7 @@ def floored(answer: Answer, floor: float) -> Answer:
     kept_back.nearest_miss = surest
     kept_back.timings = answer.timings
     kept_back.filters = answer.filters
+    kept_back.operators = answer.operators
     return kept_back
 
 

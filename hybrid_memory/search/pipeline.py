@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..embedding.protocol import MISFIT, NAMESAKE, conflict, meanwhile, name_of
+from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, meanwhile, name_of
 from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
@@ -54,6 +54,7 @@ LOOKUP_WEIGHTS = (
     0.7,
     0.3,
 )  # of keywords and vectors, for a query that is an identifier or a document's name
+MULTILINGUAL_WEIGHTS = (0.65, 0.35)  # its vectors know less of a text than keywords do
 WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
 
@@ -275,6 +276,8 @@ class Search:
             weights = self._settings["keyword_weight"], self._settings["vector_weight"]
         elif ranked.scores and (ranked.is_name or query.is_identifier):
             weights = LOOKUP_WEIGHTS
+        elif (self._storage.embeddings.identity() or {}).get("provider") == "builtin-multilingual":
+            weights = MULTILINGUAL_WEIGHTS
         else:
             weights = WEIGHTS
         return weights[0] / sum(weights), weights[1] / sum(weights)
@@ -456,7 +459,7 @@ def query_vector(
 def _embedded(
     storage: "Storage", settings: "Settings", embedder: "Embedder", identity: "Identity", query: str
 ) -> list[float]:
-    if embedder.provider == "builtin":
+    if embedder.provider in BUILTIN:
         return embedder.embed(query)  # faster than looking it up
     return storage.query_cache(settings["query_cache_size"]).vector(identity, query, embedder.embed)
 
@@ -486,7 +489,7 @@ def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
     ):  # the latter is an embedder that a program has given
         return None
     if provider == of_store[0] and (
-        provider == "builtin" or model is None or model.removesuffix(":latest") == of_store[1]
+        provider in BUILTIN or model is None or model.removesuffix(":latest") == of_store[1]
     ):
         return None
     effect = f"has made those of {provider} {model or ''}".rstrip()

@@ -8,9 +8,9 @@ does it keep the words that question and result share, does it repeat other rare
 the old value, does it say that something changes? The weighted sum of these signs decides. What is
 said of another name, or of another month, never revises.
 
-Later means: a later date; else further down in the same document, if it has a date; else, where one
-of both has none, the words of the passage itself. A document whose metadata say what supersedes it,
-or what it supersedes, is believed.
+Later means: a later date; else further down in a document with a date, since a page of reference
+says many things side by side; else, where one has no date, the words of the passage itself.
+Metadata that say what supersedes a document, or what it supersedes, are believed.
 
 All signs count words by their rarity among the candidates, and compare the first letters of a word,
 which is a stemmer for all languages with endings. A sentence is about what its neighbours, the
@@ -91,7 +91,7 @@ WEIGHTS = {
     "same document": 1.1,
     "nearness of the former": 8.8,
     "answered before": 1.6,
-    "one undated": -0.8,
+    "one undated": -2.0,
     "no kind asked for": -1.6,
 }
 
@@ -316,14 +316,11 @@ class Comparison:
         return share + HAS_VALUE * has_value
 
     def order(self, earlier: Hit, later: Hit) -> int:
-        """Return 1 if the second hit is later than the first, -1 if it is earlier, 0 if nothing but
-        their words can tell.
-        """
+        """Return 1 if the second hit is later than the first, -1 if earlier, 0 if unknown."""
         first = self.dates.get(earlier.id)
         second = self.dates.get(later.id)
         if first and second and first != second:
             return 1 if second > first else -1
-        # A page of reference says many things side by side; a note or a conversation of a day grows
         if earlier.doc_id == later.doc_id and first:
             return 1 if later.id > earlier.id else -1
         return 0
@@ -337,9 +334,7 @@ class Comparison:
         return old_value >= SURELY_NAMED or (later.is_near_change and not former.is_change)
 
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
-        """Return the signs that a statement revises another, by the names of WEIGHTS; None if it
-        cannot: it is no later, has no other value, or is of something else.
-        """
+        """Return the signs that a statement revises another, by WEIGHTS; None if it cannot."""
         order = self.order(former.hit, later.hit)
         if order < 0:
             return None
@@ -364,6 +359,8 @@ class Comparison:
             return None
         same_values = former.value_words & later.value_words
         common = (former.words & later.words) - same_values
+        if order == 0 and not (old_value or (near - same_values) - asked):
+            return None  # nothing but the question's words in common, and no order of time
         answered_share = self.weight(answered) / self._total_asked
         return {
             "new value": slot.likeness,
@@ -465,7 +462,7 @@ class Comparison:
         return bool((later.near_words & self.names.things) - former.all_words)
 
     def declared(self, former: Hit) -> Hit | None:
-        """Return the best passage of a document that supersedes the hit's by the metadata of either."""
+        """Return the best passage of a document that metadata say supersedes the hit's."""
         own = self._metadata.get(former.id, {})
         successors = named_documents(own, SUPERSEDED_BY)
         status = str(own.get("status", ""))

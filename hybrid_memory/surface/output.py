@@ -85,7 +85,7 @@ def _described(
 ) -> Iterator[str]:
     """Yield the lines of a result."""
     width = max(_NARROWEST, min(columns - len(_INDENT), _WIDEST))
-    title, headings = title_of(result)
+    title, headings = titles_of(result)
     note = clipped(harmless(title), width)
     below = f" > {harmless(headings)}" if headings else ""
     below = clipped(below, max(width - len(note), 2)) if below else ""
@@ -99,18 +99,35 @@ def _described(
             yield f"{_INDENT}{style.dim}{line}{style.off}"
 
 
-def title_of(result: Result) -> tuple[str, str]:
-    """Return the title of a result's note, and the headings above the passage that do not repeat it.
-
-    The title is that of the front matter, else the note's name, as its links have it.
+def titles_of(result: Result) -> tuple[str, str]:
+    """Return the title of a result's note, or its name as links have it, and the headings above the
+    passage that do not repeat it.
     """
-    title = result["metadata"].get("title")
-    if not isinstance(title, str) or not title.strip():
-        title = stem(result["doc_id"].rpartition("/")[2])
+    title = result.get("title") or stem(result["doc_id"].rpartition("/")[2])
     first, *others = result["heading_path"].split(SEPARATOR)
     if first.casefold() == title.casefold():
         return first, SEPARATOR.join(others)
     return title, result["heading_path"]
+
+
+def title_of(store: "HybridStore", doc_id: str, metadata: dict[str, Any]) -> str | None:
+    """Return the title of a document: that of its metadata, else its first heading, if that is one
+    of level 1; None if it has neither.
+    """
+    title = metadata.get("title")
+    if isinstance(title, str) and title.strip():
+        return title.strip()
+    titles = store.storage.links.titles(doc_id)
+    return titles[0] if titles else None
+
+
+def titled(store: "HybridStore", results: Sequence[Result]) -> list[Result]:
+    """Return the results, each with the `title` of its note if that has one."""
+    titles: dict[str, str | None] = {}
+    for result in results:
+        if result["doc_id"] not in titles:
+            titles[result["doc_id"]] = title_of(store, result["doc_id"], result["metadata"])
+    return [{**result, "title": titles[result["doc_id"]]} for result in results]
 
 
 def by_note(results: Iterable[Result]) -> list[Result]:

@@ -3,14 +3,14 @@ all else is left alone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.document import Prepared, chunk_row, document_row
-from ..documents.files import Found, patience
+from ..documents.files import BadFileError, Found, open_regular, patience
 from ..documents.formats import format_of
-from ..embedding.protocol import conflict, meanwhile
+from ..embedding.protocol import BUILTIN, conflict, meanwhile
 from ..errors import SourceError
 from ..messages import Progress, counted
 from ..storage.source import Source, StoredDocument
@@ -35,6 +35,10 @@ from .writing import Recut, Writer
 if TYPE_CHECKING:
     from ..embedding.builtin import BuiltinEmbedder
     from .reading import Workers
+
+
+SAMPLED_FILES = 20
+SAMPLED_BYTES = 4_000  # of each
 
 
 class Due(NamedTuple):
@@ -285,6 +289,8 @@ class Ingest:
         ]
         listings = settled(listings, storage)
         self._total = sum(len(listing.found) for listing in listings)
+        if self._embeds and storage.embeddings.identity() is None:
+            self._store.sample = beginnings(listings)
         with self._processes() as workers:
             for listing in listings:
                 self._take_in(listing, writer, workers)
@@ -316,7 +322,7 @@ class Ingest:
         files = intake.due()
         outcomes: Iterable[tuple[Due | None, Outcome | None]] = ((due, None) for due, _ in files)
         if workers:
-            table = builtin.path if builtin else None
+            table = (builtin.provider, builtin.path) if builtin else None
             outcomes = workers.outcomes(files, intake.way, table)
         try:
             for number, (due, outcome) in enumerate(outcomes, 1):
@@ -337,7 +343,7 @@ class Ingest:
         are read.
         """
         embedder = self._store.embedder if self._embeds else None
-        if embedder is None or embedder.provider != "builtin":
+        if embedder is None or embedder.provider not in BUILTIN:
             return None
         from ..embedding.builtin import BuiltinEmbedder
 
@@ -420,3 +426,17 @@ class Ingest:
 
 def _either(source: Source) -> str:
     return " or ".join(source.patterns)
+
+
+def beginnings(listings: Iterable[Listing]) -> str:
+    """Return how some of the files begin, as far as they are text: their language decides on the
+    built-in model of a store without embeddings.
+    """
+    files = [(file.path, listing.source) for listing in listings for file in listing.found]
+    texts = []
+    for path, source in files[:: max(1, len(files) // SAMPLED_FILES)][:SAMPLED_FILES]:
+        with suppress(OSError, BadFileError), open_regular(path, source.follow_symlinks) as file:
+            beginning = file.read(SAMPLED_BYTES)
+            if b"\0" not in beginning:
+                texts.append(beginning.decode("utf-8", "ignore"))
+    return " ".join(texts)

@@ -2,8 +2,8 @@
 in this process, or in others while this one writes.
 
 A process of the pool runs `main` until its standard input ends, which is when the ingest ends. A
-request is a batch: how the files of the source are read, the path of the built-in model's table if
-texts are to be embedded, and jobs. The reply has an outcome for each job, or None for one that
+request is a batch: how the files of the source are read, the built-in provider and the path of its
+table if texts are to be embedded, and jobs. The reply has an outcome for each job, or None for one that
 raised what nobody expected. Both are marshal data behind their length: Python values without
 classes, between two processes of one Python.
 
@@ -80,6 +80,9 @@ class Way(NamedTuple):
         return Document(doc_id, "", reading.metadata, *of_file, self.collection, reading.extract)
 
 
+BuiltinTable = tuple[str, str]  # a built-in provider, and the path of its table
+
+
 class Job(NamedTuple):
     """A file to be read, of `size` bytes as it was listed. If its content has the hash `known`, it
     is not cut.
@@ -151,7 +154,7 @@ def receive(stream: IO[bytes]) -> bytes:
     return data
 
 
-def asked(process: "Popen[bytes]", way: Way, table: str | None, jobs: list[Job]) -> bytes:
+def asked(process: "Popen[bytes]", way: Way, table: BuiltinTable | None, jobs: list[Job]) -> bytes:
     """Return the reply of a process to a batch. Raises EOFError or OSError if it has ended."""
     assert process.stdin
     assert process.stdout
@@ -211,14 +214,15 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no reply
     gc.set_threshold(100_000)  # rows are no cycles
-    from ..embedding import builtin
+    from ..seams import PROVIDERS, load
 
     embedder: BuiltinEmbedder | None = None
     try:
         while True:
             way, table, jobs = marshal.loads(receive(requests))
             if table and not embedder:
-                embedder = builtin.BuiltinEmbedder(table)
+                provider, path = table
+                embedder = load(PROVIDERS[provider])(path)
             used = embedder if table else None
             send(replies, [_answered(Way(*way), Job(*job), used) for job in jobs])
     except (EOFError, BrokenPipeError):
@@ -260,7 +264,7 @@ def cores() -> int:
 class _Batch:
     """Jobs that one process does; `reply` is None if it did not."""
 
-    def __init__(self, way: Way, table: str | None) -> None:
+    def __init__(self, way: Way, table: BuiltinTable | None) -> None:
         from threading import Event  # imports like this one are not for every ingest to pay
 
         self.way = way
@@ -325,12 +329,12 @@ class Workers:
         self._closed = False
 
     def outcomes(
-        self, items: Iterable[tuple[Item, Job | None]], way: Way, table: str | None
+        self, items: Iterable[tuple[Item, Job | None]], way: Way, table: BuiltinTable | None
     ) -> Iterator[tuple[Item, Outcome | None]]:
         """Yield the items in their order, each with the outcome of its job; None where the caller
         has to do the job.
 
-        `table` is that of the built-in model, for jobs whose texts are to be embedded.
+        `table` is that of a built-in model, for jobs whose texts are to be embedded.
         """
         self._count = min(self._most, MOST)
         bytes_to_start = ENOUGH

@@ -1,20 +1,17 @@
-"""Keep the store current between ingests: for a search that is about to begin, for a file that is
-stored under an id of its own, and, with `Watch`, while files change.
+"""Keep the store current between ingests: for a search that is about to begin, and for a file that is
+stored under an id of its own.
 
 A refresh takes little time and does not fail: what goes wrong is in its report.
 """
 
-import os
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ..documents.document import Document, assemble
 from ..documents.files import BadFileError, hurried
 from ..documents.formats import format_of
-from ..environment import missing_package
-from ..errors import ConnectionLostError, SourceError, StoreError
+from ..errors import SourceError, StoreError
 from ..indexing import embed_pending, put_document
 from ..search.hit import Answer, Request
 from ..storage.source import Source, default_collection, real_path
@@ -24,7 +21,7 @@ from .plan import remembered
 from .report import Report
 
 if TYPE_CHECKING:
-    from threading import Event
+    pass
 
 # A search that first refreshes the store spends at most so many seconds on embeddings, and on
 # extracting texts from files such as PDFs
@@ -144,144 +141,3 @@ def store_file(
     with store.storage.guarded("cannot write"):
         problems = put_document(store.storage, store.fitting_embedder, prepared, source)
     return len(chunks), warnings + problems
-
-
-DEBOUNCE = 1500  # milliseconds without a further change until a change is taken in
-# The same where somebody may stop it: only then does it look whether that has happened
-DEBOUNCE_STOPPED = 400
-LONGEST = 10_000  # milliseconds for which changes may put that off
-LOOK = 2000  # milliseconds between two looks for changes that come without an event
-ROUND = 60.0  # seconds between two rounds without any event
-WATCH_EMBED_SECONDS = 30.0
-
-
-class Watch:
-    """A watch over what was ingested: the operating system tells of changes, `refresh` does the rest.
-
-    Some changes come without an event and are looked for now and then: single files (editors put
-    another file in their place), sessions that have become quiet, chunks that wait for a server,
-    folders that come back.
-
-    `paths` are some of what was ingested, empty for all. `on_report` gets the report of each
-    update.
-
-    Raises SourceError for a path that was never ingested, or if the package watchfiles is missing.
-    """
-
-    def __init__(
-        self,
-        store: HybridStore,
-        paths: Sequence[str],
-        on_report: Callable[[Report], None],
-        stop: "Event | None" = None,
-    ) -> None:
-        try:
-            import watchfiles
-        except ImportError as error:
-            raise SourceError(missing_package("`hybrid-memory watch`", "watch")) from error
-        self._watch = watchfiles.watch
-        self._usual = watchfiles.DefaultFilter()
-        self._store = store
-        self._on_report = on_report
-        self._stop = stop
-        self._known: list[Source] | None = None
-        self._only = {real_path(path) for path in paths}
-        ingested = {source.path for source in self._sources()}
-        if unknown := self._only - ingested:
-            raise SourceError(
-                f"{min(unknown)} was never ingested; once `hybrid-memory ingest --path {min(unknown)}`"
-            )
-        if not ingested:
-            raise SourceError(
-                "nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to watch"
-            )
-
-    @property
-    def paths(self) -> list[str]:
-        return sorted({source.path for source in self._sources()})
-
-    def run(self) -> None:
-        """Take in changes until a KeyboardInterrupt, or until `stop` is set."""
-        while not (self._stop and self._stop.is_set()):
-            folders = self._folders()
-            due = True  # for what happened while nobody watched
-            seen = self._files()
-            last = 0.0
-            for changes in self._events(folders):
-                due = (
-                    due
-                    or bool(changes)
-                    or self._files() != seen
-                    or time.monotonic() - last >= ROUND
-                )
-                if due:
-                    seen = self._files()
-                    last = time.monotonic()
-                    due = not self._take_in()
-                if self._folders() != folders:
-                    break
-
-    def _events(self, folders: set[str]) -> Iterator[object]:
-        """Yield what changed, or nothing, every now and then; first once before and once after the
-        system begins to watch.
-        """
-        try:
-            changes = self._watch(
-                *folders,
-                watch_filter=lambda change, path: (
-                    self._usual(change, path) and not path.startswith(self._store.path)
-                ),
-                debounce=LONGEST,
-                step=DEBOUNCE_STOPPED if self._stop else DEBOUNCE,
-                rust_timeout=LOOK,
-                yield_on_timeout=True,
-                stop_event=self._stop,
-            )
-            yield "before"
-            for number, changed in enumerate(changes):
-                yield changed or number == 0
-        except FileNotFoundError:  # gone just now
-            return
-        except (OSError, RuntimeError) as error:
-            raise SourceError(f"cannot watch {', '.join(sorted(folders))}: {error}") from error
-
-    def _take_in(self) -> bool:
-        """Refresh the store. Gives False if the database could not be written or reached, so that
-        it is tried again.
-        """
-        report = refresh(self._store, embed_seconds=0.0, extract_seconds=None, paths=self._only)
-        try:
-            with self._store.storage.guarded():
-                embeddings = self._store.storage.embeddings
-                if report.pending or embeddings.spare.next_identity():
-                    report.embedded_by(self._store.embed(seconds=WATCH_EMBED_SECONDS))
-                    report.pending = embeddings.count_pending()
-        except StoreError as error:
-            report.is_complete = False
-            report.warning(self._store.path, str(error), "database")
-        self._on_report(report)
-        return report.is_complete
-
-    def _sources(self) -> list[Source]:
-        """Return what is watched: while a server is down, what it was before."""
-        try:
-            with self._store.storage.guarded():
-                self._known = self._store.storage.sources.all()
-        except ConnectionLostError:
-            if self._known is None:
-                raise
-        return [source for source in self._known if not self._only or source.path in self._only]
-
-    def _folders(self) -> set[str]:
-        return {source.path for source in self._sources() if os.path.isdir(source.path)}
-
-    def _files(self) -> list[tuple[float, int] | None]:
-        return [_state(source.path) for source in self._sources() if source.is_file]
-
-
-def _state(path: str) -> tuple[float, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime, status.st_size

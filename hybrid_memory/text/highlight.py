@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
 
 class Highlighter:
-    """Finds the words of a query in texts, by the rules of the keyword search: folded, stemmed, and
+    """Find the words of a query in texts, by the rules of the keyword search: folded, stemmed, and
     in grams where a script has no spaces.
 
     `texts` are all texts that will be highlighted. `stemmer` is the one of the keyword index.
@@ -51,21 +51,21 @@ class Highlighter:
         self._in_words: dict[str, list[Span]] = {}  # word -> where it has words of the query
 
     def spans(self, text: str) -> list[Span]:
-        """The words of the query in one of the `texts`, in order and without overlap."""
-        found: list[Span] = []
+        """Return the words of the query in one of the `texts`, in order and without overlap."""
+        spans: list[Span] = []
         for match in _WORD.finditer(text):
             at, end = _outward(text, *match.span())
             word = text[at:end]
             if word not in self._in_words:
                 self._in_words[word] = [*self._in_word(word)]
-            for span in (
-                Span(at + span.start, at + span.end, span.term) for span in self._in_words[word]
-            ):
-                if found and span.start < found[-1].end:
-                    found[-1] = Span(found[-1].start, max(span.end, found[-1].end), found[-1].term)
+            for in_word in self._in_words[word]:
+                span = Span(at + in_word.start, at + in_word.end, in_word.term)
+                if spans and span.start < spans[-1].end:
+                    last = spans[-1]
+                    spans[-1] = last._replace(end=max(span.end, last.end))
                 else:
-                    found.append(span)
-        return found
+                    spans.append(span)
+        return spans
 
     def snippet(
         self,
@@ -75,7 +75,7 @@ class Highlighter:
         width: int = SNIPPET,
         plain: Callable[[str], str] = lambda text: text,
     ) -> str:
-        """The best passage of at most `width` characters, with `…` where the text is cut.
+        """Return the best passage of at most `width` characters, with `…` where the text is cut.
 
         Words of the query stand between `before` and `after`. `plain` is applied to everything
         else.
@@ -116,7 +116,7 @@ class Highlighter:
 
 
 def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
-    """Start and end of the best passage: the one with the most different words of the query, then
+    """Return start and end of the best passage: the one with the most different words of the query, then
     with the most words.
 
     The passage has at most `width` characters, unless a single grapheme is longer. It begins and
@@ -135,32 +135,33 @@ def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
 
 
 def _densest(spans: list[Span], width: int) -> tuple[int, int]:
-    """Start and end of the spans within `width` characters that have the most terms, then the most
-    spans; (0, 0) for none.
+    """Return start and end of the spans within `width` characters that have the most terms, then the
+    most spans; (0, 0) for none.
     """
     best = (0, 0)
-    found = (0, 0)
+    densest = (0, 0)
     inside: Counter[str] = Counter()  # the terms of spans[i:after]
     after = 0
     for i, span in enumerate(spans):
         while after < len(spans) and spans[after].end <= span.start + width:
             inside[spans[after].term] += 1
             after += 1
-        if (rank := (len(inside), after - i)) > best:
+        rank = (len(inside), after - i)
+        if rank > best:
             best = rank
-            found = (span.start, spans[after - 1].end)
+            densest = (span.start, spans[after - 1].end)
         if after == i:  # the span itself is too long
             after += 1
         elif inside[span.term] == 1:
             del inside[span.term]
         else:
             inside[span.term] -= 1
-    return found
+    return densest
 
 
 def _edge(text: str, places: range) -> int:
-    """The first of these places where a word begins or ends, or if none is near, the first where a
-    grapheme begins.
+    """Return the first of these places where a word begins or ends, or if none is near, the first
+    where a grapheme begins.
     """
     graphemes = [at for at in places if begins_grapheme(text, at)]
     near = (at for at in graphemes if abs(at - places[0]) < 24)
@@ -171,7 +172,7 @@ def _edge(text: str, places: range) -> int:
 
 
 def _outward(text: str, start: int, end: int) -> tuple[int, int]:
-    """The range, widened to the edges of graphemes."""
+    """Return the range, widened to the edges of graphemes."""
     while not begins_grapheme(text, start):
         start -= 1
     while not begins_grapheme(text, end):

@@ -77,6 +77,7 @@ class Query:
     ) -> None:
         self.text = storable(text).replace("\0", " ")
         self.asked: dict[str, Any] = {}  # fields of `Filters` that the text gives
+        self.operators: list[str] = []  # which of its parts give them, as they are written
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
         self.instead = instead  # of a word, others that are looked for in its place
@@ -89,7 +90,8 @@ class Query:
     def _take_operators(self, key_of: Callable[[str], str | None]) -> None:
         """Take the operators out of the text."""
         if ":" in self.text or " -" in self.text or self.text.startswith("-"):
-            self.text, self.asked = _without_operators(self.text, self._today, key_of)
+            taken = _without_operators(self.text, self._today, key_of)
+            self.text, self.asked, self.operators = taken
         if OR in self.text:
             self.text, self._alternatives = _without_or(self.text, has_filters=bool(self.asked))
 
@@ -304,14 +306,15 @@ class Query:
 
 def _without_operators(
     text: str, today: "date | None", key_of: Callable[[str], str | None]
-) -> tuple[str, dict[str, Any]]:
-    """Return the text without its operators, and the fields of `Filters` that they give. What is no
-    operator, or has a value that it cannot have, is words.
+) -> tuple[str, dict[str, Any], list[str]]:
+    """Return the text without its operators, the fields of `Filters` that they give, and them as they
+    are written. What is no operator, or has a value that it cannot have, is words.
 
-    'backups tag:ops date:2026-03' -> 'backups', {tags: [ops], since: 2026-03, until: 2026-03}
-    'deadlock -"page cache"' -> 'deadlock', {without: [page+cache]}
+    'backups tag:ops date:2026' -> 'backups', {tags: [ops], since: 2026-01, ...}, [tag:ops, date:2026]
+    'deadlock -"page cache"' -> 'deadlock', {without: [page+cache]}, [-"page cache"]
     """
     asked: dict[str, Any] = {}
+    operators: list[str] = []
 
     def take(match: re.Match[str]) -> str:
         if match["name"]:
@@ -321,12 +324,13 @@ def _without_operators(
         if not fields:
             return match[0]
         _add(asked, fields)
+        operators.append(match[0])
         return " "
 
     words = re.sub(_PIECE, take, text.translate(_QUOTES))
     if not asked:
-        return text, asked
-    return " ".join(words.split()), asked
+        return text, asked, operators
+    return " ".join(words.split()), asked, operators
 
 
 def _add(asked: dict[str, Any], fields: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from mcp import Client
 
 from hybrid_memory import HybridStore
 from hybrid_memory.config import merged
-from hybrid_memory.extras.mcp.tools import Tools
+from hybrid_memory.extras.mcp.tools import ProtocolError, Tools
 from hybrid_memory.extras.serve.bounds import Bounds
 from hybrid_memory.sync.ingest import Ingest
 from tests.extras.run_async import connection, run_async
@@ -73,6 +73,9 @@ ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
     ("memory_list", {"in": "bob*"}),
     ("memory_list", {"linked_to": "bob/secret.md"}),
     ("memory_store", {"doc_id": "bob/new", "text": "x"}),
+    ("memory_store", {"doc_id": "ann/copy", "text": "The password of the safe of bob is magpie."}),
+    ("memory_search", {"query": "password", "tag": "nix"}),
+    ("memory_list", {"where": {"nix": "x"}}),
     ("memory_delete", {"doc_id": "bob/stored"}),
     ("memory_update", {}),
     ("memory_status", {}),
@@ -117,6 +120,24 @@ def test_all_within_the_bounds_is_there(database: Path, bounds: Bounds) -> None:
     assert "[3 of 3 documents]" in listed
     assert "stored ann/new" in written
     assert "deleted ann/new" in removed
+
+
+@pytest.mark.parametrize("bounds", [Bounds(collection="ann"), Bounds(inside="ann")])
+def test_resources_and_the_prompt_are_within_the_bounds(database: Path, bounds: Bounds) -> None:
+    def opened() -> HybridStore:
+        return HybridStore(database, SETTINGS)
+
+    tools = Tools(opened, opened, merged(("test", SETTINGS)), lambda path: {}, bounds)
+    listed = {resource["name"] for resource in tools.resources()["resources"]}
+    assert listed == {"ann/secret.md", "ann/index.md", "ann/stored"}
+    [content] = tools.resource("memory:///ann/secret.md")["contents"]
+    assert "otter" in content["text"]
+    with pytest.raises(ProtocolError, match="no document 'bob/secret.md'"):
+        tools.resource("memory:///bob/secret.md")
+    [message] = tools.prompt("recall", {"about": "password of bob"})["messages"]
+    assert "badger" not in message["content"]["text"]
+    names = {definition["name"] for definition in tools.definitions}
+    assert "memory_note" not in names
 
 
 def test_a_server_that_is_read_only_has_no_tool_that_writes(database: Path) -> None:

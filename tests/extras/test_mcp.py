@@ -8,12 +8,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from datetime import date
 from functools import partial
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 from typing import Any
 from unittest.mock import patch
 
@@ -22,7 +22,9 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from hybrid_memory import HybridStore, __version__
+from hybrid_memory.config import merged
 from hybrid_memory.errors import Message, WayOut
+from hybrid_memory.extras.mcp.protocol import Server
 from hybrid_memory.extras.mcp.tools import Tools, for_agent
 from hybrid_memory.storage.sqlite import connection as sqlite_connection
 from hybrid_memory.surface import arguments as shared
@@ -301,6 +303,31 @@ def test_what_is_no_request_is_refused_and_the_server_goes_on(
     assert refused["error"]["code"] == code
     assert refused["error"]["message"].startswith(told)
     assert {"jsonrpc": "2.0", "id": "after", "result": {}} in replies
+
+
+def test_the_answer_of_a_cancelled_call_is_not_sent(environ: dict[str, str]) -> None:
+    call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "memory_status"}}
+    begun = Event()
+    go_on = Event()
+    sent: list[Any] = []
+
+    def open_slowly() -> Any:
+        begun.set()
+        go_on.wait(30)
+        return HybridStore(":memory:", {"provider": "none"})
+
+    def lines() -> Iterator[bytes]:
+        yield json.dumps(call | {"id": 1}).encode()
+        begun.wait(30)
+        cancelled = {"requestId": 1, "reason": "too slow"}
+        notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}
+        yield json.dumps(notice).encode()
+        go_on.set()
+        yield json.dumps(call | {"id": 2}).encode()
+
+    tools = Tools(open_slowly, open_slowly, merged(), lambda path: {})
+    Server(tools).serve(lines(), lambda line: sent.append(json.loads(line)["id"]))
+    assert sent == [2]
 
 
 def test_a_long_document_is_read_in_parts_of_the_budget(environ: dict[str, str]) -> None:

@@ -394,7 +394,7 @@ def test_one_document_has_three_of_the_first_ten_if_there_are_others(store: Hybr
 
 
 @pytest.mark.parametrize(
-    "options", [{"per_doc": 0}, {"context": -1}, {"half_life_days": -1.0}, {"limit": 0}]
+    "options", [{"per_doc": -1}, {"context": -1}, {"half_life_days": -1.0}, {"limit": 0}]
 )
 def test_misuse_is_a_value_error(store: HybridStore, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):

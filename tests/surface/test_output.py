@@ -104,7 +104,7 @@ def test_markdown_quotes_the_texts_as_they_stand_under_their_citations(search: R
 
 def test_text_shows_place_score_and_the_passage_with_its_words_marked(search: Run) -> None:
     shown = search("--format", "text").stdout
-    assert "1.000  2026-01-05 > GPU server > SSH\n" in shown
+    assert "1.000  GPU server > SSH\n" in shown
     assert "memory/2026-01-05.md:1  lines 1-5, keyword, confidence 1.00 (strong)\n" in shown
     assert "The SSH [password] of the [GPU] server is hunter2." in shown
     assert "kept:1  lines 1-1," in shown

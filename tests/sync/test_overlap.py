@@ -313,7 +313,7 @@ def test_whatever_is_ingested_a_file_is_one_document_and_a_second_run_changes_no
 
 def test_watch_takes_in_each_file_once(store: HybridStore, outer: Path, db_path: str) -> None:
     pytest.importorskip("watchfiles")
-    from hybrid_memory.sync.refresh import Watch
+    from hybrid_memory.extras.watch import Watch
 
     ingest(store, outer / "daily")
     ingest(store, outer)

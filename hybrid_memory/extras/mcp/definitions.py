@@ -80,7 +80,7 @@ TOOLS = {
         {
             "query": {
                 "type": "string",
-                "description": "A question in plain words, or exact names: DEC-0054, src/store.ts",
+                "description": "A question in plain words, or exact names: DEC-0054; -word leaves out",
             },
             "budget": {
                 "type": "integer",

@@ -209,10 +209,17 @@ def _text(params: Message, name: str) -> str:
 
 
 def _failed(number: str | int | None, code: int, problem: str, data: Any = None) -> Message:
-    error = {"code": code, "message": problem}
+    error = {
+        "code": code,
+        "message": problem,
+    }
     if data is not None:
         error["data"] = data
-    return {"jsonrpc": "2.0", "id": number, "error": error}
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "error": error,
+    }
 
 
 def serve(tools: Tools) -> None:

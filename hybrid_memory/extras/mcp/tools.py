@@ -224,9 +224,10 @@ class Tools:
                 arguments["text"],
                 arguments["metadata"],
                 append=bool(arguments["append"]),
+                names_others=not self._bounds.hide,
             )
         lines = [f"stored {doc_id}: {_passages(answer['chunks'])} can be found"]
-        if "exists" in answer and not self._bounds.hide:
+        if "exists" in answer:
             lines.append(f"exists: {answer['exists']} says nearly the same")
         return _with_warnings(lines, answer["warnings"])
 

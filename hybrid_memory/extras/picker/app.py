@@ -31,9 +31,10 @@ from ...documents.links import listed
 from ...errors import HybridMemoryError
 from ...storage.keyword import stems
 from ...store import HybridStore
-from ...surface.output import AFTER, BEFORE, asked, by_note, marked, title_of
+from ...surface.output import AFTER, BEFORE, asked, by_note, marked, titled, titles_of
 from ...surface.streams import harmless, printable
 from ...surface.terminal import open_result
+from ...text.analyzer import stem
 from ...text.characters import clipped, columns, plural, wrapped
 from ...text.highlight import Highlighter
 from ...views import read
@@ -166,7 +167,7 @@ class Worker:
         if not query.strip():
             return Found(query, [])
         try:
-            return Found(query, by_note(self._search(store, query, mode)))
+            return Found(query, by_note(titled(store, self._search(store, query, mode))))
         except HybridMemoryError as error:
             return Found(query, [], str(error))
 
@@ -307,11 +308,15 @@ class _Picker:
         lines: StyleAndTextTuples = []
         first = max(0, self._chosen - self._list_height() + 1)
         for number, result in enumerate(self._found.results[first:], first):
-            title, headings = title_of(result)
-            more = f"  +{len(result['more'])}" if result["more"] else ""
+            title, headings = titles_of(result)
+            name_of_file = stem(result["doc_id"].rpartition("/")[2])
+            more = (
+                f"  {clipped(harmless(name_of_file), width // 3)}" if name_of_file != title else ""
+            )
+            more += f"  +{len(result['more'])}" if result["more"] else ""
             sign = "*" if result["citation"] in self._picked else " "
             start = f"{sign}{result['score']:.2f}  "
-            room = max(width - len(start) - len(more) - 1, 2)
+            room = max(width - columns(start + more) - 1, 2)
             name = clipped(harmless(title), room)
             below = f" > {harmless(headings)}" if headings else ""
             below = clipped(below, max(room - columns(name), 2)) if below else ""

@@ -129,8 +129,8 @@ def prepared(args: Namespace) -> "tuple[Server, socket]":
     with needing("serve"):
         from ipaddress import ip_address
 
-        from ...sync.refresh import Watch
         from ..mcp.tools import Tools
+        from ..watch import Watch
         from . import server
         from .memory import Memory
         from .security import Guard, Hosts, in_address
@@ -196,7 +196,7 @@ def _token(args: Namespace, db_path: str, *, is_loopback: bool) -> "Token | None
 
 
 def _watch(args: Namespace, memory: "Memory") -> None:
-    from ...sync.refresh import Watch
+    from ..watch import Watch
 
     def tell_of(report: "Report") -> None:
         tell(*report.warning_lines())

@@ -126,7 +126,12 @@ FILTERS = (
     ),
 )
 SEARCH = (
-    Parameter("q", TEXT, "The query: a question in plain words, or exact names.", required=True),
+    Parameter(
+        "q",
+        TEXT,
+        "The query: a question in plain words, or exact names; -word, tag:, in:, before: and after: filter.",
+        required=True,
+    ),
     Parameter("limit", COUNT, "How many results at most (default: the setting, 10).", least=1),
     Parameter(
         "mode",

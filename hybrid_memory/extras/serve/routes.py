@@ -4,7 +4,6 @@ that are stored or deleted, updates.
 
 import json
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,10 +18,9 @@ from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
 from ...store import HybridStore, tried_again
 from ...surface.commands.upkeep import delete_by_id, store_text
-from ...surface.output import asked, why_nothing
+from ...surface.output import asked, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...text.query import Query
 from ...views import broken, links_of_document, outlined
 from ...views import documents as listed
 from . import images, parameters, responses
@@ -43,7 +41,6 @@ DEEPEST = 100  # objects and lists in each other in a text's metadata
 NEWEST = 10  # documents that the overview names
 LATEST = 500  # documents among which those are
 NAMED = 200  # broken links and groups of copies that a review names
-PIECE = re.compile(r'[^\s":]+:"[^"]+"|\S+')  # of a query
 
 
 async def search(request: Request) -> Response:
@@ -65,14 +62,16 @@ async def search(request: Request) -> Response:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
             add_marks(answer["results"], values["q"], is_typed=values["typed"])
-            add_titles(store, answer["results"])
+            answer["results"] = titled(store, answer["results"])
+            for result in answer["results"]:
+                result["match"] = match(result["confidence"])
         hint = None
         if is_unclear(answer["results"]):
             hint = UNCLEAR
         elif not answer["results"] and not answer["nearest_miss"]:
             in_force = search_request.changed(filters=filters_in_force)
             hint = why_nothing(store, in_force, refreshed=refresh)
-        return answer | {"hint": hint, "operators": operators(values["q"])}
+        return answer | {"hint": hint}
 
     tag = await memory.etag(request.url.query)
     if not refresh and responses.has(request, tag):
@@ -316,7 +315,8 @@ async def put(request: Request) -> Response:
     parameters.read(request.query_params, ())
     doc_id = id_of(request)
     needs_writing(request)
-    memory_of(request).bounds.check_new(doc_id)
+    bounds = memory_of(request).bounds
+    bounds.check_new(doc_id)
     body = await json_body(request)
     text = body.pop("text", None)
     metadata = body.pop("metadata", None)
@@ -331,7 +331,10 @@ async def put(request: Request) -> Response:
 
     def work(store: HybridStore) -> tuple[int, dict[str, Any]]:
         status = 200 if stored_here(store, doc_id) else 201
-        return status, store_text(store, doc_id, text, metadata, append=append)
+        answer = store_text(
+            store, doc_id, text, metadata, append=append, names_others=not bounds.hide
+        )
+        return status, answer
 
     status, answer = await memory_of(request).write(work)
     return responses.answer(answer, status)
@@ -427,32 +430,3 @@ def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool =
     for result, text in zip(results, texts, strict=True):
         words = [text[span.start : span.end] for span in highlighter.spans(text)]
         result["marks"] = list(dict.fromkeys(words))
-
-
-def add_titles(store: HybridStore, results: Sequence[dict[str, Any]]) -> None:
-    """Give each result the `title` of its document, and how good a `match` it is, in a word."""
-    titles: dict[str, str | None] = {}
-    for result in results:
-        doc_id = result["doc_id"]
-        if doc_id not in titles:
-            titles[doc_id] = title_of(store, doc_id, result["metadata"])
-        result["title"] = titles[doc_id]
-        result["match"] = match(result["confidence"])
-
-
-def title_of(store: HybridStore, doc_id: str, metadata: dict[str, Any]) -> str | None:
-    """Return the title of a document: that of its metadata, else its first heading, if that is one
-    of level 1; None if it has neither.
-    """
-    title = metadata.get("title")
-    if isinstance(title, str) and title.strip():
-        return title.strip()
-    titles = store.storage.links.titles(doc_id)
-    return titles[0] if titles else None
-
-
-def operators(query: str) -> list[str]:
-    """Return the parts of a query that are filters, as they are written: 'gpu tag:ops' ->
-    ['tag:ops']
-    """
-    return [piece for piece in PIECE.findall(query) if ":" in piece and Query(piece).asked]

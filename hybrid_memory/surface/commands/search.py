@@ -180,12 +180,16 @@ def run_search(args: argparse.Namespace) -> int:
         elif is_unclear(answer.results):
             advice = [UNCLEAR]
         advise(args, *filter(None, [answer.other_words(), *advice]))
+        form = _form(args)
+        results = answer.results
+        if form == "text" and not args.budget:
+            from ..output import titled
+
+            results = titled(store, results)
     if args.explain:
         tell(
             ", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer.timings.items())
         )
-    form = _form(args)
-    results = answer.results
     rows = None
     if _is_by_note(args):
         from ..output import by_note

@@ -1,8 +1,7 @@
-"""The commands `ingest`, `update` and `watch`."""
+"""The commands `ingest` and `update`."""
 
 import os
 from argparse import Namespace
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...errors import SourceError, UsageError
@@ -15,7 +14,6 @@ from ..terminal import progress_line, show_report
 
 if TYPE_CHECKING:
     from ...config import Settings
-    from ...sync.report import Report
 
 ALL = "read every transcript that has changed, even if little in it is new"
 OF_A_PATH = (
@@ -103,39 +101,6 @@ def update_options(parser: Parser) -> None:
     parser.add_argument("--all", action="store_true", help=ALL)
     add_json(parser)
     examples(parser, "update", "update --quiet")
-
-
-def watch_options(parser: Parser) -> None:
-    parser.add_argument(
-        "--path",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="watch only this ingested folder or file; may be repeated",
-    )
-    examples(parser, "watch", "watch --path ~/notes")
-
-
-def run_watch(args: Namespace) -> int:
-    import signal
-
-    from ...sync.refresh import Watch
-
-    told: set[str] = set()
-
-    def tell_of(report: "Report") -> None:
-        advise(args, *report.summary(), *report.notes)
-        problems = report.warning_lines()
-        tell(*(problem for problem in problems if problem not in told))
-        told.clear()
-        told.update(problems)  # a problem that goes on is told once
-
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with suppress(KeyboardInterrupt), open_store(args) as store:
-        watch = Watch(store, args.path, tell_of)
-        advise(args, f"watching {', '.join(watch.paths)}; Ctrl-C ends it")
-        watch.run()
-    return 0
 
 
 def _options(args: Namespace) -> dict[str, Any]:

@@ -85,11 +85,12 @@ def store_text(
     metadata: Mapping[str, Any] | None,
     *,
     append: bool = False,
+    names_others: bool = True,
 ) -> dict[str, Any]:
     """Store a text. Return its `doc_id` and `chunks`, `warnings`, and where another document says
-    nearly the same, that citation as `exists`.
+    nearly the same, that citation as `exists`, if others may be named.
     """
-    existing = twin(store, text, besides=storable(doc_id))
+    existing = twin(store, text, besides=storable(doc_id)) if names_others else None
     chunks = store.store(doc_id, text, metadata, append=append)
     answer = {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
     if existing:

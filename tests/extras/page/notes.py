@@ -106,7 +106,7 @@ OBSIDIAN = """---
 tags: [ops]
 ---
 
-# All of Obsidian
+# Obsidian, all of it
 
 See [[parts#The end|the end]], [[#Sums|the sums]], [[facts#^steam]] and ![[rack.png|120x90]]. ![remote](https://example.com/x.png)
 

@@ -208,8 +208,8 @@ def test_notes_of_obsidian_are_shown_as_obsidian_shows_them(open_page: Open) -> 
     page = open_page(OBSIDIAN, allow=["404"])
     sheet = page.locator(".sheet")
     sheet.locator(".callout").first.wait_for()
-    assert page.locator("#reader h1").inner_text() == "All of Obsidian"  # once
-    assert sheet.locator("h2.hidden").inner_text() == "All of Obsidian"
+    assert page.locator("#reader h1").inner_text() == "Obsidian, all of it"  # once
+    assert sheet.locator("h2.hidden").inner_text() == "Obsidian, all of it"
     assert sheet.locator("h3, h4").all_inner_texts() == ["Sums", "Deep"]
     assert "secret" not in sheet.inner_text().replace("%%no secret%%", "")
     assert sheet.locator("mark").inner_text() == "marked words"
@@ -287,7 +287,7 @@ def test_links_with_a_heading_or_a_block_go_there(
         "(part) => new URLSearchParams(location.search).get('part') === part", arg=part
     )
     page.go_back()
-    page.wait_for_selector("#reader h1:text-is('All of Obsidian')")
+    page.wait_for_selector("#reader h1:text-is('Obsidian, all of it')")
     assert page.locator(".passage").count() == 0
 
 

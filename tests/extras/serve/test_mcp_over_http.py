@@ -8,6 +8,7 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client as McpClient
+from mcp import MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.extras.run_async import run_async
@@ -16,11 +17,11 @@ from tests.extras.serving import Client, served
 
 
 @asynccontextmanager
-async def connected(base: str, **headers: str) -> AsyncIterator[McpClient]:
+async def connected(base: str, mode: Any = "auto", **headers: str) -> AsyncIterator[McpClient]:
     with anyio.fail_after(120):
         async with (
             httpx2.AsyncClient(headers=headers, trust_env=False, timeout=60) as http,
-            McpClient(streamable_http_client(f"{base}/mcp", http_client=http)) as client,
+            McpClient(streamable_http_client(f"{base}/mcp", http_client=http), mode=mode) as client,
         ):
             yield client
 
@@ -43,6 +44,25 @@ def test_an_agent_searches_reads_and_stores(client: Client) -> None:
 
     run_async(play)
     assert client.json("/api/search", q="zebra")["results"][0]["doc_id"] == "zoo"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_documents_and_the_prompt_are_those_of_standard_output(client: Client, mode: Any) -> None:
+    async def play() -> None:
+        async with connected(client.base, mode=mode) as agent:
+            listed = (await agent.list_resources()).resources
+            assert "memory/pi.md" in {resource.name for resource in listed}
+            [content] = (await agent.read_resource("memory:///memory/pi.md")).contents
+            assert "192.168.1.5" in content.text  # type: ignore[union-attr]
+            [prompt] = (await agent.list_prompts()).prompts
+            [message] = (await agent.get_prompt(prompt.name, {"about": "GPU server"})).messages
+            assert "From my notes" in message.content.text  # type: ignore[union-attr]
+            with pytest.raises(MCPError, match="no document 'nix'"):
+                await agent.read_resource("memory:///nix")
+            refused = await agent.call_tool("memory_search", {"query": "x", "limt": 1})
+            assert refused.is_error
+
+    run_async(play)
 
 
 def test_agents_at_once_have_a_session_each(client: Client) -> None:

@@ -344,9 +344,15 @@ def test_a_result_for_people_has_its_match_and_the_title_of_its_note(
 ) -> None:
     (folder / "code.md").write_text("# `wombat --dig`\n\nThe wombat digs.\n")
     (folder / "plain.md").write_text("A numbat has no heading.\n")
+    (folder / "quolls-at.md").write_text("# Quolls at night\n\nThe quoll sleeps.\n")
     (folder / "named.md").write_text("---\ntitle: Of bilbies\n---\n# Bilby\n\nThe bilby hops.\n")
     assert run("ingest", "--path", str(folder), "--incremental").returncode == 0
-    for query, title in (("wombat", "wombat --dig"), ("numbat", None), ("bilby", "Of bilbies")):
+    for query, title in (
+        ("wombat", "wombat --dig"),
+        ("numbat", None),
+        ("bilby", "Of bilbies"),
+        ("quoll", "Quolls at night"),
+    ):
         found = client.json("/api/search", q=query, marks="true", mode="keyword")["results"][0]
         assert found["title"] == title
         assert found["match"] == match(found["confidence"])
@@ -354,8 +360,17 @@ def test_a_result_for_people_has_its_match_and_the_title_of_its_note(
 
 
 def test_the_filters_in_a_query_are_told_as_they_are_written(client: Client) -> None:
-    query = 'server tag:ops in:"memory" http://x:1 after:nonsense'
-    assert client.json("/api/search", q=query)["operators"] == ["tag:ops", 'in:"memory"']
+    query = 'server tag:ops in:"memory" http://x:1 after:nonsense -gnu status:x'
+    answer = client.json("/api/search", q=query)
+    assert answer["operators"] == ["tag:ops", 'in:"memory"', "-gnu"]
+    assert "filters" not in answer
+
+
+def test_a_word_is_left_out_over_http_as_everywhere(client: Client, run: Run) -> None:
+    for name, text in {"a": "An axolotl swims.", "b": "An axolotl sleeps."}.items():
+        run("store", "--doc-id", name, "--text", text)
+    found = client.json("/api/search", q="axolotl -swims", mode="keyword")["results"]
+    assert [hit["doc_id"] for hit in found] == ["b"]
 
 
 def test_the_overview_has_every_folder_and_the_newest_documents(

@@ -190,3 +190,20 @@ def test_many_writers_and_readers_at_once_get_their_answers(client: Client) -> N
         thread.join()
     assert sorted(statuses) == [200] * 18 + [201] * 18
     assert client.json("/api/documents", **{"in": "w*"})["total"] == 18
+
+
+def test_a_text_is_added_to_and_keeps_its_metadata(client: Client) -> None:
+    text = "The heron nests at the lake behind the mill, and the otter hunts there at night."
+    assert client.put_text("a", text, metadata={"ports": [80, 443]}).status_code == 201
+    assert "exists" not in client.put_text("a", "The crane.", append=True).json()
+    document = client.json("/api/documents/a")
+    assert document["text"] == f"{text}\n\nThe crane."
+    assert document["metadata"] == {"ports": [80, 443]}
+    assert client.put_text("b", text).json()["exists"] == "a#L1-L3"
+    assert client.put_text("b", text, append="yes").status_code == 422
+
+
+def test_an_unknown_collection_is_told_with_those_there_are(client: Client) -> None:
+    told = ["there is no collection 'memry'; there are memory"]
+    assert client.json("/api/documents", collection="memry")["warnings"] == told
+    assert client.json("/api/search", q="gpu", collection="memry")["warnings"] == told

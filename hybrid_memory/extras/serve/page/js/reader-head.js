@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { EXAMPLES, editorLink, keep, template } from "./editor.js";
+import { whole } from "./marks.js";
 import { facts, leaf, place } from "./results.js";
 import { address } from "./state.js";
 
@@ -12,7 +13,7 @@ export function head(answer, lines) {
   const title = answer.title ?? leaf(doc);
   return h("header", { class: "head" },
     h("a", { class: "close", href: address({ doc: "", lines: "" }), "data-route": true, "aria-label": "Close the document" }, "×"),
-    h("h1", { dir: "auto" }, title),
+    h("h1", { dir: "auto" }, whole(title)),
     h("div", { class: "meta" }, place(doc), facts(answer)),
     path !== undefined && h("div", { class: "actions" }, copyButton(citation), path && editor(path, parseInt(lines, 10) || 1)));
 }

@@ -6,6 +6,7 @@ import * as api from "./api.js";
 import * as beside from "./beside.js";
 import { noteOf } from "./embeds.js";
 import { parse, render } from "./markdown.js";
+import { inline } from "./marks.js";
 import * as notice from "./notice.js";
 import { find } from "./places.js";
 import { changedSince, head } from "./reader-head.js";
@@ -85,7 +86,7 @@ function draw(blocks) {
   const kept = new Map(shown.elements.map((element) => [element.source, element]));
   const elements = render(blocks, shown.note, kept);
   const first = elements.find((element) => !element.matches(".front, .page"));
-  if (first?.matches("h2[data-level='1']") && elements.length > 1) first.classList.toggle("hidden", first.textContent === shown.answer.title); // it stands above
+  if (first?.matches("h2[data-level='1']") && elements.length > 1) first.classList.toggle("hidden", first.textContent === inline(shown.answer.title ?? "")); // it stands above
   shown.elements = elements;
   const parts = Array.from({ length: Math.ceil(elements.length / BLOCKS) }, (_, i) =>
     h("div", { class: "stretch" }, elements.slice(i * BLOCKS, (i + 1) * BLOCKS)));

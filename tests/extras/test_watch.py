@@ -20,8 +20,8 @@ from tests.fake_ollama import FakeOllama
 # The command with clocks that run five times as fast, so that tests need not wait.
 QUICK = """
 from hybrid_memory.cli import entry_point
-from hybrid_memory.sync import refresh
-refresh.DEBOUNCE, refresh.LOOK = 300, 400
+from hybrid_memory.extras import watch
+watch.DEBOUNCE, watch.LOOK = 300, 400
 entry_point()
 """
 

@@ -1,0 +1,132 @@
+"""The embedder without a server for notes in other languages than English: the sum of the vectors
+of a text's tokens, which are in multilingual.bin beside it.
+
+A text is folded (text/characters.py) and put into lower case, so that tokens are the keyword
+index's letters. Its words are cut from left to right into the longest tokens there are; "##" stands
+before one that continues a word. Chinese characters and Kanji have no words: each is a token, and
+so is each pair of neighbours that is in the table. In the other scripts without spaces a token may
+begin anywhere.
+
+The tokens' vectors were trained so that texts which mean the same are near in all languages of the
+table, from the vectors of multilingual-e5-small (Wang et al., "Multilingual E5 Text Embeddings",
+2024) and from translations; training/ rebuilds them.
+
+The file has the layout of builtin.bin, without runs of characters.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+
+from ..text.characters import fold
+from .builtin import FOLDED, MOST_TOKENS, SUMS_KEPT, BuiltinEmbedder, Table
+
+FILE = "multilingual.bin"
+MODEL = "builtin-multilingual-256-v1"
+HAN = "\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+# Kana, and Thai, Lao, Burmese and Khmer with the letters that `fold` makes of their marks
+UNSPACED = (
+    "\u3041-\u30ff\u31f0-\u31ff\u0e00-\u0eff\ue500-\ue5ff\u1000-\u109f\ue700-\ue79f"
+    "\u1780-\u17ff\uee80-\ueeff"
+)
+WORD = re.compile(r"[\w\ue000-\uf8ff]+")
+_RUN = re.compile(f"([{HAN}]+)|([{UNSPACED}]+)|[^{HAN}{UNSPACED}]+")
+CONTINUES = "##"
+LONGEST_TOKEN = 24  # characters
+
+
+def words(text: str) -> Iterator[str]:
+    """Yield the words of a text, folded, and single characters and pairs of what is in Chinese
+    characters.
+
+    'Über 大熊猫' -> 'uber', '大', '熊', '猫', '大熊', '熊猫'
+    """
+    for word in WORD.findall(fold(text).lower()):
+        if word.isascii():
+            yield word
+            continue
+        for run in _RUN.finditer(word):
+            if run[1]:
+                yield from run[1]
+                yield from map("".join, zip(run[1], run[1][1:], strict=False))
+            else:
+                yield run[0]
+
+
+def numbers(word: str, longest: Callable[[str], tuple[int, int]]) -> list[int]:
+    """Return the numbers of the tokens of one of the `words`; -1 for a character that begins none.
+
+    `longest` gives the length of the longest token with which a text begins, and its number; the
+    length is 0 if there is none.
+    """
+    run = _RUN.match(word)
+    if run and run[1] and len(word) > 1:
+        length, number = longest(word)
+        return [number] if length == len(word) else []
+    mark = "" if run and (run[1] or run[2]) else CONTINUES
+    before = ""
+    found = []
+    at = 0
+    while at < len(word):
+        length, number = longest(before + word[at : at + LONGEST_TOKEN])
+        length -= len(before)
+        found.append(number if length > 0 else -1)
+        at += max(length, 1)
+        before = mark
+    return found
+
+
+class MultilingualEmbedder(BuiltinEmbedder):
+    """The built-in embedder with another table and other tokens."""
+
+    provider = "builtin-multilingual"
+
+    def __init__(self, path: str | None = None, cache_size: int = 256) -> None:
+        super().__init__(path or os.path.join(os.path.dirname(__file__), FILE), cache_size)
+        self.model = MODEL
+
+    def tokenize(self, text: str) -> list[str]:
+        """Return the text's tokens, with [UNK] for a character that has none."""
+        return [
+            self._table.token(number) if number >= 0 else "[UNK]"
+            for word in words(text)
+            for number in numbers(word, self._longest)
+        ]
+
+    @cached_property
+    def _table(self) -> Table:
+        return Table(self.path, FOLDED)
+
+    @cached_property
+    def _sums_of_words(self) -> "WordSums":
+        return WordSums(self._sum_of_word)
+
+    def _longest(self, text: str) -> tuple[int, int]:
+        number = self._table.longest_prefix(text.encode(errors="surrogatepass"))
+        return (len(self._table.token(number)), number) if number >= 0 else (0, -1)
+
+    def _sum_of_word(self, word: str) -> int:
+        return sum(map(self._kept_lanes, numbers(word, self._longest)))
+
+    def _sum_of_all(self, text: str) -> int:
+        return sum(map(self._sums_of_words.__getitem__, words(text)))
+
+    def _sum_of_first(self, text: str) -> int:
+        """Return the sum of the first MOST_TOKENS words, which have at least as many tokens."""
+        return sum(map(self._sums_of_words.__getitem__, islice(words(text), MOST_TOKENS)))
+
+
+class WordSums(dict[str, int]):
+    """What a function makes of a word, kept from its first use on, until there are SUMS_KEPT."""
+
+    def __init__(self, make: Callable[[str], int]) -> None:
+        self._make = make
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= SUMS_KEPT:
+            self.clear()
+        total = self._make(word)
+        self[word] = total
+        return total
