@@ -8,6 +8,7 @@ A table stands between `<!-- options of NAME -->`, where NAME is a command, "eve
 
 import argparse
 import re
+from itertools import zip_longest
 from pathlib import Path
 
 from hybrid_memory.seams import COMMANDS
@@ -53,8 +54,11 @@ def row(argument: argparse.Action) -> tuple[str, str]:
 
 
 def escaped(text: str) -> str:
-    """Return a line of help as markdown that shows the same characters."""
-    return re.sub(r"([*_<|\[\]])", r"\\\1", text)
+    """Return a line of help as markdown that shows the same characters, a link between notes as code."""
+    pieces = re.split(r"(\[\[.*?\]\])", text)
+    links = [f"`{piece}`" for piece in pieces[1::2]]
+    plain = [re.sub(r"([*_<|\[\]])", r"\\\1", piece) for piece in pieces[::2]]
+    return "".join(part for pair in zip_longest(plain, links, fillvalue="") for part in pair)
 
 
 def markdown(first: str, rows: list[tuple[str, str]]) -> str:

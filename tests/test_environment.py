@@ -215,6 +215,6 @@ def test_message_names_package_and_command(bare: Path) -> None:
         text=True,
     )
     assert done.stdout == (
-        "`hybrid-memory mcp` needs the Python package mcp, which this environment does not have; "
+        "`hybrid-memory serve` needs the Python package mcp, which this environment does not have; "
         f"add it with `uv pip install --python {shlex.quote(str(bare))} 'mcp>=2'`\n"
     )

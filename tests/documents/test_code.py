@@ -112,12 +112,14 @@ PIECES += [
 NUMBER = re.compile(r"\[\[(\d+)\]\]")
 # markdown-it begins a block where CommonMark's reference goes on with the paragraph of a container.
 INDENTED_MARK = re.compile(r"^(?:[ \t]*>)*(?: {4}| *\t)[ \t]*[-+*>#`~\d]", re.MULTILINE)
+# It counts a tab behind nested quotes from another column.
+TAB_IN_QUOTES = re.compile(r"^(?: *>){2,} +\t", re.MULTILINE)
 
 
 @settings(max_examples=1500, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join))
 def test_code_is_what_a_parser_says(text: str) -> None:
-    assume(not INDENTED_MARK.search(text))
+    assume(not INDENTED_MARK.search(text) and not TAB_IN_QUOTES.search(text))
     numbers = iter(range(100))
     text = re.sub(r"\[\[\]\]", lambda _: f"[[{next(numbers)}]]", text)
     expected = [number for _, part in texts_of(text) for number in NUMBER.findall(part)]

@@ -49,7 +49,7 @@ def test_a_stored_file_is_a_files_document_and_follows_its_changes(
     assert documents(run) == {"tools": str(tools)}
     assert folders(tmp_path) == [(str(tools), "tools", "{}")]
     tools.write_text("# Tools\n\nThe kettle is downstairs.\n")
-    assert "1 document of" in run("doctor", *BUILTIN).stdout
+    assert "1 note of" in run("doctor", *BUILTIN).stdout
     assert answer(run("get", "tools"))["text"].endswith("downstairs.")
     assert found(run, "kettle", "--refresh") == ["tools"]
     assert found(run, "printer") == []
