@@ -20,9 +20,9 @@ with HybridStore(":memory:", {"provider": "none"}) as store:
     wrong: str = store.store("b", "b")  # type: ignore[assignment]
     hits: list[Result] = store.search("text", limit=3)
     store.search(1)  # type: ignore[arg-type]
-    store.search("text", colection="notes")  # type: ignore[call-arg]
-    citation: str = hits[0]["citation"]
-    hits[0]["cite"]  # type: ignore[typeddict-item]
+    for hit in hits:
+        citation: str = hit["citation"]
+        hit["cite"]  # type: ignore[typeddict-item]
 chunks: list[Chunk] = chunk_text("x")
 error: type[Exception] = HybridMemoryError
 """

@@ -7,7 +7,7 @@ searches have shown is not known, because the store keeps no record of that.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Any, NamedTuple, TextIO, TypeVar
 from zlib import crc32
@@ -66,11 +66,14 @@ class Listing(NamedTuple):
         return self._asdict() | {"places": [place._asdict() for place in self.places]}
 
 
-class Passage(NamedTuple):
+class Passage:
     """A chunk and where it stands."""
 
-    row: ChunkRow
-    words: Sequence[str]  # in small letters
+    def __init__(self, row: ChunkRow) -> None:
+        self.row = row
+        self.doc_id = row.doc_id
+        self.text = row.text
+        self.words = re.findall(r"\w+", row.text.lower())
 
     @property
     def citation(self) -> str:
@@ -85,18 +88,15 @@ class Memory:
     def __init__(self, storage: Storage) -> None:
         self.documents: dict[str, list[Passage]] = {}
         for doc_id in sorted(storage.catalog.ids()):
-            ids = storage.chunks.at(doc_id, 0, END)
-            self.documents[doc_id] = [
-                Passage(row, re.findall(r"\w+", row.text.lower()))
-                for batch in _batches(ids, BATCH)
-                for row in storage.chunks.rows(batch).values()
-            ]
-        self.linked = {
-            link.doc_id
-            for doc_id in self.documents
-            for link in storage.links.links_of(doc_id)
-            if link.doc_id and link.doc_id != doc_id
-        }
+            passages: list[Passage] = []
+            for ids in _batches(storage.chunks.at(doc_id, 0, END), BATCH):
+                passages += map(Passage, storage.chunks.rows(ids).values())
+            self.documents[doc_id] = passages
+        self.linked: set[str] = set()
+        links = storage.links
+        for doc_id in self.documents:
+            targets = {link.doc_id for link in links.links_of(doc_id) if link.doc_id}
+            self.linked |= targets - {doc_id}
 
     def passages(self) -> Iterator[Passage]:
         """Yield every passage, document by document."""
@@ -169,17 +169,16 @@ def near_copies(memory: Memory) -> Iterator[Place]:
     for number, passage in enumerate(passages):
         for least in _sketch(passage.words):
             by_hash[least].append(number)
-    shared = Counter(
-        pair
-        for numbers in by_hash.values()
-        if 1 < len(numbers) <= CROWD
-        for pair in combinations(numbers, 2)
-    )
+    shared: Counter[tuple[int, int]] = Counter()
+    for numbers in by_hash.values():
+        if len(numbers) <= CROWD:
+            shared.update(combinations(numbers, 2))
+    compared = [pair for pair, count in shared.items() if count >= LEAST_SHARED]
     listed = set()
-    for one, other in sorted(pair for pair, count in shared.items() if count >= LEAST_SHARED):
+    for one, other in sorted(compared):
         first = passages[one]
         second = passages[other]
-        if other in listed or first.row.doc_id == second.row.doc_id:
+        if other in listed or first.doc_id == second.doc_id:
             continue
         share = _resemblance(first.words, second.words)
         if share >= ALIKE and first.words != second.words:
@@ -188,15 +187,20 @@ def near_copies(memory: Memory) -> Iterator[Place]:
 
 
 def _sketch(words: Sequence[str]) -> list[int]:
-    shingles = {" ".join(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)}
-    return sorted(crc32(shingle.encode()) for shingle in shingles)[:SKETCH]
+    hashes = set()
+    for start in range(len(words) - SHINGLE + 1):
+        shingle = " ".join(words[start : start + SHINGLE])
+        hashes.add(crc32(shingle.encode()))
+    return sorted(hashes)[:SKETCH]
 
 
 def _resemblance(first: Sequence[str], second: Sequence[str]) -> float:
     """Return the share of the words of both that both have, each as often as it stands."""
     first_counts = Counter(first)
     second_counts = Counter(second)
-    return (first_counts & second_counts).total() / (first_counts | second_counts).total()
+    common = first_counts & second_counts
+    either = first_counts | second_counts
+    return common.total() / either.total()
 
 
 def superseded(memory: Memory) -> Iterator[Place]:
@@ -206,9 +210,12 @@ def superseded(memory: Memory) -> Iterator[Place]:
     by_others: dict[str, str] = {}
     for passage in memory.first():
         for name in named_documents(passage.row.metadata, SUPERSEDES):
-            by_others[name] = passage.row.doc_id
+            by_others[name] = passage.doc_id
     for doc_id, passages in memory.documents.items():
-        metadata: Mapping[str, Any] = passages[0].row.metadata if passages else {}
+        if not passages:
+            continue
+        first = passages[0]
+        metadata = first.row.metadata
         successors = named_documents(metadata, SUPERSEDED_BY)
         others = [other for name, other in by_others.items() if is_named(doc_id, [name])]
         status = str(metadata.get("status", ""))
@@ -218,8 +225,8 @@ def superseded(memory: Memory) -> Iterator[Place]:
             yield Place(doc_id, f"its status is {status!r}")
         elif others:
             yield Place(doc_id, f"{others[0]} supersedes it")
-        elif any(SAYS_SUPERSEDED.search(passage.row.text) for passage in passages[:1]):
-            yield Place(passages[0].citation, "it says so itself")
+        elif SAYS_SUPERSEDED.search(first.text):
+            yield Place(first.citation, "it says so itself")
 
 
 def not_linked(memory: Memory) -> Iterator[Place]:
@@ -227,11 +234,10 @@ def not_linked(memory: Memory) -> Iterator[Place]:
 
     Notes that are named by a date, and texts without a file, are found by other ways.
     """
-    linking = {
-        passages[0].row.collection
-        for doc_id, passages in memory.documents.items()
-        if passages and doc_id in memory.linked
-    }
+    linking = set()
+    for passage in memory.first():
+        if passage.doc_id in memory.linked:
+            linking.add(passage.row.collection)
     for passage in memory.first():
         row = passage.row
         name = row.doc_id.rpartition("/")[2]
@@ -244,25 +250,25 @@ def not_linked(memory: Memory) -> Iterator[Place]:
 def secrets(memory: Memory) -> Iterator[Place]:
     """Yield the passages with what would be masked in a transcript. The secret is not repeated."""
     for batch in _batches(memory.passages(), READ_TOGETHER):
-        text = "\n\n".join(passage.row.text for passage in batch)
+        text = "\n\n".join(passage.text for passage in batch)
         if redact(text) == text:
             continue
         for passage in batch:
-            if redact(passage.row.text) != passage.row.text:
+            if redact(passage.text) != passage.text:
                 yield Place(passage.citation, "a key, a token or a password")
 
 
 def huge(memory: Memory) -> Iterator[Place]:
     """Yield the notes of more than HUGE characters, the longest first. Transcripts are long."""
-    sizes = {
-        doc_id: sum(len(passage.row.text) for passage in passages)
-        for doc_id, passages in memory.documents.items()
-        if not doc_id.endswith(".jsonl")
-    }
-    for doc_id, size in sorted(sizes.items(), key=lambda item: -item[1]):
-        if size > HUGE:
-            chunks = plural(len(memory.documents[doc_id]), "passage", "passages")
-            yield Place(doc_id, f"{size:,} characters, {chunks}")
+    sizes = Counter[str]()
+    for passage in memory.passages():
+        if not passage.doc_id.endswith(".jsonl"):
+            sizes[passage.doc_id] += len(passage.text)
+    for doc_id, size in sizes.most_common():
+        if size <= HUGE:
+            break
+        chunks = plural(len(memory.documents[doc_id]), "passage", "passages")
+        yield Place(doc_id, f"{size:,} characters, {chunks}")
 
 
 KINDS: dict[str, tuple[str, Callable[[Memory], Iterable[Place]]]] = {
