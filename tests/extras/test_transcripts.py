@@ -536,7 +536,7 @@ def test_session_that_goes_on_is_taken_when_there_is_enough_news(
     assert refresh(store).skipped == 1
     assert ingest(store, folder, everything=True).files == 1
     session("a.jsonl", talk(0, 63), ago=3601)
-    assert any("1 document of" in finding.text for finding in examine(store))
+    assert any("1 note of" in finding.text for finding in examine(store))
     assert ingest(store, folder).files == 1  # quiet for an hour
 
 

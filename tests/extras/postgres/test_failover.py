@@ -9,7 +9,7 @@ from mcp import Client
 from tests.command import answer, in_process
 from tests.extras.postgres_server import PostgresServer
 from tests.extras.test_mcp import ask, citations, refusal, with_server_processes
-from tests.sync.test_watch import QUICK, Watching
+from tests.extras.test_watch import QUICK, Watching
 
 pytestmark = pytest.mark.large
 
