@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Both are part of `chunking`: when one is raised, stores read all their files again.
 CHUNKER = 5  # raised by a change that makes other chunks of the same text
-CONTEXT = 4  # raised by a change to what a document has besides them: its terms, links and tags
+CONTEXT = 5  # raised by a change to what a document has besides them: its terms, links and tags
 
 
 class Document(NamedTuple):
@@ -74,11 +74,26 @@ def assemble(
 ) -> Prepared:
     """Make the rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
     rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
+    _date_by_headings(rows, date)
     row = document_row(document, date, chunking, len(rows))
     written = ((chunk["heading_path"], chunk["content"]) for chunk in rows)
     called = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *links.titles)]
     index = terms(document.doc_id, document.collection, row["metadata"], written, called)
     return Prepared(row, rows, texts_of(rows), list(index), links)
+
+
+def _date_by_headings(rows: Iterable[dict[str, Any]], of_document: str | None) -> None:
+    """Give the rows of chunks below a heading that is a day this day, if it is not the document's."""
+    from ..text.dates import heading_day
+    from .chunker import SEPARATOR
+
+    days: dict[str, str | None] = {}
+    for row in rows:
+        path = row["heading_path"]
+        if path not in days:
+            days[path] = heading_day(path.split(SEPARATOR), of_document)
+        if days[path] != of_document:
+            row["date"] = row["date"] or days[path]
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:

@@ -40,6 +40,7 @@ from ..storage.source import (
 from ..storage.target import find
 from ..store import HybridStore, tried_again
 from ..surface.arguments import Parser, add_json, examples, open_store
+from ..surface.output import sureness
 from ..surface.streams import harmless, print_answer, tell
 from ..surface.terminal import Style
 from ..sync.plan import by_claim
@@ -565,7 +566,7 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
     style = Style(stream)
     if rank["rank"]:
         place = f"rank {rank['rank']} of {rank['of']}"
-        scores = f"score {rank['score']:.3f}, confidence {rank['confidence']:.2f}"
+        scores = f"score {rank['score']:.3f}, {sureness(rank)}"
         passage = harmless(f": {rank['citation']}, {scores}")
     else:
         place = f"not among {rank['of']} results"

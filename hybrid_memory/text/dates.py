@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..config import DEFAULTS
+from .characters import fold
 
 # Year, month and, if there is one, the day. Whether the day exists is checked afterwards. Compiled
 # only when needed.
@@ -520,3 +521,25 @@ def _days(unit: str, back: int, today: date) -> tuple[date, date]:
 
 def _end_of_month(first: date) -> date:
     return (first + timedelta(31)).replace(day=1) - timedelta(1)
+
+
+def heading_day(headings: Sequence[str], of_document: str | None) -> str | None:
+    """Return the day of the nearest heading that begins with one: '2026-03-04', 'Wednesday, 4 March'.
+
+    A day without a year is the nearest to the document's date; if that has none, it is no date.
+    """
+    base = date.fromisoformat(f"{of_document}-01"[:10]) if of_document else date(2000, 1, 1)
+    for heading in reversed(headings):
+        folded = fold(heading).lower() if any(map(str.isdigit, heading)) else ""
+        for period in mentions(folded, base)[:1]:
+            is_known = of_document is not None or not period.is_yearly
+            if period.first == period.last and is_known and _is_weekday(folded[: period.start]):
+                return period.first
+    return None
+
+
+def _is_weekday(text: str) -> bool:
+    """Return whether a text is nothing, or the name of a weekday or its beginning."""
+    word = text.strip(" ,.[(")
+    names = (name for names in WEEKDAYS for name in names.split("|"))
+    return not word or any(name.startswith(word) for name in names)

@@ -16,6 +16,7 @@ from hybrid_memory.search.hit import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
+from hybrid_memory.text.dates import heading_day
 from hybrid_memory.views import documents, read
 
 pytestmark = pytest.mark.both_engines
@@ -218,3 +219,39 @@ def test_a_file_without_a_date_gets_none_from_its_times(db_path: str, tmp_path: 
         Ingest(store).run([str(tmp_path / "notes")])
         refresh(store)
         assert store.search("ssh")[0]["date"] is None
+
+
+def test_a_passage_below_a_dated_heading_has_that_day(db_path: str, tmp_path: Path) -> None:
+    log = tmp_path / "notes" / "log.md"
+    log.parent.mkdir()
+    log.write_text(
+        "# Log\n\nThe gateway is a box.\n\n## 2026-01-05\n\nThe gateway listens on port 22.\n\n"
+        "## Friday, 13 February 2026\n\n### Access\n\nThe gateway listens on port 2222.\n\n"
+        "## Release of 2026-04-01\n\nThe gateway is painted.\n"
+    )
+    with HybridStore(db_path, CONFIG) as store:
+        Ingest(store).run([str(log.parent)])
+        dates = days(store)
+    assert dates == {
+        "# Log": None,
+        "## 2026-01-05": "2026-01-05",
+        "## Friday, 13 February 2026": "2026-02-13",
+        "## Release of 2026-04-01": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("heading", "of_document", "day"),
+    [
+        ("4 March", "2026-01-05", "2026-03-04"),
+        ("4 March", None, None),
+        ("4. März 2026", None, "2026-03-04"),
+        ("Tue 3 Feb", "2026-01", "2026-02-03"),
+        ("Room 4", "2026-01-05", None),
+        ("March 2026", "2026-01-05", None),
+    ],
+)
+def test_a_heading_that_begins_with_a_day_is_dated(
+    heading: str, of_document: str | None, day: str | None
+) -> None:
+    assert heading_day(["Log", heading], of_document) == day
