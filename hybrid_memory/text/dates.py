@@ -480,6 +480,8 @@ def _named(folded: str, today: date) -> Iterator[Period]:
 
 def _counted(folded: str, today: date) -> Iterator[Period]:
     """Yield the periods of "three weeks ago": that day, or all of that week, month or year."""
+    if not any(word in folded for word in (" ago", "vor ", "il y a ", "hace ")):
+        return  # to compile the patterns takes longer than a search by keyword
     for unit, words in UNITS.items():
         for match in re.finditer(AGO.replace("UNIT", words), folded):
             amount = match["number"] or match["other"]
