@@ -316,9 +316,11 @@ class Comparison:
         return share + HAS_VALUE * has_value
 
     def order(self, earlier: Hit, later: Hit) -> int:
-        """Return 1 if the second hit is later than the first, -1 if earlier, 0 if unknown."""
+        """Return 1 if the second hit is later, 0 if its words may tell that, -1 if it is not."""
         first = self.dates.get(earlier.id)
         second = self.dates.get(later.id)
+        if not (first or second):
+            return -1  # where nothing has a date, a word for change tells nothing of the order
         if first and second and first != second:
             return 1 if second > first else -1
         if earlier.doc_id == later.doc_id and first:
@@ -329,8 +331,6 @@ class Comparison:
         """Return whether words tell the order, where one of two statements has no date: the later
         one names the old value, or says that something changes, which the other does not.
         """
-        if not {former.hit.id, later.hit.id} & self.dates.keys():
-            return False  # where nothing has a date, a word for change tells nothing of the order
         return old_value >= SURELY_NAMED or (later.is_near_change and not former.is_change)
 
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
@@ -477,9 +477,7 @@ class Comparison:
         return None
 
     def successor(self, formers: Sequence[Statement]) -> Statement | None:
-        """Return the statement that most likely revises one of these, which are of one hit, if one
-        does.
-        """
+        """Return the statement that most likely revises one of these, which are of one hit."""
         best = None
         most = ENOUGH
         former_hit = formers[0].hit
@@ -562,8 +560,9 @@ def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
     comparison = Comparison(question, ranked[:POOL], context.storage)
     for former in comparison.anchor_hits:
         former.newer = comparison.declared(former)
-    if not question.kinds and question.words <= comparison.names.words:
-        return ranked  # a name alone asks for no value
+    is_name = not question.kinds and question.words <= comparison.names.words
+    if is_name or not comparison.dates:  # a name alone asks for no value
+        return ranked
     for former in comparison.anchor_hits:
         if former.newer:
             continue
