@@ -189,6 +189,7 @@ MARKDOWN = "documents.markdown:FORMAT"
 PROVIDERS = {
     "ollama": "embedding.ollama:OllamaEmbedder",
     "builtin": "embedding.builtin:BuiltinEmbedder",
+    "builtin-english": "embedding.builtin:BuiltinEmbedder",
     "builtin-multilingual": "embedding.multilingual:MultilingualEmbedder",
     "openai": "extras.providers.openai:OpenAIEmbedder",
     "gemini": "extras.providers.gemini:GeminiEmbedder",

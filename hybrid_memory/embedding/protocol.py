@@ -199,7 +199,7 @@ BUILTIN_ADVICE = (
 )
 MULTILINGUAL_ADVICE = (
     "the notes are in other languages than English: embedded by the built-in model for many languages "
-    "(`--provider builtin` is the English one); a model that reads whole sentences finds more by meaning: "
+    "(`--provider builtin-english` is the other); a model that reads whole sentences finds more by meaning: "
     "after `ollama pull bge-m3` and `hybrid-memory config set model bge-m3`, the next ingest embeds with that"
 )
 FIRST_NOT_LATIN = "\u0370"  # Greek; the later blocks with Latin letters are rare
@@ -306,7 +306,7 @@ class Provider(NamedTuple):
 BUILTIN = ("builtin", "builtin-multilingual")
 TABLE = {
     "ollama": Provider(url_key="ollama_url"),
-    **dict.fromkeys(BUILTIN, Provider(options=())),
+    **dict.fromkeys((*BUILTIN, "builtin-english"), Provider(options=())),
     "local": Provider(),
     "openai": Provider(url_key="base_url", is_remote=True),
     "gemini": Provider(url_key="base_url", is_remote=True),
@@ -320,14 +320,19 @@ def make(
     """Return the embedder that the settings choose for all texts from now on; None for the provider
     "none".
 
-    `identity` is the identity of the store's embeddings, or None if it has none. The provider
-    "auto" takes Ollama if that answers and has the model, else the built-in embedder for the language
-    of the `notes`; but a store that has the embeddings of another one keeps that. If that is remote,
-    "auto" gives None, because only a user may choose a remote provider.
+    "builtin" is the built-in embedder of the store's embeddings, else that for the language of the
+    `notes`; "builtin-english" and "builtin-multilingual" name one. `identity` is the identity of the
+    store's embeddings, or None if it has none. The provider "auto" takes Ollama if that answers and
+    has the model, else "builtin"; but a store that has the embeddings of another one keeps that. If
+    that is remote, "auto" gives None, because only a user may choose a remote provider.
     """
     name = settings["provider"]
     if name == "none":
         return None
+    if name == "builtin":
+        name = str(identity["provider"]) if identity else ""
+        if name not in BUILTIN:
+            name = builtin_for(notes())
     if name != "auto":
         return _made(name, settings, {})
     if identity and identity["provider"] != "builtin":

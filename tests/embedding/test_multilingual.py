@@ -131,17 +131,19 @@ def test_the_table_is_chosen_by_script_and_frequent_words(text: str, provider: s
     ("text", "provider"),
     [("The password is not here.", "builtin"), (CHINESE, "builtin-multilingual")],
 )
+@pytest.mark.parametrize("chosen", ["auto", "builtin"])
 def test_the_first_ingest_chooses_the_table_and_the_store_keeps_it(
-    run: Run, tmp_path: Path, text: str, provider: str
+    run: Run, tmp_path: Path, text: str, provider: str, chosen: str
 ) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/a.md").write_text(text)
-    first = run("ingest", "--path", str(tmp_path / "notes"), "--provider", "auto")
-    assert ("built-in model for many languages" in first.stderr) == (text == CHINESE)
+    first = run("ingest", "--path", str(tmp_path / "notes"), "--provider", chosen)
+    if chosen == "auto":
+        assert ("built-in model for many languages" in first.stderr) == (text == CHINESE)
     for number in range(30):
         (tmp_path / f"notes/{number}.md").write_text(f"Note {number}: the other language. {GERMAN}")
-    run("update", "--provider", "auto")
-    stats = answer(run("stats", "--provider", "auto"))
+    run("update", "--provider", chosen)
+    stats = answer(run("stats", "--provider", chosen))
     assert stats["embeddings"]["provider"] == provider
     assert stats["pending_count"] == 0
 
@@ -158,8 +160,11 @@ def test_settings_change_the_table(run: Run, tmp_path: Path) -> None:
     run("ingest", "--path", str(tmp_path / "a.md"), "--provider", "builtin-multilingual")
     found = answer(run("search", "Where is the password?", "--provider", "builtin-multilingual"))
     assert [result["source"] for result in found] == ["vector"]
-    run("update", "--provider", "builtin")
-    assert answer(run("search", "Where is the password?", "--provider", "builtin")) == []
+    run("update", "--provider", "builtin")  # keeps what the store has
+    assert answer(run("search", "Where is the password?", "--provider", "builtin")) != []
+    run("update", "--provider", "builtin-english")
+    english = ("--provider", "builtin-english")
+    assert answer(run("search", "Where is the password?", *english)) == []
 
 
 def test_a_search_of_english_notes_does_not_import_the_other_table(
