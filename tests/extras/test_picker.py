@@ -353,9 +353,8 @@ def test_enter_shows_the_text_where_there_is_no_editor(started: Callable[..., Sc
 def test_filters_hold_and_a_small_terminal_is_enough(started: Callable[..., Screen]) -> None:
     screen = started("--in", "*/note-1*", rows=8, columns=30)
     screen.type("kettle")
-    screen.until(lambda: screen.chosen() and screen.lines[2])
+    screen.until(lambda: screen.chosen() and screen.lines[3].startswith("── "))
     assert all("note-1" in line for line in screen.lines[1:3])
-    assert screen.lines[3].startswith("── ")
     screen.type(DOWN + DOWN + DOWN + ESC)
     assert screen.end() == 0
 
