@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from reprlib import repr as short_repr
 from typing import Any
+from urllib.parse import unquote
 
 from .errors import ConfigError, UsageError, meant
 from .seams import PROVIDERS, RERANKERS
@@ -562,7 +563,6 @@ def without_password(database: str) -> str:
     if _is_words(database):
         words = [f"{key}={value}" for key, value in _words(database) if key not in _PASSWORDS]
         return " ".join(words)
-    from urllib.parse import unquote
 
     place, _, query = database.partition("?")
     parameters = [

@@ -148,17 +148,17 @@ COMMANDS = {
         "Print what makes bash, zsh or fish complete commands, options, documents and tags.",
     ),
     "mcp": Command(
-        "extras.serve.command:mcp_options",
-        "extras.serve.command:run_mcp",
+        "extras.mcp.command:mcp_options",
+        "extras.mcp.command:run_mcp",
         "Serve the memory to an agent as MCP tools, over standard input and output.",
     ),
     "tools": Command(
-        "extras.serve.command:tools_options",
-        "extras.serve.command:run_tools",
+        "extras.mcp.command:tools_options",
+        "extras.mcp.command:run_tools",
         "Print the definitions of the MCP tools, for a program that gives tools to a model itself.",
     ),
     "serve": Command(
-        "extras.serve.command:serve_options",
+        "extras.serve.bounds:serve_options",
         "extras.serve.command:run_serve",
         "Serve a page for people, an HTTP API for programs and MCP for agents, on this machine.",
     ),

@@ -5,7 +5,7 @@ document to be copied.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from shlex import quote
+from shlex import join, quote
 from typing import Any, NamedTuple
 
 from ..documents.document import Extract, Prepared, chunking, texts_of
@@ -115,8 +115,6 @@ class Source(NamedTuple):
 
     def command(self) -> str:
         """Return the command that ingests it again in the same way."""
-        from shlex import join
-
         words = ["hybrid-memory", "ingest", "--path", self.path]
         if self.patterns != ("*.md",):
             for pattern in self.patterns:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TextIO
+from urllib.parse import quote
 
 from ..documents.formats import format_of
 from ..errors import HybridMemoryError, SourceError, UsageError
@@ -47,7 +48,6 @@ class Style:
         """
         if not self._has_links:
             return text
-        from urllib.parse import quote
 
         url = f"file://{quote(os.uname().nodename)}{quote(os.fsencode(path))}"
         return f"\033]8;;{url}\033\\{text}\033]8;;\033\\"

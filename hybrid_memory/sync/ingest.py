@@ -28,7 +28,7 @@ from .plan import (
     selected,
     settled,
 )
-from .reading import Job, Outcome, Unchanged, Way, read
+from .reading import Job, Outcome, Unchanged, Way, Workers, read
 from .report import ELSEWHERE, Report
 from .writing import Recut, Writer
 
@@ -307,7 +307,6 @@ class Ingest:
     def _processes(self) -> "AbstractContextManager[Workers | None]":
         if self._workers < 2:
             return nullcontext()
-        from .reading import Workers
 
         return closing(Workers(self._workers))
 

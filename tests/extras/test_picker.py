@@ -133,7 +133,8 @@ def test_results_and_the_passage_of_the_first_follow_what_is_typed(
     screen.until(lambda: screen.chosen() and "note-07" in screen.chosen()[0])
     assert screen.lines[0] == "> kettle atlas"
     assert re.fullmatch(r" 1\.00  Server 7 +note-07", screen.lines[1])
-    assert re.fullmatch(r"── memory/note-07\.md#L1-L4 ─+ 1/12 ──", screen.lines[11])
+    place = r"── memory/note-07\.md#L1-L4 ─+ 1/12 ──"
+    screen.until(lambda: re.fullmatch(place, screen.lines[11]))
     screen.until(lambda: "▌ Atlas is the gpu server." in screen.lines)
     screen.type("\x15note-03")  # Ctrl-U empties the line
     screen.until(lambda: screen.chosen() and "note-03" in screen.chosen()[0])

@@ -34,6 +34,7 @@ from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
 from ...text.characters import storable, storable_name
 from ...views import documents, read
+from ..note import write_note
 from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
 from .definitions import MOST_CHARACTERS, MOST_PASSAGES, TOOLS, Json, Tool, checked
 
@@ -232,8 +233,6 @@ class Tools:
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
-        from ..note import write_note
-
         with self._create_store() as store:
             answer = write_note(store, arguments["text"])
         place = answer["citation"] or f"{answer['path']}:{answer['line']}"

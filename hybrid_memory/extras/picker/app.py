@@ -15,19 +15,22 @@ from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
-from prompt_toolkit.application import Application, run_in_terminal
-from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.document import Document
-from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.input import create_input
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import HSplit, Layout, Window
-from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
-from prompt_toolkit.layout.processors import BeforeInput
-from prompt_toolkit.output import ColorDepth, create_output
-from prompt_toolkit.styles import Style
+from ...environment import needing
 
-from ...documents.links import listed
+with needing("picker", "`hybrid-memory search` without a query"):
+    from prompt_toolkit.application import Application, run_in_terminal
+    from prompt_toolkit.buffer import Buffer
+    from prompt_toolkit.document import Document
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.input import create_input
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.layout import HSplit, Layout, Window
+    from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+    from prompt_toolkit.layout.processors import BeforeInput
+    from prompt_toolkit.output import ColorDepth, create_output
+    from prompt_toolkit.styles import Style
+
+from ...documents.terms import listed
 from ...errors import HybridMemoryError
 from ...storage.keyword import stems
 from ...store import HybridStore

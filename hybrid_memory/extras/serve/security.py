@@ -132,10 +132,8 @@ def _read(path: str) -> Token:
 
 async def exchange(request: Request) -> Response:
     """Answer POST /api/session: the token for a cookie."""
-    from .routes import json_body
-
     token: Token | None = request.state.token
-    shown = (await json_body(request)).get("token")
+    shown = (await responses.json_body(request)).get("token")
     response = Response(status_code=204, headers={"cache-control": "no-store"})
     if token:
         if not isinstance(shown, str) or not token.fits(shown):

@@ -18,7 +18,7 @@ from ...views import twin
 from .. import arguments
 from ..arguments import Parser, add_json, examples, open_store, place
 from ..streams import print_answer, print_with_warnings, tell
-from ..terminal import progress_line, show_deleted, show_stored
+from ..terminal import progress_line, show_deleted, show_stats, show_stored
 
 
 def store_options(parser: Parser) -> None:
@@ -173,8 +173,6 @@ def stats_options(parser: Parser) -> None:
 
 
 def run_stats(args: Namespace) -> int:
-    from ..terminal import show_stats
-
     with open_store(args) as store:
         answer = store.stats() | place(args, store.path)
         print_answer(args, answer, lambda stream: show_stats(answer, stream))
