@@ -107,8 +107,8 @@ COMMANDS = {
         "Remove a document, or all documents of a collection or a path.",
     ),
     "config": Command(
-        "surface.commands.settings:config_options",
-        "surface.commands.settings:run_config",
+        "extras.settings:config_options",
+        "extras.settings:run_config",
         "Show every setting with its value and where that came from, or change the config file.",
     ),
     "stats": Command(

@@ -276,7 +276,9 @@ def chunks(
     The text is markdown unless another `syntax` is given.
     """
     title = parsed.metadata.get("title")
-    above = storable(" ".join(title.split())[:LONGEST_TITLE]) if isinstance(title, str) else ""
+    above = ""
+    if isinstance(title, str):
+        above = storable(" ".join(title.split())[:LONGEST_TITLE])
     of_text = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
     if of_text or not parsed.skipped:
         return of_text

@@ -101,7 +101,9 @@ class Source(NamedTuple):
         if self.own_id is not None:
             return self.own_id
         name = storable_name(relative.replace(os.sep, "/"))
-        return name if self.collection is None else f"{self.collection}/{name}"
+        if self.collection is None:
+            return name
+        return f"{self.collection}/{name}"
 
     def has(self, doc_id: str, path: str) -> bool:
         """Return whether the document that has this id, and came from this path, is one of this

@@ -469,7 +469,10 @@ def _why_this_path(args: Namespace, path: str) -> str:
     """Return `place` as the rest of a message that says that there is nothing at this path."""
     facts = place(args, path)
     source = facts["db_path_from"]
-    origin_of_path = "the default" if source == "default" else f"from {source}"
+    if source == "default":
+        origin_of_path = "the default"
+    else:
+        origin_of_path = f"from {source}"
     message = f"this path is {origin_of_path}"
     others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
     if others:

@@ -183,7 +183,9 @@ class Intake:
 
     def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
         """Return the hash of the content that need not be indexed again."""
-        return known.content_hash if known and self._rules.is_current(known) else None
+        if known and self._rules.is_current(known):
+            return known.content_hash
+        return None
 
 
 def _seconds_for_extraction() -> float | None:

@@ -487,7 +487,9 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
     """
     pieces = []
     for word in map(_without_possessive, text.split()):
-        parts = [word] if word.isascii() else filter(None, gram_run().split(word))
+        parts = [word]
+        if not word.isascii():
+            parts = list(filter(None, gram_run().split(word)))
         for part in parts:
             is_word = bool(TOKEN.search(part)) and not gram_run().match(part)
             pieces.append((part, is_word))

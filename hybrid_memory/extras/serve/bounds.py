@@ -85,7 +85,9 @@ class Bounds(NamedTuple):
     def check_new(self, doc_id: str) -> None:
         """Raise SourceError for the id of a text that would be out of the bounds."""
         if not self._is_inside(doc_id) or not self._is_of_collection(doc_id, None):
-            example = f"{self.collection}/" if self.collection is not None else self.inside
+            example = self.inside
+            if self.collection is not None:
+                example = f"{self.collection}/"
             raise SourceError(f"{doc_id!r} cannot be written here; ids are as {example}")
 
     def _is_of_collection(self, doc_id: str, collection: str | None) -> bool:

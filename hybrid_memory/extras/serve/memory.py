@@ -396,7 +396,9 @@ def passages(
             raise NotFoundError(f"no document {doc_id!r} in this memory")
         ids = storage.chunks.at(doc_id, first, int(end or first))
         if not ids:
-            where = f" in the lines {lines}" if lines else ""
+            where = ""
+            if lines:
+                where = f" in the lines {lines}"
             raise QueryError(f"{doc_id} has no passage{where}")
         vectors = storage.vectors()
         vector = vectors.of(ids[0])

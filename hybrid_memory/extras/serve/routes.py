@@ -326,7 +326,9 @@ async def put(request: Request) -> Response:
         raise Problem(405, "a document needs an id", headers={"allow": "GET"})
 
     def work(store: HybridStore) -> tuple[int, dict[str, Any]]:
-        status = 200 if stored_here(store, doc_id) else 201
+        status = 201
+        if stored_here(store, doc_id):
+            status = 200
         answer = store_text(
             store, doc_id, text, metadata, append=append, names_others=not bounds.hide
         )

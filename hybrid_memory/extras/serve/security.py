@@ -170,7 +170,9 @@ class Hosts:
 
 def in_address(host: str) -> str:
     """Return a host as it stands in an address: IPv6 in brackets."""
-    return f"[{host}]" if ":" in host else host
+    if ":" in host:
+        return f"[{host}]"
+    return host
 
 
 def is_address(name: str) -> bool:
