@@ -2,8 +2,9 @@
 
     uv run python docs/make_option_tables.py
 
-A table stands between `<!-- options of NAME -->`, where NAME is a command, "every command" or
-"all commands" (their list), and `<!-- end of options -->`. The rest of the page is written by hand.
+A table stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters"
+or "all commands" (their list), and `<!-- end of options -->`. The rest of the page is written by hand.
+A command's own table leaves out `--json` and says "the filters" in place of each.
 """
 
 import argparse
@@ -12,7 +13,13 @@ from itertools import zip_longest
 from pathlib import Path
 
 from hybrid_memory.seams import COMMANDS
-from hybrid_memory.surface.arguments import Parser, command_parser, common_parser
+from hybrid_memory.surface.arguments import (
+    Parser,
+    add_filters,
+    add_json,
+    command_parser,
+    common_parser,
+)
 
 PAGE = Path(__file__).parent / "command-line.md"
 TABLE = re.compile(r"(<!-- options of ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
@@ -25,16 +32,47 @@ def table(name: str) -> str:
             (f"[`{command}`](#{command})", escaped(COMMANDS[command].about)) for command in COMMANDS
         ]
         return markdown("command", rows)
-    parser = common_parser() if name == "every command" else command_parser(name)
-    return markdown("option", [row(argument) for argument in own_arguments(parser, name)])
+    if name == "every command":
+        return markdown("option", [row(argument) for argument in common_parser().arguments])
+    if name == "filters":
+        return markdown("option", [row(argument) for argument in filter_parser().arguments])
+    parser = command_parser(name)
+    rows = [row(argument) for argument in own_arguments(parser, name)]
+    if has_filters(parser):
+        rows.append(("[filters](#filters)", "only some documents, or parts of them"))
+    return markdown("option", rows)
+
+
+def filter_parser() -> Parser:
+    """Return a parser of the filters alone."""
+    parser = Parser(add_help=False)
+    add_filters(parser)
+    return parser
+
+
+def has_filters(parser: Parser) -> bool:
+    """Return True if a command has every filter."""
+    flags = {flag for argument in parser.arguments for flag in argument.option_strings}
+    return all(flags.issuperset(argument.option_strings) for argument in filter_parser().arguments)
 
 
 def own_arguments(parser: Parser, name: str) -> list[argparse.Action]:
-    """Return the arguments of a parser without those that every command has."""
-    if name == "every command":
-        return parser.arguments
-    common = {"help", *(argument.dest for argument in common_parser().arguments)}
-    return [argument for argument in parser.arguments if argument.dest not in common]
+    """Return the arguments of a command that the page explains in its section, and nowhere else."""
+    common = Parser(parents=[common_parser()])
+    add_json(common)
+    if has_filters(parser):
+        add_filters(common)
+    elsewhere = {help_line(argument) for argument in common.arguments}
+    return [
+        argument
+        for argument in parser.arguments
+        if argument.dest != "help" and help_line(argument) not in elsewhere
+    ]
+
+
+def help_line(argument: argparse.Action) -> tuple[str, str | None]:
+    """Return what makes an argument the same in two commands."""
+    return argument.dest, argument.help
 
 
 def row(argument: argparse.Action) -> tuple[str, str]:
