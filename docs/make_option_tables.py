@@ -29,7 +29,7 @@ def table(name: str) -> str:
     """Return the rows for one marker of the page, as markdown."""
     if name == "all commands":
         rows = [
-            (f"[`{command}`](#{command})", escaped(COMMANDS[command].about)) for command in COMMANDS
+            (f"[`{name}`](#{name})", escaped(command.about)) for name, command in COMMANDS.items()
         ]
         return markdown("command", rows)
     if name == "every command":
