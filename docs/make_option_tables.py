@@ -1,10 +1,10 @@
-"""Write the tables of commands and options in command-line.md as the parser has them.
+"""Write the lists of commands and options in command-line.md as the parser has them.
 
     uv run python docs/make_option_tables.py
 
-A table stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters"
+A list stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters"
 or "all commands" (their list), and `<!-- end of options -->`. The rest of the page is written by hand.
-A command's own table leaves out `--json` and says "the filters" in place of each.
+A command's own list leaves out `--json` and says "the filters" in place of each.
 """
 
 import argparse
@@ -22,25 +22,25 @@ from hybrid_memory.surface.arguments import (
 )
 
 PAGE = Path(__file__).parent / "command-line.md"
-TABLE = re.compile(r"(<!-- options of ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- options of ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
 
 
-def table(name: str) -> str:
+def listed(name: str) -> str:
     """Return the rows for one marker of the page, as markdown."""
     if name == "all commands":
         rows = [
             (f"[`{name}`](#{name})", escaped(command.about)) for name, command in COMMANDS.items()
         ]
-        return markdown("command", rows)
+        return markdown(rows)
     if name == "every command":
-        return markdown("option", [row(argument) for argument in common_parser().arguments])
+        return markdown([row(argument) for argument in common_parser().arguments])
     if name == "filters":
-        return markdown("option", [row(argument) for argument in filter_parser().arguments])
+        return markdown([row(argument) for argument in filter_parser().arguments])
     parser = command_parser(name)
     rows = [row(argument) for argument in own_arguments(parser, name)]
     if has_filters(parser):
         rows.append(("[filters](#filters)", "only some documents, or parts of them"))
-    return markdown("option", rows)
+    return markdown(rows)
 
 
 def filter_parser() -> Parser:
@@ -99,18 +99,13 @@ def escaped(text: str) -> str:
     return "".join(part for pair in zip_longest(plain, links, fillvalue="") for part in pair)
 
 
-def markdown(first: str, rows: list[tuple[str, str]]) -> str:
-    lines = [
-        f"| {first} | meaning |",
-        "|---|---|",
-        *(f"| {left} | {right} |" for left, right in rows),
-    ]
-    return "\n".join(lines) + "\n"
+def markdown(rows: list[tuple[str, str]]) -> str:
+    return "".join(f"- {left}: {right}\n" for left, right in rows)
 
 
 def rewritten(page: str) -> str:
-    """Return the page with every table as the parser has it now."""
-    return TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], page)
+    """Return the page with every list as the parser has it now."""
+    return BLOCK.sub(lambda match: match[1] + listed(match[2]) + match[3], page)
 
 
 if __name__ == "__main__":
