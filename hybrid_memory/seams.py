@@ -107,8 +107,8 @@ COMMANDS = {
         "Remove a document, or all documents of a collection or a path.",
     ),
     "config": Command(
-        "surface.commands.settings:config_options",
-        "surface.commands.settings:run_config",
+        "extras.settings:config_options",
+        "extras.settings:run_config",
         "Show every setting and where it came from, or change the config file.",
     ),
     "stats": Command(
@@ -147,17 +147,17 @@ COMMANDS = {
         "Print what makes bash, zsh or fish complete commands, options, ids and tags.",
     ),
     "mcp": Command(
-        "extras.serve.command:mcp_options",
-        "extras.serve.command:run_mcp",
+        "extras.mcp.command:mcp_options",
+        "extras.mcp.command:run_mcp",
         "Serve the memory to an agent as MCP tools, over standard input and output.",
     ),
     "tools": Command(
-        "extras.serve.command:tools_options",
-        "extras.serve.command:run_tools",
+        "extras.mcp.command:tools_options",
+        "extras.mcp.command:run_tools",
         "Print the definitions of the MCP tools, for programs that call a model themselves.",
     ),
     "serve": Command(
-        "extras.serve.command:serve_options",
+        "extras.serve.bounds:serve_options",
         "extras.serve.command:run_serve",
         "Serve a page for people, an HTTP API for programs and MCP for agents, on this machine.",
     ),

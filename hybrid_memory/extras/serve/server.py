@@ -195,7 +195,9 @@ def sdk_server(tools: Tools) -> SdkServer[Any]:
 
     def handler(method: str, result_type: Any) -> Any:
         async def handle(context: Any, params: mcp_types.RequestParams | None) -> Any:
-            asked = params.model_dump(by_alias=True, mode="json") if params else {}
+            asked = {}
+            if params:
+                asked = params.model_dump(by_alias=True, mode="json")
             try:
                 result = await run_sync(answering.result, method, asked)
             except ProtocolError as error:
