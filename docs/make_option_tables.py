@@ -1,10 +1,10 @@
-"""Write the lists of commands and options in command-line.md as the parser has them.
+"""Write what `--help` says of commands and options into command-line.md.
 
     uv run python docs/make_option_tables.py
 
-A list stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters"
-or "all commands" (their list), and `<!-- end of options -->`. The rest of the page is written by hand.
-A command's own list leaves out `--json` and says "the filters" in place of each.
+It stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters" or
+"all commands" (links to them), and `<!-- end of options -->`. The rest of the page is written by hand.
+A command's own list leaves out `--json`, and says "filters" in place of each of them.
 """
 
 import argparse
@@ -26,12 +26,9 @@ BLOCK = re.compile(r"(<!-- options of ([\w ]+) -->\n).*?(<!-- end of options -->
 
 
 def listed(name: str) -> str:
-    """Return the rows for one marker of the page, as markdown."""
+    """Return what stands at one marker of the page, as markdown."""
     if name == "all commands":
-        rows = [
-            (f"[`{name}`](#{name})", escaped(command.about)) for name, command in COMMANDS.items()
-        ]
-        return markdown(rows)
+        return ", ".join(f"[`{command}`](#{command})" for command in COMMANDS) + "\n"
     if name == "every command":
         return markdown([row(argument) for argument in common_parser().arguments])
     if name == "filters":
@@ -40,7 +37,8 @@ def listed(name: str) -> str:
     rows = [row(argument) for argument in own_arguments(parser, name)]
     if has_filters(parser):
         rows.append(("[filters](#filters)", "only some documents, or parts of them"))
-    return markdown(rows)
+    about = f"{escaped(COMMANDS[name].about)}\n"
+    return f"{about}\n{markdown(rows)}" if rows else about
 
 
 def filter_parser() -> Parser:
@@ -104,7 +102,7 @@ def markdown(rows: list[tuple[str, str]]) -> str:
 
 
 def rewritten(page: str) -> str:
-    """Return the page with every list as the parser has it now."""
+    """Return the page with all of this as the parser has it now."""
     return BLOCK.sub(lambda match: match[1] + listed(match[2]) + match[3], page)
 
 
