@@ -29,7 +29,7 @@ END_OF_CHUNK_ID = (
 
 CHUNKS = f"""
 create table chunks (
-    id           integer primary key, -- chunks_fts.rowid; ascending in a document, with gaps where it has grown
+    id           integer primary key, -- chunks_fts.rowid; ascends in a document, with gaps where it has grown
     doc_id       text not null,
     chunk_id     text not null,
     heading      text not null,
