@@ -44,7 +44,9 @@ class OllamaEmbedder(BaseEmbedder):
     def fingerprint(self) -> str | None:
         """Return the digest of the model: `ollama pull` may put another model in the place of one."""
         listed = self._listed()
-        return str(listed["digest"]) if listed and listed.get("digest") else None
+        if listed and listed.get("digest"):
+            return str(listed["digest"])
+        return None
 
     def _listed(self) -> dict[str, Any] | None:
         """Return what the server's list says of the model; None, with the reason in `problem`, if
@@ -127,7 +129,9 @@ def parse_ollama_host(value: str) -> str:
     scheme, separator, rest = value.partition("://")
     if not separator:
         scheme, rest = ("https", "ollama.com:443") if value == "ollama.com" else ("http", value)
-    default = {"http": "80", "https": "443"}.get(scheme.lower(), "11434") if separator else "11434"
+    default = "11434"
+    if separator:
+        default = {"http": "80", "https": "443"}.get(scheme.lower(), "11434")
     netloc, slash, path = rest.partition("/")
     user, at, netloc = netloc.rpartition("@")
     host, colon, port = netloc.rpartition(":")

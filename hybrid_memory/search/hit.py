@@ -232,7 +232,9 @@ class Hit:
         if self.score > former.score:
             self.scale_by(former.score / self.score)  # `spread` had put it behind
             return
-        part = (former.score - self.score) / self.decay if self.decay else 0.0
+        part = 0.0
+        if self.decay:
+            part = (former.score - self.score) / self.decay
         if part > 0:
             self.succession += part
             self.add(part)

@@ -506,11 +506,15 @@ def _why_none(
     mode: str,
 ) -> str | None:
     if settings["provider"] == "none" and not embedder():
-        return None if mode == "hybrid" else 'the provider is "none": there is no search by meaning'
+        if mode == "hybrid":
+            return None
+        return 'the provider is "none": there is no search by meaning'
     if identity is None:
         if not storage.embeddings.count_pending():
             return None  # nothing waits for an embedding
-        once = " once Ollama is up (`ollama serve`)" if settings["provider"] == "ollama" else ""
+        once = ""
+        if settings["provider"] == "ollama":
+            once = " once Ollama is up (`ollama serve`)"
         way_out = WayOut("update", "update", f"makes them{once}")
         return Message(f"no chunk has an embedding yet{_instead(mode)}", way_out)
     model = embedder()

@@ -134,7 +134,9 @@ def weighed(hits: list[Hit]) -> list[Hit]:
         hit.neighbours = NEIGHBOUR * sum(scores[id] for id in beside)
         hit.document = sums[hit.doc_id]
     highest = max((hit.score + hit.neighbours + hit.document for hit in hits), default=0.0)
-    scale = max(scores.values(), default=0.0) / highest if highest > 0 else 1.0
+    scale = 1.0
+    if highest > 0:
+        scale = max(scores.values(), default=0.0) / highest
     for hit in hits:
         hit.score = scale * (hit.score + hit.neighbours + hit.document)
         hit.neighbours *= scale

@@ -56,14 +56,13 @@ ANSWERS = 2  # sentences of a result that may be revised
 ANSWERS_IN_TALK = 3  # where what is asked and what is answered are lines of their own
 ALMOST = 0.6  # of the best answer's share, for the second one
 NEARBY = 0.6  # what a word counts that stands beside the sentence or above it
-SEPARATOR = " > "  # between the headings of a path
 # Keys of metadata
 SUPERSEDED_BY = ("superseded_by", "replaced_by")
 SUPERSEDES = ("supersedes", "replaces")
 AMOUNTS = frozenset(("money", "percent", "version", "number"))  # kinds that a bare number may be of
 # How surely a later sentence has a value in the place of the former one
-SAME_KIND = 1.0
-LIKELY = 0.8  # a name for a name, a number for an amount
+ONLY_LATER = 0.5  # where only the later one has a name
+LIKELY = 0.8  # for a name or a number of another kind; 1 for a value of the same kind
 LEAST_SHARED = 0.3  # of rarity, below which no pair of sentences is compared
 SURELY_NAMED = 0.7  # of rarity: the old value
 LEAST_ANSWERED = 0.15  # of the question's words, by rarity, that the former sentence has
@@ -71,21 +70,22 @@ BELIEVED = 0.5  # least share of the score of what it revises, where a reranker 
 
 # The weight of each sign, found on judged notes (docs/successors.md). All signs are shares or yes and
 # no, and none is a cosine, so that they fit every embedder, and a search without one.
-BASE = -10.6
+BASE = -10.5
 WEIGHTS = {
-    "standing of the former": 3.3,
-    "standing of the later": 1.6,
+    "standing of the former": 3.2,
+    "standing of the later": 1.5,
     "new value": 2.9,
     "old value": 2.1,
     "change": 1.1,
-    "old value changes": 1.2,
-    "kept words": 2.8,
-    "rarest kept word": 3.7,
-    "lost words": -1.0,
-    "rare words": 2.6,
-    "rare words nearby": 1.2,
-    "same conversation": 2.6,
-    "one undated": -0.7,
+    "old value changes": 1.0,
+    "kept words": 2.9,
+    "rarest kept word": 3.8,
+    "lost words": -0.9,
+    "rare words": 2.8,
+    "rare words nearby": 1.4,
+    "same conversation": 2.8,
+    "one undated": -1.2,
+    "no kind asked for": -0.9,
 }
 
 
@@ -112,15 +112,14 @@ class Statement:
         self.is_turn = is_turn
         self.own_words = roots(words)
         self.words = self.own_words | heading
-        self._beside = beside
+        self.beside = beside
         self._context = context
         self.is_change = is_change(words, is_turn=is_turn)
-        self.is_struck = "~~" in text
 
     @cached_property
     def near_words(self) -> set[str]:
         """Return its words and those beside it."""
-        return self.words | roots(self._beside)
+        return self.words | roots(self.beside)
 
     @cached_property
     def all_words(self) -> set[str]:
@@ -128,29 +127,14 @@ class Statement:
         return self.near_words | self._context
 
     @cached_property
-    def is_near_change(self) -> bool:
-        """Return whether it, or what is beside it, says that something changes."""
-        return self.is_change or is_change(self._beside, is_turn=self.is_turn)
-
-    @cached_property
     def values(self) -> Values:
         """Return the values that it names, by kind."""
         return values_of(self.text)
 
     @cached_property
-    def words_of_values(self) -> dict[str, set[str]]:
-        """Return the words of its values, by kind."""
-        return {kind: value_roots(values) for kind, values in self.values.items()}
-
-    @cached_property
     def value_words(self) -> set[str]:
         """Return the words of all its values."""
-        return set().union(*self.words_of_values.values())
-
-    @cached_property
-    def capitals(self) -> set[str]:
-        """Return its words with a capital inside."""
-        return capitals_in(self.text)
+        return value_roots(chain.from_iterable(self.values.values()))
 
     def amounts(self, kinds: Iterable[str]) -> set[str]:
         """Return its values of these kinds that are numbers."""
@@ -196,7 +180,6 @@ class Comparison:
             count: log(1 + (len(hits) + 0.5) / (count + 0.5)) / most for count in {*counts.values()}
         }
         self._rarities = {word: by_count[count] for word, count in counts.items()}
-        self._repeated = {word for word, count in counts.items() if count > 2}
         self.anchor_hits = hits[:ANCHORS]
         shortlist = self._shortlist(hits, words)
         rows = storage.chunks.rows([hit.id for hit in shortlist])
@@ -220,7 +203,7 @@ class Comparison:
         """Return whether a statement has a value or a name of a kind that is asked for, or a word
         for change.
         """
-        if statement.is_struck:
+        if "~~" in statement.text:
             return False
         kinds = self.question.kinds
         if statement.is_change or not kinds or not kinds.isdisjoint(statement.values):
@@ -235,12 +218,10 @@ class Comparison:
         sought = set(self.question.words)
         for hit in self.anchor_hits:
             sought |= words[hit.id]
-        documents = {hit.doc_id for hit in self.anchor_hits}
 
         def shared(hit: Hit) -> float:
             of_question = self.weight(self.question.words & words[hit.id])
-            bonus = 1.0 if hit.doc_id in documents else 0.0
-            return 2 * of_question + self.weight(sought & words[hit.id]) + bonus
+            return 2 * of_question + self.weight(sought & words[hit.id])
 
         oldest = min(self.dates.get(hit.id, "") for hit in self.anchor_hits)
         others = [hit for hit in hits[ANCHORS:] if self.dates.get(hit.id, oldest) >= oldest]
@@ -269,14 +250,12 @@ class Comparison:
     def answers(self, hit: Hit) -> list[Statement]:
         """Return the statements of a hit that answer the question best."""
         of_hit = self.statements_of(hit)
-        if not of_hit:
-            return []
         asked = self.question.words
         shares = [self.share(asked, statement, context=False) for statement in of_hit]
         best = sorted(range(len(of_hit)), key=lambda number: (-shares[number], number))
-        if of_hit[0].is_turn:
+        if of_hit and of_hit[0].is_turn:
             return [of_hit[number] for number in best[:ANSWERS_IN_TALK]]
-        least = ALMOST * shares[best[0]]
+        least = ALMOST * max(shares, default=0.0)
         return [of_hit[number] for number in best[:ANSWERS] if shares[number] >= least]
 
     def order(self, earlier: Hit, later: Hit) -> int:
@@ -299,7 +278,11 @@ class Comparison:
             return False
         if former.hit.id not in self.dates:
             return True
-        return old_value >= SURELY_NAMED or later.is_near_change
+        return (
+            old_value >= SURELY_NAMED
+            or later.is_change
+            or is_change(later.beside, is_turn=later.is_turn)
+        )
 
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
         """Return the signs that a statement revises another, by WEIGHTS; None if it cannot."""
@@ -321,8 +304,8 @@ class Comparison:
         old_value = min(self.weight(slot.old & later.words), 1.0)
         if order == 0 and not self._may_be_later(former, later, old_value):
             return None
-        same_values = former.value_words & later.value_words
-        common = (former.words & later.words) - same_values
+        same = former.value_words & later.value_words
+        common = (former.words & later.words) - same
         told = asked & former.words
         lost = self.weight(told - later.all_words) / max(self.weight(told), 0.1)
         return {
@@ -336,9 +319,10 @@ class Comparison:
             "rarest kept word": max(map(self.rarity, told & later.all_words), default=0.0),
             "lost words": lost,
             "rare words": self._rarest(common - asked),
-            "rare words nearby": self._rarest(near - same_values - common - asked),
+            "rare words nearby": self._rarest(near - same - common - asked),
             "same conversation": float(is_talk),
             "one undated": float(order == 0),
+            "no kind asked for": float(not self.question.kinds),
         }
 
     def _standing(self, hit: Hit) -> float:
@@ -358,12 +342,12 @@ class Comparison:
         for kind in kinds:
             values = former.values.get(kind)
             if values and not (kind == "state" and "open" not in values):
-                slot.old |= former.words_of_values[kind]
+                slot.old |= value_roots(values)
                 if _has_new_value(kind, values, later.values.get(kind, set())):
-                    slot.likeness = SAME_KIND
+                    slot.likeness = 1.0
         if self.question.kinds and not slot.likeness:
             self._compare_amounts(slot, former, later)
-        if "name" in kinds:
+        if "name" in kinds and (self.question.kinds or not slot.likeness):
             self._compare_names(slot, former, later)
         slot.old -= self.question.words | CALENDAR
         slot.old = {word for word in slot.old if len(word) > 1}  # a digit is named by chance
@@ -385,11 +369,12 @@ class Comparison:
         after = (later.own_words & self.names.things) - former.all_words - asked
         slot.old |= before
         if self.names.all_nouns_have_capitals:
-            known = asked | self._repeated
-            before |= former.capitals - known
-            after |= later.capitals - former.all_words - known
-        if after and (before or "name" in self.question.kinds):
+            before |= capitals_in(former.text) - asked
+            after |= capitals_in(later.text) - former.all_words - asked
+        if after and before:
             slot.likeness = max(slot.likeness, LIKELY)
+        elif after and "name" in self.question.kinds:
+            slot.likeness = max(slot.likeness, ONLY_LATER)
 
     def _is_of_another(self, former: Statement, later: Statement) -> bool:
         """Return whether the statements differ in a name, a month or a number that the question
@@ -397,9 +382,9 @@ class Comparison:
         """
         asked = self.question.words
         answered = asked & former.near_words
-        if any(word in CALENDAR or word.isdigit() for word in answered - later.all_words):
-            return True
-        if (asked & later.words & self.names.words) - former.all_words:
+        lost = answered - later.all_words
+        has_rival = bool((asked & later.words & self.names.words) - former.all_words)
+        if has_rival or any(word in CALENDAR or word.isdigit() for word in lost):
             return True
         if "name" in self.question.kinds or _are_of_one_talk(former, later):
             return False
@@ -459,8 +444,8 @@ def _context(doc_id: str, heading_path: str) -> tuple[set[str], set[str]]:
     without the first folder. Dates are left out.
     """
     path = analyzer.stem(doc_id).partition("/")[2] or analyzer.stem(doc_id)
-    title, _, sections = heading_path.partition(SEPARATOR)
-    section = sections.rpartition(SEPARATOR)[2]
+    title, _, sections = heading_path.partition(" > ")
+    section = sections.rpartition(" > ")[2]
     return _undated(section), _undated(path) | _undated(title) | _undated(sections)
 
 

@@ -273,7 +273,12 @@ def tokens(folded: str) -> list[Token]:
             n = 2 if run[1] else 3
             for start in range(*run.span()):
                 end = min(start + n, run.end())
-                kind = GRAM if end - start == n else SHORT if start == run.start() else TAIL
+                if end - start == n:
+                    kind = GRAM
+                elif start == run.start():
+                    kind = SHORT
+                else:
+                    kind = TAIL
                 found.append(Token(start, end, folded[start:end], kind))
             position = run.end()
         if position < match.end():

@@ -122,7 +122,10 @@ class ServerReranker(Reranker):
         )
         reply = self._server.call("", payload, silence=seconds + LATER, texts=len(texts))
         try:
-            listed = reply if form.results is None else reply[form.results]
+            if form.results is None:
+                listed = reply
+            else:
+                listed = reply[form.results]
             by_index = {item["index"]: item[form.score] for item in listed}
         except (LookupError, TypeError) as error:
             raise self._server.nonsense() from error
@@ -138,4 +141,6 @@ def endpoint(url: str, path: str) -> str:
     url = url.rstrip("/")
     if "/" not in url.partition("://")[2]:
         return url + path
-    return url if url.endswith("/rerank") else f"{url}/rerank"
+    if url.endswith("/rerank"):
+        return url
+    return f"{url}/rerank"

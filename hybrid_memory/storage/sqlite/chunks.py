@@ -7,13 +7,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...documents.terms import Terms, terms
 from ..rows import ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
-
-if TYPE_CHECKING:
-    from ...documents.terms import Terms
 
 CANDIDATES = (
     "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
@@ -129,12 +127,12 @@ OF_CHUNKS = ROWS.format("c.id in (select value from json_each(?))")
 CALLED = "select name from names where doc_id = ? and kind <> 'file'"
 
 
-def of_document(conn: sqlite3.Connection, doc_id: str) -> "Iterator[tuple[int, Terms]]":
+def of_document(conn: sqlite3.Connection, doc_id: str) -> Iterator[tuple[int, Terms]]:
     """Yield chunks.id and terms of the document's chunks."""
     return _of_rows(conn, conn.execute(OF_DOCUMENT, (doc_id,)))
 
 
-def of_chunks(conn: sqlite3.Connection, ids: Iterable[int]) -> "Iterator[tuple[int, Terms]]":
+def of_chunks(conn: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, Terms]]:
     """Yield chunks.id and terms of these chunks."""
     return _of_rows(conn, conn.execute(OF_CHUNKS, (json.dumps(list(ids)),)))
 
@@ -146,9 +144,7 @@ def called(conn: sqlite3.Connection, doc_id: str) -> list[str]:
 
 def _of_rows(
     conn: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
-) -> "Iterator[tuple[int, Terms]]":
-    from ...documents.terms import terms
-
+) -> Iterator[tuple[int, Terms]]:
     for doc_id, group in groupby(rows, itemgetter(1)):
         chunks = list(group)
         _, _, _, _, collection, metadata, is_first = chunks[0]
