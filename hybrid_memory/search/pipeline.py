@@ -148,6 +148,7 @@ class Search:
         context = Context(
             query, request, half_life, self._storage, self._storage.keyword(selection)
         )
+        context.marks_successors = self._settings["successors"]
         reranker = self._reranker() if request.rerank else None
         if reranker:
             rerank: Stage = partial(load(RERANKED), reranker=reranker, settings=self._settings)

@@ -52,6 +52,7 @@ class Context:
         self.reranking: list[Any] = []
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
+        self.marks_successors = True  # note which passage revises which
         self.is_past = False  # the question is for what was
         self.warnings: list[str] = []  # what a stage could not do
         self.is_lookup = False  # whether the query is a name or an identifier

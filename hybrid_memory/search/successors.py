@@ -3,10 +3,10 @@
 A memory keeps what was true, and a new fact seldom repeats the words of the old one: after "ssh to
 heron by port 22" comes "we are on 2222 now". So both are compared in the light of the question. Of
 each of the first results those sentences are taken that answer it best. Then every later sentence
-of the candidates that has a new value in their place, of the kind that is asked for, is scored:
-does it keep the words that question and result share, does it repeat other rare words, does it name
-the old value, does it say that something changes? The weighted sum of these signs decides. What is
-said of another name, or of another month, never revises.
+of the candidates is scored: has it a new value in their place, of the kind that is asked for, does
+it keep the words that question and result share, does it repeat other rare words, does it name the
+old value, does it say that something changes? The weighted sum of these signs decides. What is said
+of another name, or of another month, never revises.
 
 Later means: a later date; else further down in a document with a date, since a page of reference
 says many things side by side; else, where one has no date, the words of the passage itself.
@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 from ..text import analyzer
 from ..text.changes import (
     CALENDAR,
-    PRESENT_TENSE,
     Names,
     Question,
     Values,
     capitals_in,
     is_change,
-    key_of,
+    is_number,
+    joined,
     paragraphs,
     roots,
     sentences_of,
@@ -49,50 +49,43 @@ if TYPE_CHECKING:
     from .stages import Context
 
 FIRST = 10  # results that people look at, as in stages
-POOL = 60  # hits that are compared with the first results
-ANCHORS = 5  # first results whose successors are looked for
-SHORTLIST = 16  # hits whose sentences are read, those that share most with question and results
+POOL = 40  # hits that are compared with the first results
+ANCHORS = 3  # first results whose successors are looked for
+SHORTLIST = 20  # hits whose sentences are read, those that share most with question and results
 ANSWERS = 2  # sentences of a result that may be revised
 ANSWERS_IN_TALK = 3  # where what is asked and what is answered are lines of their own
 ALMOST = 0.6  # of the best answer's share, for the second one
-HAS_VALUE = 0.25  # how much a value of the kind that is asked for makes of an answer
 NEARBY = 0.6  # what a word counts that stands beside the sentence or above it
-SEPARATOR = " > "  # between the headings of a path
 # Keys of metadata
 SUPERSEDED_BY = ("superseded_by", "replaced_by")
 SUPERSEDES = ("supersedes", "replaces")
 AMOUNTS = frozenset(("money", "percent", "version", "number"))  # kinds that a bare number may be of
 # How surely a later sentence has a value in the place of the former one
-SAME_KIND = 1.0
-NAME = 0.8
-BARE_NUMBER = 0.7
-ONLY_LATER = 0.5
+ONLY_LATER = 0.5  # where only the later one has a name
+LIKELY = 0.8  # for a name or a number of another kind; 1 for a value of the same kind
 LEAST_SHARED = 0.3  # of rarity, below which no pair of sentences is compared
+SURELY_NAMED = 0.7  # of rarity: the old value
 LEAST_ANSWERED = 0.15  # of the question's words, by rarity, that the former sentence has
-NAMED = 0.3  # of rarity: the old value is named
-SURELY_NAMED = 0.7
-KEPT = 0.4  # share of the words of question and result that speak for the same thing
-ENOUGH = -0.3  # the least sum for a mark: at most one mark in ten on a fact that is in force
 BELIEVED = 0.5  # least share of the score of what it revises, where a reranker has scored both
 
-# The weight of each sign, found by logistic regression on pairs of sentences (docs/successors.md).
-BASE = -10.8
+# The weight of each sign, found on judged notes (docs/successors.md). All signs are shares or yes and
+# no, and none is a cosine, so that they fit every embedder, and a search without one.
+BASE = -10.5
 WEIGHTS = {
+    "standing of the former": 3.2,
+    "standing of the later": 1.5,
     "new value": 2.9,
-    "kept words": 6.4,
-    "asked words": 2.8,
-    "rare words": 2.7,
-    "rare words nearby": 1.8,
-    "names": 2.0,
-    "old value": 1.7,
-    "overlap": 2.6,
-    "change": 1.3,
-    "same conversation": 3.6,
-    "same document": 1.1,
-    "nearness of the former": 8.8,
-    "answered before": 1.6,
-    "one undated": -2.0,
-    "no kind asked for": -1.6,
+    "old value": 2.1,
+    "change": 1.1,
+    "old value changes": 1.0,
+    "kept words": 2.9,
+    "rarest kept word": 3.8,
+    "lost words": -0.9,
+    "rare words": 2.8,
+    "rare words nearby": 1.4,
+    "same conversation": 2.8,
+    "one undated": -1.2,
+    "no kind asked for": -0.9,
 }
 
 
@@ -119,18 +112,14 @@ class Statement:
         self.is_turn = is_turn
         self.own_words = roots(words)
         self.words = self.own_words | heading
-        self._beside = beside
+        self.beside = beside
         self._context = context
         self.is_change = is_change(words, is_turn=is_turn)
-        self.is_report = not (
-            self.is_change or REPORT.isdisjoint(words)
-        ) and PRESENT_TENSE.isdisjoint(words)
-        self.is_struck = "~~" in text
 
     @cached_property
     def near_words(self) -> set[str]:
         """Return its words and those beside it."""
-        return self.words | roots(self._beside)
+        return self.words | roots(self.beside)
 
     @cached_property
     def all_words(self) -> set[str]:
@@ -138,56 +127,24 @@ class Statement:
         return self.near_words | self._context
 
     @cached_property
-    def is_near_change(self) -> bool:
-        """Return whether it, or what is beside it, says that something changes."""
-        return self.is_change or is_change(self._beside, is_turn=self.is_turn)
-
-    @cached_property
     def values(self) -> Values:
         """Return the values that it names, by kind."""
         return values_of(self.text)
 
     @cached_property
-    def words_of_values(self) -> dict[str, set[str]]:
-        """Return the words of its values, by kind."""
-        return {kind: value_roots(values) for kind, values in self.values.items()}
-
-    @cached_property
     def value_words(self) -> set[str]:
         """Return the words of all its values."""
-        return set().union(*self.words_of_values.values())
-
-    @cached_property
-    def other_words(self) -> set[str]:
-        """Return its words that are no values."""
-        return self.own_words - self.value_words
-
-    @cached_property
-    def capitals(self) -> set[str]:
-        """Return its words with a capital inside."""
-        return capitals_in(self.text)
-
-    @cached_property
-    def key(self) -> set[str]:
-        """Return the words for what it is about, if it is an item or a row."""
-        return key_of(self.text)
+        return value_roots(chain.from_iterable(self.values.values()))
 
     def amounts(self, kinds: Iterable[str]) -> set[str]:
-        """Return its values of these kinds that are written with digits."""
-        return {value for kind in kinds for value in self.values.get(kind, ()) if _has_digit(value)}
-
-
-REPORT = frozenset("was were war waren".split())  # of what has happened
-
-
-def _has_digit(value: str) -> bool:
-    return any(map(str.isdigit, value))
+        """Return its values of these kinds that are numbers."""
+        return {value for kind in kinds for value in self.values.get(kind, ()) if is_number(value)}
 
 
 def statements(hit: Hit, heading: set[str], context: set[str]) -> Iterator[Statement]:
     """Yield the statements of a hit's text."""
     for paragraph in paragraphs(hit.text):
-        sentences = sentences_of(paragraph.text)
+        sentences = joined(sentences_of(paragraph.text))
         words = [words_of(sentence) for sentence in sentences]
         for place, text in enumerate(sentences):
             neighbours = words[max(place - 1, 0) : place] + words[place + 1 : place + 2]
@@ -223,7 +180,6 @@ class Comparison:
             count: log(1 + (len(hits) + 0.5) / (count + 0.5)) / most for count in {*counts.values()}
         }
         self._rarities = {word: by_count[count] for word, count in counts.items()}
-        self._repeated = {word for word, count in counts.items() if count > 2}
         self.anchor_hits = hits[:ANCHORS]
         shortlist = self._shortlist(hits, words)
         rows = storage.chunks.rows([hit.id for hit in shortlist])
@@ -234,7 +190,7 @@ class Comparison:
             hit.id: _context(hit.doc_id, rows[hit.id].heading_path) for hit in self._shortlisted
         }
         self._statements: dict[int, list[Statement]] = {}
-        self._revisions: dict[int, list[Statement]] = {}
+        self._best_score = max(hit.ageless_score for hit in hits) or 1.0
         self._total_asked = max(self.weight(question.words), 0.1)
 
     def statements_of(self, hit: Hit) -> list[Statement]:
@@ -243,40 +199,33 @@ class Comparison:
             self._statements[hit.id] = list(statements(hit, *self._headings[hit.id]))
         return self._statements.get(hit.id, [])
 
-    def revisions_of(self, hit: Hit) -> list[Statement]:
-        """Return the statements of a hit that may revise one: those with a value or a name of a
-        kind that is asked for, or a word for change.
-        """
-        if hit.id not in self._revisions:
-            self._revisions[hit.id] = list(filter(self._may_revise, self.statements_of(hit)))
-        return self._revisions[hit.id]
-
     def _may_revise(self, statement: Statement) -> bool:
-        if statement.is_struck:
+        """Return whether a statement has a value or a name of a kind that is asked for, or a word
+        for change.
+        """
+        if "~~" in statement.text:
             return False
-        if statement.is_change or not self.question.kinds:
+        kinds = self.question.kinds
+        if statement.is_change or not kinds or not kinds.isdisjoint(statement.values):
             return True
-        if not (self.question.kinds | {"bare", "state"}).isdisjoint(statement.values):
+        if not statement.values.keys().isdisjoint(("bare", "state")):
             return True
-        if "name" not in self.question.kinds:
-            return False
-        return self.names.all_nouns_have_capitals or not self.names.things.isdisjoint(
-            statement.own_words
-        )
+        is_named = self.names.all_nouns_have_capitals or self.names.things & statement.own_words
+        return "name" in kinds and bool(is_named)
 
     def _shortlist(self, hits: Sequence[Hit], words: dict[int, set[str]]) -> list[Hit]:
-        """Return the hits that share most with the question and the first results."""
+        """Return the hits that share most with the question and the first results, and are not older."""
         sought = set(self.question.words)
         for hit in self.anchor_hits:
             sought |= words[hit.id]
-        documents = {hit.doc_id for hit in self.anchor_hits}
 
         def shared(hit: Hit) -> float:
             of_question = self.weight(self.question.words & words[hit.id])
-            bonus = 1.0 if hit.doc_id in documents else 0.0
-            return 2 * of_question + self.weight(sought & words[hit.id]) + bonus
+            return 2 * of_question + self.weight(sought & words[hit.id])
 
-        others = sorted(hits[ANCHORS:], key=shared, reverse=True)
+        oldest = min(self.dates.get(hit.id, "") for hit in self.anchor_hits)
+        others = [hit for hit in hits[ANCHORS:] if self.dates.get(hit.id, oldest) >= oldest]
+        others.sort(key=shared, reverse=True)
         return [*self.anchor_hits, *others[:SHORTLIST]]
 
     def rarity(self, word: str) -> float:
@@ -301,19 +250,13 @@ class Comparison:
     def answers(self, hit: Hit) -> list[Statement]:
         """Return the statements of a hit that answer the question best."""
         of_hit = self.statements_of(hit)
-        if not of_hit:
-            return []
-        shares = [self._answer(statement) for statement in of_hit]
+        asked = self.question.words
+        shares = [self.share(asked, statement, context=False) for statement in of_hit]
         best = sorted(range(len(of_hit)), key=lambda number: (-shares[number], number))
-        if of_hit[0].is_turn:
+        if of_hit and of_hit[0].is_turn:
             return [of_hit[number] for number in best[:ANSWERS_IN_TALK]]
-        least = ALMOST * shares[best[0]]
+        least = ALMOST * max(shares, default=0.0)
         return [of_hit[number] for number in best[:ANSWERS] if shares[number] >= least]
-
-    def _answer(self, statement: Statement) -> float:
-        has_value = not self.question.kinds.isdisjoint(statement.values)
-        share = self.share(self.question.words, statement, context=False)
-        return share + HAS_VALUE * has_value
 
     def order(self, earlier: Hit, later: Hit) -> int:
         """Return 1 if the second hit is later, 0 if its words may tell that, -1 if it is not."""
@@ -327,11 +270,19 @@ class Comparison:
             return 1 if later.id > earlier.id else -1
         return 0
 
-    def _is_told_later(self, former: Statement, later: Statement, old_value: float) -> bool:
-        """Return whether words tell the order, where one of two statements has no date: the later
-        one names the old value, or says that something changes, which the other does not.
+    def _may_be_later(self, former: Statement, later: Statement, old_value: float) -> bool:
+        """Return whether a statement may be the later one of two, of which one has no date. An
+        undated one has to say so: to name the old value, or that something changes.
         """
-        return old_value >= SURELY_NAMED or (later.is_near_change and not former.is_change)
+        if former.is_change and not later.is_change:
+            return False
+        if former.hit.id not in self.dates:
+            return True
+        return (
+            old_value >= SURELY_NAMED
+            or later.is_change
+            or is_change(later.beside, is_turn=later.is_turn)
+        )
 
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
         """Return the signs that a statement revises another, by WEIGHTS; None if it cannot."""
@@ -339,55 +290,48 @@ class Comparison:
         if order < 0:
             return None
         near = former.near_words & later.near_words
-        is_same = former.hit.doc_id == later.hit.doc_id
-        is_talk = is_same and former.is_turn and later.is_turn
+        is_talk = _are_of_one_talk(former, later)
         if not is_talk and self.weight(near) < LEAST_SHARED:
-            return None
-        slot = self._slot(former, later)
-        old_value = min(self.weight(slot.old & later.words), 1.0)
-        if not slot.likeness and not (later.is_change and old_value > NAMED):
-            return None
-        if order == 0 and not self._is_told_later(former, later, old_value):
-            return None
-        if later.is_report and old_value < NAMED:
-            return None
-        if _is_repeated(former, later) or self._is_of_another(former, later):
             return None
         asked = self.question.words
         answered = asked & former.near_words
-        if self.weight(answered) < LEAST_ANSWERED * self._total_asked:
-            return None
-        same_values = former.value_words & later.value_words
-        common = (former.words & later.words) - same_values
-        if order == 0 and not (old_value or (near - same_values) - asked):
-            return None  # nothing but the question's words in common, and no order of time
         answered_share = self.weight(answered) / self._total_asked
+        if answered_share < LEAST_ANSWERED:
+            return None
+        if _is_repeated(former, later) or self._is_of_another(former, later):
+            return None
+        slot = self._slot(former, later)
+        old_value = min(self.weight(slot.old & later.words), 1.0)
+        if order == 0 and not self._may_be_later(former, later, old_value):
+            return None
+        same = former.value_words & later.value_words
+        common = (former.words & later.words) - same
+        told = asked & former.words
+        lost = self.weight(told - later.all_words) / max(self.weight(told), 0.1)
         return {
+            "standing of the former": self._standing(former.hit),
+            "standing of the later": self._standing(later.hit),
             "new value": slot.likeness,
-            "kept words": self.share(answered, later) * answered_share,
-            "asked words": self.weight(asked & later.all_words) / self._total_asked,
-            "rare words": self._rarest(common - asked),
-            "rare words nearby": self._rarest(near - same_values - common - asked),
-            "names": min(self.weight(common & self.names.words), 2.0),
             "old value": old_value,
-            "overlap": self._overlap(former, later),
             "change": float(later.is_change),
+            "old value changes": old_value * (later.is_change and slot.likeness > 0),
+            "kept words": self.share(answered, later) * answered_share,
+            "rarest kept word": max(map(self.rarity, told & later.all_words), default=0.0),
+            "lost words": lost,
+            "rare words": self._rarest(common - asked),
+            "rare words nearby": self._rarest(near - same - common - asked),
             "same conversation": float(is_talk),
-            "same document": float(is_same and not is_talk),
-            "nearness of the former": former.hit.legs.near.get(former.hit.id, 0.0),
-            "answered before": answered_share,
             "one undated": float(order == 0),
             "no kind asked for": float(not self.question.kinds),
         }
 
+    def _standing(self, hit: Hit) -> float:
+        """Return a hit's share of the best score, whatever their age."""
+        return hit.ageless_score / self._best_score
+
     def _rarest(self, words: set[str]) -> float:
         """Return half of the sum of the two greatest rarities."""
         return sum(sorted(map(self.rarity, words))[-2:]) / 2
-
-    def _overlap(self, former: Statement, later: Statement) -> float:
-        """Return which share of the words of the shorter statement both have, without values."""
-        shorter = min(self.weight(former.other_words), self.weight(later.other_words))
-        return self.weight(former.other_words & later.other_words) / max(shorter, 1.0)
 
     def _slot(self, former: Statement, later: Statement) -> Slot:
         """Compare what both statements have in the place of the value that is asked for."""
@@ -398,31 +342,26 @@ class Comparison:
         for kind in kinds:
             values = former.values.get(kind)
             if values and not (kind == "state" and "open" not in values):
-                slot.old |= former.words_of_values[kind]
-                if _has_new_value(kind, values, later.values.get(kind, {})):
-                    slot.likeness = SAME_KIND
-        amounts = self.question.kinds & AMOUNTS
-        if amounts and not slot.likeness:
-            self._compare_amounts(slot, amounts, former, later)
-        if "name" in kinds:
+                slot.old |= value_roots(values)
+                if _has_new_value(kind, values, later.values.get(kind, set())):
+                    slot.likeness = 1.0
+        if self.question.kinds and not slot.likeness:
+            self._compare_amounts(slot, former, later)
+        if "name" in kinds and (self.question.kinds or not slot.likeness):
             self._compare_names(slot, former, later)
         slot.old -= self.question.words | CALENDAR
         slot.old = {word for word in slot.old if len(word) > 1}  # a digit is named by chance
         return slot
 
-    def _compare_amounts(
-        self, slot: Slot, kinds: set[str], former: Statement, later: Statement
-    ) -> None:
-        """Take a bare number for an amount of a kind that is asked for: "make it 700"."""
-        with_bare = {*kinds, "bare"}
-        before = former.amounts(with_bare)
-        after = later.amounts(with_bare)
-        if (before and later.amounts(["bare"]) - before) or (
-            after - before and former.amounts(["bare"])
-        ):
-            slot.likeness = BARE_NUMBER
-            for kind in with_bare:
-                slot.old |= former.words_of_values.get(kind, set())
+    def _compare_amounts(self, slot: Slot, former: Statement, later: Statement) -> None:
+        """Take a number for any kind of amount that is asked for: "make it 700"."""
+        kinds = set(self.question.kinds)
+        if kinds & AMOUNTS:
+            kinds.add("bare")
+        before = former.amounts(kinds)
+        if before and later.amounts(kinds) - before:
+            slot.likeness = LIKELY
+            slot.old |= value_roots(before)
 
     def _compare_names(self, slot: Slot, former: Statement, later: Statement) -> None:
         asked = self.question.words
@@ -430,36 +369,27 @@ class Comparison:
         after = (later.own_words & self.names.things) - former.all_words - asked
         slot.old |= before
         if self.names.all_nouns_have_capitals:
-            known = asked | self._repeated
-            before |= former.capitals - known
-            after |= later.capitals - former.all_words - known
+            before |= capitals_in(former.text) - asked
+            after |= capitals_in(later.text) - former.all_words - asked
         if after and before:
-            slot.likeness = max(slot.likeness, NAME)
+            slot.likeness = max(slot.likeness, LIKELY)
         elif after and "name" in self.question.kinds:
             slot.likeness = max(slot.likeness, ONLY_LATER)
 
     def _is_of_another(self, former: Statement, later: Statement) -> bool:
         """Return whether the statements differ in a name, a month or a number that the question
-        has, or are items of one list.
+        has. Where it asks for a name, the new one is the answer.
         """
         asked = self.question.words
         answered = asked & former.near_words
-        if any(word in CALENDAR or word.isdigit() for word in answered - later.all_words):
+        lost = answered - later.all_words
+        has_rival = bool((asked & later.words & self.names.words) - former.all_words)
+        if has_rival or any(word in CALENDAR or word.isdigit() for word in lost):
             return True
-        if (asked & later.words & self.names.words) - former.all_words:
-            return True
-        is_same = former.hit.doc_id == later.hit.doc_id
-        is_talk = is_same and former.is_turn and later.is_turn
-        if is_same and not is_talk and former.key and later.key:
-            return former.key.isdisjoint(later.all_words)
-        lost_names = ((asked & former.all_words) - later.all_words) & self.names.things
-        if is_talk or not lost_names:
+        if "name" in self.question.kinds or _are_of_one_talk(former, later):
             return False
-        if former.words & later.words & self.names.words - asked:
-            return False  # of a person or a thing that was the former value
-        if "name" in self.question.kinds and self.share(answered, later) >= KEPT:
-            return False  # the new name is the answer
-        return bool((later.near_words & self.names.things) - former.all_words)
+        lost_names = ((asked & former.all_words) - later.all_words) & self.names.things
+        return bool(lost_names and (later.near_words & self.names.things) - former.all_words)
 
     def declared(self, former: Hit) -> Hit | None:
         """Return the best passage of a document that metadata say supersedes the hit's."""
@@ -479,12 +409,14 @@ class Comparison:
     def successor(self, formers: Sequence[Statement]) -> Statement | None:
         """Return the statement that most likely revises one of these, which are of one hit."""
         best = None
-        most = ENOUGH
+        most = 0.0
         former_hit = formers[0].hit
         for hit in self._shortlisted:
             if hit is former_hit or self.order(former_hit, hit) < 0:
                 continue
-            for former, later in product(formers, self.revisions_of(hit)):
+            for former, later in product(
+                formers, filter(self._may_revise, self.statements_of(hit))
+            ):
                 signs = self.signs(former, later)
                 if signs is None:
                     continue
@@ -495,16 +427,16 @@ class Comparison:
         return best
 
 
-def _has_new_value(
-    kind: str, former: Mapping[str, set[str]], later: Mapping[str, set[str]]
-) -> bool:
-    """Return whether a statement has a value of a kind that another one does not have. Numbers in
-    words need the same unit: "one" and "two" are everywhere.
+def _are_of_one_talk(former: Statement, later: Statement) -> bool:
+    return former.is_turn and later.is_turn and former.hit.doc_id == later.hit.doc_id
+
+
+def _has_new_value(kind: str, former: set[str], later: set[str]) -> bool:
+    """Return whether a statement has a value that another one does not have; of "one" and "two",
+    which are everywhere, that is not certain.
     """
-    new = later.keys() - former.keys()
-    if kind != "number" or (any(map(_has_digit, new)) and any(map(_has_digit, former))):
-        return bool(new)
-    return any(later[value] & units for value in new for units in former.values())
+    new = later - former
+    return any(map(is_number, new)) if kind == "number" else bool(new)
 
 
 def _context(doc_id: str, heading_path: str) -> tuple[set[str], set[str]]:
@@ -512,8 +444,8 @@ def _context(doc_id: str, heading_path: str) -> tuple[set[str], set[str]]:
     without the first folder. Dates are left out.
     """
     path = analyzer.stem(doc_id).partition("/")[2] or analyzer.stem(doc_id)
-    title, _, sections = heading_path.partition(SEPARATOR)
-    section = sections.rpartition(SEPARATOR)[2]
+    title, _, sections = heading_path.partition(" > ")
+    section = sections.rpartition(" > ")[2]
     return _undated(section), _undated(path) | _undated(title) | _undated(sections)
 
 
@@ -549,8 +481,12 @@ def _is_repeated(former: Statement, later: Statement) -> bool:
 
 
 def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
-    """Note which of the first results a later passage revises, and which passage that is."""
+    """Note which of the first results a later passage revises, and which passage that is, unless
+    the user wants no marks.
+    """
     ranked = list(hits)
+    if not context.marks_successors:
+        return ranked
     if context.request.fts_syntax or context.is_lookup or len(ranked) < 2:
         return ranked
     question = Question(context.query)

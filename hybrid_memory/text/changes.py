@@ -6,7 +6,8 @@ Spanish, Italian and Dutch. Nothing here knows of hits or of a store.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from . import analyzer
@@ -43,7 +44,7 @@ FEASTS = frozenset(
 CHANGE = frozenset(
     """now longer anymore since instead move moved moves change changed changes switched
     switch replaced replaces replace new newly starting starts started shifted slips slipped
-    postponed rescheduled cancelled canceled retired retires reversed raised lowered until
+    postponed rescheduled cancelled canceled retired retires reversed raised lowered
     former formerly old gone deleted dropped bumped upgraded patched swapped pushed
     extended updated corrected jetzt nun sofort kunftig neu neue neuer neuen statt stattdessen
     mehr verschieben verschoben verlegt lost abgelost umgezogen geandert seit niedergelegt
@@ -61,7 +62,7 @@ DECISION = frozenset(
     """so then make made rather final finally decided take takes again also doch dann lieber
     nehmen machen""".split()
 )
-TAKEN = (["takes"], ["took"], ["taken"], ["take"])  # before "over"
+TAKEN = frozenset("takes took taken take".split())  # before "over"
 NEGATION = frozenset("not never nicht nie t".split())
 # It has come to its end.
 DONE = frozenset(
@@ -81,6 +82,7 @@ ORDINALS = {
         1,
     )
 }
+MANY = NUMBERS - frozenset("one two ein zwei".split())  # which are everywhere
 HOURS = frozenset("noon midnight midday mittags mitternacht".split())
 CURRENCIES = frozenset(
     "€ £ $ euro euros pound pounds dollar dollars cent cents quid usd eur gbp chf franken".split()
@@ -92,23 +94,54 @@ NAMED_VALUES = WEEKDAYS | HOURS | NUMBERS | ORDINALS.keys() | DAILY | {"day"}
 # The kinds of value that a word of a question asks for.
 ASKED: dict[str, tuple[str, ...]] = {}
 for _kinds, _words in (
-    (("date", "time", "day"), "when wann quand cuando quando"),
-    (("time",), "time hour hours o'clock uhr abfahrt departure opening offnungszeiten"),
-    (("day", "date"), "day days weekday tag wochentag"),
-    (("date",), "date deadline datum frist week"),
-    (("money", "number", "percent"), "much hoch viel combien cuanto"),
-    (("money",), "price prices cost costs charge sold pay rent fee money kostet preis miete"),
-    (("number",), "many port number code long often temperature pin viele nummer wieviel"),
-    (("number", "money"), "limit minimum maximum hochstens mindestens"),
-    (("version", "number"), "version release"),
-    (("percent",), "percentage percent prozent"),
-    (("name",), "who whom whose name call called title titel wer wem wen qui quien chi"),
-    (("name",), "provider supplier company"),
-    (("name", "address"), "where wo ou donde dove"),
-    (("address", "number", "name"), "address url host adresse"),
+    (("date", "time", "day"), "when wann quand cuando quando wanneer"),
+    (
+        ("time",),
+        """time hour hours o'clock uhr abfahrt departure opening offnungszeiten uhrzeit hora horas heure
+        heures ora orario tijd""",
+    ),
+    (
+        ("day", "date"),
+        "day days weekday night nights tag tage wochentag nacht dia dias jour jours giorno giorni dag",
+    ),
+    (
+        ("date",),
+        """date dates deadline datum frist week termin fecha fechas plazo semana delai semaine data
+        scadenza settimana""",
+    ),
+    (("money", "number", "percent"), "much hoch viel combien cuanto quanto hoeveel"),
+    (
+        ("money",),
+        """price prices cost costs charge sold pay rent fee fees money wage salary budget deposit
+        kostet kosten preis miete beitrag gebuhr lohn cuesta cuestan precio alquiler cuota sueldo
+        presupuesto coute prix loyer salaire costa prezzo affitto kost prijs huur""",
+    ),
+    (
+        ("number",),
+        """many port number long often temperature size large largest wide high
+        interval viele nummer wieviel wieviele anzahl temperatur grosse numero
+        cuantos cuantas temperatura tamano taille quanti quante aantal""",
+    ),
+    (("number", "money"), "limit minimum maximum hochstens mindestens limite minimo maximo"),
+    (("number", "percent", "money"), "rate discount rabatt descuento remise sconto"),
+    (
+        ("number", "address"),
+        "code pin password passwort kennwort codigo clave contrasena codice wachtwoord",
+    ),
+    (("version", "number"), "version release versie versione"),
+    (("percent",), "percentage percent prozent porcentaje"),
+    (
+        ("name",),
+        """who whom whose name call called title titel wer wem wen qui quien quienes chi heisst
+        llama nombre titulo nome titolo naam""",
+    ),
+    (("name",), "provider supplier company contact anbieter firma lieferant proveedor empresa"),
+    (("name", "address"), "where wo ou donde dove waar"),
+    (("address", "number", "name"), "address url host adresse direccion indirizzo adres"),
 ):
     for _word in _words.split():
         ASKED[_word] = (*ASKED.get(_word, ()), *_kinds)
+ENDS = [word for word in ASKED if len(word) >= LETTERS]  # of compounds: "Jahresbeitrag"
 
 # A question for what was, and one for what is.
 FORMER = frozenset(
@@ -147,7 +180,9 @@ def is_change(words: Sequence[str], *, is_turn: bool) -> bool:
     has_change = False
     for number, word in enumerate(words):
         before = words[max(number - 2, 0) : number]
-        if (word in DAYS and _is_from(before)) or (word == "over" and before[-1:] in TAKEN):
+        if (word in DAYS and _is_from(before)) or (
+            word == "over" and before and before[-1] in TAKEN
+        ):
             has_change = True
         if word in CHANGE or (is_turn and word in DECISION):
             if not NEGATION.isdisjoint(before):
@@ -169,8 +204,18 @@ class Question:
     def __init__(self, query: "Query") -> None:
         words = words_of(query.text)
         self.words = roots(words)
-        self.kinds = {kind for word in words for kind in ASKED.get(word, ())}
+        self.kinds = {kind for word in words for kind in _asked(word)}
         self.is_past = _is_past(words, query)
+
+
+def _asked(word: str) -> Iterator[str]:
+    """Yield the kinds of value that a word asks for, by itself or as the end of a compound."""
+    if word in ASKED:
+        yield from ASKED[word]
+        return
+    for end in ENDS:
+        if word.endswith(end):
+            yield from ASKED[end]
 
 
 def _is_past(words: list[str], query: "Query") -> bool:
@@ -190,27 +235,28 @@ def _is_past(words: list[str], query: "Query") -> bool:
 # --- values
 
 MARKS = ".,;!?()[]|*_\"'“”"  # around a word
+LONGEST_UNIT = 3  # letters of a unit: "1.2 GB"
 END_OF_CLAUSE = ".,;:!?"
+SHORT_DATE = re.compile(r"\W?\d{1,2}\.\d{1,2}\.(?:\d{2,4})?\W?$")  # "7.4.", as Germans write
 AFTER_ORDINAL = frozenset("is was to at and of".split())  # after "the fifth", if it is a day
 
-# The words beside each value, by kind.
-Values = dict[str, dict[str, set[str]]]
+Values = dict[str, set[str]]  # by kind
 
 
 def values_of(text: str) -> Values:
-    """Return the values that a text names, and the words beside each, by kind: "time", "date",
-    "day", "money", "percent", "version", "number", "address" and "state".
+    """Return the values that a text names, by kind: "time", "date", "day", "money", "percent",
+    "version", "number", "address" and "state".
 
     A number that stands without a unit is "bare", too: it may be of any kind.
 
-    '€5.60 for 9 rolls' -> {"money": {"5.60": set()}, "number": {"9": {"rolls"}}}
+    '€5.60 for 9 rolls' -> {"money": {"5.60"}, "number": {"9"}}
     """
     values: Values = {}
     written = text.lower().split()
     pieces = [piece.strip(MARKS) for piece in written]
     state = _state(text, pieces)
     if state:
-        values["state"] = {state: set()}
+        values["state"] = {state}
     for number, piece in enumerate(pieces):
         if not piece or (piece.isalpha() and piece not in NAMED_VALUES):
             continue
@@ -219,19 +265,14 @@ def values_of(text: str) -> Values:
         is_last = written[number][-1] in END_OF_CLAUSE
         if piece in ORDINALS and not (is_last or after in AFTER_ORDINAL):
             continue  # "the first file"
-        kind = _kind(piece, before, after)
+        kind = "date" if SHORT_DATE.match(written[number]) else _kind(piece, before, after)
         if kind is None:
             continue
         value = _plain_value(piece, kind)
-        beside = {
-            word[:LETTERS]
-            for word in pieces[max(number - 2, 0) : number] + pieces[number + 1 : number + 3]
-            if word.isalpha() and word not in SMALL_WORDS
-        }
-        values.setdefault(kind, {}).setdefault(value, set()).update(beside)
+        values.setdefault(kind, set()).add(value)
         has_unit = after and after not in SMALL_WORDS and not is_last
         if kind in ("number", "version") and not has_unit:
-            values.setdefault("bare", {})[value] = beside
+            values.setdefault("bare", set()).add(value)
     return values
 
 
@@ -239,6 +280,11 @@ def _plain_value(piece: str, kind: str) -> str:
     if kind == "day":
         return piece[:LETTERS]  # "sundays" are "sunday"
     return ORDINALS.get(piece, piece.strip("€£$%:~`"))
+
+
+def is_number(value: str) -> bool:
+    """Return whether a value is a number, in digits or in words."""
+    return value in MANY or any(map(str.isdigit, value))
 
 
 def value_roots(values: Iterable[str]) -> set[str]:
@@ -291,17 +337,21 @@ def _kind_of_number(piece: str, before: str, after: str) -> str:
     if after in ("am", "pm", "uhr", "o'clock") or before in ("past", "half"):
         return "time"
     if "." in piece and piece.replace(".", "").isdigit():
-        return "version"
+        is_measure = after.isalpha() and after not in SMALL_WORDS and len(after) <= LONGEST_UNIT
+        return "number" if is_measure else "version"
     return "number"
 
 
 # --- sentences
 
-# The speaker of a line of a conversation, with the time.
+# The speaker of a line of a conversation, with or without the time; a list has keys like that.
 TURN = re.compile(
-    r"(?:[-*] )?\*\*[^*\n]{1,40}\*\*[^:\n]{0,3}(?:\([^)\n]{1,20}\))?:\s|[a-z]{2,12}: "
+    r"(?:[-*] )?\*\*[^*\n]{1,40}\*\*[^:\n]{0,3}\([^)\n]{1,20}\):\s"
+    r"|\*\*[^*\n]{1,40}\*\*:\s|\*\*[^*\n]{1,40}:\*\*\s|([A-Za-z]{2,12}): "
 )
+SPEAKERS = frozenset("user assistant human agent system bot ai me model".split())
 TURNS = 2  # lines before it that a line of a conversation on from
+ENTRY = re.compile(r"\d{1,2}[.:)]|[\w-]{2,12}: ")  # a time, a number of a list, or a speaker
 ITEMS = ("-", "*", "+", "|")
 
 
@@ -322,9 +372,11 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
     """Yield the paragraphs of a text, without its headings."""
     said: list[list[str]] = []
     lead_in: list[str] = []
-    for line in _joined(text):
+    lines = _joined(text)
+    speakers = Counter(turn[1] for turn in map(TURN.match, lines) if turn)
+    for line in lines:
         speaker = TURN.match(line)
-        if speaker:
+        if speaker and _speaks(speaker[1], speakers):
             turn = line[speaker.end() :]
             yield Paragraph(turn, [word for words in said[-TURNS:] for word in words], is_turn=True)
             said.append(words_of(turn))
@@ -337,6 +389,11 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
             lead_in = []
 
 
+def _speaks(name: str | None, speakers: Mapping[str | None, int]) -> bool:
+    """Return whether a line's first word is a speaker's, and no key as in "port: 22"."""
+    return name is None or name.lower() in SPEAKERS or speakers[name] > 1
+
+
 def _joined(text: str) -> list[str]:
     """Return the lines of a text; those that go on in the next line are joined."""
     lines: list[str] = []
@@ -346,7 +403,7 @@ def _joined(text: str) -> list[str]:
         if not line or line.startswith("#") or not any(map(str.isalnum, line)):
             is_open = False
             continue
-        if is_open and not line.startswith(ITEMS):
+        if is_open and not (line.startswith(ITEMS) or ENTRY.match(line)):
             lines[-1] += f" {line}"
         else:
             lines.append(line)
@@ -363,20 +420,35 @@ def sentences_of(paragraph: str) -> list[str]:
             character in ".!?"
             and paragraph[place + 1] == " "
             and not paragraph[place + 2].islower()
+            and not _is_inside(paragraph[start:place], paragraph[place + 2 :])
         ):
             sentences.append(paragraph[start : place + 1])
             start = place + 2
     return [*sentences, paragraph[start:]]
 
 
-def key_of(line: str) -> set[str]:
-    """Return the words for what an item or a row is about: '- Sugar: two sacks' -> {"sugar"}."""
-    if not line.startswith(ITEMS):
-        return set()
-    if line.startswith("|"):
-        return roots(words_of(line.split("|")[1]))
-    key, colon, _ = line.partition(":")
-    return roots(words_of(key)) if colon else set()
+TOGETHER = 200  # characters of sentences that are compared as one
+
+
+def joined(sentences: Iterable[str]) -> list[str]:
+    """Return short sentences joined: "Pool groups are shuffled. We go at ten." says one thing."""
+    pieces: list[str] = []
+    for sentence in sentences:
+        if pieces and len(pieces[-1]) + len(sentence) < TOGETHER:
+            pieces[-1] += f" {sentence}"
+        else:
+            pieces.append(sentence)
+    return pieces
+
+
+TITLES = frozenset("dr mr mrs ms st nr prof sr sra ca vs".split())  # before a full stop
+
+
+def _is_inside(before: str, after: str) -> bool:
+    """Return whether a full stop between these ends no sentence: "Dr. Lam", "20. Mai"."""
+    last = before.rpartition(" ")[2].lower().strip("(")
+    is_day = last.isdigit() and len(last) < 3 and MONTHS.intersection(words_of(after[:20])[:1])
+    return last in TITLES or bool(is_day)
 
 
 # --- names

@@ -1,6 +1,6 @@
-"""Facts that change in a laboratory's and a choir's notes, in English and German: what comes first?
+"""Facts that change in eleven memories of different kinds, in English, German and Spanish: what comes first?
 
-Nothing was found on the notes of a travel club, a game server and a bicycle shop. `queries.jsonl` has for each question the lines with the
+Nothing was found on the notes of a potter, of an assistant and of a vet's practice. `queries.jsonl` has for each question the lines with the
 value in force (`current`), with former values (`outdated`), and with facts that only look alike.
 """
 
@@ -21,12 +21,14 @@ QUERIES = [json.loads(line) for line in (FOLDER / "queries.jsonl").read_text().s
 
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
-    return counted(tmp_path_factory, "lab", "verein")
+    return counted(
+        tmp_path_factory, "lab", "verein", "club", "server", "rad", "ops", "haus", "station"
+    )
 
 
 @pytest.fixture(scope="module")
 def other_counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
-    return counted(tmp_path_factory, "club", "server", "rad")
+    return counted(tmp_path_factory, "casa", "agent", "vet")
 
 
 def counted(tmp_path_factory: pytest.TempPathFactory, *memories: str) -> Counter[str]:
@@ -78,18 +80,18 @@ def has(citation: str, lines: list[tuple[str, int]]) -> bool:
 
 
 def test_a_revision_comes_before_what_it_revises(counts: Counter[str]) -> None:
-    assert counts["changed current first"] >= 0.6 * counts["changed"]
-    assert counts["changed in three"] >= 0.9 * counts["changed"]
+    assert counts["changed current first"] >= 0.7 * counts["changed"]
+    assert counts["changed in three"] >= 0.8 * counts["changed"]
 
 
 def test_marks_are_right(counts: Counter[str]) -> None:
-    assert counts["marks"] >= 9
-    assert counts["right marks"] >= 0.85 * counts["marks"]
+    assert counts["marks"] >= 50
+    assert counts["right marks"] >= 0.9 * counts["marks"]
 
 
 def test_facts_that_look_alike_have_no_mark(counts: Counter[str]) -> None:
     assert counts["false marks"] <= 0.1 * counts["stable"]
-    assert counts["stable in three"] == counts["stable"]
+    assert counts["stable in three"] >= 0.9 * counts["stable"]
 
 
 def test_former_values_are_found_when_they_are_asked_for(counts: Counter[str]) -> None:
@@ -97,6 +99,6 @@ def test_former_values_are_found_when_they_are_asked_for(counts: Counter[str]) -
 
 
 def test_notes_of_another_kind_have_no_more_wrong_marks(other_counts: Counter[str]) -> None:
-    assert other_counts["changed current first"] >= 0.4 * other_counts["changed"]
-    assert other_counts["right marks"] >= 0.85 * other_counts["marks"]
-    assert other_counts["false marks"] <= 0.2 * other_counts["stable"]
+    assert other_counts["changed current first"] >= 0.7 * other_counts["changed"]
+    assert other_counts["right marks"] >= 0.9 * other_counts["marks"]
+    assert other_counts["false marks"] <= 0.1 * other_counts["stable"]

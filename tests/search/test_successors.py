@@ -1,12 +1,15 @@
+import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.text.changes import Names, Question, values_of
+from hybrid_memory.text.changes import Names, Question, paragraphs, sentences_of, values_of
 from hybrid_memory.text.query import Query
 
 FILLER = "# Other things\n\nThe ficus was watered. Lunch was late, and nobody complained about the soup.\n"
@@ -111,6 +114,50 @@ def test_a_copied_sentence_is_no_revision(notes: Notes) -> None:
     assert [newer for _, newer in found] == [None] * len(found)
 
 
+def test_a_dated_note_revises_an_undated_page(notes: Notes) -> None:
+    page = "# Hosts\n\nThe ssh port of heron is 22, for everybody.\n"
+    note = "# Monday\n\nThe ssh port of heron is 2222.\n"
+    with notes({"hosts.md": page, "2026-02-13.md": note}) as store:
+        found = places(store.search("which ssh port does heron have?"))
+    assert dict(found)["hosts.md"] == "2026-02-13.md"
+    assert dict(found)["2026-02-13.md"] is None
+
+
+def test_marks_can_be_turned_off(notes: Notes, tmp_path: Path) -> None:
+    with notes({"2026-01-08.md": OLD * 2, "2026-02-13.md": NEW}) as store:
+        marked = places(store.search("ssh port heron everybody bring key"))
+    config = {"provider": "none", "successors": False}
+    with HybridStore(str(tmp_path / "memory.db"), config) as store:
+        unmarked = places(store.search("ssh port heron everybody bring key"))
+    assert marked[:2] == [("2026-02-13.md", None), ("2026-01-08.md", "2026-02-13.md")]
+    assert unmarked[:2] == [("2026-01-08.md", None), ("2026-02-13.md", None)]
+
+
+def test_what_is_compared_does_not_grow_with_the_store(notes: Notes) -> None:
+    days = {
+        f"2026-{month:02}-{day:02}.md": (
+            f"# Day {day}\n\nThe ssh port of heron is {month}{day:02}. Bring a key for heron. "
+            f"Lunch was at {day}:30. Nobody ate the soup of day {day}.\n"
+        )
+        for month in range(4, 9)
+        for day in range(1, 29)
+    }
+    calls: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.endswith("successors.py"):
+            calls[frame.f_code.co_name] += 1
+
+    with notes(days) as store:
+        store.search("which ssh port does heron have?")
+        sys.setprofile(note)
+        store.search("which ssh port does heron have?")
+        sys.setprofile(None)
+    assert calls["statements"] > 0
+    assert calls["signs"] <= 300
+    assert calls["_slot"] <= 250
+
+
 def test_the_parts_of_a_raised_score_add_up(notes: Notes) -> None:
     with notes({"2026-01-08.md": OLD * 2, "2026-02-13.md": NEW}) as store:
         results = store.search("ssh port heron everybody bring key", explain=True)
@@ -140,6 +187,8 @@ def test_a_mark_is_the_same_with_every_limit(notes: Notes) -> None:
         ("on 12 March at 14:00", {"date": {"12"}, "time": {"14:00"}}),
         ("the 17th, or 2026-03-18", {"date": {"17th", "2026-03-18"}}),
         ("Node 20, Postgres 16.2", {"number": {"20"}, "version": {"16.2"}, "bare": {"20", "16.2"}}),
+        ("am 7.4. schon", {"date": {"7.4"}}),
+        ("up to 1.2 GB a file", {"number": {"1.2"}}),
         ("see https://a.example/b", {"address": {"https://a.example/b"}}),
         ("nothing here", {}),
     ],
@@ -172,3 +221,44 @@ def test_a_question_says_whether_it_is_for_the_past(text: str, is_past: bool) ->
 def test_names_have_a_capital_inside_a_sentence() -> None:
     text = "we asked Elif about it, and then Theo too. Nobody knew, nobody cared; so Elif rang the school again"
     assert Names([text]).words == {"elif", "theo"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("It ends. Then it starts", ["It ends.", "Then it starts"]),
+        ("Am 20. Mai geht es los. Gut", ["Am 20. Mai geht es los.", "Gut"]),
+        ("Ask Dr. Lam about it", ["Ask Dr. Lam about it"]),
+    ],
+)
+def test_a_full_stop_ends_no_sentence_after_a_day_or_a_title(
+    text: str, sentences: list[str]
+) -> None:
+    assert sentences_of(text) == sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        ("**Ana** (12:30): go\n**Bo** (12:31): no", [True, True]),
+        ("user: go\nassistant: no", [True, True]),
+        ("ana: go\nana: now", [True, True]),
+        ("- **Butter**: from the co-op\n- **Eggs**: from Lisdoon", [False, False]),
+        ("port: 22\nhost: heron", [False, False]),
+    ],
+)
+def test_keys_of_a_list_are_no_speakers(text: str, turns: list[bool]) -> None:
+    assert [paragraph.is_turn for paragraph in paragraphs(text)] == turns
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Wie hoch ist der Jahresbeitrag?", {"money", "number", "percent"}),
+        ("Abgabetermin der Arbeit", {"date"}),
+        ("password of the portal", {"number", "address"}),
+        ("colour of the door", set()),
+    ],
+)
+def test_a_question_asks_for_kinds_of_value(text: str, kinds: set[str]) -> None:
+    assert Question(Query(text)).kinds == kinds
