@@ -4,7 +4,7 @@ allows are kept, best first.
 A budget counts what is printed, not passages alone, so whoever prints says what a result costs.
 Where passages fit, sentences are not left out: to shorten all passages to the sentences with words
 of the query and their neighbours put 4 to 8 % less of the wanted text into 4,000 characters. Only
-where not even the first passage fits, its best sentences stand for it.
+where the first passage does not fit, its best sentences stand for it.
 """
 
 import re
@@ -63,11 +63,18 @@ def packed(
     """Return the results, in the order of the best hit of each. Hits come best first, and know
     their chunks.
 
-    A hit that no longer fits is left out, and smaller ones after it may still get in. If nothing
-    fits, the best sentences of the first one do; if not even one of these fits, there is no result.
+    A hit that no longer fits is left out, and smaller ones after it may still get in. If the first
+    one does not fit, its best sentences do: a small passage that hardly bears on the query is no
+    answer in its place. If not even a sentence of it fits, there are only smaller passages.
     """
     budget = request.budget or Budget(0, lambda result: 0)
     left = budget.characters - budget.fixed
+    if hits:
+        first = Group(hits[:1], make).result
+        if budget.cost(first) > left:
+            shorter = excerpt(first, query, lambda result: budget.cost(result) <= left)
+            if shorter:
+                return [shorter]
     groups: list[Group] = []
     costs: dict[Group, int] = {}
     for hit in hits:
@@ -85,11 +92,7 @@ def packed(
             groups = [other for other in groups if other not in beside[1:]]
         else:
             groups.append(group)
-    if groups or not hits:
-        return [group.result for group in groups]
-    first = Group(hits[:1], make).result
-    shorter = excerpt(first, query, lambda result: budget.cost(result) <= left)
-    return [shorter] if shorter else []
+    return [group.result for group in groups]
 
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
