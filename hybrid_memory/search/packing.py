@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..documents.formats import format_of
+from ..documents.formats import grows
 from ..documents.passages import WORD_START, ends_sentence
 from ..storage.keyword import stems
 from ..text.characters import UNSPACED, citation, page, within
@@ -118,7 +118,7 @@ def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
     of a log, as the messages of a transcript are, stand a blank line apart instead, because most
     lines between them say nothing.
     """
-    if format_of(doc_id).grows:
+    if grows(doc_id):
         text = "\n\n".join(chunk.text for chunk in chunks)
         return Passage(text, chunks[0].start_line, chunks[-1].end_line)
     size, overlap = map(int, chunks[0].chunking.split(":")[1:3])

@@ -361,6 +361,7 @@ def test_a_question_in_other_words_than_the_notes_is_answered_as_by_a_search(vau
         ("Who looks after my teeth?", True),
         ("when is the boiler serviced", True),
         ("And where is it?", True),
+        ("who's on call this week", True),
         ("成都的酒店在哪里？", True),
         ("the boiler lost pressure", False),
         ("Write down what we said", False),

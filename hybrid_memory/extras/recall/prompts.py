@@ -85,7 +85,7 @@ class Reading(NamedTuple):
 
     `query` is what to search for, "" if that is nothing. `share` says how much of the prompt this
     stands for, and `work` how many of its words are words of work, both 0 to 1. `is_foreign` says
-    that it has names, of which no chunk has more than half, and `is_personal` that it speaks of us.
+    that it has names, half of which or more are in no chunk, and `is_personal` that it speaks of us.
     """
 
     query: str
@@ -134,8 +134,8 @@ def telling(words: Iterable[str], counts: Mapping[str, int]) -> tuple[str, float
 
 
 def has_foreign_names(prompt: str, counts: Mapping[str, int]) -> bool:
-    """Return whether a prompt has names, of which no chunk has half or more; `counts` are of its
-    words. A day or a month is no name.
+    """Return whether a prompt has names, and half of them or more are in no chunk; `counts` are of
+    its words. A day or a month is no name.
     """
     names = [name for name in NAME.findall(prompt) if name in counts and name not in DAYS]
     unknown = [name for name in names if not counts[name]]
@@ -149,10 +149,10 @@ def is_personal(prompt: str) -> bool:
 
 
 def is_question(prompt: str) -> bool:
-    """Return whether a prompt ends with a question mark, or begins with a word such as "when", maybe
-    after another one.
+    """Return whether a prompt ends with a question mark, or begins with a word such as "when" or
+    "who's", maybe after another one.
     """
-    words = prompt[:END].lower().split()[:2]
+    words = re.split(r"[\s'’]+", prompt[:END].lower(), maxsplit=2)[:2]
     return prompt.endswith(QUESTION_MARKS) or not QUESTION_WORDS.isdisjoint(words)
 
 
