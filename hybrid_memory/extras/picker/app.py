@@ -290,9 +290,13 @@ class _Picker:
 
     def _take_preview(self, preview: Preview) -> None:
         """Take a note, from the thread of the searches, and scroll to its passage, or to the first
-        marked word of a long one.
+        marked word of a long one. The same passage stays where the user has scrolled.
         """
+        before = self._preview
         self._preview = preview
+        if before and before.result["chunk_id"] == preview.result["chunk_id"]:
+            self._app.invalidate()
+            return
         height = self._note_height()
         row = preview.first
         words = [number for number, text in enumerate(preview.rows) if BEFORE in text]

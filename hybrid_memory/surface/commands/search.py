@@ -85,8 +85,7 @@ def search_options(parser: Parser) -> None:
         nargs="?",
         const=30.0,
         metavar="DAYS",
-        help="halve the score of a dated document for every DAYS days of its age "
-        "(default: never; 30 if DAYS is left out)",
+        help="halve the score for every DAYS of a document's age (default: never; 30 without DAYS)",
     )
     parser.add_argument(
         "--today",
@@ -102,12 +101,12 @@ def search_options(parser: Parser) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="show how each score was computed, and how long each stage took",
+        help="show what each score is made of, and how long each stage took",
     )
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="compare the query with every embedding, without the vector index",
+        help="compare with every embedding, without the vector index",
     )
     parser.add_argument(
         "--fts-syntax",
