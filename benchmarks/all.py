@@ -23,7 +23,8 @@ from typing import Any
 import notes
 
 HERE = Path(__file__).parent
-PROMPTS = HERE.parent / "tests" / "quality" / "coding.txt"
+QUALITY = HERE.parent / "tests" / "quality"
+PROMPTS = QUALITY / "coding.txt"
 BENCHMARKS = (
     "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding",
     "serve", "chunks",
@@ -35,6 +36,7 @@ TRIALS = {  # programs that try whether something holds: their arguments in smal
     "torture": ["torture.py", "--kills", "2", "--searchers", "2", "--seconds", "1"],
     "answers": ["answers.py", "{collection}", "--queries", "4", "--tools"],
     "confidence": ["confidence.py", "{collection}", "--prompts", "{prompts}"],
+    "peers": ["peers.py", "{updates}", "--questions", "4"],
     "heartbeat": ["heartbeat.py", "--small"],
     "engines": ["engines.py", "{collection}", "--questions", "4"],
     "growth_engines": [
@@ -117,7 +119,11 @@ def main() -> int:
         for name in args.names or [*BENCHMARKS, *(TRIALS if args.small else ())]:
             began = time.monotonic()
             if name in TRIALS:
-                places = {"{collection}": str(judged), "{prompts}": str(PROMPTS)}
+                places = {
+                    "{collection}": str(judged),
+                    "{prompts}": str(PROMPTS),
+                    "{updates}": str(QUALITY / "updates"),
+                }
                 script, *arguments = (places.get(word, word) for word in TRIALS[name])
                 done = run([str(HERE / script), *arguments])
             else:

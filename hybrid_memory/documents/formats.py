@@ -121,6 +121,14 @@ def format_of(name: str) -> Format:
     return chosen
 
 
+def grows(name: str) -> bool:
+    """Return whether a file of this name grows at its end. Markdown does not, and is not loaded to say
+    so: a search that joins passages has no other use for it.
+    """
+    suffix = own_suffix(name)
+    return suffix is not None and load(FORMATS[suffix]).grows is True
+
+
 def own_suffix(name: str) -> str | None:
     """Return the ending of a name that has a format of its own: "Report.PDF" -> ".pdf", "a.md" -> None"""
     ending = name[-LONGEST_SUFFIX:].lower()

@@ -29,11 +29,13 @@ READ_TOGETHER = 20  # in which secrets are looked for: twice as fast as in each 
 END = 10**9  # a line after the last one of any document
 
 FEWEST_WORDS = 12  # of a passage that counts as a copy: shorter ones are headings and templates
+FEWEST_OF_PROSE = 30  # words of a near copy that stand outside links, tags and rules of tables
 ALIKE = 0.8  # share of the words of two near copies that both have
 SHINGLE = 4  # words that stand side by side
 SKETCH = 6  # least hashes of the shingles by which near copies find each other
 LEAST_SHARED = 2  # of these, before all words are compared
 CROWD = 12  # passages with one hash in common beyond which it is a template's
+LEAST_OF_PRIVATE_KEY = 160  # characters with its first and last line; the shortest are of Ed25519
 HUGE = 60_000  # characters of a document, some thirty pages
 
 STATUSES = ("superseded", "obsolete", "deprecated", "replaced", "outdated")
@@ -43,6 +45,17 @@ SAYS_SUPERSEDED = re.compile(
     r"|^[\W_]*status[\W_]+(?:superseded|obsolete|deprecated|outdated)\b",
     re.IGNORECASE | re.MULTILINE,
 )
+NO_PROSE = re.compile(r"\]\([^)\s]*\)|<[^<>\n]*>|https?://\S+|[-=]{3,}")
+# What documentation writes where a secret would stand: a word that says so, a variable, a pattern, runs
+# of characters or of one character, or nothing but words and small numbers, which a weak password may be
+SAYS_MADE_UP = re.compile(
+    r"example|sample|placeholder|dummy|fake|replace|redacted|change[_-]?me|your|not[_-]real|base64"
+    r"|^user:|[<>{}|`]|=\"|a-z0-9|\.\.\.|…|([\dxX*])\1{5}",
+    re.IGNORECASE,
+)
+RUN = re.compile("0?1234?5?6?7?8?9?0?|9?8?7?6?5?4?3210?|abcd?e?f?g?h?|f?e?dcba", re.IGNORECASE)
+WORD = "(?:[A-Z]?[a-z]*(?:[A-Z][a-z]{2,})*|[A-Z]+|[A-Za-z]{0,3}[0-9]{1,3})"
+ONLY_WORDS = re.compile(rf"{WORD}(?:[-_./:]+{WORD})*")
 DATED = re.compile(r"\d{4}-?\d{2}-?\d{2}|\d{4}-W\d{2}")
 
 
@@ -164,7 +177,7 @@ def near_copies(memory: Memory) -> Iterator[Place]:
     Two passages are compared if they share some of the least hashes of their shingles (Broder, "On
     the resemblance and containment of documents", 1997).
     """
-    passages = [passage for passage in memory.passages() if len(passage.words) >= FEWEST_WORDS]
+    passages = [passage for passage in memory.passages() if len(passage.words) >= FEWEST_OF_PROSE]
     by_hash: dict[int, list[int]] = defaultdict(list)
     for number, passage in enumerate(passages):
         for least in _sketch(passage.words):
@@ -181,9 +194,15 @@ def near_copies(memory: Memory) -> Iterator[Place]:
         if other in listed or first.doc_id == second.doc_id:
             continue
         share = _resemblance(first.words, second.words)
-        if share >= ALIKE and first.words != second.words:
+        is_copy = share >= ALIKE and first.words != second.words
+        if is_copy and has_prose(first.text) and has_prose(second.text):
             listed.add(other)
             yield Place(second.citation, f"{share:.0%} the words of {first.citation}")
+
+
+def has_prose(text: str) -> bool:
+    """Return whether a text says something: templates and lists of links are alike by nature."""
+    return len(re.findall(r"\w+", NO_PROSE.sub(" ", text))) >= FEWEST_OF_PROSE
 
 
 def _sketch(words: Sequence[str]) -> list[int]:
@@ -248,14 +267,28 @@ def not_linked(memory: Memory) -> Iterator[Place]:
 
 
 def secrets(memory: Memory) -> Iterator[Place]:
-    """Yield the passages with what would be masked in a transcript. The secret is not repeated."""
+    """Yield the passages with what would be masked in a transcript, unless it is made up, as it is in
+    documentation. The secret is not repeated.
+    """
     for batch in _batches(memory.passages(), READ_TOGETHER):
         text = "\n\n".join(passage.text for passage in batch)
-        if redact(text) == text:
+        if redact(text, looks_real) == text:
             continue
         for passage in batch:
-            if redact(passage.text) != passage.text:
+            if redact(passage.text, looks_real) != passage.text:
                 yield Place(passage.citation, "a key, a token or a password")
+
+
+def looks_real(secret: str) -> bool:
+    """Return whether nobody made up this secret to show where one stands.
+
+    `sk-proj-aB3dE5gH7jK9 -> True`, `example-key-not-real -> False`, `ollama-local -> False`
+    """
+    if "-----" in secret:  # a private key has lines
+        return len(secret) > LEAST_OF_PRIVATE_KEY
+    if SAYS_MADE_UP.search(secret):
+        return False
+    return not ONLY_WORDS.fullmatch(RUN.sub("", secret))
 
 
 def huge(memory: Memory) -> Iterator[Place]:

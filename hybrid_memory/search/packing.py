@@ -4,7 +4,7 @@ allows are kept, best first.
 A budget counts what is printed, not passages alone, so whoever prints says what a result costs.
 Where passages fit, sentences are not left out: to shorten all passages to the sentences with words
 of the query and their neighbours put 4 to 8 % less of the wanted text into 4,000 characters. Only
-where not even the first passage fits, its best sentences stand for it.
+where the first passage does not fit, its best sentences stand for it.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..documents.formats import format_of
+from ..documents.formats import grows
 from ..documents.passages import WORD_START, ends_sentence
 from ..storage.keyword import stems
 from ..text.characters import UNSPACED, citation, page, within
@@ -70,11 +70,18 @@ def packed(
     """Return the results, in the order of the best hit of each. Hits come best first, and know
     their chunks.
 
-    A hit that no longer fits is left out, and smaller ones after it may still get in. If nothing
-    fits, the best sentences of the first one do; if not even one of these fits, there is no result.
+    A hit that no longer fits is left out, and smaller ones after it may still get in. If the first
+    one does not fit, its best sentences do: a small passage that hardly bears on the query is no
+    answer in its place. If not even a sentence of it fits, there are only smaller passages.
     """
     budget = request.budget or Budget(0, lambda result: 0)
     left = budget.characters - budget.fixed
+    if hits:
+        first = Group(hits[:1], make).result
+        if budget.cost(first) > left:
+            shorter = excerpt(first, query, lambda result: budget.cost(result) <= left)
+            if shorter:
+                return [shorter]
     groups: list[Group] = []
     costs: dict[Group, int] = {}
     for hit in hits:
@@ -92,11 +99,7 @@ def packed(
             groups = [other for other in groups if other not in beside[1:]]
         else:
             groups.append(group)
-    if groups or not hits:
-        return [group.result for group in groups]
-    first = Group(hits[:1], make).result
-    shorter = excerpt(first, query, lambda result: budget.cost(result) <= left)
-    return [shorter] if shorter else []
+    return [group.result for group in groups]
 
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -122,7 +125,7 @@ def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
     of a log, as the messages of a transcript are, stand a blank line apart instead, because most
     lines between them say nothing.
     """
-    if format_of(doc_id).grows:
+    if grows(doc_id):
         text = "\n\n".join(chunk.text for chunk in chunks)
         return Passage(text, chunks[0].start_line, chunks[-1].end_line)
     size, overlap = map(int, chunks[0].chunking.split(":")[1:3])

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.audit import HUGE, SHOWN, audit
+from hybrid_memory.extras.audit import HUGE, SHOWN, audit, looks_real
 from hybrid_memory.sync.ingest import Ingest
+from tests.extras.secret_table import SECRETS
 
 PARAGRAPH = (
     "The backup of the photo archive runs every night at three o'clock from the small server to the disk "
@@ -50,6 +51,17 @@ def test_near_copies_are_listed_and_no_others(notes: Path) -> None:
     assert listed(notes)["near copies"] == {"notes/b.md#L1-L1": "95% the words of notes/a.md#L1-L1"}
 
 
+def test_templates_and_lists_of_links_are_no_near_copies(notes: Path) -> None:
+    for name in ("ferry", "heron"):
+        links = "".join(f"- [{word}](/guides/of-{name}/{word}.md)\n" for word in "abcdefghij")
+        (notes / f"{name}.md").write_text(f"## Related\n\n{links}")
+        install = (
+            f"Install the plugin, then restart.\n\n```\nplugins install {name}\nrestart\n```\n"
+        )
+        (notes / f"{name}-install.md").write_text(f"## Install\n\n{install}")
+    assert listed(notes)["near copies"] == {}
+
+
 def test_what_metadata_or_the_note_itself_call_superseded(notes: Path) -> None:
     notes_by_name = {
         "1.md": "---\nstatus: superseded\n---\nWe use MySQL.\n",
@@ -85,6 +97,37 @@ def test_secrets_are_cited_and_not_repeated(notes: Path) -> None:
     secrets = listed(notes)["secrets"]
     assert list(secrets) == ["notes/a.md#L1-L3"]
     assert secret not in str(secrets)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'export OPENAI_API_KEY="example-openai-key-not-real"',
+        "OLLAMA_API_KEY=ollama-local",
+        'botToken: "123:abc"',
+        'botToken: "xoxb-REPLACE_ME"',
+        'profileId: "ghp_0123456789abcdef0123456789abcdef"',
+        'webhookSecret: "abc123"',
+        "export VENICE_API_KEY=vapi_xxxxxxxxxxxx",
+        "| `MSTEAMS_APP_PASSWORD` | `appPassword` |",
+        "| `HF_TOKEN` | `huggingface/deepseek-ai/DeepSeek-R1` |",
+        'clientSecret: "secret-of-bot-2"',
+        "curl https://user:pass@provider.example",
+        "-----BEGIN PRIVATE KEY-----\n(your key, many lines)\n-----END PRIVATE KEY-----",
+    ],
+)
+def test_what_documentation_writes_is_no_secret(notes: Path, line: str) -> None:
+    (notes / "a.md").write_text(f"# Settings\n\n{line}\n")
+    assert listed(notes)["secrets"] == {}
+
+
+def test_most_secrets_of_the_table_look_real() -> None:
+    """The others are words, such as swordfish, which documentation uses, too."""
+    secrets = [row.partition("⟦")[2].partition("⟧")[0] for row in SECRETS]
+    missed = [secret for secret in secrets if not looks_real(secret)]
+    assert len(missed) <= 0.08 * len(secrets)
+    long = [secret for secret in missed if len(secret) > 40 and not secret.startswith("-----")]
+    assert long == []
 
 
 def test_huge_notes_are_listed_the_longest_first(notes: Path) -> None:

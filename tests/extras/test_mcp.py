@@ -136,6 +136,13 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
     return str(told.content[0].text)
 
 
+def test_a_search_without_words_is_an_error(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
+        assert "query: is empty" in await refusal(client, "memory_search", query=" ")
+
+    with_client(environ, play)
+
+
 def test_tools_are_described_for_a_model_in_few_characters(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
         assert client.server_info.version == __version__

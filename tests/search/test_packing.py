@@ -136,6 +136,16 @@ def test_what_is_too_long_makes_room_for_what_is_not(store: HybridStore) -> None
     ]
 
 
+def test_the_best_passage_gives_no_way_to_a_worse_one_that_fits(store: HybridStore) -> None:
+    store.store(
+        "best", "The deploy is at ten. The deploy script is old.\n" + "It rains again.\n" * 20
+    )
+    store.store("worse", "No deploy today, all are ill.")
+    [hit] = store.search("deploy script", mode="keyword", budget=Budget(60))
+    assert hit["doc_id"] == "best"
+    assert "The deploy script is old." in hit["text"]
+
+
 def test_if_no_passage_fits_its_best_sentences_do(store: HybridStore) -> None:
     store.store(
         "it",

@@ -7,7 +7,7 @@ in a sentence ("it is hunter2") is not recognised.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -120,12 +120,13 @@ _LONG = re.compile(r"[\w.+/=-]{13,}", re.ASCII)  # no key is shorter
 _PATTERNS = [(prefix, rest) for _, prefixes, rest in SERVICES for prefix in prefixes.split()]
 
 
-def without_service_keys(text: str, mask: str) -> str:
-    """Return the text with `mask` in place of the keys of services."""
+def _without_service_keys(text: str, is_meant: Callable[[str], bool]) -> str:
+    """Return the text with MASK in place of the keys of services that are meant."""
     long = " ".join(_LONG.findall(text))  # a small part of most texts
     for prefix, rest in _PATTERNS if long else ():
         if prefix in long:
-            text = _pattern(prefix, rest).sub(mask, text)
+            spans = (match.span() for match in _pattern(prefix, rest).finditer(text))
+            text = _masked(text, spans, is_meant)
     return text
 
 
@@ -234,14 +235,18 @@ RULES = [
         r"(?<!\w)(?P<secret>[a-z0-9]{14}\.atlasv1\.[\w-]{50,})",
     ),
     Rule("key of Okta", ("ssws ",), r"\bSSWS[ ]{1,3}(?P<secret>[\w-]{20,})"),
-    Rule("key of Mailchimp", ("-us",), r"(?<!\w)(?P<secret>[0-9a-z]{32}-us[0-9]{1,2})(?!\w)"),
+    Rule(
+        "key of Mailchimp",
+        tuple(f"-us{digit}" for digit in range(10)),
+        r"(?<!\w)(?P<secret>[0-9a-z]{32}-us[0-9]{1,2})(?!\w)",
+    ),
     Rule(
         "key of Twitch", ("oauth:",), r"\boauth:(?P<secret>(?=[a-z]{0,29}[0-9])[a-z0-9]{30})(?!\w)"
     ),
     Rule(
         "account of Twilio",
         ("ac",),
-        r"(?P<secret>(?-i:\bAC[0-9a-f]{32}[\s\"',:;]{1,6}[0-9a-f]{32}))(?!\w)",
+        r"(?P<secret>(?-i:AC(?<!\w..)[0-9a-f]{32}[\s\"',:;]{1,6}[0-9a-f]{32}))(?!\w)",
     ),
     Rule(
         "token in a sentence",
@@ -257,7 +262,7 @@ RULES = [
     ),
     Rule(
         "hash of a password",
-        ("$2", "$5", "$6", "$y", "$apr1", "$argon2"),
+        ("$2a$", "$2b$", "$2y$", "$5$", "$6$", "$y$", "$apr1$", "$argon2"),
         r"(?P<secret>\$(?:2[aby]|5|6|y|apr1|argon2id?)\$[\w./$,=+-]{20,})",
     ),
     Rule(
@@ -354,7 +359,7 @@ RULES = [
     ),
     Rule(
         "login of a registry",
-        ("auth",),
+        ('auth"', 'auth\\"'),
         r'(?<=")auth\\?"\s{0,3}:\s{0,3}\\?"'
         r'(?P<secret>(?:(?=[a-z+/]{0,200}[0-9=])[a-z0-9+/]{12,}|[a-z+/]{24,})={0,2})(?=\\?")',
     ),
@@ -452,23 +457,27 @@ RULES = [
 ]
 
 
-def redact(text: str) -> str:
-    """Return the text with MASK in place of its secrets.
+def redact(text: str, is_meant: Callable[[str], bool] = bool) -> str:
+    """Return the text with MASK in place of its secrets, of those only that are meant.
 
     `curl -H "Authorization: Bearer abc123…" -> curl -H "Authorization: Bearer [redacted]`
     """
     lowered = text.lower()
     for rule in RULES:
-        if any(hint in lowered for hint in rule.hints):
-            text = _masked(text, _spans(rule, text))
-    text = without_service_keys(text, MASK)
-    return _masked(text, named_secrets(text))
+        for hint in rule.hints:
+            if hint in lowered:
+                text = _masked(text, _spans(rule, text), is_meant)
+                break
+    text = _without_service_keys(text, is_meant)
+    return _masked(text, named_secrets(text), is_meant)
 
 
-def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def _masked(text: str, spans: Iterable[tuple[int, int]], is_meant: Callable[[str], bool]) -> str:
     pieces: list[str] = []
     position = 0
     for start, end in spans:
+        if not is_meant(text[start:end]):
+            continue
         pieces += [text[position:start], MASK]
         position = end
     if position:

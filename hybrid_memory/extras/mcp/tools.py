@@ -182,6 +182,8 @@ class Tools:
 
     def memory_search(self, arguments: Json) -> str:
         query = arguments["query"]
+        if not query.strip():
+            raise QueryError("query: is empty; memory_list names the documents")
         options = self._usual.copy()
         for name in ("limit", "per_doc", "min_confidence"):
             if arguments[name] is not None:

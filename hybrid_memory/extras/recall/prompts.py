@@ -4,14 +4,16 @@ found bear on it.
 Most prompts to a coding agent are about the code in front of it. Their words (test, function, fix)
 stand in many notes, too, and tell nothing there: they do not make a passage surer, and the more of
 them a prompt has, the surer a passage must be. A question needs less than an order does, because
-whoever asks in other words than the notes have (who looks after my teeth?) shares none with them.
+whoever asks in other words than the notes have (who looks after my teeth?) shares none with them. A
+question about the world (what is the capital of Peru?) shares none either; what tells them apart is a
+name that the notes do not know, and words such as "my" and "we".
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...search.stages import confidence
+from ...search.stages import NEAR, confidence
 from ...storage.keyword import stems
 from ...text.query import Query
 
@@ -26,8 +28,18 @@ TELLING_WORDS = 12  # that stand for a longer one
 # by logistic regression on half of tests/quality's questions and of its prompts about code
 WORK = 0.5
 QUESTION = 0.2
+PERSONAL = 0.1  # what a word such as "my" adds; without one, a question needs something near
+UNKNOWN_NAMES = 0.3  # what names that no chunk has take away
+NAME = re.compile(r"(?<![.!?:\n])[ ]['\"(]?([A-Z][a-z]{2,})")  # not at the beginning of a sentence
 QUESTION_MARKS = ("?", "？", "؟")
 QUESTION_WORDS = frozenset({"how", "what", "when", "where", "which", "who", "whom", "whose", "why"})
+PERSONAL_WORDS = frozenset(
+    {"we", "us", "our", "my", "mine", "he", "him", "his", "she", "her", "ours"}
+)
+DAYS = frozenset(
+    """January February March April June July August September October November December Monday Tuesday
+    Wednesday Thursday Friday Saturday Sunday""".split()
+)
 FAULTS = ("error", "exception")  # what names of faults end with: TypeError
 SLASH_COMMAND = re.compile(r"/[\w:.-]+(?:\s|\Z)")
 
@@ -72,13 +84,16 @@ class Reading(NamedTuple):
     """What a prompt was read as.
 
     `query` is what to search for, "" if that is nothing. `share` says how much of the prompt this
-    stands for, and `work` how many of its words are words of work, both 0 to 1.
+    stands for, and `work` how many of its words are words of work, both 0 to 1. `is_foreign` says
+    that it has names, half of which or more are in no chunk, and `is_personal` that it speaks of us.
     """
 
     query: str
     share: float
     work: float
     is_question: bool
+    is_foreign: bool
+    is_personal: bool
 
 
 def read(prompt: str, store: "HybridStore") -> Reading:
@@ -97,31 +112,71 @@ def read(prompt: str, store: "HybridStore") -> Reading:
     is_work = work_among(counts)
     words = [word for word in counts if not is_work(word)]
     work = 1 - len(words) / max(len(counts), 1)
+    is_foreign = False
+    query = prompt
+    share = 1.0
     if is_short and len(ends.words) <= MOST_WORDS:
-        return Reading(prompt, 1.0, work, is_question(prompt))
+        is_foreign = has_foreign_names(prompt, counts)
+    else:
+        query, share = telling(words, counts)
+    return Reading(query, share, work, is_question(prompt), is_foreign, is_personal(prompt))
+
+
+def telling(words: Iterable[str], counts: Mapping[str, int]) -> tuple[str, float]:
+    """Return the words that fewest chunks have, in their order, and the share of the words that any
+    chunk has.
+    """
     words = [word for word in words if not word.isdigit()]
     present = [word for word in words if counts[word]]
-    telling = set(sorted(present, key=lambda word: counts[word])[:TELLING_WORDS])
-    query = " ".join(word for word in present if word in telling)
-    return Reading(query, len(present) / max(len(words), 1), work, is_question(prompt))
+    rarest = set(sorted(present, key=lambda word: counts[word])[:TELLING_WORDS])
+    query = " ".join(word for word in present if word in rarest)
+    return query, len(present) / max(len(words), 1)
+
+
+def has_foreign_names(prompt: str, counts: Mapping[str, int]) -> bool:
+    """Return whether a prompt has names, and half of them or more are in no chunk; `counts` are of
+    its words. A day or a month is no name.
+    """
+    names = [name for name in NAME.findall(prompt) if name in counts and name not in DAYS]
+    unknown = [name for name in names if not counts[name]]
+    return len(unknown) > 0 and 2 * len(unknown) >= len(names)
+
+
+def is_personal(prompt: str) -> bool:
+    """Return whether a prompt speaks of somebody by a word such as "my" or "she"."""
+    words = re.findall(r"[a-z]+", prompt[:END].lower())
+    return not PERSONAL_WORDS.isdisjoint(words)
 
 
 def is_question(prompt: str) -> bool:
-    """Return whether a prompt ends with a question mark, or begins with a word such as "when", maybe
-    after another one.
+    """Return whether a prompt ends with a question mark, or begins with a word such as "when" or
+    "who's", maybe after another one.
     """
-    words = prompt[:END].lower().split()[:2]
+    words = re.split(r"[\s'’]+", prompt[:END].lower(), maxsplit=2)[:2]
     return prompt.endswith(QUESTION_MARKS) or not QUESTION_WORDS.isdisjoint(words)
 
 
 def bearing(reading: Reading, results: Iterable[Mapping[str, Any]]) -> float:
     """Return how surely the results bear on the prompt: the sureness of the surest, less for a
-    prompt about work, more for a question; 0 at least.
+    prompt about work or with unknown names, more for a question and for a personal one; 0 at least.
+
+    A question that is not personal gains nothing if no result has a word of it or is near to it.
     """
+    results = list(results)
     sureness = reading.share * surest(results) - WORK * reading.work
-    if reading.is_question:
+    if reading.is_question and (reading.is_personal or any(map(has_something, results))):
         sureness += QUESTION
+    if reading.is_personal:
+        sureness += PERSONAL
+    if reading.is_foreign:
+        sureness -= UNKNOWN_NAMES
     return max(sureness, 0.0)
+
+
+def has_something(result: Mapping[str, Any]) -> bool:
+    """Return whether a result has a word of the query, or is near to it."""
+    explanation = result["explain"]
+    return bool(explanation["coverage"]) or (explanation["nearness"] or 0.0) >= NEAR
 
 
 def surest(results: Iterable[Mapping[str, Any]]) -> float:
