@@ -109,6 +109,8 @@ create table postings (                    -- chunks that have a term, a block o
     space   integer not null,
     first   bigint not null,               -- of the chunks
     last    bigint not null,
+    share   real not null,                 -- the highest of an entry, of the most that the term can score
+    average real not null,                 -- tokens of a chunk, when the share was reckoned
     entries bigint[] not null              -- postings.py says what is in them
 );
 create index postings_by_term on postings (term, first);
