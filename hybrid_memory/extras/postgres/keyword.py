@@ -27,12 +27,11 @@ from .selection import Selection
 FIRST_ROWS = 4000  # postings that are read at first
 # A chunk whose terms are looked up costs as much as twenty postings, and the more the unread blocks could
 # add to a score, the more chunks are. So more than FIRST_ROWS are read if that is more than this share.
-MUCH = 0.25
+MUCH = 0.3
 LEVELS = 64  # into which the shares of blocks are sorted
 READ_ALL = -1.0  # a cut below all scores
 # So many times as many as needed are looked at, because the share of a selection is an estimate
 SURPLUS = 1.25
-PROVEN = 10  # ranks that are exact, as in the SQLite engine; the others nearly always are
 # Scores that differ by less, relatively, are equal: sums of the same numbers in another order
 SAME = 1e-9
 
@@ -408,8 +407,9 @@ class KeywordIndex:
         """Return the best chunks, of whose common terms only those blocks are read that matter.
 
         At first these are the ones that can add most, of so many postings as the `budget` has. A
-        chunk that is in none of them, nor has a rare term, scores at most what the others can add. If
-        that might be enough for the first ranks, as many are read as make sure that it is not.
+        chunk that is in none of them, nor has a rare term, scores at most what the others can add.
+        If that might be enough for the last rank, as many are read as make sure that it is not.
+        Every rank is exact: which results are shown first depends on those below them, too.
         """
         limit = parameters["limit"]
         statement = SEARCH_BEST.format(
@@ -430,13 +430,11 @@ class KeywordIndex:
             hits = _ordered(self._conn.all(statement, parameters))[:limit]
             if not any(left):
                 return hits
-            floor = 0.0  # below what the first ranks have
             if len(hits) == limit:
-                floor = hits[min(PROVEN, limit) - 1][1]
                 parameters["floor"] = hits[-1][1]
-            if sum(left) < floor:
+            if sum(left) < parameters["floor"]:
                 return hits
-            cut = blocks.cut_below(floor)
+            cut = blocks.cut_below(parameters["floor"])
 
     def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
         """The BM25 of the first chunks of the documents that have this name; file names, best in
