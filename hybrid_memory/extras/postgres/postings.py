@@ -19,9 +19,10 @@ are merged, so that a posting is written some four times in its life, as in a lo
 tree (O'Neil et al., 1996).
 
 A chunk that leaves is taken out of `words` and of all counts at once. Its entries stay in their
-blocks, as in Lucene's segments, until these are merged, or until DEAD_SHARE of the chunks have
-left: to take them out would be to write anew nearly every block of every common word. A search asks
-`words` which of its best chunks are still there.
+blocks, as in Lucene's segments, until these are written anew: to take them out at once would be to
+write nearly every block of every common word. By the time that DEAD_SHARE of the chunks have left,
+every block was written anew, a slice of the terms at a time, so that a vacuum makes the room of one
+slice free before the next is written. A search asks `words` which of its best chunks are still there.
 
 The terms of a text are its words as FTS5 cuts and stems them. SQLite is the tokenizer, in memory,
 so that a word has the same stem in both engines whatever its script. Every word is tokenized once
@@ -64,15 +65,16 @@ SHARE = f"weight / (weight + {K1} * ({1 - B} + {B} * length / %(average)s::float
 
 # Blocks of the rows (term, space, chunk, entry) of `loose`, where only the payload of an entry counts.
 PACKED = f"""
-select term, space, first, max(chunk), max(share), %(average)s,
-       array_agg((chunk - first) << {PLACE} | (entry & {PAYLOAD}) order by chunk)
-from   (select *, min(chunk) over (partition by term, block) as first
+select term, space, first, last, share, %(average)s,
+       array(select entry - (first << {PLACE}) from unnest(entries) entry)
+from   (select term, space, min(chunk) as first, max(chunk) as last, max(share) as share,
+               array_agg(chunk << {PLACE} | (entry & {PAYLOAD}) order by chunk) as entries
         from (select *, (row_number() over by_share - 1) / {SIZE} as block
               from (select *, {SHARE} as share
                     from (select *, {WEIGHT} as weight, {LENGTH} as length from loose) read
                    ) scored
-              window by_share as (partition by term order by share desc, chunk)) numbered) placed
-group  by term, space, block, first
+              window by_share as (partition by term order by share desc, chunk)) numbered
+        group by term, space, block) packed
 """
 # Writes the blocks that a condition names anew, without the entries of chunks that left.
 MERGE = f"""
@@ -91,9 +93,15 @@ insert into postings (term, space, first, last, share, average, entries) {PACKED
 MERGE_SMALL = MERGE.format(
     blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}", terms="id = any(%(terms)s)"
 )
-MERGE_ALL = MERGE.format(blocks="space = %(space)s", terms="space = %(space)s and loose > 0")
-DEAD_SHARE = 0.25  # of the chunks of a space: with more that left, all blocks are written anew
-MOST_DEAD = 1000  # chunks that may have left in any case
+SLICES = 16  # of the terms of a space
+MERGE_SLICES = MERGE.format(
+    blocks=f"space = %(space)s and term %% {SLICES} = any(%(slices)s)",
+    terms=f"space = %(space)s and id %% {SLICES} = any(%(slices)s) and loose > 0",
+)
+# Of the chunks of a space: where a fifth is edited at a time, the room of entries that are dead and of
+# blocks that were written anew is least, together, if as many leave while all slices are.
+DEAD_SHARE = 0.5
+LEAST_DEAD = 1000  # chunks that leave in any case while all slices are written anew
 
 SIZE_OF_SPACE = "select chunks, tokens, dead from spaces where id = %(space)s"
 AVERAGE = "select coalesce(tokens::float8 / nullif(chunks, 0), 1) from spaces where id = %(space)s"
@@ -253,7 +261,7 @@ with gone as materialized (
     returning terms.id, frequency
 ), fewer as (
     update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens,
-           dead = dead + less.chunks
+           dead = dead + less.chunks, unmerged = unmerged + less.chunks
     from   (select count(*) as chunks, coalesce(sum(cardinality(array_remove(sequence, 0))), 0) as tokens
             from gone) less
     where  id = %(space)s
@@ -263,7 +271,8 @@ select id from rarer where frequency <= 0
 DROP_TERMS = """
 with unused as (delete from postings where term = any(%(ids)s)) delete from terms where id = any(%(ids)s)
 """
-FORGET_DEAD = "update spaces set dead = 0 where id = %(space)s"
+UNMERGED = "select chunks, unmerged, slice from spaces where id = %(space)s"
+MERGED = "update spaces set unmerged = 0, slice = %(slice)s where id = %(space)s"
 
 TERMS_OF = "select distinct unnest(sequence) from words where chunk = %(chunk)s"
 MERGE_AROUND = MERGE.format(
@@ -274,7 +283,7 @@ CLEAR = """
 delete from postings where space = %(space)s;
 delete from words where space = %(space)s;
 delete from terms where space = %(space)s;
-update spaces set chunks = 0, tokens = 0, dead = 0 where id = %(space)s;
+update spaces set chunks = 0, tokens = 0, dead = 0, unmerged = 0, slice = 0 where id = %(space)s;
 """
 IDS = "select id from chunks where space = %(space)s and id > %(after)s order by id limit 1000"
 CHUNKS = """
@@ -420,10 +429,17 @@ class Postings:
         unused = [id for (id,) in self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})]
         if unused:
             self._conn.execute(DROP_TERMS, {"ids": unused})
-        chunks, _, dead = self._conn.one(SIZE_OF_SPACE, {"space": self._space})
-        if dead > max(MOST_DEAD, DEAD_SHARE * chunks):
-            self._merge(MERGE_ALL, space=self._space)
-            self._conn.execute(FORGET_DEAD, {"space": self._space})
+        self._merge_slices()
+
+    def _merge_slices(self) -> None:
+        """Write as many slices anew as chunks that have left ask for."""
+        chunks, unmerged, slice = self._conn.one(UNMERGED, {"space": self._space})
+        of_a_slice = max(LEAST_DEAD, DEAD_SHARE * chunks) / SLICES
+        following = slice + min(SLICES, int(unmerged / of_a_slice))
+        slices = [number % SLICES for number in range(slice, following)]
+        if slices:
+            self._merge(MERGE_SLICES, space=self._space, slices=slices)
+            self._conn.execute(MERGED, {"space": self._space, "slice": following % SLICES})
 
     def take_out(self, chunk: int) -> None:
         """Take a chunk out of the index that is added again under its id."""

@@ -17,7 +17,7 @@ from hybrid_memory.extras.postgres import engine as engine_of_server
 from hybrid_memory.extras.postgres import keyword
 from hybrid_memory.extras.postgres import postings as blocks
 from hybrid_memory.extras.postgres.connection import Connection
-from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SMALL
+from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SLICES, SMALL
 from hybrid_memory.storage.keyword import K1, B
 from hybrid_memory.text.query import Term
 
@@ -158,13 +158,33 @@ def test_the_best_of_many_are_found_after_better_ones_left(store: HybridStore) -
 def test_entries_of_chunks_that_left_go_when_they_are_many(
     store: HybridStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "MOST_DEAD", 10)
+    monkeypatch.setattr(blocks, "LEAST_DEAD", 10)
     put_kettles(store, 2 * SIZE)
     before = rows(store, POSTINGS)
     with store.storage.transaction():
         store.storage.documents.remove(*(f"n{n}" for n in range(SIZE)))
     assert rows(store, POSTINGS) == before[SIZE:]
-    assert rows(store, "select dead from spaces") == [(0,)]
+    assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_every_slice_is_written_anew_in_its_turn(
+    store: HybridStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "LEAST_DEAD", 0)
+    text = " ".join(f"common{n}x" for n in range(3 * SLICES))
+    with store.storage.transaction():
+        store.storage.documents.put_all(
+            store.prepare(Document(f"n{n}", text, {})) for n in range(320)
+        )
+    places = f"select term % {SLICES}, ctid::text from postings"
+    written = []
+    for start in range(0, 160, 10):  # half of the chunks, in as many steps as there are slices
+        before = set(rows(store, places))
+        with store.storage.transaction():
+            store.storage.documents.remove(*(f"n{n}" for n in range(start, start + 10)))
+        written.append({slice for slice, _ in set(rows(store, places)) - before})
+    assert {len(slices) for slices in written} <= {1, 2}  # two, as the memory gets smaller
+    assert set.union(*written) == set(range(SLICES))
     assert all(finding.ok for finding in examine(store, thorough=True))
 
 
