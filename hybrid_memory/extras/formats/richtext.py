@@ -229,7 +229,9 @@ class _Page(HTMLParser):
         target = "".join(target.split())
         leads_away = target and not target.startswith("#") and WEB.match(target)
         if text and leads_away and target != text and not self._code:
-            lead = " " if "".join(self._inline[begin : begin + 1])[:1].isspace() else ""
+            lead = ""
+            if "".join(self._inline[begin : begin + 1])[:1].isspace():
+                lead = " "
             self._inline[begin:] = [f"{lead}[{text}]({target})"]
 
     def _end_cell(self) -> None:
@@ -501,7 +503,9 @@ class _Document:
             if name == "h":
                 title = " ".join(self._inline(element).split())
                 level = element.get(f"{TEXT}outline-level", "1")
-                depth = int(level) if level in ("1", "2", "3", "4", "5", "6") else 6
+                depth = 6
+                if level in ("1", "2", "3", "4", "5", "6"):
+                    depth = int(level)
                 if title:
                     yield "text", [f"{'#' * depth} {title}"]
             elif name == "p":
@@ -530,7 +534,9 @@ class _Document:
     def _items(self, parent: ElementTree.Element, depth: int, style: str) -> Iterator[str]:
         """Yield the items of a list, those of lists inside of it indented."""
         style = parent.get(f"{TEXT}style-name", style)
-        mark = "1." if style in self._ordered else "-"
+        mark = "-"
+        if style in self._ordered:
+            mark = "1."
         for item in parent:
             texts = []
             inner = []
