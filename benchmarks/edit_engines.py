@@ -6,9 +6,9 @@ Both engines ingest the same generated notes (benchmarks/notes.py), without embe
 a share of the files gets another last paragraph, and an incremental ingest takes that in; in the end the
 same share is deleted. The server writes safely, and its autovacuum is on.
 
-Printed as JSON: of each ingest the seconds, the chunks written, and the bytes on disk afterwards;
-the ratio of the seconds; and of the server the statements that took longest, with how often they
-ran.
+Printed as JSON: of each ingest the seconds, the chunks written, and the bytes on disk afterwards, of
+PostgreSQL also those of each table; the ratio of the seconds; and of the server the statements that
+took longest, with how often they ran.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from unittest.mock import patch
 import common  # noqa: F401  # it puts the package and the tests on the path
 import notes as generated
 from growth import PER_NOTE
+from growth_engines import size
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.postgres.connection import Connection
@@ -82,8 +83,8 @@ def ingest(address: str, notes: Path) -> dict[str, Any]:
     with HybridStore(address, {"provider": "none"}) as store:
         report = Ingest(store, incremental=True, workers=1).run([str(notes)])
         seconds = time.perf_counter() - started
-        size = store.stats()["db_size_bytes"]
-    return {"seconds": round(seconds, 2), "chunks": report.chunks, "bytes": size}
+        sizes = size(store)
+    return {"seconds": round(seconds, 2), "chunks": report.chunks, "bytes": sizes}
 
 
 def measure(folder: Path, server: PostgresServer, args: argparse.Namespace) -> dict[str, Any]:

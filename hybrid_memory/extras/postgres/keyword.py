@@ -2,17 +2,16 @@
 in plain tables.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil, log
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...storage.keyword import (
     CONTENT_WEIGHT,
     CONTEXT_WEIGHT,
     HEADING_WEIGHT,
     K1,
-    B,
     enough,
     idf,
     match_expression,
@@ -22,46 +21,37 @@ from ...storage.rows import Coverage, Ranked
 from ...text.query import Query, Term
 from .connection import Connection
 from .expressions import Matches, Phrase, Phrases, by_fragments, read, substring_search
-from .postings import COLUMN_END, IS_LIVE, SIZE_OF_SPACE, decoded
+from .postings import COLUMN_END, IS_LIVE, SHARE, SIZE, SIZE_OF_SPACE, decoded
 from .selection import Selection
 
-FIRST_ROWS = 4000  # postings that are scored at first
+FIRST_ROWS = 4000  # postings that are read at first
+# A chunk whose terms are looked up costs as much as twenty postings, and the more the unread blocks could
+# add to a score, the more chunks are. So more than FIRST_ROWS are read if that is more than this share.
+MUCH = 0.3
+LEVELS = 64  # into which the shares of blocks are sorted
+READ_ALL = -1.0  # a cut below all scores
 # So many times as many as needed are looked at, because the share of a selection is an estimate
 SURPLUS = 1.25
-PROVEN = 10  # ranks that are exact, as in the SQLite engine; the others nearly always are
 # Scores that differ by less, relatively, are equal: sums of the same numbers in another order
 SAME = 1e-9
 
-PART = f"idf * {K1 + 1} * weight / (weight + {K1} * ({1 - B} + {B} * length / %(average)s::float8))"
+PART = f"idf * {K1 + 1} * {SHARE}"
 RARE = decoded(
     "unnest(%(rare)s::int[], %(rare_idfs)s::float8[]) as r (term, idf) join postings using (term)",
     "idf",
 )
-
-# `given` are occurrences of phrases and prefixes, counted before. A chunk that has only common
-# terms is not looked at, nor one whose score would not be among the best whatever the common terms
-# add to it. What they add is counted in the chunk's terms.
-SEARCH = f"""
-with part (chunk, score) as (
-    select p.chunk, {PART} from ({RARE}) p where true {{rows}}
-    union all
-    select p.chunk, {PART}
-    from   unnest(%(given)s::bigint[], %(weights)s::float8[], %(lengths)s::float8[], %(given_idfs)s::float8[])
-           as p (chunk, weight, length, idf)
-    where  true {{rows}}
-), partial (chunk, score) as materialized (
-    select chunk, sum(score) from part group by chunk {{having}}
-), likely as materialized (
-    select chunk, score from partial
-    where  score + %(common_most)s >= coalesce((
-               select score from (select chunk, score from partial order by score desc) best {{best_live}}
-               offset %(limit)s - 1 limit 1), 0) {{live}}
-)
-select likely.chunk, score + {{common}} as total
-from   likely {{words}}
-order  by total desc, 1
-limit  %(limit)s + 20
+# The level of a block: no posting in it adds as much as this part of LEVELS of its term's most.
+LEVEL = f"ceil({LEVELS} * least(1, share * 1.0001 * greatest(1, %(average)s / average)))::int"
+BLOCKS = f"""
+select term, {LEVEL} as level, count(*) from postings where term = any(%(common)s) group by 1, 2
 """
+HIGH = decoded(
+    f"unnest(%(common)s::int[], %(common_idfs)s::float8[], %(levels)s::int[], %(left)s::float8[]) "
+    f"as c (term, idf, enough, unread) join postings using (term) where {LEVEL} >= enough",
+    "idf",
+    "unread",
+)
+
 COMMON = f"""coalesce(
            (select sum({PART})
             from   (select idf, cardinality(sequence) - 2 as length,
@@ -76,6 +66,42 @@ join words on words.chunk = likely.chunk
 cross join lateral (select array_position(sequence, {COLUMN_END}) as heading_end) h
 cross join lateral (select array_position(sequence, {COLUMN_END}, heading_end + 1) as content_end) c
 """
+# `given` are occurrences of phrases and prefixes, counted before.
+PARTS = f"""
+    select p.chunk, {PART} as score{{none}} from ({RARE}) p where true {{rows}}
+    union all
+    select p.chunk, {PART} as score{{none}}
+    from   unnest(%(given)s::bigint[], %(weights)s::float8[], %(lengths)s::float8[], %(given_idfs)s::float8[])
+           as p (chunk, weight, length, idf)
+    where  true {{rows}}
+"""
+SEARCH = f"""
+select chunk, total
+from   (select chunk, sum(score) as total from ({PARTS.format(none="", rows="{rows}")}) part
+        group by chunk {{having}} order by total desc, chunk) found {{live}}
+limit  %(limit)s + 20
+"""
+# Of common terms only the high blocks are read. What these terms add is counted in a chunk's terms,
+# unless its score would not be among the best even with all that may stand in blocks that were not
+# read. `high` is what blocks that were read give, `unread` what the term might have given otherwise.
+SEARCH_BEST = f"""
+with part as (
+    {PARTS.format(none=", 0::float8 as high, 0::float8 as unread", rows="{rows}")}
+    union all
+    select p.chunk, 0, {PART}, unread from ({HIGH}) p where true {{rows}}
+), partial as materialized (
+    select chunk, sum(score) as score, sum(high) as high, sum(unread) as unread from part group by chunk
+), likely as materialized (
+    select chunk, score from partial
+    where  score + high - unread + %(most)s >= {1 - SAME} * greatest(%(floor)s, (
+               select least from (select chunk, score + high as least from partial order by least desc) best
+               {{best_live}} offset %(limit)s - 1 limit 1)) {{and_live}}
+)
+select likely.chunk, score + {COMMON} as total
+from   likely {WORDS}
+order  by total desc, 1
+limit  %(limit)s + 20
+"""
 AMONG = "having bool_or(chunk = any(%(among)s))"
 
 CHUNKS_OF = f"select chunk from ({decoded('postings where term = %(term)s')}) p"
@@ -83,6 +109,84 @@ DOC_IDS = """
 select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
 """
 SEQUENCES = "select chunk, sequence from words where chunk = any(%(ids)s)"
+
+
+class Single(NamedTuple):
+    """A word of a query that is in the index."""
+
+    frequency: int
+    id: int
+    idf: float
+
+
+class Blocks:
+    """How much each block of the postings of common terms can add to a score.
+
+    A `cut` is such a score: the blocks that cannot add more stay unread.
+    """
+
+    def __init__(self, terms: Sequence[Single], rows: Iterable[tuple[int, int, int]]) -> None:
+        """`rows` are term, level, and how many blocks."""
+        self._steps = [(K1 + 1) * term.idf / LEVELS for term in terms]  # what a level adds
+        self._counts: list[dict[int, int]] = [{} for _ in terms]
+        places = {term.id: place for place, term in enumerate(terms)}
+        for term, level, count in rows:
+            self._counts[places[term]][level] = count
+
+    def _by_score(self) -> list[tuple[float, int]]:
+        """Return what blocks add at most, and how many do, the highest first."""
+        found = [
+            (level * step, count)
+            for step, counts in zip(self._steps, self._counts, strict=True)
+            for level, count in counts.items()
+        ]
+        return sorted(found, reverse=True)
+
+    def cut_for(self, postings: int) -> float:
+        """Return the lowest cut with which not more than so many postings are read."""
+        read = 0
+        for score, count in self._by_score():
+            read += SIZE * count
+            if read > postings:
+                return score
+        return READ_ALL
+
+    def cut_below(self, floor: float) -> float:
+        """Return the highest cut with which all that stays unread adds less than this."""
+        for score, _ in self._by_score():
+            if sum(self.most_below(score)) < floor:
+                return score
+        return READ_ALL
+
+    def most_below(self, cut: float) -> list[float]:
+        """Return how much the unread blocks of each term can add."""
+        return [
+            max((level * step for level in counts if level * step <= cut), default=0.0)
+            for step, counts in zip(self._steps, self._counts, strict=True)
+        ]
+
+    def levels(self, cut: float) -> list[int]:
+        """Return for each term the lowest level that is read."""
+        return [
+            min((level for level in counts if level * step > cut), default=LEVELS + 1)
+            for step, counts in zip(self._steps, self._counts, strict=True)
+        ]
+
+
+def _read_whole(terms: Sequence[Single]) -> int:
+    """Return of how many terms all postings are read, the rarest first.
+
+    The others can add little to a score. This is MaxScore: Turtle and Flood, "Query evaluation:
+    strategies and optimizations", 1995. Of a term that is alone, the high blocks are enough.
+    """
+    totals = accumulate(term.frequency for term in terms)
+    whole = sum(total <= FIRST_ROWS for total in totals)
+    if len(terms) == 1:
+        return whole
+    much = MUCH * sum(term.idf for term in terms)
+    while sum(term.idf for term in terms[whole:]) > much:
+        whole += 1
+    return whole
 
 
 class KeywordIndex:
@@ -112,7 +216,8 @@ class KeywordIndex:
         hits, is_name = self._found(query, limit)
         if not hits and not query.is_typed and query.may_be_misspelt:
             query = self._with_others(query, query.affordable_words)
-            hits = self._best(query.affordable_terms, limit) if query.instead else []
+            if query.instead:
+                hits = self._best(query.affordable_terms, limit)
         if not hits:
             hits = substring_search(self._conn, self._space, self._chosen, query, limit)
             return Ranked(hits, enough=1.0)
@@ -126,7 +231,7 @@ class KeywordIndex:
         wanted = query.affordable_terms
         names = [Term((query.name,))] if query.name else []
         self._phrases.of([*wanted, *query.affordable_words, *names])  # looked up at once
-        hits = self._best(wanted, limit) if wanted else []
+        hits = self._best(wanted, limit)
         named = self._named(query, wanted, limit)
         if not named:
             return hits, False
@@ -203,15 +308,13 @@ class KeywordIndex:
     def _matching(self, query: Query) -> list[tuple[int, float]]:
         """The chunks that match an expression in FTS5's syntax, best first."""
         node = read(query)
-        found = (
-            Matches(self._conn, self._phrases, *self._sizes()).of(node) if node else None
-        ) or {}
-        among = self._chosen.among(found) if self._chosen else found
-        return _ordered(
-            sorted(
-                ((id, score) for id, score in found.items() if id in among), key=lambda hit: -hit[1]
-            )
-        )
+        if not node:
+            return []
+        found = Matches(self._conn, self._phrases, *self._sizes()).of(node) or {}
+        if self._chosen:
+            among = self._chosen.among(found)
+            found = {id: score for id, score in found.items() if id in among}
+        return _ordered(sorted(found.items(), key=lambda hit: -hit[1]))
 
     def _sizes(self) -> tuple[int, float]:
         """The number of chunks, and their average length in tokens."""
@@ -221,7 +324,7 @@ class KeywordIndex:
                 0,
                 0,
             )
-            self._size = chunks, tokens / chunks if chunks and tokens else 1.0
+            self._size = chunks, (tokens or 1) / (chunks or 1)
             self._has_dead = bool(dead)
         return self._size
 
@@ -232,7 +335,7 @@ class KeywordIndex:
         chosen are taken.
         """
         phrases = [phrase for phrase in self._phrases.of(wanted) if phrase.frequency]
-        if self._chosen and self._chosen.ids is None:
+        if phrases and self._chosen and self._chosen.ids is None:
             depth = ceil(SURPLUS / max(self._chosen.share, 0.01) * limit)
             hits = self._search(phrases, depth)
             among = self._chosen.among([id for id, _ in hits])
@@ -251,13 +354,12 @@ class KeywordIndex:
         """The best chunks by the sum of all phrases.
 
         Most of the time of a plain search goes into scoring the chunks of common words, few of
-        which are among the best. So the rarest terms choose the chunks. One with none of these
-        scores less than the sum of what the other terms can add; if that sum might be enough, the
-        next rarest terms choose chunks, too. This is MaxScore: Turtle and Flood, "Query evaluation:
-        strategies and optimizations", 1995.
+        which are among the best. So of the postings of common words only some blocks are read.
         """
         size, average = self._sizes()
-        size = max(size, *(phrase.frequency for phrase in phrases)) if phrases else size
+        if not phrases:
+            return []
+        size = max(size, *(phrase.frequency for phrase in phrases))
         idfs = [idf(phrase.frequency, size) for phrase in phrases]
         given = [
             (chunk, weight, length, idfs[n])
@@ -265,46 +367,74 @@ class KeywordIndex:
             for chunk, weight, length in phrase.found
         ]
         single = sorted(
-            (phrase.frequency, phrase.id, idfs[n])
+            Single(phrase.frequency, phrase.id, idfs[n])
             for n, phrase in enumerate(phrases)
             if phrase.id is not None
         )
-        totals = accumulate(frequency for frequency, *_ in single)
-        needed = 1 + next(
-            (n for n, total in enumerate(totals) if total >= FIRST_ROWS), len(single) - 1
-        )
+        whole, having = _read_whole(single), ""
         if among is not None:
-            needed = len(single)
-        rows, parameters = chosen.condition("p.chunk") if chosen else ("", {})
+            whole, having = len(single), AMONG
+        rare, common = single[:whole], single[whole:]
+        rows = ""
+        parameters: dict[str, Any] = {}
+        if chosen:
+            rows, parameters = chosen.condition("p.chunk")
         parameters = parameters | {
             "average": average, "limit": limit, "among": among,
             "given": [row[0] for row in given], "weights": [row[1] for row in given],
             "lengths": [row[2] for row in given], "given_idfs": [row[3] for row in given],
+            "rare": [term.id for term in rare], "rare_idfs": [term.idf for term in rare],
         }  # fmt: skip
+        if common:
+            budget = FIRST_ROWS - sum(term.frequency for term in rare)
+            return self._from_blocks(common, rows, parameters, budget)
+        statement = SEARCH.format(
+            rows=rows,
+            having=having,
+            live=self._live("where", "found.chunk"),
+        )
+        return _ordered(self._conn.all(statement, parameters))[:limit]
+
+    def _live(self, keyword: str, chunk: str) -> str:
+        """Return a condition that leaves out chunks which are in postings only."""
+        if not self._has_dead:
+            return ""
+        return f"{keyword} {IS_LIVE.format(chunk=chunk)}"
+
+    def _from_blocks(
+        self, common: Sequence[Single], rows: str, parameters: dict[str, Any], budget: int
+    ) -> list[tuple[int, float]]:
+        """Return the best chunks, of whose common terms only those blocks are read that matter.
+
+        At first these are the ones that can add most, of so many postings as the `budget` has. A
+        chunk that is in none of them, nor has a rare term, scores at most what the others can add.
+        If that might be enough for the last rank, as many are read as make sure that it is not.
+        Every rank is exact: which results are shown first depends on those below them, too.
+        """
+        limit = parameters["limit"]
+        statement = SEARCH_BEST.format(
+            rows=rows,
+            best_live=self._live("where", "best.chunk"),
+            and_live=self._live("and", "partial.chunk"),
+        )
+        parameters |= {
+            "common": [term.id for term in common],
+            "common_idfs": [term.idf for term in common],
+            "floor": 0.0,
+        }
+        blocks = Blocks(common, self._conn.all(BLOCKS, parameters))
+        cut = blocks.cut_for(budget)
         while True:
-            rare, common = single[:needed], single[needed:]
-            statement = SEARCH.format(
-                rows=rows, having=AMONG if among is not None else "",
-                common=COMMON if common else "0", words=WORDS if common else "",
-                live=f"and {IS_LIVE.format(chunk='partial.chunk')}" if self._has_dead else "",
-                best_live=f"where {IS_LIVE.format(chunk='best.chunk')}" if self._has_dead else "",
-            )  # fmt: skip
-            most = sum((K1 + 1) * of_term for *_, of_term in common)
-            parameters |= {
-                "rare": [id for _, id, _ in rare], "rare_idfs": [of_term for *_, of_term in rare],
-                "common": [id for _, id, _ in common], "common_most": most,
-                "common_idfs": [of_term for *_, of_term in common],
-            }  # fmt: skip
+            left = blocks.most_below(cut)
+            parameters |= {"levels": blocks.levels(cut), "left": left, "most": sum(left)}
             hits = _ordered(self._conn.all(statement, parameters))[:limit]
-            floor = hits[min(PROVEN, limit) - 1][1] if len(hits) == limit else 0.0
-            if not common or most < floor:
+            if not any(left):
                 return hits
-            needed += 1
-            while (
-                needed < len(single)
-                and sum((K1 + 1) * of_term for *_, of_term in single[needed:]) >= floor
-            ):
-                needed += 1
+            if len(hits) == limit:
+                parameters["floor"] = hits[-1][1]
+            if sum(left) < parameters["floor"]:
+                return hits
+            cut = blocks.cut_below(parameters["floor"])
 
     def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
         """The BM25 of the first chunks of the documents that have this name; file names, best in
@@ -343,6 +473,7 @@ def _ordered(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
     ranked: list[tuple[int, float]] = []
     last: Any = None
     for id, score in hits:
-        last = score if last is None or last - score > SAME * last else last
+        if last is None or last - score > SAME * last:
+            last = score
         ranked.append((id, last))
     return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))

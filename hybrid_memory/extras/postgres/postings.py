@@ -7,14 +7,22 @@ the chunk's length in tokens (18 bits), and how often it has the term, each colu
 in quarters (14 bits). The chunks of a block ascend. A row for each posting would be six times as
 large, and most of the work of writing it would be the row's.
 
+Of the entries of a term that are written together, those that score highest are in the first block,
+and a block has the highest share of a term's score that one of its entries gives, so that a search
+leaves blocks unread that cannot reach its best (Ding and Suel, "Faster top-k document retrieval
+using block-max indexes", 2011). The share depends on the average length of all chunks. A block has
+the `average` with which its share was reckoned: with one that is k times as long, no share is more
+than k times as large.
+
 Every transaction that adds chunks writes blocks of its own. Once a term has LOOSE small ones, they
 are merged, so that a posting is written some four times in its life, as in a log-structured merge
 tree (O'Neil et al., 1996).
 
 A chunk that leaves is taken out of `words` and of all counts at once. Its entries stay in their
-blocks, as in Lucene's segments, until these are merged, or until DEAD_SHARE of the chunks have
-left: to take them out would be to write anew nearly every block of every common word. A search asks
-`words` which of its best chunks are still there.
+blocks, as in Lucene's segments, until these are written anew: to take them out at once would be to
+write nearly every block of every common word. By the time that DEAD_SHARE of the chunks have left,
+every block was written anew, a slice of the terms at a time, so that a vacuum makes the room of one
+slice free before the next is written. A search asks `words` which of its best chunks are still there.
 
 The terms of a text are its words as FTS5 cuts and stems them. SQLite is the tokenizer, in memory,
 so that a word has the same stem in both engines whatever its script. Every word is tokenized once
@@ -30,7 +38,14 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ...documents.terms import Terms, terms
-from ...storage.keyword import CONTENT_WEIGHT, CONTEXT_WEIGHT, HEADING_WEIGHT, WORDS_AND_STEMS
+from ...storage.keyword import (
+    CONTENT_WEIGHT,
+    CONTEXT_WEIGHT,
+    HEADING_WEIGHT,
+    K1,
+    WORDS_AND_STEMS,
+    B,
+)
 from ...text import analyzer
 from .connection import Connection
 
@@ -45,37 +60,51 @@ PAYLOAD = (1 << PLACE) - 1
 CHUNK = f"(first + (entry >> {PLACE}))"
 WEIGHT = f"((entry & {MOST_WEIGHT})::float8 / 4)"
 LENGTH = f"((entry >> {WEIGHT_BITS}) & {MOST_LENGTH})"
+# Of the most that a term can add to the score of a chunk
+SHARE = f"weight / (weight + {K1} * ({1 - B} + {B} * length / %(average)s::float8))"
 
-# Blocks of the rows (term, space, chunk, payload) of `loose`.
+# Blocks of the rows (term, space, chunk, entry) of `loose`, where only the payload of an entry counts.
 PACKED = f"""
-select term, space, first, max(chunk), array_agg((chunk - first) << {PLACE} | payload order by chunk)
-from   (select *, min(chunk) over (partition by term, block) as first
-        from (select *, (row_number() over (partition by term order by chunk) - 1) / {SIZE} as block
-              from loose) numbered) placed
-group  by term, space, block, first
+select term, space, first, last, share, %(average)s,
+       array(select entry - (first << {PLACE}) from unnest(entries) entry)
+from   (select term, space, min(chunk) as first, max(chunk) as last, max(share) as share,
+               array_agg(chunk << {PLACE} | (entry & {PAYLOAD}) order by chunk) as entries
+        from (select *, (row_number() over by_share - 1) / {SIZE} as block
+              from (select *, {SHARE} as share
+                    from (select *, {WEIGHT} as weight, {LENGTH} as length from loose) read
+                   ) scored
+              window by_share as (partition by term order by share desc, chunk)) numbered
+        group by term, space, block) packed
 """
 # Writes the blocks that a condition names anew, without the entries of chunks that left.
 MERGE = f"""
 with old as (
     delete from postings where {{blocks}} returning term, space, first, entries
 ), entry as (
-    select term, space, {CHUNK} as chunk, entry & {PAYLOAD} as payload
+    select term, space, {CHUNK} as chunk, entry
     from   (select term, space, first, unnest(entries) as entry from old) one
 ), loose as (
     select * from entry where exists (select from words where words.chunk = entry.chunk)
 ), merged as (
     update terms set loose = 0 where {{terms}}
 )
-insert into postings (term, space, first, last, entries) {PACKED}
+insert into postings (term, space, first, last, share, average, entries) {PACKED}
 """
 MERGE_SMALL = MERGE.format(
     blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}", terms="id = any(%(terms)s)"
 )
-MERGE_ALL = MERGE.format(blocks="space = %(space)s", terms="space = %(space)s and loose > 0")
-DEAD_SHARE = 0.25  # of the chunks of a space: with more that left, all blocks are written anew
-MOST_DEAD = 1000  # chunks that may have left in any case
+SLICES = 16  # of the terms of a space
+MERGE_SLICES = MERGE.format(
+    blocks=f"space = %(space)s and term %% {SLICES} = any(%(slices)s)",
+    terms=f"space = %(space)s and id %% {SLICES} = any(%(slices)s) and loose > 0",
+)
+# Of the chunks of a space: where a fifth is edited at a time, the room of entries that are dead and of
+# blocks that were written anew is least, together, if as many leave while all slices are.
+DEAD_SHARE = 0.5
+LEAST_DEAD = 1000  # chunks that leave in any case while all slices are written anew
 
 SIZE_OF_SPACE = "select chunks, tokens, dead from spaces where id = %(space)s"
+AVERAGE = "select coalesce(tokens::float8 / nullif(chunks, 0), 1) from spaces where id = %(space)s"
 IS_LIVE = (
     "(select true from words where words.chunk = {chunk})"  # looked up row by row, and no join
 )
@@ -95,10 +124,19 @@ def payload(length: int) -> int:
     return min(length, MOST_LENGTH) << WEIGHT_BITS
 
 
-def blocks(term: int, entries: Sequence[int]) -> Iterator[Block]:
-    """Yield the blocks of a term's entries, which ascend and have whole ids as their places."""
+def blocks(term: int, entries: Sequence[int], average: float) -> Iterator[Block]:
+    """Yield the blocks of a term's entries, which ascend and have whole ids as their places, those
+    that score highest first. Chunks have so many tokens on `average`.
+    """
+
+    def share(entry: int) -> float:
+        length = entry >> WEIGHT_BITS & MOST_LENGTH
+        return (entry & MOST_WEIGHT) / (1 - B + B * length / average)  # rises with SHARE
+
+    if len(entries) > SIZE:
+        entries = sorted(entries, key=share, reverse=True)
     for start in range(0, len(entries), SIZE):
-        some = entries[start : start + SIZE]
+        some = sorted(entries[start : start + SIZE])
         first = some[0] >> PLACE
         base = first << PLACE
         yield Block(
@@ -157,7 +195,9 @@ def _tokenized(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def fitting(term: str) -> str:
     """Return the term, the end of a long one replaced by its digest."""
-    return term if len(term) <= LONGEST else term[:LONGEST] + sha256(term.encode()).hexdigest()
+    if len(term) <= LONGEST:
+        return term
+    return term[:LONGEST] + sha256(term.encode()).hexdigest()
 
 
 BATCH = 4096  # chunks that are written together: all of most transactions
@@ -181,11 +221,16 @@ returning term, id, loose
 """
 # COPY is refused to roles that see some spaces only. The server reads arrays from one long text
 # faster than one by one.
-ADD_BLOCKS = """
-insert into postings (term, space, first, last, entries)
-select term, %(space)s, first, last, entries::bigint[]
-from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[], string_to_array(%(entries)s, ' '))
-       new (term, first, last, entries)
+ADD_BLOCKS = f"""
+insert into postings (term, space, first, last, share, average, entries)
+select term, %(space)s, first, last,
+       (select max({SHARE})
+        from (select {WEIGHT} as weight, {LENGTH} as length from unnest(entries) entry) read),
+       %(average)s, entries
+from   (select term, first, last, entries::bigint[] as entries
+        from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[],
+                      string_to_array(%(entries)s, ' ')) written (term, first, last, entries)
+        offset 0) new -- so that an array is read once
 """
 ADD_WORDS = """
 insert into words (chunk, space, written, sequence)
@@ -196,6 +241,7 @@ from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], 
 """
 ADD_TOTALS = """
 update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s
+returning tokens::float8 / chunks
 """
 
 # Takes chunks out of the index, but for their entries in postings, so that each table is visited once:
@@ -215,7 +261,7 @@ with gone as materialized (
     returning terms.id, frequency
 ), fewer as (
     update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens,
-           dead = dead + less.chunks
+           dead = dead + less.chunks, unmerged = unmerged + less.chunks
     from   (select count(*) as chunks, coalesce(sum(cardinality(array_remove(sequence, 0))), 0) as tokens
             from gone) less
     where  id = %(space)s
@@ -225,7 +271,8 @@ select id from rarer where frequency <= 0
 DROP_TERMS = """
 with unused as (delete from postings where term = any(%(ids)s)) delete from terms where id = any(%(ids)s)
 """
-FORGET_DEAD = "update spaces set dead = 0 where id = %(space)s"
+UNMERGED = "select chunks, unmerged, slice from spaces where id = %(space)s"
+MERGED = "update spaces set unmerged = 0, slice = %(slice)s where id = %(space)s"
 
 TERMS_OF = "select distinct unnest(sequence) from words where chunk = %(chunk)s"
 MERGE_AROUND = MERGE.format(
@@ -236,7 +283,7 @@ CLEAR = """
 delete from postings where space = %(space)s;
 delete from words where space = %(space)s;
 delete from terms where space = %(space)s;
-update spaces set chunks = 0, tokens = 0, dead = 0 where id = %(space)s;
+update spaces set chunks = 0, tokens = 0, dead = 0, unmerged = 0, slice = 0 where id = %(space)s;
 """
 IDS = "select id from chunks where space = %(space)s and id > %(after)s order by id limit 1000"
 CHUNKS = """
@@ -263,10 +310,10 @@ class Postings:
     def add(self, chunks: "Iterable[tuple[int, Terms, str]]") -> None:
         """Index chunks: chunks.id, terms and text."""
         for id, of_chunk, content in chunks:
-            through = analyzer.searchable(content).lower()
-            self._waiting.append(
-                (id, of_chunk, None if through == ascii_lower(of_chunk[1]) else through)
-            )
+            through: str | None = analyzer.searchable(content).lower()
+            if through == ascii_lower(of_chunk[1]):
+                through = None
+            self._waiting.append((id, of_chunk, through))
             if len(self._waiting) >= BATCH:
                 self.flush()
 
@@ -312,8 +359,10 @@ class Postings:
             tokens += length
             base = chunk << PLACE | payload(length)
             for term, weight in weights.items():
-                entries[term].append(base | (weight if weight < MOST_WEIGHT else MOST_WEIGHT))
-        numbers, loose = self._add_blocks(entries)
+                entries[term].append(base | min(weight, MOST_WEIGHT))
+        size = {"chunks": len(rows), "tokens": tokens, "space": self._space}
+        [average] = self._conn.one(ADD_TOTALS, size)
+        numbers, loose = self._add_blocks(entries, average or 1.0)
         ids = {term: str(id) for term, id in numbers.items()}
         headings, contents, contexts = (
             list(texts) for texts in zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
@@ -331,26 +380,34 @@ class Postings:
         self._conn.execute(
             ADD_WORDS, {"space": self._space, "chunks": chunks, "sequences": sequences, **texts}
         )
-        self._conn.execute(
-            ADD_TOTALS, {"chunks": len(rows), "tokens": tokens, "space": self._space}
-        )
         if loose:  # not before the chunks are in `words`, or they would be taken for some that left
-            self._conn.execute(MERGE_SMALL, {"terms": loose})
+            self._merge(MERGE_SMALL, terms=loose)
 
-    def _add_blocks(self, entries: dict[str, list[int]]) -> tuple[dict[str, int], list[int]]:
+    def _merge(self, statement: str, **which: Any) -> None:
+        [average] = self._conn.one(AVERAGE, {"space": self._space})
+        self._conn.execute(statement, which | {"average": average or 1.0})
+
+    def _add_blocks(
+        self, entries: dict[str, list[int]], average: float
+    ) -> tuple[dict[str, int], list[int]]:
         """Write the entries of terms. Return the ids of these terms, and those with LOOSE small blocks."""
         rows = self._conn.all(ADD_TO_TERMS, self._counted(entries))
         known = {term for term, *_ in rows}
         if new := {term: of_term for term, of_term in entries.items() if term not in known}:
             rows += self._conn.all(NEW_TERMS, self._counted(new))
         ids = {term: id for term, id, _ in rows}
-        made = (block for term, of_term in entries.items() for block in blocks(ids[term], of_term))
+        made = (
+            block
+            for term, of_term in entries.items()
+            for block in blocks(ids[term], of_term, average)
+        )
         terms, firsts, lasts, texts = zip(*made, strict=True)
         columns = {
             "terms": array(terms),
             "firsts": array(firsts),
             "lasts": array(lasts),
             "entries": " ".join(texts),
+            "average": average,
         }
         self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
         return ids, [id for _, id, count in rows if count >= LOOSE]
@@ -372,17 +429,24 @@ class Postings:
         unused = [id for (id,) in self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})]
         if unused:
             self._conn.execute(DROP_TERMS, {"ids": unused})
-        chunks, _, dead = self._conn.one(SIZE_OF_SPACE, {"space": self._space})
-        if dead > max(MOST_DEAD, DEAD_SHARE * chunks):
-            self._conn.execute(MERGE_ALL, {"space": self._space})
-            self._conn.execute(FORGET_DEAD, {"space": self._space})
+        self._merge_slices()
+
+    def _merge_slices(self) -> None:
+        """Write as many slices anew as chunks that have left ask for."""
+        chunks, unmerged, slice = self._conn.one(UNMERGED, {"space": self._space})
+        of_a_slice = max(LEAST_DEAD, DEAD_SHARE * chunks) / SLICES
+        following = slice + min(SLICES, int(unmerged / of_a_slice))
+        slices = [number % SLICES for number in range(slice, following)]
+        if slices:
+            self._merge(MERGE_SLICES, space=self._space, slices=slices)
+            self._conn.execute(MERGED, {"space": self._space, "slice": following % SLICES})
 
     def take_out(self, chunk: int) -> None:
         """Take a chunk out of the index that is added again under its id."""
         self.flush()
         terms = [id for (id,) in self._conn.all(TERMS_OF, {"chunk": chunk})]
         self.remove([chunk])
-        self._conn.execute(MERGE_AROUND, {"terms": terms, "chunk": chunk})
+        self._merge(MERGE_AROUND, terms=terms, chunk=chunk)
 
     def rebuild(self) -> None:
         """Build the index anew from the chunks."""
@@ -398,9 +462,7 @@ class Postings:
 
 def ascii_lower(text: str) -> str:
     """The text as PostgreSQL lowers it in the collation "C"."""
-    return (
-        text.lower() if text.isascii() else "".join(c.lower() if c.isascii() else c for c in text)
-    )
+    return text.encode().lower().decode()  # bytes know no letters but those of ASCII
 
 
 def array(numbers: Iterable[int]) -> str:

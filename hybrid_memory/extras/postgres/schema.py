@@ -29,7 +29,10 @@ create table spaces (
     name    text collate "C" not null unique,
     chunks  bigint not null default 0,     -- in the keyword index
     tokens  bigint not null default 0,     -- of these chunks
-    dead    bigint not null default 0,     -- chunks that left, and whose entries may still be in postings
+    -- chunks that left since the index was built, whose entries may still be in postings
+    dead    bigint not null default 0,
+    unmerged bigint not null default 0,    -- of these, since a slice of postings was written anew
+    slice   integer not null default 0,    -- the one that is next
     changes bigint not null default 0      -- transactions that wrote
 );
 
@@ -109,6 +112,8 @@ create table postings (                    -- chunks that have a term, a block o
     space   integer not null,
     first   bigint not null,               -- of the chunks
     last    bigint not null,
+    share   real not null,                 -- the highest of an entry, of the most that the term can score
+    average real not null,                 -- tokens of a chunk, when the share was reckoned
     entries bigint[] not null              -- postings.py says what is in them
 );
 create index postings_by_term on postings (term, first);
@@ -201,6 +206,11 @@ create table query_embeddings (
     used_at   double precision not null,
     primary key (space, key)
 );
+
+-- No plan asks for the commonest elements of an array, and to count them takes longer than all the rest
+-- of a vacuum.
+alter table postings alter column entries set statistics 0;
+alter table words alter column written set statistics 0, alter column sequence set statistics 0;
 
 alter table space_roles enable row level security;
 create policy own_roles on space_roles for select using (pg_has_role(current_user, role, 'member'));

@@ -1,7 +1,10 @@
 """Postings in blocks: written, merged and taken out of without a change of what they say."""
 
+import random
 import re
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,8 +14,12 @@ from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.postgres import engine as engine_of_server
+from hybrid_memory.extras.postgres import keyword
 from hybrid_memory.extras.postgres import postings as blocks
-from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SMALL
+from hybrid_memory.extras.postgres.connection import Connection
+from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SLICES, SMALL
+from hybrid_memory.storage.keyword import K1, B
+from hybrid_memory.text.query import Term
 
 pytestmark = pytest.mark.large
 
@@ -32,8 +39,10 @@ def store(db_path: str) -> Iterator[HybridStore]:
         yield opened
 
 
-def rows(store: HybridStore, statement: str) -> list[tuple[float, ...]]:
-    return store.storage.connection.all(statement)  # type: ignore[attr-defined,no-any-return]
+def rows(
+    store: HybridStore, statement: str, parameters: dict[str, Any] | None = None
+) -> list[tuple[float, ...]]:
+    return store.storage.connection.all(statement, parameters)  # type: ignore[attr-defined,no-any-return]
 
 
 entries = st.dictionaries(
@@ -43,17 +52,36 @@ entries = st.dictionaries(
 
 @given(entries)
 def test_blocks_hold_all_entries_in_order(wanted: dict[int, int]) -> None:
-    made = list(
-        blocks.blocks(7, [chunk << PLACE | payload for chunk, payload in sorted(wanted.items())])
-    )
+    whole = [chunk << PLACE | payload for chunk, payload in sorted(wanted.items())]
+    made = list(blocks.blocks(7, whole, 80))
     found = []
     for block in made:
         numbers = list(map(int, re.findall(r"\d+", block.entries)))
         of_block = [(block.first + (entry >> PLACE), entry & PAYLOAD) for entry in numbers]
         assert (block.term, block.first, block.last) == (7, of_block[0][0], of_block[-1][0])
         assert len(of_block) <= SIZE
+        assert of_block == sorted(of_block)
         found += of_block
-    assert found == sorted(wanted.items())
+    assert sorted(found) == sorted(wanted.items())
+
+
+def share(entry: int, average: float) -> float:
+    weight, length = (
+        (entry & blocks.MOST_WEIGHT) / 4,
+        entry >> blocks.WEIGHT_BITS & blocks.MOST_LENGTH,
+    )
+    return weight / (weight + K1 * (1 - B + B * length / average))
+
+
+@given(entries)
+def test_a_block_has_no_entry_that_scores_more_than_those_before(wanted: dict[int, int]) -> None:
+    whole = [chunk << PLACE | payload for chunk, payload in sorted(wanted.items())]
+    shares = [
+        [share(int(entry), 80) for entry in re.findall(r"\d+", block.entries)]
+        for block in blocks.blocks(7, whole, 80)
+    ]
+    for before, after in pairwise(shares):
+        assert min(before) >= max(after) * (1 - 1e-9)
 
 
 def test_an_entry_has_the_weight_of_a_word_and_the_length_of_its_chunk(store: HybridStore) -> None:
@@ -130,13 +158,33 @@ def test_the_best_of_many_are_found_after_better_ones_left(store: HybridStore) -
 def test_entries_of_chunks_that_left_go_when_they_are_many(
     store: HybridStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "MOST_DEAD", 10)
+    monkeypatch.setattr(blocks, "LEAST_DEAD", 10)
     put_kettles(store, 2 * SIZE)
     before = rows(store, POSTINGS)
     with store.storage.transaction():
         store.storage.documents.remove(*(f"n{n}" for n in range(SIZE)))
     assert rows(store, POSTINGS) == before[SIZE:]
-    assert rows(store, "select dead from spaces") == [(0,)]
+    assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_every_slice_is_written_anew_in_its_turn(
+    store: HybridStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "LEAST_DEAD", 0)
+    text = " ".join(f"common{n}x" for n in range(3 * SLICES))
+    with store.storage.transaction():
+        store.storage.documents.put_all(
+            store.prepare(Document(f"n{n}", text, {})) for n in range(320)
+        )
+    places = f"select term % {SLICES}, ctid::text from postings"
+    written = []
+    for start in range(0, 160, 10):  # half of the chunks, in as many steps as there are slices
+        before = set(rows(store, places))
+        with store.storage.transaction():
+            store.storage.documents.remove(*(f"n{n}" for n in range(start, start + 10)))
+        written.append({slice for slice, _ in set(rows(store, places)) - before})
+    assert {len(slices) for slices in written} <= {1, 2}  # two, as the memory gets smaller
+    assert set.union(*written) == set(range(SLICES))
     assert all(finding.ok for finding in examine(store, thorough=True))
 
 
@@ -163,3 +211,76 @@ def test_the_room_of_many_chunks_that_left_is_made_free(
             store.storage.documents.remove(*(f"n{n}" for n in range(count)))
         put_kettles(store, 10)
         assert rows(store, vacuums) == [(expected,)]
+
+
+WORDS = [f"word{n}x" for n in range(40)]
+COUNTS = [1 / (n + 1) for n in range(40)]  # how often they come, as Zipf's law has it
+
+
+def put_made_up(
+    store: HybridStore, chance: random.Random, start: int, count: int, most: int
+) -> None:
+    """Write texts of up to so many words in one transaction."""
+    texts = [
+        " ".join(chance.choices(WORDS, COUNTS, k=chance.randint(1, most))) for _ in range(count)
+    ]
+    with store.storage.transaction():
+        store.storage.documents.put_all(
+            store.prepare(Document(f"m{start + n}", text, {})) for n, text in enumerate(texts)
+        )
+
+
+@pytest.fixture
+def made_up(store: HybridStore) -> HybridStore:
+    """Texts that came in several transactions, later ones longer, so that blocks were written with
+    another average; some have left.
+    """
+    chance = random.Random(7)
+    for start, count, most in ((0, 900, 12), (900, 600, 40), (1500, 10, 60), (1510, 300, 90)):
+        put_made_up(store, chance, start, count, most)
+    with store.storage.transaction():
+        store.storage.documents.remove(*(f"m{n}" for n in range(0, 1800, 7)))
+    return store
+
+
+def searched(store: HybridStore, words: list[str], limit: int) -> list[tuple[int, float]]:
+    index = store.storage.keyword()
+    return index._best([Term((word,)) for word in words], limit)  # type: ignore[attr-defined,no-any-return]
+
+
+def test_the_best_are_the_same_whichever_blocks_stay_unread(
+    made_up: HybridStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(11)
+    for _ in range(150):
+        words = chance.sample(WORDS, chance.randint(1, 5))
+        limit = chance.choice((1, 5, 10, 30))
+        monkeypatch.setattr(keyword, "FIRST_ROWS", 10**9)  # every posting is read
+        every = searched(made_up, words, limit)
+        monkeypatch.setattr(keyword, "FIRST_ROWS", chance.choice((0, 100, 300)))
+        monkeypatch.setattr(keyword, "MUCH", chance.choice((0.3, 0.7, 1)))
+        some = searched(made_up, words, limit)
+        assert [id for id, _ in some] == [id for id, _ in every], (words, limit)
+        assert [score for _, score in some] == pytest.approx([score for _, score in every])
+
+
+def test_blocks_that_cannot_reach_the_best_stay_unread(
+    store: HybridStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_made_up(store, random.Random(7), 0, 1500, 12)
+    asked = []
+    execute = Connection.execute
+
+    def told(connection: Connection, statement: str, parameters: Any = None) -> Any:
+        asked.append((statement, parameters))
+        return execute(connection, statement, parameters)
+
+    monkeypatch.setattr(Connection, "execute", told)
+    monkeypatch.setattr(keyword, "FIRST_ROWS", 3 * SIZE)
+    assert len(searched(store, WORDS[:1], 10)) == 10
+    given = asked[-1][1]
+    of_term = "select {} from postings where term = any(%(common)s) and {level} >= any(%(levels)s)"
+    read = rows(store, of_term.format("count(*)", level=keyword.LEVEL), given)
+    assert (
+        0 < read[0][0] < len(rows(store, f"select from postings where term = {given['common'][0]}"))
+    )

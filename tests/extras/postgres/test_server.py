@@ -437,8 +437,8 @@ def test_the_questions_of_the_page_for_monitoring_are_answered(
     store: HybridStore, db_path: str
 ) -> None:
     store.store("a", "gpu server")
-    connected, sizes, hits, replicas = (sql(db_path, question) for question in SQL_OF_PAGE[3:])
-    assert connected and replicas == []
+    connected, sizes, hits = (sql(db_path, question) for question in SQL_OF_PAGE[3:])
+    assert connected
     assert {"chunks", "postings"} <= {row[0] for row in sizes}
     assert "chunks_by_document" in {row[0] for row in hits}
 
