@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 PROMPTS = HERE.parent / "tests" / "quality" / "coding.txt"
 BENCHMARKS = (
     "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding",
-    "serve", "chunks",
+    "serve", "typed", "chunks",
 )  # fmt: skip
 TRIALS = {  # programs that try whether something holds: their arguments in small
     "fuzz files": ["fuzz.py", "files", "--count", "40"],
