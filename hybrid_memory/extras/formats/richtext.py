@@ -62,6 +62,8 @@ METADATA = {
     "article:published_time": "created",
     "article:modified_time": "modified",
 }
+# To its >, or to the end of the page. Quotes count behind = alone. Nothing is tried twice.
+START_TAG = re.compile(r"""<[a-zA-Z](?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+>?""")
 WEB = re.compile(r"(?:https?:|mailto:|[^:]*\Z)", re.IGNORECASE)
 
 Block = tuple[str, list[str]]
@@ -91,7 +93,12 @@ def _decoded(data: bytes) -> str:
 
 
 class _Page(HTMLParser):
-    """Blocks of a page, in its order. A page may close what it has not opened, and the reverse."""
+    """Blocks of a page, in its order. A page may close what it has not opened, and the reverse.
+
+    Python before 3.11.14, 3.12.12 and 3.13.6 reads what has no end up to the end of the page, and
+    again from the next < on. Here it is read once: what has no > is text, or as the HTML standard
+    says a comment.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -113,6 +120,32 @@ class _Page(HTMLParser):
         self._end_title()
         self._end_table()
         self._flush()
+
+    def check_for_whole_start_tag(self, i: int) -> int:
+        """Return the end of the tag that begins at a place."""
+        tag = START_TAG.match(self.rawdata, i)
+        return tag.end() if tag else i + 1
+
+    def parse_endtag(self, i: int) -> int:
+        """Read an end tag; return its end."""
+        return self._end(super().parse_endtag(i))
+
+    def parse_pi(self, i: int) -> int:
+        """Read `<?…>`; return its end."""
+        return self._end(super().parse_pi(i))
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        """Read a comment; return its end."""
+        return self._end(super().parse_comment(i, report))
+
+    def parse_html_declaration(self, i: int) -> int:
+        """Read what begins with `<!`; return its end."""
+        if self.rawdata.startswith("<![", i):
+            return self._end(self.parse_bogus_comment(i))
+        return self._end(super().parse_html_declaration(i))
+
+    def _end(self, found: int) -> int:
+        return found if found >= 0 else len(self.rawdata)
 
     def metadata(self) -> dict[str, Any]:
         """Return what the page says of itself."""
