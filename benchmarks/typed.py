@@ -5,10 +5,10 @@ The store has about --chunks chunks of made-up notes (benchmarks/notes.py), embe
 model; --db takes a store that is there, with the notes that `notes.py` makes. Each of --queries
 queries is one to three words of the notes; every fifth has a letter left out. "key" is the CPU
 time of the server for each key from the third letter on, and the time until its answer. "page" is
-Chromium, typed to with --pause ms between keys, every fourth query: the time from the last key to the results of the
-whole query, and how often results of another query were shown without a sign (`stale`). "picker" is
-the same for its thread, without the terminal. "page" needs playwright and Chromium, else it is left
-out.
+Chromium, in which every fourth query is typed with --pause ms between keys: the time from the last
+key to the results of the whole query, and how often results of another query were shown without a
+sign (`stale`). "picker" is the same for its thread, without the terminal. "page" needs playwright
+and Chromium, else it is left out.
 """
 
 import json

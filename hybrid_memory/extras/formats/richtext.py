@@ -37,20 +37,7 @@ BLOCKS = frozenset(
     "address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure footer"
     " form header hr html legend main ol p section summary td th tr ul".split()
 )
-LEFT_OUT = frozenset(
-    (
-        "script",
-        "style",
-        "nav",
-        "svg",
-        "template",
-        "noscript",
-        "math",
-        "object",
-        "select",
-        "datalist",
-    )
-)
+LEFT_OUT = frozenset("script style nav svg template noscript math object select datalist".split())
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 DEEPEST_QUOTE = 4
 METADATA = {
@@ -95,9 +82,7 @@ def _decoded(data: bytes) -> str:
 class _Page(HTMLParser):
     """Blocks of a page, in its order. A page may close what it has not opened, and the reverse.
 
-    Python before 3.11.14, 3.12.12 and 3.13.6 reads what has no end up to the end of the page, and
-    again from the next < on. Here it is read once: what has no > is text, or as the HTML standard
-    says a comment.
+    What has no end is read once, where older Pythons begin again at the next <.
     """
 
     def __init__(self, text: str) -> None:
@@ -122,24 +107,19 @@ class _Page(HTMLParser):
         self._flush()
 
     def check_for_whole_start_tag(self, i: int) -> int:
-        """Return the end of the tag that begins at a place."""
         tag = START_TAG.match(self.rawdata, i)
         return tag.end() if tag else i + 1
 
     def parse_endtag(self, i: int) -> int:
-        """Read an end tag; return its end."""
         return self._end(super().parse_endtag(i))
 
     def parse_pi(self, i: int) -> int:
-        """Read `<?…>`; return its end."""
         return self._end(super().parse_pi(i))
 
     def parse_comment(self, i: int, report: bool = True) -> int:
-        """Read a comment; return its end."""
         return self._end(super().parse_comment(i, report))
 
     def parse_html_declaration(self, i: int) -> int:
-        """Read what begins with `<!`; return its end."""
         if self.rawdata.startswith("<![", i):
             return self._end(self.parse_bogus_comment(i))
         return self._end(super().parse_html_declaration(i))
@@ -443,14 +423,7 @@ OF_DOCUMENT = {
     "modified": f"{DC}date",
 }
 NO_TEXT = frozenset(
-    (
-        "tracked-changes",
-        "table-of-content",
-        "sequence-decls",
-        "annotation",
-        "annotation-end",
-        "forms",
-    )
+    "tracked-changes table-of-content sequence-decls annotation annotation-end forms".split()
 )
 
 
