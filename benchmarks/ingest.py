@@ -89,9 +89,9 @@ def floor(db: Path, copy: Path) -> Row:
             if not statement.startswith("CREATE TABLE 'chunks_fts"):
                 conn.execute(statement)
         for table, all_rows in rows.items():
-            columns = ", ".join(names[table])
+            listed = ", ".join(names[table])
             values = ", ".join("?" * len(names[table]))
-            insert = f"insert into {table} ({columns}) values ({values})"
+            insert = f"insert into {table} ({listed}) values ({values})"
             for start in range(0, len(all_rows), GROUP):
                 conn.execute("begin immediate")
                 conn.executemany(insert, all_rows[start : start + GROUP])

@@ -1,9 +1,10 @@
-"""Write the tables of commands and options in command-line.md as the parser has them.
+"""Write what `--help` says of commands and options into command-line.md.
 
     uv run python docs/make_option_tables.py
 
-A table stands between `<!-- options of NAME -->`, where NAME is a command, "every command" or
-"all commands" (their list), and `<!-- end of options -->`. The rest of the page is written by hand.
+It stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters" or
+"all commands" (links to them), and `<!-- end of options -->`. The rest of the page is written by hand.
+A command's own list leaves out `--json`, and says "filters" in place of each of them.
 """
 
 import argparse
@@ -12,29 +13,64 @@ from itertools import zip_longest
 from pathlib import Path
 
 from hybrid_memory.seams import COMMANDS
-from hybrid_memory.surface.arguments import Parser, command_parser, common_parser
+from hybrid_memory.surface.arguments import (
+    Parser,
+    add_filters,
+    add_json,
+    command_parser,
+    common_parser,
+)
 
 PAGE = Path(__file__).parent / "command-line.md"
-TABLE = re.compile(r"(<!-- options of ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- options of ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
 
 
-def table(name: str) -> str:
-    """Return the rows for one marker of the page, as markdown."""
+def listed(name: str) -> str:
+    """Return what stands at one marker of the page, as markdown."""
     if name == "all commands":
-        rows = [
-            (f"[`{command}`](#{command})", escaped(COMMANDS[command].about)) for command in COMMANDS
-        ]
-        return markdown("command", rows)
-    parser = common_parser() if name == "every command" else command_parser(name)
-    return markdown("option", [row(argument) for argument in own_arguments(parser, name)])
+        return ", ".join(f"[`{command}`](#{command})" for command in COMMANDS) + "\n"
+    if name == "every command":
+        return markdown([row(argument) for argument in common_parser().arguments])
+    if name == "filters":
+        return markdown([row(argument) for argument in filter_parser().arguments])
+    parser = command_parser(name)
+    rows = [row(argument) for argument in own_arguments(parser, name)]
+    if has_filters(parser):
+        rows.append(("[filters](#filters)", "only some documents, or parts of them"))
+    about = f"{escaped(COMMANDS[name].about)}\n"
+    return f"{about}\n{markdown(rows)}" if rows else about
+
+
+def filter_parser() -> Parser:
+    """Return a parser of the filters alone."""
+    parser = Parser(add_help=False)
+    add_filters(parser)
+    return parser
+
+
+def has_filters(parser: Parser) -> bool:
+    """Return True if a command has every filter."""
+    flags = {flag for argument in parser.arguments for flag in argument.option_strings}
+    return all(flags.issuperset(argument.option_strings) for argument in filter_parser().arguments)
 
 
 def own_arguments(parser: Parser, name: str) -> list[argparse.Action]:
-    """Return the arguments of a parser without those that every command has."""
-    if name == "every command":
-        return parser.arguments
-    common = {"help", *(argument.dest for argument in common_parser().arguments)}
-    return [argument for argument in parser.arguments if argument.dest not in common]
+    """Return the arguments of a command that the page explains in its section, and nowhere else."""
+    common = Parser(parents=[common_parser()])
+    add_json(common)
+    if has_filters(parser):
+        add_filters(common)
+    elsewhere = {help_line(argument) for argument in common.arguments}
+    return [
+        argument
+        for argument in parser.arguments
+        if argument.dest != "help" and help_line(argument) not in elsewhere
+    ]
+
+
+def help_line(argument: argparse.Action) -> tuple[str, str | None]:
+    """Return what makes an argument the same in two commands."""
+    return argument.dest, argument.help
 
 
 def row(argument: argparse.Action) -> tuple[str, str]:
@@ -61,18 +97,13 @@ def escaped(text: str) -> str:
     return "".join(part for pair in zip_longest(plain, links, fillvalue="") for part in pair)
 
 
-def markdown(first: str, rows: list[tuple[str, str]]) -> str:
-    lines = [
-        f"| {first} | meaning |",
-        "|---|---|",
-        *(f"| {left} | {right} |" for left, right in rows),
-    ]
-    return "\n".join(lines) + "\n"
+def markdown(rows: list[tuple[str, str]]) -> str:
+    return "".join(f"- {left}: {right}\n" for left, right in rows)
 
 
 def rewritten(page: str) -> str:
-    """Return the page with every table as the parser has it now."""
-    return TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], page)
+    """Return the page with all of this as the parser has it now."""
+    return BLOCK.sub(lambda match: match[1] + listed(match[2]) + match[3], page)
 
 
 if __name__ == "__main__":

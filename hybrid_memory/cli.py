@@ -10,7 +10,7 @@ try:
     from .errors import HybridMemoryError, UsageError
     from .seams import COMMANDS, load
     from .surface import streams
-    from .surface.arguments import parse
+    from .surface.arguments import has_working_directory, parse
     from .surface.streams import tell
 except KeyboardInterrupt:  # Ctrl-C while the program starts
     sys.exit(130)
@@ -31,8 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell(str(error))
         return 1
     except FileNotFoundError:
-        from .surface.arguments import has_working_directory
-
         if has_working_directory():
             raise
         tell("the working directory no longer exists; change to another one")
@@ -57,6 +55,7 @@ def entry_point() -> NoReturn:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
+
         import signal
 
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C can only end the process sooner now

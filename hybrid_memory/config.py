@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from reprlib import repr as short_repr
 from typing import Any
+from urllib.parse import unquote
 
 from .errors import ConfigError, UsageError, meant
 from .seams import PROVIDERS, RERANKERS
@@ -350,7 +351,10 @@ def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
 
     The working directory may be anybody's, so it is not searched.
     """
-    standard = os.path.join(CHECKOUT, "config.json") if in_checkout() else _users_file(environ)
+    if in_checkout():
+        standard = os.path.join(CHECKOUT, "config.json")
+    else:
+        standard = _users_file(environ)
     return path or environ.get(CONFIG) or standard
 
 
@@ -415,7 +419,10 @@ def read(path: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ConfigError(f"the config file {path} is nested too deeply") from error
     except ValueError as error:
-        problem = "its name contains a NUL" if "\0" in path else f"it is not valid JSON: {error}"
+        if "\0" in path:
+            problem = "its name contains a NUL"
+        else:
+            problem = f"it is not valid JSON: {error}"
         raise ConfigError(f"cannot read the config file {path}: {problem}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"the config file {path} must contain one JSON object")
@@ -562,7 +569,6 @@ def without_password(database: str) -> str:
     if _is_words(database):
         words = [f"{key}={value}" for key, value in _words(database) if key not in _PASSWORDS]
         return " ".join(words)
-    from urllib.parse import unquote
 
     place, _, query = database.partition("?")
     parameters = [

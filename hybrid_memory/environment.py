@@ -1,11 +1,15 @@
 """The Python environment at hand: what adds a package to it, and where this program came from."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from shlex import join
+from shutil import which
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from .errors import ConfigError
 
@@ -51,7 +55,6 @@ def install_command(extra: str, requirement: str) -> list[str]:
         # Without --no-dev it would add the tools of development, and without --inexact remove what
         # other extras brought.
         return ["uv", "sync", "--no-dev", "--inexact", "--extra", extra, "--project", CHECKOUT]
-    from importlib.util import find_spec
 
     if find_spec("pip"):
         return [sys.executable, "-m", "pip", "install", requirement]
@@ -62,8 +65,6 @@ def program(*, for_cron: bool = False) -> list[str]:
     """Return the words that start this program again from any folder: its name if the shell finds it by
     that, else a whole path.
     """
-    from shutil import which
-
     script = os.path.abspath(sys.argv[0])
     name = os.path.basename(script)
     if name != "hybrid-memory" or not os.access(script, os.X_OK):
@@ -81,9 +82,7 @@ def checkouts() -> list[str]:
     """Return the folder that this code is in, if it is a checkout, and the one that it was installed from,
     if that still exists.
     """
-    import json
     from importlib.metadata import PackageNotFoundError, distribution
-    from urllib.parse import unquote, urlsplit
 
     folders = [CHECKOUT]
     try:

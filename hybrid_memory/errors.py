@@ -37,7 +37,9 @@ class WayOut(NamedTuple):
     effect: str  # what the command does
 
     def __str__(self) -> str:
-        return f"`hybrid-memory {self.command}` {self.effect}" if self.command else self.effect
+        if self.command:
+            return f"`hybrid-memory {self.command}` {self.effect}"
+        return self.effect
 
 
 class Message(str):

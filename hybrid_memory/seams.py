@@ -39,7 +39,7 @@ COMMANDS = {
     "init": Command(
         "extras.init:init_options",
         "extras.init:run_init",
-        "Find the notes of a workspace, take them in, and say how to go on. Asks before it changes anything.",
+        "Find the notes of a workspace and take them in. Asks before it changes anything.",
     ),
     "search": Command(
         "surface.commands.search:search_options",
@@ -49,7 +49,7 @@ COMMANDS = {
     "recall": Command(
         "extras.recall.command:recall_options",
         "extras.recall.command:run_recall",
-        "Print the few passages that bear on a prompt, or nothing. For the hooks of agents; never fails.",
+        "Print the few passages that bear on a prompt, or nothing: for the hooks of agents.",
     ),
     "get": Command(
         "surface.commands.reading:get_options",
@@ -59,7 +59,7 @@ COMMANDS = {
     "why": Command(
         "extras.why:why_options",
         "extras.why:run_why",
-        "Tell whether a note is in the memory and current, else by which rule not. Exit status 1 if not.",
+        "Tell whether a note is in the memory and current; if not, why, with exit status 1.",
     ),
     "list": Command(
         "surface.commands.reading:list_options",
@@ -69,7 +69,7 @@ COMMANDS = {
     "links": Command(
         "surface.commands.reading:links_options",
         "surface.commands.reading:run_links",
-        "Show where a document links to and what links to it, or all links that lead nowhere.",
+        "Show where a document links to and what links to it, or all broken links.",
     ),
     "tags": Command(
         "surface.commands.reading:tags_options",
@@ -84,12 +84,12 @@ COMMANDS = {
     "update": Command(
         "surface.commands.syncing:update_options",
         "surface.commands.syncing:run_ingest",
-        "Take in what has changed in everything that was ingested before, and embed what is pending.",
+        "Take in what has changed in all that was ingested, and embed what is pending.",
     ),
     "watch": Command(
         "extras.watch:watch_options",
         "extras.watch:run_watch",
-        "Keep the memory up to date while files change. Ends with exit status 0 when it is stopped.",
+        "Keep the memory up to date while files change, until it is stopped.",
     ),
     "store": Command(
         "surface.commands.upkeep:store_options",
@@ -107,9 +107,9 @@ COMMANDS = {
         "Remove a document, or all documents of a collection or a path.",
     ),
     "config": Command(
-        "surface.commands.settings:config_options",
-        "surface.commands.settings:run_config",
-        "Show every setting with its value and where that came from, or change the config file.",
+        "extras.settings:config_options",
+        "extras.settings:run_config",
+        "Show every setting and where it came from, or change the config file.",
     ),
     "stats": Command(
         "surface.commands.upkeep:stats_options",
@@ -119,8 +119,7 @@ COMMANDS = {
     "doctor": Command(
         "extras.doctor:doctor_options",
         "extras.doctor:run_doctor",
-        "Check the memory, its files and the embedding server. "
-        "Exit status 1 means that something should be repaired.",
+        "Check the memory, its files and the embedding server. Exit status 1: repair something.",
     ),
     "reindex": Command(
         "surface.commands.upkeep:reindex_options",
@@ -130,12 +129,12 @@ COMMANDS = {
     "copy": Command(
         "extras.copy:copy_options",
         "extras.copy:run_copy",
-        "Copy a memory with its embeddings to another database: a file, or an address of PostgreSQL.",
+        "Copy a memory with its embeddings to another file, or to PostgreSQL.",
     ),
     "rescue": Command(
         "extras.rescue.rescue:rescue_options",
         "extras.rescue.rescue:run_rescue",
-        "Write what can still be read of a damaged memory to a new file. The damaged one is not changed.",
+        "Write what can still be read of a damaged memory to a new file.",
     ),
     "eval": Command(
         "extras.evaluation.evaluation:eval_options",
@@ -145,20 +144,20 @@ COMMANDS = {
     "completion": Command(
         "extras.completion:completion_options",
         "extras.completion:run_completion",
-        "Print what makes bash, zsh or fish complete commands, options, documents and tags.",
+        "Print what makes bash, zsh or fish complete commands, options, ids and tags.",
     ),
     "mcp": Command(
-        "extras.serve.command:mcp_options",
-        "extras.serve.command:run_mcp",
+        "extras.mcp.command:mcp_options",
+        "extras.mcp.command:run_mcp",
         "Serve the memory to an agent as MCP tools, over standard input and output.",
     ),
     "tools": Command(
-        "extras.serve.command:tools_options",
-        "extras.serve.command:run_tools",
-        "Print the definitions of the MCP tools, for a program that gives tools to a model itself.",
+        "extras.mcp.command:tools_options",
+        "extras.mcp.command:run_tools",
+        "Print the definitions of the MCP tools, for programs that call a model themselves.",
     ),
     "serve": Command(
-        "extras.serve.command:serve_options",
+        "extras.serve.bounds:serve_options",
         "extras.serve.command:run_serve",
         "Serve a page for people, an HTTP API for programs and MCP for agents, on this machine.",
     ),

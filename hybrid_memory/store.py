@@ -15,6 +15,7 @@ from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
 from .search.hit import Answer, Budget, Request, configured
 from .search.pipeline import Search
+from .storage.filters import Filters, narrowed
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable
 from .text.query import Query
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from .embedding.protocol import Embedder, MinimalEmbedder
     from .indexing import Embedded
     from .search.hit import Reranker
-    from .storage.filters import Filters
     from .storage.protocol import Storage
 
     P = ParamSpec("P")
@@ -320,7 +320,7 @@ class HybridStore:
         modified_since: str | None = None,
         linked_to: str | None = None,
         heading: str | None = None,
-        filters: "Filters | None" = None,
+        filters: Filters | None = None,
         min_score: float | None = None,
         min_confidence: float | None = None,
         half_life_days: float | None = None,
@@ -398,8 +398,6 @@ class HybridStore:
         )
         parsed = self.parsed(query, request)
         if parsed.asked:
-            from .storage.filters import narrowed
-
             request = request.changed(filters=narrowed(request.filters, parsed.asked))
         answer = search.answer(parsed, request)
         answer.filters = request.filters
@@ -472,13 +470,11 @@ class HybridStore:
         )
 
 
-def _filters(filters: "Filters | None", chosen: Mapping[str, Any]) -> "Filters | None":
+def _filters(filters: Filters | None, chosen: Mapping[str, Any]) -> Filters | None:
     """Return the filters with what was chosen besides in place of their own."""
     fields = {name: value for name, value in _given(chosen).items() if value != ()}
     if not fields:
         return filters
-    from .storage.filters import Filters
-
     return (filters or Filters())._replace(**fields)
 
 

@@ -402,7 +402,9 @@ def documents(
         total, rows = store.storage.catalog.listing(
             resolved(store.storage, filters), limit, by_change=by_change
         )
-        problem = unmet(store.storage, filters) if filters and not total else None
+        problem = None
+        if filters and not total:
+            problem = unmet(store.storage, filters)
     if problem:
         return {"total": total, "documents": rows, "warnings": [problem]}
     return {"total": total, "documents": rows}
@@ -420,7 +422,9 @@ def twin(store: "HybridStore", text: str, *, besides: str | None = None) -> str 
     text = storable(text[:TWIN_START])
     shingles = _shingles(text)
     with store.storage.snapshot():
-        rows = _with_rarest_words(store.storage, text) if len(shingles) >= TWIN_LEAST else []
+        rows = []
+        if len(shingles) >= TWIN_LEAST:
+            rows = _with_rarest_words(store.storage, text)
     passages: dict[str, list[tuple[int, ChunkRow]]] = {}
     covered: dict[str, set[str]] = {}
     for row in rows:

@@ -195,7 +195,9 @@ def _heading_path(above: list[Section], title: str) -> str:
 
 
 def _clipped(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: cut(text, 0, 0, room - 1)] + "…"
+    if len(text) <= room:
+        return text
+    return text[: cut(text, 0, 0, room - 1)] + "…"
 
 
 MARKDOWN = Syntax(readable, _headings, blocks)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..text.characters import digest, storable
-from ..text.dates import DATE_KEYS
+from ..text.dates import DATE_KEYS, document_date, heading_day
 from .links import NO_LINKS, DocumentLinks, aliases
 from .terms import Terms, plain, terms
 
@@ -55,8 +55,7 @@ def prepare(
 
     Raises ValueError for sizes that make no chunks.
     """
-    from ..text.dates import document_date
-    from . import markdown
+    from . import markdown  # a refresh that finds no change needs no parser
 
     parsed = markdown.parse(document.text, document.metadata)
     chunks = markdown.chunks(parsed, chunk_size, overlap)
@@ -84,7 +83,6 @@ def assemble(
 
 def _date_by_headings(rows: Iterable[dict[str, Any]], of_document: str | None) -> None:
     """Give the rows of chunks below a heading that is a day this day, if it is not the document's."""
-    from ..text.dates import heading_day
     from .chunker import SEPARATOR
 
     days: dict[str, str | None] = {}

@@ -238,7 +238,10 @@ class Walk:
         for entry in entries:
             path = above + entry.name
             is_link = entry.is_symlink()
-            is_folder = _leads_to_folder(entry) if is_link else entry.is_dir(follow_symlinks=False)
+            if is_link:
+                is_folder = _leads_to_folder(entry)
+            else:
+                is_folder = entry.is_dir(follow_symlinks=False)
             if rule := self.wanted.refusal(entry.name, path, is_folder):
                 self.left_out[path] = rule
             elif is_link:

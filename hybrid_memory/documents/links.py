@@ -10,9 +10,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from .noise import readable, without_code, without_hidden
-from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, plain
+from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, listed, path_of_wikilink, plain
 
 # What follows the text of a link in markdown, and what a reference leads to. One with spaces is in <>.
 _IN_BRACKETS = rf"<([^<>\n]{{1,{LONGEST_TARGET}}})>"
@@ -132,28 +133,13 @@ def without_links(text: str) -> str:
     return text
 
 
-def names_in(value: str) -> list[str]:
-    """Return what a value of metadata may be called: itself, and its words if it is a link, with and
-    without its path.
-
-    '[[people/Steph Ango|Steph]]' -> itself, 'Steph', 'people/Steph Ango', 'Steph Ango'
-    """
-    names = [value, plain(value)]
-    link = WIKILINK.fullmatch(value.strip())
-    if link:
-        path = path_of(link[2])
-        names += [path, path.rpartition("/")[2]]
-    return list(dict.fromkeys(names))
-
-
 def path_of(target: str, kind: str = "wikilink") -> str:
     """Return the path in a target, without the place in the document.
 
     '../a%20b.md?x#sec' of markdown -> '../a b.md'
     """
     if kind != "markdown":
-        return target.partition("#")[0].strip().rstrip("\\")
-    from urllib.parse import unquote  # imported late: searches do not need it
+        return path_of_wikilink(target)
 
     return unquote(re.split("[?#]", target, maxsplit=1)[0], errors="replace").rstrip("/")
 
@@ -220,14 +206,6 @@ def above(tag: str) -> list[str]:
     """Return the tag and those that it is nested in: 'a/b/c' -> ['a/b/c', 'a/b', 'a']"""
     parts = tag.split("/")
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
-
-
-def listed(value: Any) -> list[str]:
-    """Return a value of metadata as a list of texts; true is 'true' and 3 is '3'."""
-    if value is None:
-        return []
-    items = value if isinstance(value, list) else [value]
-    return [item if isinstance(item, str) else json.dumps(item) for item in items]
 
 
 def titles(metadata: Mapping[str, Any], text: str, without_code: str) -> tuple[str, ...]:

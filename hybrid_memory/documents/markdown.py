@@ -19,6 +19,7 @@ from ..text.characters import Lines, digest, storable, with_plain_newlines
 from ..text.dates import DATE_KEYS, document_date
 from .chunker import Chunk, Syntax, chunks_after
 from .files import BadFileError, FileBytes, read
+from .links import document_links
 
 if TYPE_CHECKING:
     from .links import DocumentLinks
@@ -243,8 +244,6 @@ class Parsed(NamedTuple):
     @property
     def links(self) -> "DocumentLinks":
         """Find titles, links and tags."""
-        from .links import document_links
-
         return document_links(self.text, self.skipped, self.metadata)
 
 
@@ -277,7 +276,9 @@ def chunks(
     The text is markdown unless another `syntax` is given.
     """
     title = parsed.metadata.get("title")
-    above = storable(" ".join(title.split())[:LONGEST_TITLE]) if isinstance(title, str) else ""
+    above = ""
+    if isinstance(title, str):
+        above = storable(" ".join(title.split())[:LONGEST_TITLE])
     of_text = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
     if of_text or not parsed.skipped:
         return of_text

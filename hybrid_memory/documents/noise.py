@@ -30,7 +30,9 @@ def fence_end(text: str, opening: re.Match[str]) -> int:
     list item or the document ends.
     """
     fence = opening["fence"]
-    indent = opening.start("fence") - opening.start() - 1 if opening["bullet"] else 0
+    indent = 0
+    if opening["bullet"]:
+        indent = opening.start("fence") - opening.start() - 1
     closing = rf"\n {{0,{indent + 3}}}{fence[0]}{{{len(fence)},}}+[ \t]*+(?=\n|\Z)"
     if indent:
         closing += rf"|(?=\n {{0,{indent - 1}}}\S)"

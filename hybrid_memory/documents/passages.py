@@ -317,7 +317,10 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]
             pos = max(block.start, new + 1)
             continue
         end = _trimmed(text, at, new) if is_line else at
-        is_end = _line_ends(text, at, end) if is_line else ends_sentence(text, at)
+        if is_line:
+            is_end = _line_ends(text, at, end)
+        else:
+            is_end = ends_sentence(text, at)
         if is_end:
             return end
         if is_end is None and not fallback:

@@ -79,6 +79,33 @@ def targets(text: str) -> list[str]:
     return [link[2] for link in WIKILINK.finditer(text) if _words(link) != link[2]]
 
 
+def path_of_wikilink(target: str) -> str:
+    """Return the path or the name that a wikilink leads to, without the place there."""
+    return target.partition("#")[0].strip().rstrip("\\")
+
+
+def names_in(value: str) -> list[str]:
+    """Return what a value of metadata may be called: itself, and its words if it is a link, with and
+    without its path.
+
+    '[[people/Steph Ango|Steph]]' -> itself, 'Steph', 'people/Steph Ango', 'Steph Ango'
+    """
+    names = [value, plain(value)]
+    link = WIKILINK.fullmatch(value.strip())
+    if link:
+        path = path_of_wikilink(link[2])
+        names += [path, path.rpartition("/")[2]]
+    return list(dict.fromkeys(names))
+
+
+def listed(value: Any) -> list[str]:
+    """Return a value of metadata as a list of texts; true is 'true' and 3 is '3'."""
+    if value is None:
+        return []
+    items = value if isinstance(value, list) else [value]
+    return [item if isinstance(item, str) else json.dumps(item) for item in items]
+
+
 def _words(link: re.Match[str]) -> str:
     shown = (link[3] or "").strip()
     if shown:

@@ -153,7 +153,10 @@ class BaseEmbedder:
         return self.provider
 
     def _prompted(self, text: str, role: str) -> str:
-        template = self.query_prompt if role == QUERY else self.document_prompt
+        if role == QUERY:
+            template = self.query_prompt
+        else:
+            template = self.document_prompt
         text = storable(text)
         if prompts.wants_lower_case(self.model):
             text = text.lower()

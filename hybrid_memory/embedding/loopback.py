@@ -33,11 +33,11 @@ class LoopbackSession:
         self._closed = False
         self._origin = "/".join(url.split("/", 3)[:3])
         name_and_password, at, _ = self._origin.rpartition("://")[2].rpartition("@")
-        basic = (
-            {"Authorization": "Basic " + b64encode(unquote_to_bytes(name_and_password)).decode()}
-            if at
-            else {}
-        )
+        basic = {}
+        if at:
+            basic = {
+                "Authorization": "Basic " + b64encode(unquote_to_bytes(name_and_password)).decode()
+            }
         self._headers = basic | headers
 
     def request(

@@ -105,7 +105,9 @@ class MultilingualEmbedder(BuiltinEmbedder):
 
     def _longest(self, text: str) -> tuple[int, int]:
         number = self._table.longest_prefix(text.encode(errors="surrogatepass"))
-        return (len(self._table.token(number)), number) if number >= 0 else (0, -1)
+        if number >= 0:
+            return (len(self._table.token(number)), number)
+        return (0, -1)
 
     def _sum_of_word(self, word: str) -> int:
         return sum(map(self._kept_lanes, numbers(word, self._longest)))

@@ -9,9 +9,8 @@ from typing import Any
 from .base import QUERY, BaseEmbedder
 from .transport import STOP, Failure, Server
 
-KEEP_ALIVE = (
-    "30m"  # a Go duration; by default Ollama unloads a model after 5 minutes without a request
-)
+# A Go duration; by default Ollama unloads a model after 5 minutes without a request
+KEEP_ALIVE = "30m"
 
 
 class OllamaEmbedder(BaseEmbedder):
@@ -44,7 +43,9 @@ class OllamaEmbedder(BaseEmbedder):
     def fingerprint(self) -> str | None:
         """Return the digest of the model: `ollama pull` may put another model in the place of one."""
         listed = self._listed()
-        return str(listed["digest"]) if listed and listed.get("digest") else None
+        if listed and listed.get("digest"):
+            return str(listed["digest"])
+        return None
 
     def _listed(self) -> dict[str, Any] | None:
         """Return what the server's list says of the model; None, with the reason in `problem`, if
@@ -125,7 +126,9 @@ def parse_ollama_host(value: str) -> str:
     scheme, separator, rest = value.partition("://")
     if not separator:
         scheme, rest = ("https", "ollama.com:443") if value == "ollama.com" else ("http", value)
-    default = {"http": "80", "https": "443"}.get(scheme.lower(), "11434") if separator else "11434"
+    default = "11434"
+    if separator:
+        default = {"http": "80", "https": "443"}.get(scheme.lower(), "11434")
     netloc, slash, path = rest.partition("/")
     user, at, netloc = netloc.rpartition("@")
     host, colon, port = netloc.rpartition(":")

@@ -143,7 +143,9 @@ def complete(embedder: MinimalEmbedder) -> Embedder:
     """Return the embedder itself if it has everything that `Embedder` declares, else an adapter
     that adds the rest.
     """
-    return embedder if isinstance(embedder, Embedder) else _Completed(embedder)
+    if isinstance(embedder, Embedder):
+        return embedder
+    return _Completed(embedder)
 
 
 class _Completed:
@@ -337,11 +339,9 @@ def make(
         return _made(name, settings, {})
     if identity and identity["provider"] != "builtin":
         changes = {"model": identity["model"], "dims": None}
-        return (
-            _made(identity["provider"], settings, changes)
-            if _is_allowed(settings, identity)
-            else None
-        )
+        if _is_allowed(settings, identity):
+            return _made(identity["provider"], settings, changes)
+        return None
     ollama = _made("ollama", settings, {})
     if ollama.is_available():
         return ollama

@@ -133,10 +133,16 @@ def run_copy(args: Namespace) -> int:
     settings = arguments.settings(args)
 
     def opened(path: str, *, create: bool) -> HybridStore:
-        space = settings["space"] if is_server(path) else DEFAULTS["space"]
+        if is_server(path):
+            space = settings["space"]
+        else:
+            space = DEFAULTS["space"]
         return HybridStore(path, {"space": space, "provider": "none"}, create=create)
 
-    texts = [] if is_server(args.source) else list(development_texts(args.source))
+    if is_server(args.source):
+        texts = []
+    else:
+        texts = list(development_texts(args.source))
     if texts:
         with opened(args.target, create=True) as target:
             for doc_id, text, metadata in texts:

@@ -101,7 +101,9 @@ def run_doctor(args: Namespace) -> int:
 def _show(findings: Sequence[Finding], stream: TextIO) -> None:
     """Print a line for each finding of the doctor."""
     for finding in findings:
-        state = "ok     " if finding.ok else "PROBLEM"
+        state = "PROBLEM"
+        if finding.ok:
+            state = "ok     "
         print(state, f"{finding.check}: {harmless(finding.text)}", file=stream)
 
 
@@ -112,7 +114,10 @@ def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
     the store. Raises ConnectionLostError if the store's own server is gone. An index is built again
     from the rest of the file, so the file itself is checked before that is advised.
     """
-    checks = THOROUGH if thorough else CHECKS
+    if thorough:
+        checks = THOROUGH
+    else:
+        checks = CHECKS
     diagnoses: list[Diagnosis] = []
     for name, check in checks.items():
         try:

@@ -222,7 +222,9 @@ def run_init(args: Namespace) -> int:
     if sys.stdout.isatty() and not args.json:
         _show_found(args.dir, shown(settings["db_path"]), places, new, left_out)
     taken = _wanted(args, new, is_asking)
-    reports = _ingest(args, taken) if taken else []
+    reports = []
+    if taken:
+        reports = _ingest(args, taken)
     rest = [place for place in new if place not in taken]
     answer = {
         "dir": os.path.abspath(args.dir),
@@ -247,7 +249,9 @@ def run_init(args: Namespace) -> int:
     notes = [place for place in places if place.kind != SESSIONS]
     if not notes or any(place in rest for place in notes):
         return 1
-    return 1 if any(report["errors"] for report in reports) else 0
+    if any(report["errors"] for report in reports):
+        return 1
+    return 0
 
 
 def _with_own_memory(args: Namespace, settings: "Settings") -> "Settings":
@@ -330,7 +334,9 @@ def _agrees(question: str, default: bool) -> bool:
     except EOFError:
         print()
         return False
-    return reply in ("y", "yes") if reply else default
+    if reply:
+        return reply in ("y", "yes")
+    return default
 
 
 def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
@@ -405,7 +411,9 @@ def _show_found(
         top = harmless(_short(os.path.abspath(folder)))
         print(f"Looked into {top}, and for sessions into the home.", file=stream)
         for place in places:
-            state = "" if place in new else "; in the memory"
+            state = "; in the memory"
+            if place in new:
+                state = ""
             if place.collection and place.kind != SESSIONS:
                 state = f"; as the collection {harmless(place.collection)}"
             what = f"{KINDS[place.kind]}, {_files([place])}, {_bytes(place.size)}{state}"
@@ -473,7 +481,9 @@ def _bytes(size: int) -> str:
 def _short(path: str) -> str:
     """Return the path with ~ for the home."""
     home = os.path.join(os.path.expanduser("~"), "")
-    return "~/" + path.removeprefix(home) if path.startswith(home) else path
+    if path.startswith(home):
+        return "~/" + path.removeprefix(home)
+    return path
 
 
 FILE = os.path.join(".claude", "settings.json")

@@ -61,7 +61,9 @@ def write_note(store: "HybridStore", text: str, workspace: str | None = None) ->
         report = Ingest(store, incremental=True).run([folder])
         warnings = [*report.error_lines(), *report.warning_lines()]
     doc_id = store.storage.catalog.by_path(path, path)
-    place = citation(doc_id, first, last) if doc_id else None
+    place = None
+    if doc_id:
+        place = citation(doc_id, first, last)
     return {"path": path, "line": first, "citation": place, "warnings": list(warnings)}
 
 

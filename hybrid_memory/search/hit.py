@@ -212,6 +212,13 @@ class Hit:
         self.also: list[str] = []  # citations of the same text elsewhere
 
     @property
+    def place(self) -> int:
+        """The number of the chunk in its document: that of a neighbour is one more or less. The ids of
+        neighbours may be far apart where a document has grown.
+        """
+        return int(self.chunk_id.rpartition("-")[2])
+
+    @property
     def ageless_score(self) -> float:
         """The score without the effect of age."""
         return self.score if self.before_decay is None else self.before_decay
@@ -232,7 +239,9 @@ class Hit:
         if self.score > former.score:
             self.scale_by(former.score / self.score)  # `spread` had put it behind
             return
-        part = (former.score - self.score) / self.decay if self.decay else 0.0
+        part = 0.0
+        if self.decay:
+            part = (former.score - self.score) / self.decay
         if part > 0:
             self.succession += part
             self.add(part)

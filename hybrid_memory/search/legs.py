@@ -130,7 +130,9 @@ def nearness(cosine: Mapping[int, float], sample: Mapping[int, float]) -> dict[i
     near = {}
     for id, own in cosine.items():
         others = len(sample) - (id in sample)
-        mean = max((total - sample.get(id, 0.0)) / others, 0.0) if others else 0.0
+        mean = 0.0
+        if others:
+            mean = max((total - sample.get(id, 0.0)) / others, 0.0)
         near[id] = max(own - mean, 0.0) / (1 - mean) if mean < 1 else 0.0
     return near
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..documents.links import listed, names_in
+from ..documents.terms import listed, names_in
 from ..text.query import Term
 
 

@@ -5,7 +5,7 @@ document to be copied.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from shlex import quote
+from shlex import join, quote
 from typing import Any, NamedTuple
 
 from ..documents.document import Extract, Prepared, chunking, texts_of
@@ -101,7 +101,9 @@ class Source(NamedTuple):
         if self.own_id is not None:
             return self.own_id
         name = storable_name(relative.replace(os.sep, "/"))
-        return name if self.collection is None else f"{self.collection}/{name}"
+        if self.collection is None:
+            return name
+        return f"{self.collection}/{name}"
 
     def has(self, doc_id: str, path: str) -> bool:
         """Return whether the document that has this id, and came from this path, is one of this
@@ -115,8 +117,6 @@ class Source(NamedTuple):
 
     def command(self) -> str:
         """Return the command that ingests it again in the same way."""
-        from shlex import join
-
         words = ["hybrid-memory", "ingest", "--path", self.path]
         if self.patterns != ("*.md",):
             for pattern in self.patterns:

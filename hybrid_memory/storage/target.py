@@ -10,14 +10,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import date
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.terms import WIKILINK
 from ..errors import NotFoundError, QueryError, WayOut
 from ..text.characters import OF_PAGES, storable_name
+from ..text.dates import first_day, last_day
+from .filters import Filters
 
 if TYPE_CHECKING:
-    from .filters import Filters
     from .protocol import Catalog, Storage
 
 NAMED = 5  # documents in an error message
@@ -128,8 +131,6 @@ def _not_found(catalog: "Catalog", name: str) -> NotFoundError:
 
 def _close(name: str, ids: list[str]) -> list[str]:
     """Return the ids whose last part resembles that of the name."""
-    from difflib import get_close_matches
-
     names: dict[str, list[str]] = {}
     for doc_id in sorted(ids):
         names.setdefault(os.path.basename(doc_id).lower(), []).append(doc_id)
@@ -155,11 +156,6 @@ def unmet(storage: "Storage", filters: "Filters") -> str | None:
 
     Names stay untold where a server's bounds hide documents.
     """
-    from datetime import date
-
-    from ..text.dates import first_day, last_day
-    from .filters import Filters
-
     today = date.today()
     since, until = filters.since, filters.until
     if since and until and first_day(since, today) > last_day(until, today):
@@ -212,8 +208,6 @@ def _beginnings(ids: Iterable[str]) -> list[str]:
 
 def _names(written: str, names: Iterable[str]) -> str:
     """Return the names that there are, as the end of a message; what is like the written one first."""
-    from difflib import get_close_matches
-
     names = list(names)
     if not names:
         return "; there is none"

@@ -12,22 +12,20 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from .. import __version__, config
 from ..config import is_server
 from ..errors import StoreError, UsageError, meant
 from ..seams import COMMANDS, load
 from ..search.hit import MODES
+from ..storage.filters import Filters
 from ..store import HybridStore
 from ..text.characters import storable_name
+from ..text.dates import first_day
 from .streams import output, tell
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from ..storage.filters import Filters
 
 PROGRAM = "hybrid-memory"
 MOST = 10**9  # a larger count means the same, and SQLite has no number above 2**63
@@ -77,9 +75,7 @@ def days(text: str) -> float:
     return number
 
 
-def day(text: str) -> "date":
-    from datetime import date
-
+def day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -418,16 +414,12 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
     return os.path.abspath(os.path.expanduser(layer))
 
 
-def filters(args: Namespace) -> "Filters | None":
+def filters(args: Namespace) -> Filters | None:
     """Return the filters, or None if there are none. Raises UsageError for a bad date."""
     days = args.since, args.until, args.modified_since
     single = args.collection, args.inside, args.linked_to, args.heading, *days
     if not (args.tag or args.where or any(value is not None for value in single)):
         return None
-    from datetime import date
-
-    from ..storage.filters import Filters
-    from ..text.dates import first_day
 
     for text in days:
         try:
@@ -474,7 +466,10 @@ def _why_this_path(args: Namespace, path: str) -> str:
     """Return `place` as the rest of a message that says that there is nothing at this path."""
     facts = place(args, path)
     source = facts["db_path_from"]
-    origin_of_path = "the default" if source == "default" else f"from {source}"
+    if source == "default":
+        origin_of_path = "the default"
+    else:
+        origin_of_path = f"from {source}"
     message = f"this path is {origin_of_path}"
     others = [f"`--db {quote(other)}`" for other in facts["other_stores"]]
     if others:

@@ -6,6 +6,7 @@ answers, with its line breaks, wrapped where it is prose.
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import StringIO
@@ -20,16 +21,15 @@ from ..text.characters import clipped, columns, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
 from ..text.query import NOTHING, Query
 from .streams import harmless, json_line, json_lines, printable
+from .terminal import Style, open_result
 
 if TYPE_CHECKING:
     from ..store import HybridStore
-    from .terminal import Style
 
 Result = dict[str, Any]
 SEPARATOR = " > "  # of the headings in a path
-NOTES = 5  # on a terminal, if nobody says how many
 NAMED = 3  # places of other passages in a note
-PASSAGES_OF_NOTE = 4  # that are looked for, so that there are as many notes
+MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 
 # These stand for the colour codes while lines are broken; `printable` removes them from all texts.
 BEFORE = "\1"
@@ -54,14 +54,15 @@ _CODES = re.compile(r"\033(?:\[[\d;]*m|\]8;;[^\033]*\033\\)")  # which take no c
 _PAGES = re.compile(r" \((pp?\. [\d-]+)\)\Z")
 
 
+def rows_of_terminal() -> int:
+    """Return how many rows there are for results."""
+    return shutil.get_terminal_size().lines - MARGIN
+
+
 def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None = None) -> None:
     """Print results for people: score, note and headings, place, and a passage with the query's words
     marked; as many as stand on so many rows of the terminal, but one in any case.
     """
-    import shutil  # the other forms, which agents ask for, need neither
-
-    from .terminal import Style
-
     style = Style(stream)
     width = shutil.get_terminal_size().columns
     bodies = [_body(result["text"]) for result in results]
@@ -81,7 +82,7 @@ def _body(text: str) -> str:
 
 
 def _described(
-    result: Result, body: str, highlighter: Highlighter, style: "Style", columns: int
+    result: Result, body: str, highlighter: Highlighter, style: Style, columns: int
 ) -> Iterator[str]:
     """Yield the lines of a result."""
     width = max(_NARROWEST, min(columns - len(_INDENT), _WIDEST))
@@ -147,7 +148,7 @@ def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Q
     return Query(query, is_typed=is_typed, instead=instead)
 
 
-def _place_and_origin(result: Result, style: "Style", width: int) -> Iterator[str]:
+def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]:
     """Yield the place, and on the same line, if it fits, what else is to be known of a result."""
     place = _place(result)
     origin = f"{_lines_or_pages(result)}, {result['source']}, {sureness(result)}"
@@ -435,8 +436,6 @@ def show(
     else:
         FORMATS[form](list(map(lean, results)) if is_lean else results, query, stream)
     if opened:
-        from .terminal import open_result
-
         stream.flush()
         open_result(results, opened)
 

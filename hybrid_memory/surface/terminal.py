@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TextIO
+from urllib.parse import quote
 
 from ..documents.formats import format_of
 from ..errors import HybridMemoryError, SourceError, UsageError
@@ -47,7 +48,6 @@ class Style:
         """
         if not self._has_links:
             return text
-        from urllib.parse import quote
 
         url = f"file://{quote(os.uname().nodename)}{quote(os.fsencode(path))}"
         return f"\033]8;;{url}\033\\{text}\033]8;;\033\\"
@@ -121,7 +121,10 @@ def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:
             print(harmless(f"Deleted {answer['doc_id']} ({passages})."), file=stream)
         return
     notes = plural(answer["documents_deleted"], "note")
-    place = answer["path"] if "path" in answer else f"the collection {answer['collection']}"
+    if "path" in answer:
+        place = answer["path"]
+    else:
+        place = f"the collection {answer['collection']}"
     if answer["documents_deleted"]:
         print(harmless(f"Deleted {notes} of {place} ({passages})."), file=stream)
 
@@ -132,7 +135,9 @@ def show_documents(documents: Sequence[dict[str, Any]], stream: TextIO) -> None:
     rows = [["DATE", "PASSAGES", "PENDING", "BYTES", "NOTE"]]
     for document in documents:
         counts = [f"{document[key]:,}" for key in ("chunks", "pending", "size")]
-        host = f" (a file of {document['host']})" if "host" in document else ""
+        host = ""
+        if "host" in document:
+            host = f" (a file of {document['host']})"
         rows.append([document["date"] or "", *counts, harmless(document["doc_id"] + host)])
     day, chunks, pending, size, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     for row in rows:

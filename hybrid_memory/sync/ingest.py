@@ -28,13 +28,12 @@ from .plan import (
     selected,
     settled,
 )
-from .reading import Job, Outcome, Unchanged, Way, read
+from .reading import Job, Outcome, Unchanged, Way, Workers, read
 from .report import ELSEWHERE, Report
 from .writing import Recut, Writer
 
 if TYPE_CHECKING:
     from ..embedding.builtin import BuiltinEmbedder
-    from .reading import Workers
 
 
 SAMPLED_FILES = 20
@@ -183,7 +182,9 @@ class Intake:
 
     def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
         """Return the hash of the content that need not be indexed again."""
-        return known.content_hash if known and self._rules.is_current(known) else None
+        if known and self._rules.is_current(known):
+            return known.content_hash
+        return None
 
 
 def _seconds_for_extraction() -> float | None:
@@ -307,7 +308,6 @@ class Ingest:
     def _processes(self) -> "AbstractContextManager[Workers | None]":
         if self._workers < 2:
             return nullcontext()
-        from .reading import Workers
 
         return closing(Workers(self._workers))
 

@@ -108,7 +108,9 @@ class Writer:
         the report.
         """
         pairs = list(files)
-        owners = self._storage.documents.several([doc_id for doc_id, _ in pairs]) if pairs else {}
+        owners = {}
+        if pairs:
+            owners = self._storage.documents.several([doc_id for doc_id, _ in pairs])
         taken = {
             (doc_id, path)
             for doc_id, path in pairs

@@ -291,11 +291,9 @@ class Lines(Sequence[str]):
         wanted = range(self._count)[place]
         if isinstance(wanted, int):
             return self._text[self._start(wanted) : self._start(wanted + 1) - 1]
-        return (
-            self._text[self._start(wanted.start) : self._start(wanted.stop) - 1].split("\n")
-            if wanted
-            else []
-        )
+        if wanted:
+            return self._text[self._start(wanted.start) : self._start(wanted.stop) - 1].split("\n")
+        return []
 
     def _start(self, line: int) -> int:
         """Where a line begins. The part of the text in which it may begin is halved until it is one

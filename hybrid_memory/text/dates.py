@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from ..config import DEFAULTS
 from .characters import fold
@@ -106,8 +107,6 @@ def _written_out(text: str, *, at_start: bool = False) -> str | None:
     '5 January 2026', 'January 5th, 2026', '5. Januar 2026', '5 de enero de 2026' -> '2026-01-05';
     'May 2026' -> '2026-05'
     """
-    from unicodedata import normalize
-
     if not re.search("[0-9]{4}", text):
         return None
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower()

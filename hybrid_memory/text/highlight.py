@@ -103,7 +103,10 @@ class Highlighter:
         origin = [i for i, piece in enumerate(pieces) for _ in piece]
         for token in analyzer.tokens("".join(pieces)):
             stem = self._stems.get(token.text, token.text)
-            length = len(token.text) if stem in self._wanted else self._prefix_length(token.text)
+            if stem in self._wanted:
+                length = len(token.text)
+            else:
+                length = self._prefix_length(token.text)
             if length:
                 yield Span(
                     edges[origin[token.start]], edges[origin[token.start + length - 1] + 1], stem

@@ -6,6 +6,7 @@ was asked.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import analyzer
 from .analyzer import HUMP, SHORT, STOP_WORDS, TAIL, TOKEN, gram_run, symbolic, tokens
 from .characters import fold, storable
+from .dates import first_day, periods
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from .dates import Period
 
 # Characters of a query that are used, before and after folding: U+FDFA alone becomes 18 letters
@@ -25,9 +25,8 @@ MAX_QUERY = 2000
 MAX_TOKENS = 96
 MISSPELT = 2  # words of a query at most, some of which may be misspelt
 MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
-LEAST_BEGINNING = (
-    3  # letters of a word that is being typed, for words that begin with it to be found
-)
+# Letters of a word that is being typed, for words that begin with it to be found
+LEAST_BEGINNING = 3
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # The ending of "Gendolf's", at the end of a word and before punctuation
@@ -251,10 +250,6 @@ class Query:
         """Return the days that the query means; "yesterday" is the day before `today`, which is
         that of the clock if it is None.
         """
-        from datetime import date
-
-        from .dates import periods
-
         return periods(self._folded.lower(), self._today or date.today())
 
     @cached_property
@@ -410,10 +405,6 @@ def _fields(
 
 
 def _days(operator: str, value: str, today: "date | None") -> dict[str, Any]:
-    from datetime import date, timedelta
-
-    from .dates import first_day
-
     is_year = re.fullmatch(r"\d{4}", value)
     first = f"{value}-01" if is_year else value
     last = f"{value}-12" if is_year else value
@@ -507,7 +498,9 @@ def _pieces(text: str) -> list[tuple[str, bool]]:
     """
     pieces = []
     for word in map(_without_possessive, text.split()):
-        parts = [word] if word.isascii() else filter(None, gram_run().split(word))
+        parts = [word]
+        if not word.isascii():
+            parts = list(filter(None, gram_run().split(word)))
         for part in parts:
             is_word = bool(TOKEN.search(part)) and not gram_run().match(part)
             pieces.append((part, is_word))

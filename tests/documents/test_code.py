@@ -116,7 +116,7 @@ INDENTED_MARK = re.compile(r"^(?:[ \t]*>)*(?: {4}| *\t)[ \t]*[-+*>#`~\d]", re.MU
 TAB_IN_QUOTES = re.compile(r"^(?: *>){2,} +\t", re.MULTILINE)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=16).map("".join))
 def test_code_is_what_a_parser_says(text: str) -> None:
     assume(not INDENTED_MARK.search(text) and not TAB_IN_QUOTES.search(text))

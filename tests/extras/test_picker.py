@@ -132,8 +132,9 @@ def test_results_and_the_passage_of_the_first_follow_what_is_typed(
     screen.type("kettle atlas")
     screen.until(lambda: screen.chosen() and "note-07" in screen.chosen()[0])
     assert screen.lines[0] == "> kettle atlas"
-    assert re.fullmatch(r" 1\.00  Server 7 +note-07", screen.lines[1])
-    assert re.fullmatch(r"── memory/note-07\.md#L1-L4 ─+ 1/12 ──", screen.lines[11])
+    screen.until(lambda: re.fullmatch(r" 1\.00  Server 7 +note-07", screen.lines[1]))
+    place = r"── memory/note-07\.md#L1-L4 ─+ 1/12 ──"
+    screen.until(lambda: re.fullmatch(place, screen.lines[11]))
     screen.until(lambda: "▌ Atlas is the gpu server." in screen.lines)
     screen.type("\x15note-03")  # Ctrl-U empties the line
     screen.until(lambda: screen.chosen() and "note-03" in screen.chosen()[0])
@@ -260,8 +261,8 @@ def test_the_whole_note_is_shown_at_its_passage_and_scrolls(
     screen = started()
     screen.type("zebra")
     screen.until(lambda: "▌ zebra here" in screen.lines)
-    assert screen.lines[2].startswith("── memory/long.md#L")
-    assert any(line.startswith("▌ Line") for line in screen.lines[3:])
+    screen.until(lambda: screen.lines[2].startswith("── memory/long.md#L"))
+    screen.until(lambda: any(line.startswith("▌ Line") for line in screen.lines[3:]))
     for _ in range(20):
         screen.type(PAGE_UP)
     screen.until(lambda: "  # Long" in screen.lines[3])
@@ -313,8 +314,10 @@ def test_passages_of_a_note_are_one_result_and_the_list_takes_half_of_the_rows(
     screen.type("kettle atlas")
     screen.until(lambda: screen.chosen() and "note-07" in screen.chosen()[0])
     screen.until(lambda: screen.chosen()[0].endswith("+2"))
-    assert sum("note-07" in line for line in screen.lines[1:13]) == 1
-    assert screen.lines[13].startswith("── ")  # twelve notes, of which all are on the screen
+    screen.until(lambda: sum("note-07" in line for line in screen.lines[1:13]) == 1)
+    screen.until(
+        lambda: screen.lines[13].startswith("── ")
+    )  # twelve notes, of which all are on the screen
     screen.type(ESC)
     assert screen.end() == 0
 
@@ -354,7 +357,7 @@ def test_filters_hold_and_a_small_terminal_is_enough(started: Callable[..., Scre
     screen = started("--in", "*/note-1*", rows=8, columns=30)
     screen.type("kettle")
     screen.until(lambda: screen.chosen() and screen.lines[3].startswith("── "))
-    assert all("note-1" in line for line in screen.lines[1:3])
+    screen.until(lambda: all("note-1" in line for line in screen.lines[1:3]))
     screen.type(DOWN + DOWN + DOWN + ESC)
     assert screen.end() == 0
 

@@ -75,7 +75,9 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int = FIRST) -> f
     The mean over queries is the MRR (Voorhees, TREC-8, 1999), and for k = 1 the hit rate.
     """
     place = rank(ranking[:k], grades)
-    return 1 / place if place else 0.0
+    if place:
+        return 1 / place
+    return 0.0
 
 
 def rank(ranking: Sequence[str], grades: Grades) -> int | None:

@@ -203,7 +203,9 @@ class Document:
         if number is not None and _of(number, "numId") != "0":
             depth = min(_whole(_of(number, "ilvl"), 0), DEEPEST_LIST)
             is_ordered = (_of(number, "numId"), str(depth)) in self._ordered
-            bullet = "1." if is_ordered else "-"
+            bullet = "-"
+            if is_ordered:
+                bullet = "1."
             return "list", ["  " * depth + f"{bullet} " + " ".join(text.split())]
         lines = []
         for line in text.strip().split("\n"):
@@ -234,7 +236,9 @@ class Document:
                 level = _of(own, "outlineLvl")
             id = _of(style, "basedOn")
         outline = _whole(level, 9)
-        return (0, "") if outline >= 9 else (outline + 1, "")
+        if outline >= 9:
+            return (0, "")
+        return (outline + 1, "")
 
     def _inline(self, element: ElementTree.Element) -> str:
         parts: list[str] = []
@@ -315,7 +319,9 @@ class Document:
 
     def _all(self, part: str, name: str) -> list[ElementTree.Element]:
         root = self._part(f"{self._folder}/{part}")
-        return [] if root is None else list(root.iter(W + name))
+        if root is None:
+            return []
+        return list(root.iter(W + name))
 
     def _relations(self, path: str) -> dict[str, tuple[str, str]]:
         """Return type and target of each relation of a part, by id."""
@@ -432,7 +438,9 @@ def _value(element: ElementTree.Element, name: str) -> str:
 def _of(parent: ElementTree.Element, name: str) -> str:
     """Return the value of a child, or ""."""
     child = parent.find(W + name)
-    return "" if child is None else _value(child, "val")
+    if child is None:
+        return ""
+    return _value(child, "val")
 
 
 def _whole(value: str, default: int) -> int:

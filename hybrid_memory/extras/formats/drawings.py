@@ -85,7 +85,10 @@ def canvas(data: bytes) -> Extract:
         if text:
             around = [group for group in groups if _is_inside(node, group)]
             smallest = min(around, key=_area, default=None)
-            below = paragraphs if smallest is None else of_group[id(smallest)]
+            if smallest is None:
+                below = paragraphs
+            else:
+                below = of_group[id(smallest)]
             below.append(text)
     for group in groups:
         label = " ".join(_text(group, "label").split())
@@ -103,8 +106,12 @@ def _of_node(node: Shape) -> str:
         return _text(node, "text")
     if kind == "file":
         path = " ".join((_text(node, "file") + _text(node, "subpath")).split())
-        return f"[[{path}]]" if path else ""
-    return f"<{_text(node, 'url')}>" if kind == "link" and _text(node, "url") else ""
+        if path:
+            return f"[[{path}]]"
+        return ""
+    if kind == "link" and _text(node, "url"):
+        return f"<{_text(node, 'url')}>"
+    return ""
 
 
 def _shapes(data: bytes, key: str) -> list[Shape]:
@@ -123,13 +130,17 @@ def _shapes(data: bytes, key: str) -> list[Shape]:
 
 def _text(shape: Shape, key: str) -> str:
     value = shape.get(key)
-    return value.strip() if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value.strip()
+    return ""
 
 
 def _number(shape: Shape, key: str) -> float:
     value = shape.get(key)
     is_number = isinstance(value, (int, float)) and abs(value) < 1e15 and isfinite(value)
-    return float(value) if is_number and value is not None else 0.0
+    if is_number and value is not None:
+        return float(value)
+    return 0.0
 
 
 def _place(shape: Shape) -> tuple[float, float]:

@@ -173,7 +173,9 @@ def _is_name(text: str, assignment: re.Match[str]) -> bool:
         return True
     before = text[max(start - LONGEST_WORD, 0) : start]
     written = text[start:end]
-    last = before[-1:] if before[-1:].isascii() else ""
+    last = ""
+    if before[-1:].isascii():
+        last = before[-1:]
     if word in ("token", "creds") and not last.isalpha():
         return True
     if word in ("pass", "pw", "_auth") and not last.isalnum() and last not in ("_", "-"):
@@ -183,7 +185,10 @@ def _is_name(text: str, assignment: re.Match[str]) -> bool:
     if word in ("token", "pass") and last.islower() and written[0].isupper():
         return True
     is_joined = last in ("_", "-") or (last == " " and word == "key")
-    purpose = before.removesuffix(last) if is_joined else before
+    if is_joined:
+        purpose = before.removesuffix(last)
+    else:
+        purpose = before
     return purpose.lower().endswith(purposes)
 
 
@@ -194,7 +199,9 @@ def _value(text: str, at: int) -> _Value:
     opening = text[start : start + 1]
     if opening in _QUOTES:
         closing = escape + _QUOTES[opening]
-        width = 3 if text.startswith(opening * 3, start) else 1
+        width = 1
+        if text.startswith(opening * 3, start):
+            width = 3
         start += width
         end = text.find(closing * width, start, start + LONGEST_QUOTED)
         while end > 0 and not escape and text[end - 1] == "\\":
@@ -207,7 +214,9 @@ def _value(text: str, at: int) -> _Value:
 def _bare_end(text: str, start: int, limit: int) -> int:
     """Return the end of the unquoted value that starts here, without the punctuation after it."""
     value = _BARE.match(text, start, limit)
-    return start + len(value[0].rstrip(_AFTER_A_VALUE)) if value else start
+    if value:
+        return start + len(value[0].rstrip(_AFTER_A_VALUE))
+    return start
 
 
 def _is_secret(text: str, assignment: re.Match[str], value: _Value) -> bool:

@@ -133,7 +133,10 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
     goes_down = True
     for line in lines:
         goes_down = goes_down and (not ordered or line.at <= ordered[-1].at)
-        place = len(ordered) if goes_down else _gap_for(line, ordered)
+        if goes_down:
+            place = len(ordered)
+        else:
+            place = _gap_for(line, ordered)
         ordered.insert(place, line)
     return ordered
 
@@ -143,7 +146,9 @@ def _gap_for(line: Line, ordered: Sequence[Line]) -> int:
     column = [number for number, other in enumerate(ordered) if _are_one_column(line, other)]
     below = [number for number in column if ordered[number].at < line.at]
     is_gap = below and below == column[-len(below) :]
-    return below[0] if is_gap else len(ordered)
+    if is_gap:
+        return below[0]
+    return len(ordered)
 
 
 def _are_one_column(line: Line, other: Line) -> bool:
@@ -166,7 +171,9 @@ def _without_running_heads(pages: Sequence[list[Line]]) -> list[list[Line]]:
             if not is_head and not _is_page_number(page, at):
                 lines.append(line)
         shortened.append(lines)
-    return shortened if any(shortened) else list(pages)
+    if any(shortened):
+        return shortened
+    return list(pages)
 
 
 def _edges(page: Sequence[Line]) -> set[int]:
@@ -190,7 +197,10 @@ def _outline(document: Any) -> dict[int, list[tuple[str, int]]]:
     entries: dict[int, list[tuple[str, int]]] = {}
     for entry in islice(document.get_toc(max_depth=6), MANY_ENTRIES):
         target = entry.get_dest()
-        page = None if target is None else target.get_index()
+        if target is None:
+            page = None
+        else:
+            page = target.get_index()
         if page is not None:
             entries.setdefault(page, []).append((entry.get_title(), entry.level + 1))
     return entries
@@ -314,7 +324,9 @@ def _text(pages: Sequence[Sequence[Line]], headings: Headings) -> tuple[str, lis
                 is_apart = before is not None and not 0 <= _gap(before, line) <= GAP * usual
                 if is_apart and lines[-1]:
                     lines.append("")
-                indent = "    " if LIKE_MARKDOWN.match(line.text) else ""
+                indent = ""
+                if LIKE_MARKDOWN.match(line.text):
+                    indent = "    "
                 lines.append(indent + line.text)
             before = line
     return "\n".join(lines) + "\n", starts
@@ -338,6 +350,9 @@ def _warnings(without: int, count: int) -> list[tuple[str, str]]:
     """Return the warning that half of the pages, or more, have no text."""
     if not without or without * 2 < count:
         return []
-    pages = "it has no text" if without == count else f"{without} of its {count} pages have no text"
+    if without == count:
+        pages = "it has no text"
+    else:
+        pages = f"{without} of its {count} pages have no text"
     way_out = "as scans have none; `ocrmypdf IN.pdf OUT.pdf` adds what it recognizes"
     return [(f"{pages}, {way_out}", "no text")]

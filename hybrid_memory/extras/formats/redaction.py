@@ -471,7 +471,9 @@ def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     for start, end in spans:
         pieces += [text[position:start], MASK]
         position = end
-    return "".join([*pieces, text[position:]]) if position else text
+    if position:
+        return "".join([*pieces, text[position:]])
+    return text
 
 
 def _spans(rule: Rule, text: str) -> Iterator[tuple[int, int]]:

@@ -41,14 +41,9 @@ LEFT_OUT = frozenset("script style nav svg template noscript math object select 
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 DEEPEST_QUOTE = 4
 METADATA = {
-    "author": "author",
-    "description": "description",
-    "keywords": "tags",
-    "date": "created",
-    "dc.date": "created",
-    "article:published_time": "created",
-    "article:modified_time": "modified",
-}
+    "author": "author", "description": "description", "keywords": "tags", "date": "created",
+    "dc.date": "created", "article:published_time": "created", "article:modified_time": "modified",
+}  # fmt: skip
 # To its >, or to the end of the page. Quotes count behind = alone. Nothing is tried twice.
 START_TAG = re.compile(r"""<[a-zA-Z](?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+>?""")
 WEB = re.compile(r"(?:https?:|mailto:|[^:]*\Z)", re.IGNORECASE)
@@ -242,7 +237,9 @@ class _Page(HTMLParser):
         target = "".join(target.split())
         leads_away = target and not target.startswith("#") and WEB.match(target)
         if text and leads_away and target != text and not self._code:
-            lead = " " if "".join(self._inline[begin : begin + 1])[:1].isspace() else ""
+            lead = ""
+            if "".join(self._inline[begin : begin + 1])[:1].isspace():
+                lead = " "
             self._inline[begin:] = [f"{lead}[{text}]({target})"]
 
     def _end_cell(self) -> None:
@@ -507,7 +504,9 @@ class _Document:
             if name == "h":
                 title = " ".join(self._inline(element).split())
                 level = element.get(f"{TEXT}outline-level", "1")
-                depth = int(level) if level in ("1", "2", "3", "4", "5", "6") else 6
+                depth = 6
+                if level in ("1", "2", "3", "4", "5", "6"):
+                    depth = int(level)
                 if title:
                     yield "text", [f"{'#' * depth} {title}"]
             elif name == "p":
@@ -536,7 +535,9 @@ class _Document:
     def _items(self, parent: ElementTree.Element, depth: int, style: str) -> Iterator[str]:
         """Yield the items of a list, those of lists inside of it indented."""
         style = parent.get(f"{TEXT}style-name", style)
-        mark = "1." if style in self._ordered else "-"
+        mark = "-"
+        if style in self._ordered:
+            mark = "1."
         for item in parent:
             texts = []
             inner = []

@@ -132,7 +132,9 @@ def _literals(text: str, pos: int, stop: int) -> Iterator[Block]:
         pos = opening.end()
         deeper = f"[ \t]{{{len(opening['indent']) + 1}}}"
         body = re.compile(rf"(?:\n{deeper}[^\n]*|\n[ \t]*(?=\n))*+").match(text, pos, stop)
-        lines = body[0].rstrip() if body else ""
+        lines = ""
+        if body:
+            lines = body[0].rstrip()
         if lines:
             yield Block(opening.start() + 1, pos + 1, pos + len(lines), "")
             pos += len(lines)
@@ -148,7 +150,10 @@ def _grids(text: str, pos: int, stop: int) -> Iterator[Block]:
     for grid in GRID.finditer(text, pos, stop):
         begin = grid.start() + 1
         header = GRID_HEADER.search(text, grid.start(), grid.end())
-        first = header.end() + 1 if header else begin
+        if header:
+            first = header.end() + 1
+        else:
+            first = begin
         yield Block(begin, first, grid.end(), text[begin:first])
 
 
@@ -190,7 +195,9 @@ def _plain(title: str) -> str:
 
 def _end(pattern: re.Pattern[str], text: str, pos: int) -> int:
     match = pattern.match(text, pos)
-    return match.end() if match else pos
+    if match:
+        return match.end()
+    return pos
 
 
 def _following(pattern: re.Pattern[str], text: str, pos: int) -> Iterator[re.Match[str]]:

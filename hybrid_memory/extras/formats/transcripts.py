@@ -119,8 +119,13 @@ class Transcript:
         """Note what a record says of the session and its form."""
         self.records += 1
         payload = record.get("payload")
-        about = payload if record.get("type") == "event_msg" else record
-        title = _title(about) if isinstance(about, dict) else None
+        if record.get("type") == "event_msg":
+            about = payload
+        else:
+            about = record
+        title = None
+        if isinstance(about, dict):
+            title = _title(about)
         if title is not None:
             self.title = title
         if not self.is_known:

@@ -237,7 +237,9 @@ def _with_present_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
         if name not in names:
             name = FORMER_NAMES.get(written, written)
         if name not in names:
-            names_taken = f"it takes {', '.join(names)}" if names else "it takes none"
+            names_taken = "it takes none"
+            if names:
+                names_taken = f"it takes {', '.join(names)}"
             way_out = meant(name, names) or f"; {names_taken}"
             raise QueryError(f"{tool_name} has no argument {written!r}{way_out}")
         if name in renamed:
@@ -258,14 +260,20 @@ def _checked_value(name: str, schema: Json, value: Any) -> Any:
             raise ValueError("must be true or false")
         return value
     if kind == "array":
-        values = [value] if isinstance(value, str) else value
+        if isinstance(value, str):
+            values = [value]
+        else:
+            values = value
         if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
             raise ValueError("must be a list of texts")
         return values
     if not isinstance(value, dict):
         raise ValueError("must be an object")  # noqa: TRY004
     for key, item in value.items():
-        items = item if isinstance(item, list) else [item]
+        if isinstance(item, list):
+            items = item
+        else:
+            items = [item]
         if not all(map(_is_plain, items)):
             raise ValueError(f"the value of {key!r} must be a text, a number or a list of these")
     return value
@@ -287,7 +295,10 @@ def _checked_text(name: str, schema: Json, value: Any) -> str:
 def _checked_number(schema: Json, value: Any) -> int | float:
     is_whole = schema["type"] == "integer"
     try:
-        number = math.nan if isinstance(value, bool) else float(value)
+        if isinstance(value, bool):
+            number = math.nan
+        else:
+            number = float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number) or (is_whole and not number.is_integer()):
@@ -296,7 +307,9 @@ def _checked_number(schema: Json, value: Any) -> int | float:
         raise ValueError(f"must be {schema['minimum']} or more")
     if number > schema.get("maximum", math.inf):
         raise ValueError(f"must be {schema['maximum']} or less")
-    return int(number) if is_whole else number
+    if is_whole:
+        return int(number)
+    return number
 
 
 def _is_plain(value: Any) -> bool:

@@ -130,7 +130,9 @@ class Server:
         if method != "notifications/cancelled" or not isinstance(params, dict):
             return
         number = params.get("requestId")
-        call = self._calls.get(number) if isinstance(number, str | int) else None
+        call = None
+        if isinstance(number, str | int):
+            call = self._calls.get(number)
         if call is not None and number is not None and not call.cancel():
             self._cancelled.add(number)  # it goes on, and its answer is not sent
 
@@ -193,7 +195,10 @@ def _is_stateless(params: Message) -> bool:
 def _hello(params: Message) -> Message:
     """Return the server's part of the handshake."""
     asked = params.get("protocolVersion")
-    revision = asked if asked in HANDSHAKES else HANDSHAKES[0]
+    if asked in HANDSHAKES:
+        revision = asked
+    else:
+        revision = HANDSHAKES[0]
     return {"protocolVersion": revision, "serverInfo": SERVER_INFO, **_server()}
 
 

@@ -34,6 +34,7 @@ from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
 from ...text.characters import storable, storable_name
 from ...views import documents, read
+from ..note import write_note
 from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
 from .definitions import MOST_CHARACTERS, MOST_PASSAGES, TOOLS, Json, Tool, checked
 
@@ -128,7 +129,9 @@ class Tools:
 
     def prompt(self, name: str, arguments: Any) -> Json:
         """Return the messages of the prompt. Raises ProtocolError."""
-        about = arguments.get("about") if isinstance(arguments, dict) else None
+        about = None
+        if isinstance(arguments, dict):
+            about = arguments.get("about")
         if name != PROMPT["name"] or not isinstance(about, str):
             raise ProtocolError(INVALID_PARAMS, "there is one prompt: recall, with a text `about`")
         [content] = self.call("memory_search", {"query": about})["content"]
@@ -194,7 +197,9 @@ class Tools:
             per_doc=options["per_doc"] or None,
             budget=budget_of(arguments["budget"], "md", query),
         )
-        floor = self._floor if arguments["min_confidence"] is None else 0.0
+        floor = 0.0
+        if arguments["min_confidence"] is None:
+            floor = self._floor
         with self._open_store() as store:
             if self._bounds.hide:
                 request = request.changed(filters=self._bounds.filters(store, filters))
@@ -232,8 +237,6 @@ class Tools:
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
-        from ..note import write_note
-
         with self._create_store() as store:
             answer = write_note(store, arguments["text"])
         place = answer["citation"] or f"{answer['path']}:{answer['line']}"
@@ -257,7 +260,10 @@ class Tools:
     def memory_update(self, arguments: Json) -> str:
         with self._open_store() as store:
             report = refresh(store, embed_seconds=UPDATE_SECONDS, extract_seconds=UPDATE_SECONDS)
-            told = [] if self._bounds.hide else problems(report)
+            if self._bounds.hide:
+                told = []
+            else:
+                told = problems(report)
             return updated(report, told + report.embedding_problems)
 
     def memory_status(self, arguments: Json) -> str:
@@ -287,7 +293,10 @@ def delete_text(store: HybridStore, doc_id: str) -> dict[str, Any]:
 def _filters(arguments: Json) -> Filters:
     where = {}
     for key, value in (arguments["where"] or {}).items():
-        values = value if isinstance(value, list) else [value]
+        if isinstance(value, list):
+            values = value
+        else:
+            values = [value]
         # as they are looked for: true is "true" and 3 is "3"
         where[key] = [item if isinstance(item, str) else json.dumps(item) for item in values]
     return Filters(
@@ -345,7 +354,9 @@ def passages(answer: SearchAnswer) -> str:
 
 def lines_read(answer: Answer) -> str:
     """Return the lines of a document under their citation. What is not shown stands last."""
-    day = f", {answer['date']}" if answer["date"] else ""
+    day = ""
+    if answer["date"]:
+        day = f", {answer['date']}"
     place = f"**{answer['citation']}** of {answer['total_lines']} lines{day}"
     lines = [place, quoted(answer["text"])]
     if answer["changed"]:
@@ -362,7 +373,9 @@ def listing(answer: Answer) -> str:
     """Return a line for each document."""
     lines = []
     for document in answer["documents"]:
-        host = f"(a file of {document['host']})" if "host" in document else None
+        host = None
+        if "host" in document:
+            host = f"(a file of {document['host']})"
         entry = " ".join(filter(None, [document["date"], document["doc_id"], host]))
         lines.append(quoted(" ".join(entry.splitlines())))
     count = len(lines)
@@ -385,7 +398,9 @@ def status(answer: Answer) -> str:
         if value is not None and key not in ("embeddings", "advice"):
             lines.append(f"{key}: {value}")
     identity = answer["embeddings"]
-    model = f"{identity['provider']} {identity['model']}" if identity else "none yet"
+    model = "none yet"
+    if identity:
+        model = f"{identity['provider']} {identity['model']}"
     lines.append(f"embeddings: {model}")
     return _with_warnings(lines, [answer["advice"]] if answer["advice"] else [])
 

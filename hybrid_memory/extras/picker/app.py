@@ -15,19 +15,22 @@ from collections.abc import Callable, Sequence
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
-from prompt_toolkit.application import Application, run_in_terminal
-from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.document import Document
-from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.input import create_input
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import HSplit, Layout, Window
-from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
-from prompt_toolkit.layout.processors import BeforeInput
-from prompt_toolkit.output import ColorDepth, create_output
-from prompt_toolkit.styles import Style
+from ...environment import needing
 
-from ...documents.links import listed
+with needing("picker", "`hybrid-memory search` without a query"):
+    from prompt_toolkit.application import Application, run_in_terminal
+    from prompt_toolkit.buffer import Buffer
+    from prompt_toolkit.document import Document
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.input import create_input
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.layout import HSplit, Layout, Window
+    from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+    from prompt_toolkit.layout.processors import BeforeInput
+    from prompt_toolkit.output import ColorDepth, create_output
+    from prompt_toolkit.styles import Style
+
+from ...documents.terms import listed
 from ...errors import HybridMemoryError
 from ...storage.keyword import stems
 from ...store import HybridStore
@@ -138,10 +141,16 @@ class Worker:
         """Return whether there is another query, after so long a wait for one. Meanwhile notes are
         read.
         """
-        end = None if seconds is None else time.monotonic() + seconds
+        if seconds is None:
+            end = None
+        else:
+            end = time.monotonic() + seconds
         while True:
             with self._changed:
-                left = None if end is None else max(end - time.monotonic(), 0.0)
+                if end is None:
+                    left = None
+                else:
+                    left = max(end - time.monotonic(), 0.0)
                 self._changed.wait_for(lambda: self._query != query or self._wanted, left)
                 if self._query != query:
                     return True
@@ -196,7 +205,10 @@ def preview(store: HybridStore, result: Result, query: str, width: int) -> Previ
         if number == start:
             first = len(rows)
         is_of_passage = start <= number <= end
-        written = shown[number - start] if is_of_passage else printable(line).replace("\t", "    ")
+        if is_of_passage:
+            written = shown[number - start]
+        else:
+            written = printable(line).replace("\t", "    ")
         rows += wrapped(written, width) or [""]
         if is_of_passage:
             last = len(rows) - 1
@@ -278,9 +290,13 @@ class _Picker:
 
     def _take_preview(self, preview: Preview) -> None:
         """Take a note, from the thread of the searches, and scroll to its passage, or to the first
-        marked word of a long one.
+        marked word of a long one. The same passage stays where the user has scrolled.
         """
+        before = self._preview
         self._preview = preview
+        if before and before.result["chunk_id"] == preview.result["chunk_id"]:
+            self._app.invalidate()
+            return
         height = self._note_height()
         row = preview.first
         words = [number for number, text in enumerate(preview.rows) if BEFORE in text]
@@ -301,7 +317,9 @@ class _Picker:
 
     def _result(self) -> Result | None:
         results = self._found.results
-        return results[self._chosen] if results else None
+        if results:
+            return results[self._chosen]
+        return None
 
     def _results(self) -> StyleAndTextTuples:
         width = self._size()[1]
@@ -310,18 +328,27 @@ class _Picker:
         for number, result in enumerate(self._found.results[first:], first):
             title, headings = titles_of(result)
             name_of_file = stem(result["doc_id"].rpartition("/")[2])
-            more = (
-                f"  {clipped(harmless(name_of_file), width // 3)}" if name_of_file != title else ""
-            )
+            more = ""
+            if name_of_file != title:
+                more = f"  {clipped(harmless(name_of_file), width // 3)}"
             more += f"  +{len(result['more'])}" if result["more"] else ""
-            sign = "*" if result["citation"] in self._picked else " "
+            sign = " "
+            if result["citation"] in self._picked:
+                sign = "*"
             start = f"{sign}{result['score']:.2f}  "
             room = max(width - columns(start + more) - 1, 2)
             name = clipped(harmless(title), room)
-            below = f" > {harmless(headings)}" if headings else ""
-            below = clipped(below, max(room - columns(name), 2)) if below else ""
+            below = ""
+            if headings:
+                below = f" > {harmless(headings)}"
+            if below:
+                below = clipped(below, max(room - columns(name), 2))
+            else:
+                below = ""
             gap = " " * max(width - columns(start + name + below + more), 0)
-            style = "class:chosen" if number == self._chosen else ""
+            style = ""
+            if number == self._chosen:
+                style = "class:chosen"
             if self._is_old():
                 style = "class:dim"
             lines += [(style, start + name), (style or "class:dim", f"{below}{gap}{more}")]
@@ -366,9 +393,14 @@ class _Picker:
             return [("class:dim", "nothing found")]
         if self._picked:
             return [("class:dim", f"{plural(len(self._picked), 'note')} chosen")]
-        instead = results[0].get("instead", {}) if results else {}
+        instead = {}
+        if results:
+            instead = results[0].get("instead", {})
         pairs = [f"{', '.join(others)} for {word}" for word, others in instead.items()]
-        keys = PRINTING if self._prints else OPENING
+        if self._prints:
+            keys = PRINTING
+        else:
+            keys = OPENING
         return [("class:dim", harmless("; ".join(pairs)) or keys)]
 
     def _bindings(self) -> KeyBindings:
@@ -497,7 +529,9 @@ def with_next(query: str, operator: str, values: Sequence[str]) -> str:
     'gpu in:a/b', 'in', ['a/b', 'a'] -> 'gpu in:a'
     """
     written = re.search(rf'(?<!\S){operator}:("[^"]*"|\S+)\s*', query)
-    current = written[1].strip('"') if written else ""
+    current = ""
+    if written:
+        current = written[1].strip('"')
     rest = query
     if written:
         rest = query[: written.start()] + query[written.end() :]
@@ -505,8 +539,13 @@ def with_next(query: str, operator: str, values: Sequence[str]) -> str:
     if current in following:
         following = following[following.index(current) + 1 :]
     if not following:
-        return rest.rstrip() if written else query
-    value = f'"{following[0]}"' if " " in following[0] else following[0]
+        if written:
+            return rest.rstrip()
+        return query
+    if " " in following[0]:
+        value = f'"{following[0]}"'
+    else:
+        value = following[0]
     return f"{rest.rstrip()} {operator}:{value}".lstrip()
 
 

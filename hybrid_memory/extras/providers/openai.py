@@ -36,7 +36,9 @@ class OpenAIEmbedder(BaseEmbedder):
         official = self.base_url == URL
         if official:
             self.batch_size = 256  # other servers get 32, the most that TEI takes
-        name = "OpenAI" if official else "the embedding server"
+        name = "the embedding server"
+        if official:
+            name = "OpenAI"
         self._server = Server(name, self.base_url, "OPENAI_API_KEY", needs_key=official)
         self._names_dims = bool(self.wanted_dims)
 

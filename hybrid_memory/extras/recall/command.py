@@ -273,7 +273,9 @@ def recalled(
         return []
 
     def cost(result: Result) -> int:
-        return 0 if session.was_shown(result) else len(printed([result]))
+        if session.was_shown(result):
+            return 0
+        return len(printed([result]))
 
     usual = configured(store.config) | {"limit": LIMIT}
     usual["min_confidence"] = max(floor / 4, usual["min_confidence"])
@@ -329,7 +331,9 @@ def news(args: Namespace) -> str:
     names = [document["doc_id"] for document in newest if document["indexed_at"] > since]
     if not names:
         return ""
-    more = " and more" if len(names) > NAMED else ""
+    more = ""
+    if len(names) > NAMED:
+        more = " and more"
     return f"New in the user's notes since {since[:10]}: {', '.join(names[:NAMED])}{more}."
 
 

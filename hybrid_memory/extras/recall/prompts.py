@@ -134,7 +134,9 @@ def surest(results: Iterable[Mapping[str, Any]]) -> float:
     for explanation in explained:
         terms = explanation["terms"]
         telling = [word for word in terms if not is_work(word)]
-        share = len(telling) / len(terms) if terms else 0.0
+        share = 0.0
+        if terms:
+            share = len(telling) / len(terms)
         best = max(best, confidence(explanation["coverage"] * share, explanation["nearness"]))
     return best
 

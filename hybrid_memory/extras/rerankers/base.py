@@ -70,7 +70,9 @@ class Reranker:
         try:
             found: list[float] = within(seconds, lambda: self._all(query, texts, started + seconds))
         except TimeoutError:
-            limit = "rerank_timeout" if seconds == self.timeout else "its first answer"
+            limit = "its first answer"
+            if seconds == self.timeout:
+                limit = "rerank_timeout"
             return self._failed(
                 Failure(STOP, f"{self.name} did not answer within {seconds:g} s ({limit})", REST)
             )

@@ -55,7 +55,9 @@ def _loaded(model: str) -> Any:
     except ImportError as error:
         raise Failure(STOP, missing_package("the reranker local", "local")) from error
     logger.disable("fastembed")  # every message that matters is an exception, too
-    folder = model if os.path.isdir(model) else None
+    folder = None
+    if os.path.isdir(model):
+        folder = model
     if folder and not any(
         known["model"] == folder for known in TextCrossEncoder.list_supported_models()
     ):

@@ -14,11 +14,9 @@ from .base import Reranker
 
 if TYPE_CHECKING:
     from ...config import Settings
-    from .base import Reranker
 
-LATER = (
-    30.0  # seconds after the budget until the thread that still waits for the reply gives up, too
-)
+# Seconds after the budget until the thread that still waits for the reply gives up, too
+LATER = 30.0
 
 
 class Form(NamedTuple):
@@ -122,7 +120,10 @@ class ServerReranker(Reranker):
         )
         reply = self._server.call("", payload, silence=seconds + LATER, texts=len(texts))
         try:
-            listed = reply if form.results is None else reply[form.results]
+            if form.results is None:
+                listed = reply
+            else:
+                listed = reply[form.results]
             by_index = {item["index"]: item[form.score] for item in listed}
         except (LookupError, TypeError) as error:
             raise self._server.nonsense() from error
@@ -138,4 +139,6 @@ def endpoint(url: str, path: str) -> str:
     url = url.rstrip("/")
     if "/" not in url.partition("://")[2]:
         return url + path
-    return url if url.endswith("/rerank") else f"{url}/rerank"
+    if url.endswith("/rerank"):
+        return url
+    return f"{url}/rerank"

@@ -96,7 +96,9 @@ class Pages:
             return "it is cut off"
         magic, _, size, _, salt1, salt2, *sums = struct.unpack(">8I", header)
         self._wal_size = size
-        order = "<" if magic == WAL_MAGIC[0] else ">"
+        order = ">"
+        if magic == WAL_MAGIC[0]:
+            order = "<"
         checksum = _checksum(header[:24], (0, 0), order)
         if magic not in WAL_MAGIC or checksum != tuple(sums):
             return "its header is damaged"
@@ -234,7 +236,9 @@ def tree(pages: Pages, root: int) -> Iterator[Record | None]:
 
 def _start(number: int) -> int:
     """Return where the header of a page begins: the first page has that of the file before it."""
-    return 100 if number == 1 else 0
+    if number == 1:
+        return 100
+    return 0
 
 
 def _kind(page: bytes, start: int) -> int:
@@ -246,7 +250,9 @@ def _kind(page: bytes, start: int) -> int:
 
 def _cells(page: bytes, start: int, kind: int) -> list[int]:
     """Return where the cells of a page begin."""
-    header = 12 if kind in (INDEX_INTERIOR, TABLE_INTERIOR) else 8
+    header = 8
+    if kind in (INDEX_INTERIOR, TABLE_INTERIOR):
+        header = 12
     (count,) = struct.unpack_from(">H", page, start + 3)
     pointers = page[start + header : start + header + 2 * count]
     return [offset for (offset,) in struct.iter_unpack(">H", pointers[: len(pointers) // 2 * 2])]

@@ -1,7 +1,8 @@
 """What a server shows and lets be done, whatever a call asks for: the bounds of `mcp` and `serve`.
 
 Bounds are options of the one who starts the server. The arguments of a call can narrow what they
-leave, and never widen it.
+leave, and never widen it. The options of `serve` stand here, because its help needs none of the
+packages that the server needs.
 """
 
 from collections import Counter
@@ -12,12 +13,12 @@ from ...errors import NotFoundError, QueryError, SourceError, WayOut
 from ...storage.filters import Filters
 from ...storage.sqlite.selection import is_inside
 from ...storage.target import find
+from ...surface.arguments import Parser, examples, filled, port
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from ...store import HybridStore
-    from ...surface.arguments import Parser
 
 MOST = 10**9  # documents
 NEWEST = 10  # documents that the overview names
@@ -84,7 +85,9 @@ class Bounds(NamedTuple):
     def check_new(self, doc_id: str) -> None:
         """Raise SourceError for the id of a text that would be out of the bounds."""
         if not self._is_inside(doc_id) or not self._is_of_collection(doc_id, None):
-            example = f"{self.collection}/" if self.collection is not None else self.inside
+            example = self.inside
+            if self.collection is not None:
+                example = f"{self.collection}/"
             raise SourceError(f"{doc_id!r} cannot be written here; ids are as {example}")
 
     def _is_of_collection(self, doc_id: str, collection: str | None) -> bool:
@@ -144,7 +147,7 @@ def _listed(store: "HybridStore", bounds: Bounds) -> list[dict[str, Any]]:
     return documents
 
 
-def add_bounds(parser: "Parser") -> None:
+def add_bounds(parser: Parser) -> None:
     """Add the options that `bounds_of` reads."""
     parser.add_argument(
         "--collection", metavar="NAME", help="show only documents of this collection"
@@ -161,3 +164,32 @@ def add_bounds(parser: "Parser") -> None:
 def bounds_of(args: "Namespace") -> Bounds:
     """Return the bounds that the command line sets."""
     return Bounds(args.collection, args.inside, args.read_only)
+
+
+def serve_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--host", type=filled, default="127.0.0.1", metavar="HOST", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--port",
+        type=port,
+        default=8377,
+        metavar="PORT",
+        help="0: any free one (default: %(default)s)",
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="keep the memory up to date while files change, as `watch` does",
+    )
+    parser.add_argument(
+        "--token",
+        nargs="?",
+        const="",
+        metavar="TOKEN",
+        help="answer only those who know this secret; without TOKEN, one is made and kept "
+        "(default: on 127.0.0.1, answer all)",
+    )
+    add_bounds(parser)
+    examples(parser, "serve --open", "serve --port 0 --watch")

@@ -220,7 +220,10 @@ def read(query: QueryParams, table: Sequence[Parameter]) -> dict[str, Any]:
     for name in query:
         if name not in names:
             other_name = OTHER_NAMES.get(name)
-            close = f"; did you mean {other_name}?" if other_name in names else meant(name, names)
+            if other_name in names:
+                close = f"; did you mean {other_name}?"
+            else:
+                close = meant(name, names)
             errors.append(_wrong(name, f"there is no such parameter{close}"))
     values: dict[str, Any] = {}
     for parameter in table:

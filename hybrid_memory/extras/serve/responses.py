@@ -3,6 +3,7 @@ does, and errors as problem documents (RFC 9457), with the status that a client 
 """
 
 import json
+import math
 from collections.abc import Mapping
 from hashlib import blake2b
 from http import HTTPStatus
@@ -128,3 +129,29 @@ def as_problem(error: Exception) -> Problem:
         if isinstance(error, kind):
             return Problem(status, str(error))
     return Problem(500, "an error in the server; its standard error says more")
+
+
+async def json_body(request: Request) -> dict[str, Any]:
+    """Return the object in the body. Raises Problem."""
+    media_type = request.headers.get("content-type", "").partition(";")[0]
+    if media_type.strip().lower() != "application/json":
+        raise Problem(415, "the body must be JSON, with Content-Type: application/json")
+    text = await request.body()
+    try:
+        body = json.loads(text.decode(), parse_constant=_refused, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise Problem(400, f"the body is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise Problem(422, "the body is not a JSON object")
+    return body
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text} is too large")
+    return number

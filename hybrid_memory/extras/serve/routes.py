@@ -2,8 +2,6 @@
 that are stored or deleted, updates.
 """
 
-import json
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,11 +21,11 @@ from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
 from ...views import broken, links_of_document, outlined
 from ...views import documents as listed
+from ..doctor import examine
 from . import images, parameters, responses
 from .bounds import MOST, Bounds, counts_of, facets_of
-from .memory import Memory, Work, passages
+from .memory import Memory, Update, Work, passages
 from .responses import Problem
-from .updates import Update
 
 DOCUMENTS = b"/api/documents/"
 SIMILAR = b"/similar"
@@ -206,8 +204,6 @@ async def status(request: Request) -> Response:
 
 async def doctor(request: Request) -> Response:
     """Answer GET /api/doctor."""
-    from ..doctor import examine
-
     values = parameters.read(request.query_params, parameters.DOCTOR)
     needs_all(request)
     findings = await memory_of(request).slowly(
@@ -323,7 +319,7 @@ async def put(request: Request) -> Response:
     needs_writing(request)
     bounds = memory_of(request).bounds
     bounds.check_new(doc_id)
-    body = await json_body(request)
+    body = await responses.json_body(request)
     text = body.pop("text", None)
     metadata = body.pop("metadata", None)
     append = body.pop("append", False)
@@ -336,7 +332,9 @@ async def put(request: Request) -> Response:
         raise Problem(405, "a document needs an id", headers={"allow": "GET"})
 
     def work(store: HybridStore) -> tuple[int, dict[str, Any]]:
-        status = 200 if stored_here(store, doc_id) else 201
+        status = 201
+        if stored_here(store, doc_id):
+            status = 200
         answer = store_text(
             store, doc_id, text, metadata, append=append, names_others=not bounds.hide
         )
@@ -399,32 +397,6 @@ def is_deeper(value: Any, levels: int) -> bool:
         for container in containers:
             layer += container.values() if isinstance(container, dict) else container
     return True
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"the number {text} is too large")
-    return number
-
-
-async def json_body(request: Request) -> dict[str, Any]:
-    """Return the object in the body. Raises Problem."""
-    media_type = request.headers.get("content-type", "").partition(";")[0]
-    if media_type.strip().lower() != "application/json":
-        raise Problem(415, "the body must be JSON, with Content-Type: application/json")
-    text = await request.body()
-    try:
-        body = json.loads(text.decode(), parse_constant=_refused, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
-        raise Problem(400, f"the body is not JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise Problem(422, "the body is not a JSON object")
-    return body
 
 
 def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool = False) -> None:

@@ -132,10 +132,8 @@ def _read(path: str) -> Token:
 
 async def exchange(request: Request) -> Response:
     """Answer POST /api/session: the token for a cookie."""
-    from .routes import json_body
-
     token: Token | None = request.state.token
-    shown = (await json_body(request)).get("token")
+    shown = (await responses.json_body(request)).get("token")
     response = Response(status_code=204, headers={"cache-control": "no-store"})
     if token:
         if not isinstance(shown, str) or not token.fits(shown):
@@ -172,7 +170,9 @@ class Hosts:
 
 def in_address(host: str) -> str:
     """Return a host as it stands in an address: IPv6 in brackets."""
-    return f"[{host}]" if ":" in host else host
+    if ":" in host:
+        return f"[{host}]"
+    return host
 
 
 def is_address(name: str) -> bool:

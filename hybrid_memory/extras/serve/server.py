@@ -133,13 +133,20 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Read, for asyncio."""
         super().data_received(data)
-        is_in_headers = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
-        self._wait_for_headers(is_in_headers)
+        self._wait_for_headers(self._is_in_headers())
+
+    def on_response_complete(self) -> None:
+        """Go on with what came during the request, for uvicorn."""
+        super().on_response_complete()
+        self._wait_for_headers(self._is_in_headers())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End, for asyncio."""
         self._wait_for_headers(False)
         super().connection_lost(exc)
+
+    def _is_in_headers(self) -> bool:
+        return self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
 
     def _wait_for_headers(self, is_waiting: bool) -> None:
         if is_waiting and self._timer is None:
@@ -195,7 +202,9 @@ def sdk_server(tools: Tools) -> SdkServer[Any]:
 
     def handler(method: str, result_type: Any) -> Any:
         async def handle(context: Any, params: mcp_types.RequestParams | None) -> Any:
-            asked = params.model_dump(by_alias=True, mode="json") if params else {}
+            asked = {}
+            if params:
+                asked = params.model_dump(by_alias=True, mode="json")
             try:
                 result = await run_sync(answering.result, method, asked)
             except ProtocolError as error:

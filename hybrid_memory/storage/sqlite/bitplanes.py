@@ -184,7 +184,9 @@ def best(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> list[
             k -= n
             chosen = [c | h for c, h in zip(chosen, higher, strict=True)]
             tied = [t ^ h for t, h in zip(tied, higher, strict=True)]
-    return [c | t for c, t in zip(chosen, tied, strict=True)] if k else chosen
+    if k:
+        return [c | t for c, t in zip(chosen, tied, strict=True)]
+    return chosen
 
 
 def ranked(blocks: Sequence[Sequence[int]], among: Sequence[int], k: int) -> Iterator[list[int]]:

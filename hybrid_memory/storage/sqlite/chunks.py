@@ -7,13 +7,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...documents.terms import Terms, terms
 from ..rows import ChunkRow, Neighbour
 from .schema import END_OF_CHUNK_ID, path_from_column
-
-if TYPE_CHECKING:
-    from ...documents.terms import Terms
 
 CANDIDATES = (
     "select id, doc_id, chunk_id, content from chunks where id in (select value from json_each(?))"
@@ -43,12 +41,17 @@ where  c.id in (select value from json_each(?)) and coalesce(c.date, d.date) is 
 OWN_DATES = """
 select start_line, date from chunks where doc_id = ? and date is not null order by id
 """
-AROUND = """
+PLACE = f"(select cast(substr({END_OF_CHUNK_ID}, 2) as integer) from chunks where id = :id)"
+AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
 from     chunks c join documents d using (doc_id)
-where    doc_id = :doc_id and id between :id - :count and :id + :count
-order by id
+where    c.id = :id or c.id in (
+             select id from chunks
+             where  doc_id = :doc_id
+               and  {END_OF_CHUNK_ID} in (select '-' || ({PLACE} + value) from json_each(:steps)))
+order by c.id
 """
+FURTHEST = 10_000  # chunks on either side
 
 AT = "select id from chunks where doc_id = ? and end_line >= ? and start_line <= ? order by id"
 COUNT = "select count(*) from chunks"
@@ -102,10 +105,10 @@ class Chunks:
         return self._conn.execute(OWN_DATES, (doc_id,)).fetchall()
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
-        return [
-            Neighbour(*row)
-            for row in self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count})
-        ]
+        count = min(count, FURTHEST)
+        steps = json.dumps(list(range(-count, count + 1)))
+        rows = self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "steps": steps})
+        return [Neighbour(*row) for row in rows]
 
     def count(self) -> int:
         return int(self._conn.execute(COUNT).fetchone()[0])
@@ -129,12 +132,12 @@ OF_CHUNKS = ROWS.format("c.id in (select value from json_each(?))")
 CALLED = "select name from names where doc_id = ? and kind <> 'file'"
 
 
-def of_document(conn: sqlite3.Connection, doc_id: str) -> "Iterator[tuple[int, Terms]]":
+def of_document(conn: sqlite3.Connection, doc_id: str) -> Iterator[tuple[int, Terms]]:
     """Yield chunks.id and terms of the document's chunks."""
     return _of_rows(conn, conn.execute(OF_DOCUMENT, (doc_id,)))
 
 
-def of_chunks(conn: sqlite3.Connection, ids: Iterable[int]) -> "Iterator[tuple[int, Terms]]":
+def of_chunks(conn: sqlite3.Connection, ids: Iterable[int]) -> Iterator[tuple[int, Terms]]:
     """Yield chunks.id and terms of these chunks."""
     return _of_rows(conn, conn.execute(OF_CHUNKS, (json.dumps(list(ids)),)))
 
@@ -146,9 +149,7 @@ def called(conn: sqlite3.Connection, doc_id: str) -> list[str]:
 
 def _of_rows(
     conn: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
-) -> "Iterator[tuple[int, Terms]]":
-    from ...documents.terms import terms
-
+) -> Iterator[tuple[int, Terms]]:
     for doc_id, group in groupby(rows, itemgetter(1)):
         chunks = list(group)
         _, _, _, _, collection, metadata, is_first = chunks[0]

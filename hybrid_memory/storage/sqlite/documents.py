@@ -425,7 +425,10 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row as the table holds it; a text without a file has its size beside it, so that a list
     need not read the text.
     """
-    size = row["file_size"] if row["content"] is None else len(row["content"].encode())
+    if row["content"] is None:
+        size = row["file_size"]
+    else:
+        size = len(row["content"].encode())
     row = {key: value for key, value in row.items() if key != "extract"}
     return {**row, "source_path": path_to_column(row["source_path"]), "file_size": size}
 

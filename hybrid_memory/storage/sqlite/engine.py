@@ -196,7 +196,9 @@ class SQLiteStorage:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if isinstance(error, sqlite3.ProgrammingError) or code == sqlite3.SQLITE_INTERRUPT:
             return None
-        explanation = failure(error, self.path, what) if isinstance(error, BROKEN) else None
+        explanation = None
+        if isinstance(error, BROKEN):
+            explanation = failure(error, self.path, what)
         if explanation and code != sqlite3.SQLITE_CORRUPT_VTAB:
             return explanation
         damage = self._damage(error)  # a keyword index may be sound, and what it is read from not

@@ -295,8 +295,14 @@ def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
     if filters.since is None and filters.until is None:
         return None
     today = today or date.today()
-    first = EARLIEST if filters.since is None else dates.first_day(filters.since, today)
-    last = LATEST if filters.until is None else dates.last_day(filters.until, today)
+    if filters.since is None:
+        first = EARLIEST
+    else:
+        first = dates.first_day(filters.since, today)
+    if filters.until is None:
+        last = LATEST
+    else:
+        last = dates.last_day(filters.until, today)
     return first, last
 
 

@@ -376,7 +376,10 @@ class VectorIndex:
                 slots = [
                     slot for (slot,) in self._conn.execute(CHOSEN_SLOTS.format(self._chosen.listed))
                 ]
-            found = self._scan(query, limit, slots) if exact else self._best(query, limit, slots)
+            if exact:
+                found = self._scan(query, limit, slots)
+            else:
+                found = self._best(query, limit, slots)
             return [(id, cosine) for id, cosine in found[:limit] if cosine > 0]
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:

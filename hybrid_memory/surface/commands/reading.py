@@ -2,6 +2,7 @@
 
 import sys
 from argparse import Namespace
+from shlex import quote
 from typing import Any, TextIO
 
 from ...errors import QueryError, SourceError, UsageError
@@ -63,8 +64,6 @@ def run_get(args: Namespace) -> int:
         args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one)
     )
     if sys.stdout.isatty() and not args.json:
-        from shlex import quote
-
         for answer in answers:
             if answer["next"]:
                 place = f"line {answer['end_line']} of {answer['total_lines']}"
@@ -102,7 +101,7 @@ def list_options(parser: Parser) -> None:
 
 
 def run_list(args: Namespace) -> int:
-    from ..terminal import show_documents
+    from ..terminal import show_documents  # reading needs none of it
 
     with open_store(args) as store:
         answer = documents(

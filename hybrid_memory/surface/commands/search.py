@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any
 from ... import config
 from ...errors import UsageError
 from ...seams import PICKER, load
-from ...search.hit import MODES, UNCLEAR, Request, configured, floored, is_unclear, lean
+from ...search.hit import MODES, UNCLEAR, Answer, Request, configured, floored, is_unclear, lean
+from ...storage.filters import Filters
 from ...store import HybridStore
 from .. import arguments
 from ..arguments import Parser, add_filters, examples, open_store
 from ..streams import advise, json_lines, output, tell
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from ...search.hit import Budget
-    from ...storage.filters import Filters
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
 PICKED = 30  # passages that the picker looks for, unless the user says how many
-MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
+NOTES = 5  # on a terminal, if nobody says how many
+PASSAGES_OF_NOTE = 4  # that are looked for, so that there are as many notes
 SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 
 
@@ -82,8 +85,7 @@ def search_options(parser: Parser) -> None:
         nargs="?",
         const=30.0,
         metavar="DAYS",
-        help="halve the score of a dated document for every DAYS days of its age "
-        "(default: never; 30 if DAYS is left out)",
+        help="halve the score for every DAYS of a document's age (default: never; 30 without DAYS)",
     )
     parser.add_argument(
         "--today",
@@ -99,12 +101,12 @@ def search_options(parser: Parser) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="show how each score was computed, and how long each stage took",
+        help="show what each score is made of, and how long each stage took",
     )
     parser.add_argument(
         "--exact",
         action="store_true",
-        help="compare the query with every embedding, without the vector index",
+        help="compare with every embedding, without the vector index",
     )
     parser.add_argument(
         "--fts-syntax",
@@ -161,60 +163,81 @@ def run_search(args: argparse.Namespace) -> int:
     query = _query(args)
     with open_store(args) as store:
         request = _request(args, filters, store.config)
-        if store.config["refresh"]:
-            from ...sync.refresh import search
-
-            answer = search(store, query, request, refreshed=True)
-        else:
-            answer = store.answer(query, request)
-        answer = floored(answer, args.floor)
-        advice = (
-            answer.warnings[-1:] if answer.nearest_miss else []
-        )  # the last line tells of the nearest miss
-        tell(*answer.warnings[: -1 if advice else None])
-        if not advice and not answer.results and not answer.unanswered:
-            from ..output import why_nothing
-
-            in_force = request.changed(filters=answer.filters)
-            advice = [why_nothing(store, in_force, refreshed=store.config["refresh"])]
-        elif is_unclear(answer.results):
-            advice = [UNCLEAR]
-        advise(args, *filter(None, [answer.other_words(), *advice]))
-        form = _form(args)
+        answer = floored(_answer(store, query, request), args.floor)
+        _advise(args, store, request, answer)
+        if args.explain:
+            parts = answer.timings.items()
+            tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in parts))
         results = answer.results
-        if form == "text" and not args.budget:
-            from ..output import titled
-
-            results = titled(store, results)
-    if args.explain:
-        tell(
-            ", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in answer.timings.items())
-        )
-    rows = None
-    if _is_by_note(args):
-        from ..output import by_note
-
-        results = by_note(results)[: _count(args, store.config)]
-        if sys.stdout.isatty() and "limit" not in store.config.chosen:
-            import shutil
-
-            rows = shutil.get_terminal_size().lines - MARGIN
-    with output() as stream:
+        form = _form(args)
         if form == "json" and not args.open:
-            print(json_lines(results if args.full else map(lean, results)), file=stream)
+            if not args.full:
+                results = list(map(lean, results))
+            with output() as stream:
+                print(json_lines(results), file=stream)
         else:
-            from ..output import show
-
-            show(results, query, form, stream, full=args.full, opened=args.open, rows=rows)
+            _show(args, store, query, results, form)
     return 1 if answer.unanswered else 0
 
 
-def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
-    """Let the user search on the whole terminal, and open what is chosen, or print it."""
-    from ...environment import needing
+def _answer(store: HybridStore, query: str, request: Request) -> Answer:
+    """Return the answer, after what has changed was taken in if the settings ask for that."""
+    if not store.config["refresh"]:
+        return store.answer(query, request)
 
-    with needing("picker", "`hybrid-memory search` without a query"):
-        pick = load(PICKER)
+    from ...sync.refresh import search
+
+    return search(store, query, request, refreshed=True)
+
+
+def _advise(args: argparse.Namespace, store: HybridStore, request: Request, answer: Answer) -> None:
+    """Tell the warnings; then, unless --quiet, what the words found instead and why there is nothing
+    or nothing clear.
+    """
+    warnings = answer.warnings
+    advice = []
+    if answer.nearest_miss:  # of which the last line tells
+        advice = warnings[-1:]
+        warnings = warnings[:-1]
+    elif not answer.results and not answer.unanswered:
+        in_force = request.changed(filters=answer.filters)
+        advice = [_forms().why_nothing(store, in_force, refreshed=store.config["refresh"])]
+    elif is_unclear(answer.results):
+        advice = [UNCLEAR]
+    tell(*warnings)
+    advise(args, *filter(None, [answer.other_words(), *advice]))
+
+
+def _show(
+    args: argparse.Namespace,
+    store: HybridStore,
+    query: str,
+    results: list[dict[str, Any]],
+    form: str,
+) -> None:
+    """Print the results in a form that is not plain JSON, and open one in the editor if asked to."""
+    forms = _forms()
+    rows = None
+    if form == "text" and not args.budget:
+        results = forms.titled(store, results)
+    if _is_by_note(args):
+        results = forms.by_note(results)[: _count(args, store.config)]
+        if sys.stdout.isatty() and "limit" not in store.config.chosen:
+            rows = forms.rows_of_terminal()
+    with output() as stream:
+        forms.show(results, query, form, stream, full=args.full, opened=args.open, rows=rows)
+
+
+def _forms() -> "ModuleType":
+    """Return the module that prints what is not plain JSON, which most calls of agents do not need."""
+    from .. import output as forms
+
+    return forms
+
+
+def _pick(args: argparse.Namespace, filters: Filters | None) -> int:
+    """Let the user search on the whole terminal, and open what is chosen, or print it."""
+    pick = load(PICKER)
 
     def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
         request = _request(args, filters, store.config)
@@ -239,10 +262,8 @@ def _pick(args: argparse.Namespace, filters: "Filters | None") -> int:
         prints=args.prints,
     )
     if picked:
-        from ..output import show
-
         with output() as stream:
-            show(picked, query, args.format or "paths", stream, full=args.full)
+            _forms().show(picked, query, args.format or "paths", stream, full=args.full)
     return 0
 
 
@@ -254,7 +275,7 @@ def _query(args: argparse.Namespace) -> str:
 
 
 def _request(
-    args: argparse.Namespace, filters: "Filters | None", settings: config.Settings
+    args: argparse.Namespace, filters: Filters | None, settings: config.Settings
 ) -> Request:
     """Return the options of a search, which the settings complete."""
     same = {name: getattr(args, name) for name in SAME_NAME}
@@ -263,8 +284,6 @@ def _request(
     if budget and "limit" not in settings.chosen:
         same["limit"] = budget.pool
     elif _is_by_note(args):
-        from ..output import PASSAGES_OF_NOTE
-
         same["limit"] = PASSAGES_OF_NOTE * _count(args, settings)
     return Request(
         **same, budget=budget, filters=filters, half_life_days=args.half_life, today=args.today
@@ -278,8 +297,6 @@ def _is_by_note(args: argparse.Namespace) -> bool:
 
 def _count(args: argparse.Namespace, settings: config.Settings) -> int:
     """Return how many notes are shown."""
-    from ..output import NOTES
-
     is_chosen = "limit" in settings.chosen or not sys.stdout.isatty()
     return int(settings["limit"]) if is_chosen else NOTES
 
@@ -292,8 +309,7 @@ def _form(args: argparse.Namespace) -> str:
 
 
 def _budget(args: argparse.Namespace) -> "Budget":
-    from ..output import budget
-
-    return budget(
+    budget: Budget = _forms().budget(
         args.budget, _form(args), _query(args), is_terminal=sys.stdout.isatty(), full=args.full
     )
+    return budget

@@ -82,7 +82,10 @@ def run_ingest(args: Namespace) -> int:
             store, **options, sizes=_sizes(args, store.config), workers=cores(), progress=progress
         )
         try:
-            report = job.run(args.path, args.collection) if args.path else job.update()
+            if args.path:
+                report = job.run(args.path, args.collection)
+            else:
+                report = job.update()
         except KeyboardInterrupt as error:
             again = "" if options["incremental"] else " with --incremental"
             raise KeyboardInterrupt(

@@ -18,7 +18,7 @@ from ...views import twin
 from .. import arguments
 from ..arguments import Parser, add_json, examples, open_store, place
 from ..streams import print_answer, print_with_warnings, tell
-from ..terminal import progress_line, show_deleted, show_stored
+from ..terminal import progress_line, show_deleted, show_stats, show_stored
 
 
 def store_options(parser: Parser) -> None:
@@ -90,7 +90,9 @@ def store_text(
     """Store a text. Return its `doc_id` and `chunks`, `warnings`, and where another document says
     nearly the same, that citation as `exists`, if others may be named.
     """
-    existing = twin(store, text, besides=storable(doc_id)) if names_others else None
+    existing = None
+    if names_others:
+        existing = twin(store, text, besides=storable(doc_id))
     chunks = store.store(doc_id, text, metadata, append=append)
     answer = {"doc_id": doc_id, "chunks": chunks, "warnings": store.warnings}
     if existing:
@@ -173,8 +175,6 @@ def stats_options(parser: Parser) -> None:
 
 
 def run_stats(args: Namespace) -> int:
-    from ..terminal import show_stats
-
     with open_store(args) as store:
         answer = store.stats() | place(args, store.path)
         print_answer(args, answer, lambda stream: show_stats(answer, stream))
@@ -184,7 +184,10 @@ def run_stats(args: Namespace) -> int:
 def delete_by_id(store: HybridStore, doc_id: str) -> dict[str, Any]:
     """Remove a document. `chunks_deleted` is 0 if there was no such document."""
     deleted = delete_document(store.storage, storable(doc_id))
-    missing = None if deleted.documents else f"there is no document {doc_id!r}; nothing was deleted"
+    if deleted.documents:
+        missing = None
+    else:
+        missing = f"there is no document {doc_id!r}; nothing was deleted"
     return {
         "doc_id": doc_id,
         "chunks_deleted": deleted.chunks,

@@ -266,6 +266,7 @@ def test_headers_that_do_not_come_hold_nothing_up(
     folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(server, "KEPT", 3600)  # the time of idle connections does not end them
     with served(environ) as client:
         host, port = client.base.removeprefix("http://").split(":")
         for sent in (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory import config
-from hybrid_memory.surface.commands.settings import change
+from hybrid_memory.extras.settings import change
 from tests.command import Run, answer, in_process, in_terminal
 
 

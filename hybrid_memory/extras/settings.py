@@ -12,13 +12,13 @@ from contextlib import suppress
 from shutil import copymode
 from typing import Any, TextIO
 
-from ... import config
-from ...config import absolute, shown
-from ...errors import ConfigError, UsageError, meant
-from .. import arguments
-from ..arguments import Parser, add_json, examples
-from ..streams import harmless, json_text, print_answer, tell
-from ..terminal import Style
+from .. import config
+from ..config import absolute, shown
+from ..errors import ConfigError, UsageError, meant
+from ..surface import arguments
+from ..surface.arguments import Parser, add_json, examples
+from ..surface.streams import harmless, json_text, print_answer, tell
+from ..surface.terminal import Style
 
 
 def change(path: str, key: str, *value: Any) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def run_config(args: Namespace) -> int:
         return 0
     settings = arguments.settings(args)
     if not settings.chosen & {"keyword_weight", "vector_weight"}:
-        from ...search.pipeline import WEIGHTS
+        from ..search.pipeline import WEIGHTS
 
         settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # those in force
     values = {
