@@ -27,7 +27,7 @@ QUALITY = HERE.parent / "tests" / "quality"
 PROMPTS = QUALITY / "coding.txt"
 BENCHMARKS = (
     "cold", "growth", "ingest", "sync", "size", "keyword_search", "vector", "filters", "embedding",
-    "serve", "chunks",
+    "serve", "typed", "chunks",
 )  # fmt: skip
 TRIALS = {  # programs that try whether something holds: their arguments in small
     "fuzz files": ["fuzz.py", "files", "--count", "40"],

@@ -236,12 +236,7 @@ def embed(
 
 
 def change_over(
-    storage: Storage,
-    embedder: Embedder,
-    on_total: OnTotal,
-    limit: TimeLimit,
-    *,
-    anew: bool = False,
+    storage: Storage, embedder: Embedder, on_total: OnTotal, limit: TimeLimit, *, anew: bool = False
 ) -> Embedded:
     """Make all embeddings by this embedder, and then let them take the place of the store's.
 

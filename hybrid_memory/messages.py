@@ -34,10 +34,7 @@ class Progress(NamedTuple):
 
 
 def counted(
-    stage: str,
-    total: int,
-    tell: Callable[[Progress], None],
-    chunks: int = 0,
+    stage: str, total: int, tell: Callable[[Progress], None], chunks: int = 0
 ) -> Callable[[int], None]:
     """Return a function to be called with the size of each batch, which tells how many are done of
     `total`.

@@ -40,6 +40,7 @@ LEVELS = 16
 NO_ROW = 0xFFFF
 KEEP, DROP, SPACE, APART = range(4)
 
+INFLECTIONS = frozenset(("##s", "##es", "##d", "##ed", "##ing", "##r", "##er", "##ers", "##ly"))
 LONGEST_WORD = 100  # characters, as in BERT: a longer word is one unknown token
 # In one text, the rest is ignored: 4096 * the largest level (127) * the largest scale (4095) just
 # fits in a signed 32-bit lane
@@ -271,6 +272,14 @@ class BuiltinEmbedder:
             for word in words
             for index in self._pieces(word)
         ]
+
+    def has_word(self, word: str) -> bool:
+        """Return whether a word in small letters is one of the language: a token, or one with an ending.
+
+        A misspelling is not, as the tokens are the commonest words and pieces of words.
+        """
+        token, *rest = self.tokenize(word)
+        return token != "[UNK]" and (not rest or (len(rest) == 1 and rest[0] in INFLECTIONS))
 
     @cached_property
     def _table(self) -> Table:

@@ -54,9 +54,7 @@ class OllamaEmbedder(BaseEmbedder):
         self.problem = None
         try:
             reply = self._within(
-                self.query_timeout,
-                self._late_query(),
-                lambda: self._call("/api/tags", None, QUERY),
+                self.query_timeout, self._late_query(), lambda: self._call("/api/tags", None, QUERY)
             )
             if not isinstance(reply, dict) or not isinstance(reply.get("models"), list):
                 raise self._server.nonsense()

@@ -95,11 +95,26 @@ class Passage:
         return citation(row.doc_id, row.start_line, row.end_line, row.pages)
 
 
-class Memory:
+class Beginnings:
+    """The first passage of every document: a tenth of the time that all take."""
+
+    def __init__(self, storage: Storage) -> None:
+        chunks = storage.chunks
+        ids = [chunks.at(doc_id, 0, END)[:1] for doc_id in sorted(storage.catalog.ids())]
+        rows = [row for first in ids for row in chunks.rows(first).values()]
+        self.documents = {row.doc_id: [Passage(row)] for row in rows}
+
+    def first(self) -> Iterator[Passage]:
+        """Yield the first passage of every document."""
+        for passages in self.documents.values():
+            yield from passages[:1]
+
+
+class Memory(Beginnings):
     """All that the kinds read: every passage, by document, and the links."""
 
     def __init__(self, storage: Storage) -> None:
-        self.documents: dict[str, list[Passage]] = {}
+        self.documents = {}
         for doc_id in sorted(storage.catalog.ids()):
             passages: list[Passage] = []
             for ids in _batches(storage.chunks.at(doc_id, 0, END), BATCH):
@@ -115,11 +130,6 @@ class Memory:
         """Yield every passage, document by document."""
         for passages in self.documents.values():
             yield from passages
-
-    def first(self) -> Iterator[Passage]:
-        """Yield the first passage of every document."""
-        for passages in self.documents.values():
-            yield from passages[:1]
 
 
 @tried_again
@@ -222,7 +232,7 @@ def _resemblance(first: Sequence[str], second: Sequence[str]) -> float:
     return common.total() / either.total()
 
 
-def superseded(memory: Memory) -> Iterator[Place]:
+def superseded(memory: Beginnings) -> Iterator[Place]:
     """Yield the documents of which their metadata, those of another one, or a line of their own say
     that they no longer hold.
     """

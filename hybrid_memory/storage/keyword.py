@@ -9,7 +9,8 @@ terms of the index that begin with it, contain it or are spelt nearly like it.
 import re
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
 from math import log
 
@@ -163,13 +164,20 @@ def _place(conn: sqlite3.Connection, complaint: str, expression: str) -> str:
 
 LEAST = 3  # letters of a word for which others are looked for
 LEAST_MISSPELT = 4
+LEAST_BESIDE = 5  # letters of a word that is misspelt beside known ones
 LONG = 6  # letters from which on two errors are allowed; below, one
+LONG_BESIDE = 9  # the same beside known words, where a word is more often only new
+MANY_WORDS = 1024
 LONGEST_TERM = 40
 ALTERNATIVES = 5  # terms that a word may stand for
 CORRECTIONS = 3
 # A vocabulary has stems, a query words: what may follow a stem
 ENDINGS = ("", "s", "es", "e", "y", "ed", "ing", "er", "ers", "ion", "ions", "ation", "ly", "ment")
 LONGEST_ENDING = 5
+
+
+Vocabulary = Callable[[str, str], str]
+Choice = Callable[[str, str, Vocabulary], list[str]]  # of terms, for a word and its stem
 
 
 def range_of_terms(word: str) -> tuple[str, str]:
@@ -180,9 +188,7 @@ def range_of_terms(word: str) -> tuple[str, str]:
     return chr(block), chr(block + 0x100)
 
 
-def terms_meant(
-    word: str, stem: str, vocabulary: Callable[[str, str], str], *, is_new: bool
-) -> list[str]:
+def terms_meant(word: str, stem: str, vocabulary: Vocabulary, *, is_new: bool) -> list[str]:
     """Return the terms that a word stands for which finds nothing, the likeliest first.
 
     They are those that begin with it; else, if it `is_new` to the index, those with the same first
@@ -199,7 +205,7 @@ def terms_meant(
     if beginning:
         return _commonest(beginning)
     may_be_misspelt = is_new and len(word) >= LEAST_MISSPELT and word.isalpha()
-    alike = _nearly_alike(word, stem, of_letter) if may_be_misspelt else []
+    alike = _nearly_alike(word, stem, of_letter, _most(word)) if may_be_misspelt else []
     if alike:
         return alike
     whole = vocabulary(*range_of_terms(word))
@@ -208,28 +214,57 @@ def terms_meant(
         containing |= dict(_having(f"{root} ", whole))
     if containing:
         return _commonest(containing)
-    return _nearly_alike(word, stem, whole) if may_be_misspelt else []
+    return _nearly_alike(word, stem, whole, _most(word)) if may_be_misspelt else []
+
+
+def terms_spelt_nearly(word: str, stem: str, vocabulary: Vocabulary) -> list[str]:
+    """Return the terms of which a word is a misspelling that no chunk has, though chunks have others of
+    its query: those with the same first letter from which it differs by one letter, or by two if it is
+    long. `vocabulary` is as for `terms_meant`.
+
+    Most words that the notes do not have are not misspelt. So none is that a dictionary has.
+    """
+    if len(word) < LEAST_BESIDE or _is_in_a_dictionary(word):
+        return []
+    of_letter = vocabulary(word[0], chr(ord(word[0]) + 1))
+    return _nearly_alike(word, stem, of_letter, 2 if len(word) >= LONG_BESIDE else 1)
+
+
+@lru_cache(MANY_WORDS)
+def _is_in_a_dictionary(word: str) -> bool:
+    """Return whether a built-in model has a word: one for English, one for thirty other languages."""
+    from ..embedding.builtin import BuiltinEmbedder
+    from ..embedding.multilingual import MultilingualEmbedder
+
+    return BuiltinEmbedder().has_word(word) or MultilingualEmbedder().has_word(word)
 
 
 def _commonest(counts: Mapping[str, int]) -> list[str]:
     return sorted(counts, key=lambda term: (-counts[term], term))[:ALTERNATIVES]
 
 
-def with_others(
-    query: Query,
-    words: Iterable[Term],
-    new: Collection[Term],
-    meant: Callable[[str, bool], list[str]],
+def mended(
+    query: Query, new: Sequence[Term], meant: Callable[[str, Choice], list[str]], *, is_found: bool
 ) -> Query:
-    """Return the query with others in place of these words, where there are any.
+    """Return the query with other words of the index in place of some, where there are any.
 
-    `new` are the words that no chunk has. `meant` gives the others for a word, which is new or not.
+    `new` are its words that no chunk has; `is_found` if chunks match others. `meant` gives the words
+    for one by a choice of terms. Words in double quotes stay as they are.
     """
     instead = dict(query.instead)
-    for word in words:
-        others = meant(word.tokens[0].lower(), word in new)
+    words = query.affordable_words
+    is_part = not query.is_typed and (is_found or not query.may_be_misspelt)
+    if is_part and len(new) == len(words):
+        return query  # it is about something else
+    for word in new if is_part or query.is_typed else words:
+        written = word.tokens[0]
+        choice: Choice = partial(terms_meant, is_new=word in new)
+        if is_part:
+            choice = terms_spelt_nearly
+        is_fixed = written in query.exact_words or (is_part and written not in query.plain_words)
+        others = [] if is_fixed else meant(written.lower(), choice)
         if others:
-            instead[word.tokens[0]] = others
+            instead[written] = others
     return query.with_others(instead)
 
 
@@ -245,7 +280,7 @@ def word_of_stem(stem: str, text: str) -> str:
 def parts_of_others(word: str, stem: str) -> list[str]:
     """Return texts of which each term has one that `terms_meant` may give for a word."""
     swapped = [_swapped(word, at) for at in range(len(word) - 1)]
-    pieces = [word[start:end] for start, end in _pieces(word)]
+    pieces = [word[start:end] for start, end in _pieces(word, _most(word))]
     return [word, stem, *_roots(word), *pieces, *swapped]
 
 
@@ -256,9 +291,9 @@ def _roots(word: str) -> list[str]:
     return [root for root in roots if len(root) >= LEAST_MISSPELT]
 
 
-def _pieces(word: str) -> Iterable[tuple[int, int]]:
+def _pieces(word: str, most: int) -> Iterable[tuple[int, int]]:
     """Return the starts and ends of the pieces of a word, one more than the errors that are allowed."""
-    count = _most(word) + 1
+    count = most + 1
     return pairwise(len(word) * number // count for number in range(count + 1))
 
 
@@ -270,15 +305,14 @@ def _swapped(word: str, at: int) -> str:
     return f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
 
 
-def _nearly_alike(word: str, stem: str, vocabulary: str) -> list[str]:
+def _nearly_alike(word: str, stem: str, vocabulary: str, most: int) -> list[str]:
     """Return the terms with the fewest differences, of equal ones the commonest.
 
     Of a word in three pieces, two errors leave one as it is; so only terms that share a piece, at
     nearly the same place, are compared.
     """
-    most = _most(word)
     candidates: dict[str, int] = {}
-    for start, end in _pieces(word):
+    for start, end in _pieces(word, most):
         piece = word[start:end]
         for term, count in _having(piece, vocabulary):
             is_near = -most <= term.find(piece) - start <= most

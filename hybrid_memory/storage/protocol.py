@@ -15,15 +15,7 @@ from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
 from .rows import ChunkRow, Coverage, Identity, Neighbour, Ranked, Scores, Vectors
-from .source import (
-    DocumentRow,
-    Pending,
-    Refusal,
-    Source,
-    SourceFile,
-    StoredDocument,
-    Whole,
-)
+from .source import DocumentRow, Pending, Refusal, Source, SourceFile, StoredDocument, Whole
 
 
 class LinkRow(NamedTuple):

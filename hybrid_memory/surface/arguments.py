@@ -255,10 +255,7 @@ def command_parser(name: str, common: Parser | None = None) -> Parser:
 
 def main_parser() -> Parser:
     """Return the parser that has the help of the program, and parses no command."""
-    parser = Parser(
-        description="Hybrid search over an agent's markdown memory.",
-        epilog=EPILOG,
-    )
+    parser = Parser(description="Hybrid search over an agent's markdown memory.", epilog=EPILOG)
     parser.usage = f"{PROGRAM} [options] COMMAND ..."
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     parser.add_argument_group("commands", _table_of_commands(_columns() - 2))

@@ -130,11 +130,25 @@ class Query:
 
     @property
     def may_be_misspelt(self) -> bool:
-        """Tell whether words that no passage has are looked for in other spellings.
+        """Tell whether others are looked for in place of all its words, if no passage has any.
 
         A question of several words, none of which is in the memory, is about something else.
         """
         return self.is_typed or len(self.text.split()) <= MISSPELT
+
+    @cached_property
+    def exact_words(self) -> frozenset[str]:
+        """Return the words in double quotes, in whose place no others are looked for."""
+        quoted = [text for text, is_quoted in _quoted_pieces(self._folded) if is_quoted]
+        return frozenset(token.text for text in quoted for token in tokens(text))
+
+    @cached_property
+    def plain_words(self) -> frozenset[str]:
+        """Return the words that are letters alone: not in quotes, no part of an identifier."""
+        pieces = [text for text, is_quoted in _quoted_pieces(self._folded) if not is_quoted]
+        of_pieces = [tokens(_without_possessive(piece)) for piece in pieces]
+        words = {of_piece[0].text for of_piece in of_pieces if len(of_piece) == 1}
+        return frozenset(word for word in words if word.isalpha()) - self.exact_words
 
     @property
     def compounds(self) -> list[Term]:

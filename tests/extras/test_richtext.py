@@ -288,3 +288,54 @@ def test_they_are_taken_in_by_pattern_and_cited_by_the_lines_of_their_text(
         "web/book.epub",
         "web/report.odt",
     }
+
+
+class Counting(richtext._Page):
+    """A page that counts how often a part of it is looked at."""
+
+    count = 0
+
+    def check_for_whole_start_tag(self, i: int) -> int:
+        self.count += 1
+        return super().check_for_whole_start_tag(i)
+
+    def parse_endtag(self, i: int) -> int:
+        self.count += 1
+        return super().parse_endtag(i)
+
+    def parse_pi(self, i: int) -> int:
+        self.count += 1
+        return super().parse_pi(i)
+
+    def parse_html_declaration(self, i: int) -> int:
+        self.count += 1
+        return super().parse_html_declaration(i)
+
+
+@pytest.mark.parametrize(
+    "part", ["<a ", '<a <a="', '<a b="', "<a b='x\" ", "<a/ ", "<!--", "<?", "</a ", "<![CDATA["]
+)
+def test_what_has_no_end_is_read_once(part: str) -> None:
+    counts = [Counting(f"<p>before</p>{part * number}").count for number in (10, 1000)]
+    assert counts[0] == counts[1]
+
+
+def test_tags_that_end_are_read_one_after_the_other() -> None:
+    for part in ("<a b='>' / x", "<br / >", "<![CDATA[>", '<a b=">'):
+        counts = [Counting(part * number).count for number in (100, 200)]
+        assert counts[1] <= 2 * counts[0] + 2
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ('<p title="a > b">one</p>', "one\n"),
+        ("<p>it's <b title=it's>two</b>", "it's two\n"),
+        ("<p>one<br / >two</p>", "one two\n"),
+        ("<p>before <![if !vml]>between<![endif]> after", "before between after\n"),
+        ("<p>five < six", "five < six\n"),
+        ("<p>one</p><!-- never closed <p>two", "one\n"),
+    ],
+)
+def test_pages_that_are_not_well_formed(page: str, text: str) -> None:
+    assert richtext.html(page.encode()).text == text

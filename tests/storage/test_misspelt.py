@@ -57,6 +57,62 @@ def test_a_question_of_which_no_word_is_known_is_about_something_else(
     assert keyword_store.search("prinitng")[0]["instead"] == {"prinitng": ["printing"]}
 
 
+def test_a_misspelt_word_beside_known_ones_is_mended(keyword_store: HybridStore) -> None:
+    put(keyword_store, it="The Telegram webhook is here", that="a webhook", also="nothing alike")
+    answer = keyword_store.answer("telegrm webhook", Request())
+    assert answer.results[0]["doc_id"] == "it"
+    assert answer.results[0]["confidence"] == 1.0
+    assert answer.instead == {"telegrm": ["telegram"]}
+    assert answer.results[0]["instead"] == answer.instead
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"telegrm" webhook',  # exactly so
+        "telegr4m webhook",  # an identifier
+        "telegrm/api webhook",
+        "smart webhook",  # a word, though a chunk has "start"
+        "telgrxm webhook",  # too different
+        "webhook",
+    ],
+)
+def test_other_words_beside_known_ones_stay_as_they_are(
+    keyword_store: HybridStore, query: str
+) -> None:
+    put(keyword_store, it="The Telegram webhook is here to start")
+    answer = keyword_store.answer(query, Request())
+    assert answer.results
+    assert not answer.instead
+
+
+def test_a_phrase_in_quotes_that_no_chunk_has_stays_as_it_is(keyword_store: HybridStore) -> None:
+    put(keyword_store, it="The Telegram webhook is here")
+    assert keyword_store.search("telegrm")
+    assert keyword_store.search('"telegrm"') == []
+
+
+def test_a_word_is_mended_where_filters_leave_none_of_its_query(keyword_store: HybridStore) -> None:
+    put(keyword_store, **{"a/x": "Telegram is here", "b/x": "a webhook set up by hand"})
+    query = "telegrm webhook set in:a"
+    assert keyword_store.search(query)[0]["instead"] == {"telegrm": ["telegram"]}
+
+
+@pytest.mark.sqlite
+def test_words_that_are_all_known_cost_no_further_statement(keyword_store: HybridStore) -> None:
+    put(keyword_store, it="The Telegram webhook is here", that="webhook")
+    statements: list[str] = []
+    keyword_store.storage.connection.set_trace_callback(statements.append)  # type: ignore[attr-defined]
+    keyword_store.search("telegram webhook")
+    known = [statement.split()[0:2] for statement in statements]
+    assert sum("json_each" in text and "match value" in text for text in statements) == 1
+    assert not [text for text in statements if "vocabulary" in text or "places" in text]
+    statements.clear()
+    keyword_store.search("telegrm webhook")
+    assert len(statements) > len(known)
+    assert sum("group_concat" in text for text in statements) == 1
+
+
 def test_a_word_that_exists_elsewhere_is_not_taken_for_a_misspelling(
     keyword_store: HybridStore,
 ) -> None:

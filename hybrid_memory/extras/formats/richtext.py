@@ -37,31 +37,15 @@ BLOCKS = frozenset(
     "address article aside blockquote body dd details dialog div dl dt fieldset figcaption figure footer"
     " form header hr html legend main ol p section summary td th tr ul".split()
 )
-LEFT_OUT = frozenset(
-    (
-        "script",
-        "style",
-        "nav",
-        "svg",
-        "template",
-        "noscript",
-        "math",
-        "object",
-        "select",
-        "datalist",
-    )
-)
+LEFT_OUT = frozenset("script style nav svg template noscript math object select datalist".split())
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 DEEPEST_QUOTE = 4
 METADATA = {
-    "author": "author",
-    "description": "description",
-    "keywords": "tags",
-    "date": "created",
-    "dc.date": "created",
-    "article:published_time": "created",
-    "article:modified_time": "modified",
-}
+    "author": "author", "description": "description", "keywords": "tags", "date": "created",
+    "dc.date": "created", "article:published_time": "created", "article:modified_time": "modified",
+}  # fmt: skip
+# To its >, or to the end of the page. Quotes count behind = alone. Nothing is tried twice.
+START_TAG = re.compile(r"""<[a-zA-Z](?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+>?""")
 WEB = re.compile(r"(?:https?:|mailto:|[^:]*\Z)", re.IGNORECASE)
 
 Block = tuple[str, list[str]]
@@ -91,7 +75,10 @@ def _decoded(data: bytes) -> str:
 
 
 class _Page(HTMLParser):
-    """Blocks of a page, in its order. A page may close what it has not opened, and the reverse."""
+    """Blocks of a page, in its order. A page may close what it has not opened, and the reverse.
+
+    What has no end is read once, where older Pythons begin again at the next <.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -113,6 +100,27 @@ class _Page(HTMLParser):
         self._end_title()
         self._end_table()
         self._flush()
+
+    def check_for_whole_start_tag(self, i: int) -> int:
+        tag = START_TAG.match(self.rawdata, i)
+        return tag.end() if tag else i + 1
+
+    def parse_endtag(self, i: int) -> int:
+        return self._end(super().parse_endtag(i))
+
+    def parse_pi(self, i: int) -> int:
+        return self._end(super().parse_pi(i))
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        return self._end(super().parse_comment(i, report))
+
+    def parse_html_declaration(self, i: int) -> int:
+        if self.rawdata.startswith("<![", i):
+            return self._end(self.parse_bogus_comment(i))
+        return self._end(super().parse_html_declaration(i))
+
+    def _end(self, found: int) -> int:
+        return found if found >= 0 else len(self.rawdata)
 
     def metadata(self) -> dict[str, Any]:
         """Return what the page says of itself."""
@@ -412,14 +420,7 @@ OF_DOCUMENT = {
     "modified": f"{DC}date",
 }
 NO_TEXT = frozenset(
-    (
-        "tracked-changes",
-        "table-of-content",
-        "sequence-decls",
-        "annotation",
-        "annotation-end",
-        "forms",
-    )
+    "tracked-changes table-of-content sequence-decls annotation annotation-end forms".split()
 )
 
 

@@ -23,10 +23,10 @@ from ...storage.keyword import (
     K1,
     LONGEST_TERM,
     B,
+    Choice,
     checked_expression,
     idf,
     parts_of_others,
-    terms_meant,
     word_of_stem,
 )
 from ...storage.rows import Coverage
@@ -123,9 +123,9 @@ class Phrases:
         found = [[ids[stem]] if stem in ids else [] for stem in stems]
         return [*found[:-1], self._beginning(stems[-1])] if is_prefix and stems else found
 
-    def meant(self, word: str, is_new: bool) -> list[str]:
-        """Return the words that are looked for in place of one that finds nothing, as a chunk has
-        them; `is_new` if no chunk at all has it.
+    def meant(self, word: str, choice: Choice) -> list[str]:
+        """Return the words that are looked for in place of one, as a chunk has them, by a choice of
+        terms.
         """
         [stems] = self._tokenizer.terms([stemmed(word)])
         stem = stems[0] if stems else word
@@ -141,7 +141,7 @@ class Phrases:
             lines = [f"{term} {count}\n" for term, count in rows if first <= term < end]
             return "\n" + "".join(lines)
 
-        terms = terms_meant(word, stem, vocabulary, is_new=is_new)
+        terms = choice(word, stem, vocabulary)
         return list(dict.fromkeys(map(self._written, terms)))
 
     def _written(self, term: str) -> str:

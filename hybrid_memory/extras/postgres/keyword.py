@@ -15,7 +15,7 @@ from ...storage.keyword import (
     enough,
     idf,
     match_expression,
-    with_others,
+    mended,
 )
 from ...storage.rows import Coverage, Ranked
 from ...text.query import Query, Term
@@ -212,10 +212,10 @@ class KeywordIndex:
         if query.fts_syntax:
             return Ranked(self._matching(query)[:limit])
         if query.is_typed:
-            query = self._with_others(query, self._new(query.affordable_words))
+            query = self._mended(query, is_found=False)
         hits, is_name = self._found(query, limit)
-        if not hits and not query.is_typed and query.may_be_misspelt:
-            query = self._with_others(query, query.affordable_words)
+        if not query.is_typed and not is_name:
+            query = self._mended(query, is_found=bool(hits))
             if query.instead:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
@@ -244,9 +244,10 @@ class KeywordIndex:
         phrases = self._phrases.of(words)
         return [word for word, phrase in zip(words, phrases, strict=True) if not phrase.frequency]
 
-    def _with_others(self, query: Query, words: Sequence[Term]) -> Query:
-        """Return the query with other words of the index in place of these, where there are any."""
-        changed = with_others(query, words, self._new(words), self._phrases.meant)
+    def _mended(self, query: Query, *, is_found: bool) -> Query:
+        """Return the query with other words of the index in place of some that no chunk has."""
+        new = self._new(query.affordable_words)
+        changed = mended(query, new, self._phrases.meant, is_found=is_found)
         self._instead[query.text] = changed.instead
         return changed
 
@@ -254,9 +255,8 @@ class KeywordIndex:
         """For each of these chunks, which words of the query it has, or others in their place; if no
         chunk of all has any, which of its fragments.
         """
-        is_new = query.text not in self._instead and query.may_be_misspelt
-        if is_new and not self._is_known(query):
-            self._with_others(query, query.affordable_words)
+        if query.text not in self._instead and not query.fts_syntax:
+            self._mended(query, is_found=self._is_known(query))
         query = query.with_others(self._instead.get(query.text, query.instead))
         if not self._is_known(query):
             return by_fragments(self._conn, query, ids)

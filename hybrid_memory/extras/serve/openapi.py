@@ -146,6 +146,7 @@ SCHEMAS: Mapping[str, Json] = {
     "Review": fields(
         broken=fields(total=COUNT, links=listed(fields(**LINK, doc_id=TEXT))),
         copies=fields(total=COUNT, documents=listed(listed(TEXT))),
+        superseded=fields(total=COUNT, documents=listed(fields(citation=TEXT, note=TEXT))),
     ),
     "Text": {
         "type": "object",
@@ -353,7 +354,7 @@ PATHS: Json = {
     },
     "/api/review": {
         "get": operation(
-            "review", "Broken links, and documents with the same text.", "Review", may=(304,)
+            "review", "Broken links, copies, and what no longer holds.", "Review", may=(304,)
         )
     },
     "/api/status": {

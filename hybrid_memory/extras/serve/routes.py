@@ -176,16 +176,22 @@ async def review(request: Request) -> Response:
 
 @tried_again
 def _review(store: HybridStore) -> dict[str, Any]:
-    """Return the broken links, and the documents that have the same text."""
+    """Return the broken links, the documents that have the same text, and those that say, or of which
+    others say, that they no longer hold.
+    """
+    from ..audit import Beginnings, superseded
+
     links = broken(store)
     same = defaultdict[bytes, list[str]](list)
     ids = store.storage.catalog.ids()
     for doc_id, document in store.storage.documents.several(ids).items():
         same[document.content_hash].append(doc_id)
     copies = sorted(sorted(doc_ids) for doc_ids in same.values() if len(doc_ids) > 1)
+    old = [place._asdict() for place in superseded(Beginnings(store.storage))]
     return {
         "broken": {"total": links["total"], "links": links["broken"][:NAMED]},
         "copies": {"total": len(copies), "documents": copies[:NAMED]},
+        "superseded": {"total": len(old), "documents": old[:NAMED]},
     }
 
 

@@ -21,14 +21,14 @@ from ..keyword import (
     HEADING_WEIGHT,
     K1,
     LONGEST_TERM,
+    Choice,
     any_of,
     checked_expression,
     enough,
     idf,
     match_expression,
+    mended,
     stems,
-    terms_meant,
-    with_others,
     word_of_stem,
 )
 from ..rows import Coverage, Ranked, as_results
@@ -252,9 +252,9 @@ class FTSIndex:
         If the query is a document's path, file name, stem, alias or title, that document comes
         first, with scores raised above the others. Where nothing is found, other words of the index
         are looked for that begin with those of the query, contain them or are spelt nearly so; where
-        there are none, the score is the share of the query's symbols that a chunk contains. An
-        expression in FTS5's syntax is matched as it is, and nothing else is tried; raises QueryError
-        if it is not valid.
+        something is, those that are spelt nearly as a word that no chunk has. Where there are none,
+        the score is the share of the query's symbols that a chunk contains. An expression in FTS5's
+        syntax is matched as it is, and nothing else is tried; raises QueryError if it is not valid.
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
@@ -262,11 +262,12 @@ class FTSIndex:
                 self._rows_of({"expression": expression, "limit": limit}) if expression else []
             )
         if query.is_typed:
-            query = self._with_others(query, self._new(query.affordable_words))
+            query = self._mended(query, is_found=False)
         hits, is_name = self._found(query, limit)
-        if not hits and not query.is_typed and query.may_be_misspelt:
-            query = self._with_others(query, query.affordable_words)
-            hits = self._best(query.affordable_terms, limit) if query.instead else []
+        if not query.is_typed and not is_name:
+            query = self._mended(query, is_found=bool(hits))
+            if query.instead:
+                hits = self._best(query.affordable_terms, limit)
         if not hits:
             return Ranked(self._with_fragments(query, limit), enough=1.0)
         if is_name:
@@ -298,17 +299,17 @@ class FTSIndex:
         counts = self.frequencies([match_expression([word]) for word in words])
         return [word for word, count in zip(words, counts, strict=True) if not count]
 
-    def _with_others(self, query: Query, words: Sequence[Term]) -> Query:
-        """Return the query with other words of the index in place of these, where there are any."""
-        changed = with_others(query, words, self._new(words), self._vocabulary.meant)
+    def _mended(self, query: Query, *, is_found: bool) -> Query:
+        """Return the query with other words of the index in place of some that no chunk has."""
+        new = self._new(query.affordable_words)
+        changed = mended(query, new, self._vocabulary.meant, is_found=is_found)
         self._instead[query.text] = changed.instead
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
         """Return which words of the query each of these chunks has, or others in their place."""
-        is_new = query.text not in self._instead and query.may_be_misspelt
-        if is_new and not any(self._frequencies_of(query).values()):
-            self._with_others(query, query.affordable_words)
+        if query.text not in self._instead and not query.fts_syntax:
+            self._mended(query, is_found=any(self._frequencies_of(query).values()))
         query = query.with_others(self._instead.get(query.text, query.instead))
         return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
 
@@ -521,12 +522,12 @@ class Vocabulary:
         self._state: bytes | None = None
         self._texts: dict[tuple[str, ...], str] = {}  # by the first term, and what follows the last
 
-    def meant(self, word: str, is_new: bool) -> list[str]:
-        """Return the words that are looked for in place of one that finds nothing, as a chunk has
-        them; `is_new` if no chunk at all has it.
+    def meant(self, word: str, choice: Choice) -> list[str]:
+        """Return the words that are looked for in place of one, as a chunk has them, by a choice of
+        terms.
         """
         stem = stems([word]).get(word, word)
-        terms = terms_meant(word, stem, self._text, is_new=is_new)
+        terms = choice(word, stem, self._text)
         return list(dict.fromkeys(map(self._written, terms)))
 
     def _text(self, *span: str) -> str:

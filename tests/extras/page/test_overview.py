@@ -90,6 +90,21 @@ def test_broken_links_lead_to_where_they_stand(open_page: Open) -> None:
     assert "lines=8" in page.url
 
 
+def test_what_no_longer_holds_is_named_with_the_reason(open_page: Open, tmp_path: Any) -> None:
+    files = {
+        "old.md": "---\nsuperseded_by: new\n---\n# Old\n\nIt was so.\n",
+        "new.md": "# New\n\nSo.\n",
+    }
+    with serving(tmp_path, files) as server:
+        page = open_page(url=server.url)
+        page.wait_for_selector(".superseded")
+        assert (
+            page.locator(".superseded li").inner_text() == "old its metadata name new in its place"
+        )
+        page.click(".superseded li a")
+        page.wait_for_selector("#reader h1:text-is('Old')")
+
+
 def test_every_year_is_in_the_chart_and_copies_are_told(open_page: Open, tmp_path: Any) -> None:
     files = {f"{year}-03-05.md": f"# Day\n\nIn {year}.\n" for year in range(2010, 2021)}
     with serving(tmp_path, files | {"a.md": "The same.\n", "b.md": "The same.\n"}) as server:

@@ -390,6 +390,16 @@ def test_the_overview_has_every_folder_and_the_newest_documents(
     assert newest.index("memory/deep/new.md") < newest.index("memory/deep/er/old.md")
 
 
+def test_a_review_has_what_no_longer_holds(client: Client, folder: Path, run: Run) -> None:
+    (folder / "one.md").write_text("---\nsuperseded_by: two\n---\nThe old way.\n")
+    (folder / "two.md").write_text("The new way.\n")
+    assert run("ingest", "--path", str(folder), "--incremental").returncode == 0
+    found = client.json("/api/review")["superseded"]
+    assert found["total"] == 1
+    assert found["documents"][0]["citation"] == "memory/one.md"
+    assert "two" in found["documents"][0]["note"]
+
+
 def test_a_review_has_broken_links_and_copies(client: Client, folder: Path, run: Run) -> None:
     (folder / "one.md").write_text("The same, with a [[link to nothing]].\n")
     (folder / "two.md").write_text("The same, with a [[link to nothing]].\n")

@@ -3,7 +3,7 @@
 import { byId, h, show } from "./dom.js";
 import * as api from "./api.js";
 import { monthChart, share } from "./chart.js";
-import { commands, facts, leaf, nothing, place } from "./results.js";
+import { addressOf, commands, facts, leaf, nothing, place } from "./results.js";
 import { address } from "./state.js";
 
 const TAGS = 40;
@@ -118,11 +118,11 @@ async function findings(list, signal) {
   else show(list, ...bad.map(({ check, text }) => h("li", { class: "bad" }, h("b", {}, check), " ", commands(text))));
 }
 
-/** Broken links and copies: what one may want to tidy. */
+/** Broken links, copies and what is superseded: what one may want to tidy. */
 async function review(place, signal) {
   const found = await api.review(signal).catch(() => null);
   if (!found || signal.aborted) return;
-  show(place, brokenLinks(found.broken), copies(found.copies));
+  show(place, brokenLinks(found.broken), copies(found.copies), superseded(found.superseded));
 }
 
 function brokenLinks({ total, links }) {
@@ -138,6 +138,13 @@ function copies({ total, documents }) {
   const item = (same) => h("li", {}, same.flatMap((doc, i) => [i ? " = " : "",
     h("a", { href: address({ q: "", filters: [], doc, lines: "" }), "data-route": true, title: doc, dir: "auto" }, doc)]));
   return card(total === 1 ? "1 text stands in several files" : `${number(total)} texts stand in several files`, "copies", folded(documents.map(item), total, documents.length, "texts"));
+}
+
+function superseded({ total, documents }) {
+  if (!total) return null;
+  const item = ({ citation, note }) => h("li", {}, h("a", { href: addressOf(citation), "data-route": true, title: citation, dir: "auto" }, leaf(citation.replace(/#L[^#]*$/, ""))),
+    " ", h("span", { class: "number", dir: "auto" }, note));
+  return card(total === 1 ? "1 note no longer holds" : `${number(total)} notes no longer hold`, "superseded", folded(documents.map(item), total, documents.length, "notes"));
 }
 
 /** The first items, the others to unfold. */

@@ -138,9 +138,13 @@ const also = (others) => others?.length ? h("span", { title: others.map((each) =
 /** The passage that revises this one. @param {string | null} citation */
 export function newer(citation) {
   if (!citation) return null;
+  return h("a", { href: addressOf(citation), "data-route": true, class: "newer", title: citation }, "a later passage revises this");
+}
+
+/** Where what a citation names is read. @param {string} citation */
+export function addressOf(citation) {
   const [, doc, start, end] = /^(.*)#L(\d+)(?:-L?(\d+))?$/.exec(citation) ?? [];
-  const href = address({ doc: doc ?? citation, lines: start ? `${start}-${end ?? start}` : "" });
-  return h("a", { href, "data-route": true, class: "newer", title: citation }, "a later passage revises this");
+  return address({ doc: doc ?? citation, lines: start ? `${start}-${end ?? start}` : "" });
 }
 
 /** The name of a document without its folders and without .md. @param {string} doc */
