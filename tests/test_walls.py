@@ -104,7 +104,7 @@ def imported(path: Path, text: str) -> set[Path]:
 
 def test_the_core_is_small_enough_to_be_known() -> None:
     assert len(CORE) <= 85
-    assert sum(map(code_lines, CORE.values())) <= 15_100
+    assert sum(map(code_lines, CORE.values())) <= 15_150
     assert len(INSIDE) <= 141
 
 

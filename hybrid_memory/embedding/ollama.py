@@ -9,9 +9,8 @@ from typing import Any
 from .base import QUERY, BaseEmbedder
 from .transport import STOP, Failure, Server
 
-KEEP_ALIVE = (
-    "30m"  # a Go duration; by default Ollama unloads a model after 5 minutes without a request
-)
+# A Go duration; by default Ollama unloads a model after 5 minutes without a request
+KEEP_ALIVE = "30m"
 
 
 class OllamaEmbedder(BaseEmbedder):

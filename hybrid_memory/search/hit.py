@@ -212,6 +212,13 @@ class Hit:
         self.also: list[str] = []  # citations of the same text elsewhere
 
     @property
+    def place(self) -> int:
+        """The number of the chunk in its document: that of a neighbour is one more or less. The ids of
+        neighbours may be far apart where a document has grown.
+        """
+        return int(self.chunk_id.rpartition("-")[2])
+
+    @property
     def ageless_score(self) -> float:
         """The score without the effect of age."""
         return self.score if self.before_decay is None else self.before_decay

@@ -31,12 +31,12 @@ class Group:
     def __init__(self, hits: "Sequence[Hit]", make: "Callable[[Hit], Result]") -> None:
         """`hits`, the best one first, know their chunks. `make` gives the result of one of them."""
         best = hits[0]
-        chunks = {chunk.id: chunk for hit in hits for chunk in hit.chunks}
+        chunks = {place: chunk for hit in hits for place, chunk in placed(hit)}
         self.hits = hits
         self.doc_id = best.doc_id
         self.first = min(chunks)
         self.last = max(chunks)
-        passage = joined(self.doc_id, [chunks[id] for id in sorted(chunks)])
+        passage = joined(self.doc_id, [chunks[place] for place in sorted(chunks)])
         start, end = passage.start_line, passage.end_line
         pages = best.row.pages if best.row else ()
         self.result = make(best)
@@ -47,14 +47,21 @@ class Group:
         if pages:
             self.result["page"] = page(pages, start)
         self.result["also"] = list(dict.fromkeys(place for hit in hits for place in hit.also))
-        if best.newer and best.newer.id in chunks:
+        if best.newer and best.newer.doc_id == self.doc_id and best.newer.place in chunks:
             self.result["newer"] = None  # the text has the revision, too
 
     def is_beside(self, hit: "Hit") -> bool:
         """Return whether the hit's chunks overlap with the group's or follow them without a gap."""
         if hit.doc_id != self.doc_id:
             return False
-        return hit.chunks[0].id <= self.last + 1 and hit.chunks[-1].id >= self.first - 1
+        places = [place for place, _ in placed(hit)]
+        return places[0] <= self.last + 1 and places[-1] >= self.first - 1
+
+
+def placed(hit: "Hit") -> "list[tuple[int, Neighbour]]":
+    """Return the chunks of a hit's text, each with its number in the document."""
+    before = [chunk.id for chunk in hit.chunks].index(hit.id)
+    return list(enumerate(hit.chunks, hit.place - before))
 
 
 def packed(

@@ -50,10 +50,8 @@ BACKLOG = 0.1  # of all chunks: with more pending, the user is told
 # Of each leg, whatever the limit, so that the first results do not change with it; 100 find no
 # better
 CANDIDATES = 60
-LOOKUP_WEIGHTS = (
-    0.7,
-    0.3,
-)  # of keywords and vectors, for a query that is an identifier or a document's name
+# Of keywords and vectors, for a query that is an identifier or a document's name
+LOOKUP_WEIGHTS = (0.7, 0.3)
 MULTILINGUAL_WEIGHTS = (0.65, 0.35)  # its vectors know less of a text than keywords do
 WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
@@ -77,7 +75,11 @@ CHOOSING: list[Stage] = [
     limited,
 ]
 STAGES = [*ORDERING, with_successors, *CHOOSING]
-# These follow a reranker, and read nothing of the store.
+# With a reranker, these come after it, once, when the snapshot is closed; they read nothing of the
+# store. Before it come all the others, so that it sees its first `rerank_limit` hits of them all:
+#   without: STAGES
+#   with: STAGES without FINAL, the reranker, FINAL in the order of STAGES
+# So hits may have aged when `scoring_enough` looks at their scores without age.
 FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, newest_first, spread, limited})
 
 

@@ -1,4 +1,4 @@
-"""The stages of a search, in the order in which `pipeline.STAGES` has them.
+"""The stages of a search; `pipeline.STAGES` has their order, and successors.py two more of them.
 
 A stage is a function from hits and the context of the search to hits, best first. The shares and
 numbers were found on judged collections (docs/measurements.md).
@@ -118,10 +118,9 @@ def weighed(hits: list[Hit]) -> list[Hit]:
     """Add shares of their neighbours' and documents' scores to hits, and return them best first.
 
     All scores are scaled so that the best one stays what it was; where every document has one hit,
-    nothing changes. Chunks of a document have consecutive ids.
+    nothing changes.
     """
-    scores = {hit.id: hit.score for hit in hits}
-    documents = {hit.id: hit.doc_id for hit in hits}
+    scores = {(hit.doc_id, hit.place): hit.score for hit in hits}
     of_document: dict[str, list[float]] = defaultdict(list)
     for hit in hits:
         of_document[hit.doc_id].append(hit.score)
@@ -130,8 +129,8 @@ def weighed(hits: list[Hit]) -> list[Hit]:
         best = sorted(document_scores, reverse=True)[:BEST]
         sums[doc_id] = DOCUMENT * sum(best)
     for hit in hits:
-        beside = [id for id in (hit.id - 1, hit.id + 1) if documents.get(id) == hit.doc_id]
-        hit.neighbours = NEIGHBOUR * sum(scores[id] for id in beside)
+        beside = ((hit.doc_id, hit.place + step) for step in (-1, 1))
+        hit.neighbours = NEIGHBOUR * sum(scores.get(neighbour, 0.0) for neighbour in beside)
         hit.document = sums[hit.doc_id]
     highest = max((hit.score + hit.neighbours + hit.document for hit in hits), default=0.0)
     scale = 1.0
@@ -340,9 +339,9 @@ def limited(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
         of_document = shown[hit.doc_id]
         if request.per_doc is not None and len(of_document) >= request.per_doc:
             continue
-        if any(abs(hit.id - id) <= request.context for id in of_document):
+        if any(abs(hit.place - place) <= request.context for place in of_document):
             continue
-        of_document.append(hit.id)
+        of_document.append(hit.place)
         yield hit
         count += 1
         if count == request.limit:

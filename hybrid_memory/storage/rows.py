@@ -5,9 +5,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
-Vectors = dict[
-    bytes, tuple[bytes, bool]
-]  # content hash -> encoded embedding, whether the text was cut to fit the model
+# Content hash -> encoded embedding, whether the text was cut to fit the model
+Vectors = dict[bytes, tuple[bytes, bool]]
 Scores = list[tuple[int, float]]  # (chunks.id, score), best first
 
 

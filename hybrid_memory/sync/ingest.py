@@ -34,7 +34,6 @@ from .writing import Recut, Writer
 
 if TYPE_CHECKING:
     from ..embedding.builtin import BuiltinEmbedder
-    from .reading import Workers
 
 
 SAMPLED_FILES = 20

@@ -36,12 +36,10 @@ _PAIRED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
 TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
-_WORD = (
-    r"[\w\ue000-\uf8ff]+"  # TOKEN in a text without underscores: one set takes half the time of two
-)
-_SEPARATORS = (
-    '[](){}<>"“”„«»`|,;'  # between pieces, as white space is: what markdown puts around words
-)
+# TOKEN in a text without underscores: one set takes half the time of two
+_WORD = r"[\w\ue000-\uf8ff]+"
+# Between pieces, as white space is: what markdown puts around words
+_SEPARATORS = '[](){}<>"“”„«»`|,;'
 _PIECE = rf"[^\s{re.escape(_SEPARATORS)}]+"
 # The same for ASCII, which most texts are. Tables of bytes take a tenth of the time of patterns.
 _ASCII_WORDS = bytes(code if chr(code).isalnum() else 0x20 for code in range(0x80)).ljust(0x100)

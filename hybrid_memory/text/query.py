@@ -17,8 +17,6 @@ from .characters import fold, storable
 from .dates import first_day, periods
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from .dates import Period
 
 # Characters of a query that are used, before and after folding: U+FDFA alone becomes 18 letters
@@ -27,9 +25,8 @@ MAX_QUERY = 2000
 MAX_TOKENS = 96
 MISSPELT = 2  # words of a query at most, some of which may be misspelt
 MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
-LEAST_BEGINNING = (
-    3  # letters of a word that is being typed, for words that begin with it to be found
-)
+# Letters of a word that is being typed, for words that begin with it to be found
+LEAST_BEGINNING = 3
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # The ending of "Gendolf's", at the end of a word and before punctuation

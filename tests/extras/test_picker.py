@@ -315,7 +315,9 @@ def test_passages_of_a_note_are_one_result_and_the_list_takes_half_of_the_rows(
     screen.until(lambda: screen.chosen() and "note-07" in screen.chosen()[0])
     screen.until(lambda: screen.chosen()[0].endswith("+2"))
     screen.until(lambda: sum("note-07" in line for line in screen.lines[1:13]) == 1)
-    screen.until(lambda: screen.lines[13].startswith("── "))  # twelve notes, of which all are on the screen
+    screen.until(
+        lambda: screen.lines[13].startswith("── ")
+    )  # twelve notes, of which all are on the screen
     screen.type(ESC)
     assert screen.end() == 0
 

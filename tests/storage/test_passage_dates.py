@@ -155,6 +155,21 @@ def test_a_session_that_grows_keeps_the_days_of_earlier_passages(
     assert after == before | {"sessions/s1.jsonl-3": "2026-04-01"}
 
 
+def test_passages_beside_the_place_where_a_session_has_grown_are_neighbours(
+    session: HybridStore, tmp_path: Path
+) -> None:
+    session.store("between", "Another document takes the next ids.")
+    transcript(tmp_path / "sessions" / "s1.jsonl", [*SAID, ("2026-04-01T08:00:00Z", "zebra")])
+    Ingest(session, patterns=["*.jsonl"]).run([str(tmp_path / "sessions")])
+    [hit] = session.search("zebra", mode="keyword")
+    assert hit["chunk_id"] == "sessions/s1.jsonl-3"
+    assert hit["text"] == "User: zebra"
+    [longer] = session.search("zebra", mode="keyword", context=1)
+    assert longer["text"] == "User: the gateway is gone\n\nUser: zebra"
+    found = session.search("zebra gateway", mode="keyword", context=0, budget=10_000)
+    assert found[0]["text"].endswith("User: the gateway is gone\n\nUser: zebra")
+
+
 def test_a_copy_has_the_days(session: HybridStore, tmp_path: Path) -> None:
     with HybridStore(tmp_path / "copy.db", CONFIG) as target:
         copy(session, target)

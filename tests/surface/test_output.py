@@ -433,8 +433,7 @@ def test_stats_are_sentences_on_a_terminal(run: Run, environ: dict[str, str]) ->
     assert re.fullmatch(r"1 note in 1 passage, \d\.\d MB, in .*\.", first)
     # A checkout that has a memory is told of between them.
     assert any(
-        re.fullmatch(r"Embedded by builtin builtin-\S+: 1 of 1 passage\.", line)
-        for line in others
+        re.fullmatch(r"Embedded by builtin builtin-\S+: 1 of 1 passage\.", line) for line in others
     )
     assert json.loads(run("stats").stdout)["doc_count"] == 1
     assert json.loads(in_terminal(environ, "stats", "--json", "--quiet"))["chunk_count"] == 1

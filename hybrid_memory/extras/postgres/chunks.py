@@ -44,7 +44,10 @@ select start_line, date from chunks where {OF_DOCUMENT} and date is not null ord
 AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
 from     chunks c join documents d on d.number = c.document
-where    c.{OF_DOCUMENT} and c.id between %(id)s - %(count)s and %(id)s + %(count)s
+where    c.id in (
+             (select id from chunks where {OF_DOCUMENT} and id <= %(id)s order by id desc limit %(count)s + 1)
+             union all
+             (select id from chunks where {OF_DOCUMENT} and id > %(id)s order by id limit %(count)s))
 order by c.id
 """
 AT = f"""

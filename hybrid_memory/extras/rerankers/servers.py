@@ -14,11 +14,9 @@ from .base import Reranker
 
 if TYPE_CHECKING:
     from ...config import Settings
-    from .base import Reranker
 
-LATER = (
-    30.0  # seconds after the budget until the thread that still waits for the reply gives up, too
-)
+# Seconds after the budget until the thread that still waits for the reply gives up, too
+LATER = 30.0
 
 
 class Form(NamedTuple):

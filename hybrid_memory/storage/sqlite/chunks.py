@@ -41,12 +41,17 @@ where  c.id in (select value from json_each(?)) and coalesce(c.date, d.date) is 
 OWN_DATES = """
 select start_line, date from chunks where doc_id = ? and date is not null order by id
 """
-AROUND = """
+PLACE = f"(select cast(substr({END_OF_CHUNK_ID}, 2) as integer) from chunks where id = :id)"
+AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
 from     chunks c join documents d using (doc_id)
-where    doc_id = :doc_id and id between :id - :count and :id + :count
-order by id
+where    c.id = :id or c.id in (
+             select id from chunks
+             where  doc_id = :doc_id
+               and  {END_OF_CHUNK_ID} in (select '-' || ({PLACE} + value) from json_each(:steps)))
+order by c.id
 """
+FURTHEST = 10_000  # chunks on either side
 
 AT = "select id from chunks where doc_id = ? and end_line >= ? and start_line <= ? order by id"
 COUNT = "select count(*) from chunks"
@@ -100,10 +105,10 @@ class Chunks:
         return self._conn.execute(OWN_DATES, (doc_id,)).fetchall()
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:
-        return [
-            Neighbour(*row)
-            for row in self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "count": count})
-        ]
+        count = min(count, FURTHEST)
+        steps = json.dumps(list(range(-count, count + 1)))
+        rows = self._conn.execute(AROUND, {"doc_id": doc_id, "id": id, "steps": steps})
+        return [Neighbour(*row) for row in rows]
 
     def count(self) -> int:
         return int(self._conn.execute(COUNT).fetchone()[0])

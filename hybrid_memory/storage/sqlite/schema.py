@@ -29,7 +29,7 @@ END_OF_CHUNK_ID = (
 
 CHUNKS = f"""
 create table chunks (
-    id           integer primary key, -- chunks_fts.rowid; ascending within a document
+    id           integer primary key, -- chunks_fts.rowid; ascends in a document, with gaps where it has grown
     doc_id       text not null,
     chunk_id     text not null,
     heading      text not null,
@@ -44,7 +44,7 @@ create table chunks (
     created_at   real not null default (unixepoch('now')),
     embedding    blob,                -- little-endian float32, unit length; last, as it may overflow the page
     unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
-    indexed      integer              -- checksum of what the keyword index was given of it, see written.py
+    indexed      integer              -- checksum of what the keyword index was given, see chunks.py
 );
 create unique index chunks_by_document on chunks ( -- of chunk_id, "<doc_id>-3", only from the "-" on
     doc_id, {END_OF_CHUNK_ID}
@@ -155,7 +155,7 @@ create index tags_by_document on tags (doc_id);
 """
 
 # What the index shows when its columns are read: the texts as they are. What it is given of them is
-# in written.py.
+# in chunks.py: what a chunk is found by besides its text, such as the names of its document, is in `context`.
 INDEXED_CHUNKS = """
 create view indexed_chunks as
 select id, doc_id, chunk_id, heading_path as heading, content, '' as context from chunks
