@@ -321,9 +321,9 @@ def _nearly_alike(word: str, stem: str, vocabulary: str, most: int) -> list[str]
     for at in range(len(word) - 1):
         candidates.update(_having(f"\n{_swapped(word, at)} ", vocabulary))
     ranks = {}
-    own_letters = dict.fromkeys(map(ord, word))
+    own_letters = dict.fromkeys(map(ord, word + stem))
     for term, count in candidates.items():
-        if len(term.translate(own_letters)) > most:  # so many letters are not in the word
+        if len(term.translate(own_letters)) > most:  # so many letters are in neither
             continue
         errors = min(differences(word, term, ENDINGS, most), differences(stem, term, ("",), most))
         if errors <= most and len(term) >= LEAST:

@@ -66,6 +66,11 @@ def test_a_misspelt_word_beside_known_ones_is_mended(keyword_store: HybridStore)
     assert answer.results[0]["instead"] == answer.instead
 
 
+def test_a_word_whose_stem_has_another_ending_is_mended(keyword_store: HybridStore) -> None:
+    put(keyword_store, it="a proxy for the gateway", that="a proxy")
+    assert keyword_store.search("proxy gatway")[0]["instead"] == {"gatway": ["gateway"]}
+
+
 @pytest.mark.parametrize(
     "query",
     [
