@@ -217,6 +217,7 @@ PATTERNS = {
     "TIME_OF_EVENT": "search",
     "FENCE_LINE": "match",
     "HEADING_MARK": "match",
+    "START_TAG": "match",
     "BREAK": "match",
     "UNDERLINE": "match",
     "ITEM_MARK": "match",
