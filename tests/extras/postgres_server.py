@@ -138,7 +138,8 @@ class PostgresServer:
     def database(self, name: str, template: str = "template1") -> str:
         """The address of a new database, a copy of another one."""
         with psycopg.connect(self.address(), autocommit=True) as conn:
-            conn.execute(f'create database "{name}" template "{template}"')
+            # Page by page through the log, as is usual, it takes fifteen times as long.
+            conn.execute(f'create database "{name}" template "{template}" strategy file_copy')
         return self.address(name)
 
     def drop(self, name: str) -> None:

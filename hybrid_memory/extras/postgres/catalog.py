@@ -113,11 +113,15 @@ class Catalog:
 
     def by_id(self, doc_id: str) -> str | None:
         row = self._conn.first(BY_ID, self._given(doc_id=text(doc_id)))
-        return str(row[0]) if row else None
+        if row:
+            return str(row[0])
+        return None
 
     def by_path(self, *paths: str) -> str | None:
         row = self._conn.first(BY_PATH, self._given(paths=list(map(to_column, paths))))
-        return str(row[0]) if row else None
+        if row:
+            return str(row[0])
+        return None
 
     def by_tail(self, tail: str) -> list[str]:
         return [doc_id for (doc_id,) in self._conn.all(BY_TAIL, self._given(tail=text(tail)))]
@@ -130,7 +134,10 @@ class Catalog:
         path, content_hash, content, collection, date, host, number, written = row
         pages = json.loads(written or "[]")
         if path is not None and host != here():
-            known = text_of_chunks(self._conn, number) if content is None else content
+            if content is None:
+                known = text_of_chunks(self._conn, number)
+            else:
+                known = content
             return DocumentRow(None, None, known, collection, date, pages, host)
         return DocumentRow(
             from_column(path),
@@ -176,7 +183,10 @@ class Catalog:
         self, filters: Filters | None, limit: int, *, by_change: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
         where, given = condition(self._conn, self._space, filters) if filters else ("true", {})
-        order = BY_CHANGE if by_change else BY_DATE
+        if by_change:
+            order = BY_CHANGE
+        else:
+            order = BY_DATE
         found = self._listed(where, order, limit=limit, **given)
         return self._conn.one(TOTAL.format(condition=where), self._given(**given))[0], found
 
@@ -297,7 +307,9 @@ class Checks:
                 problems.append(f"{count} embeddings have no HNSW index")
         if thorough:
             for id, length in self._conn.all(ODD, self._given | {"dims": dims, "unit": UNIT}):
-                what = "length than 1" if isfinite(length) else "length, which is not finite"
+                what = "length, which is not finite"
+                if isfinite(length):
+                    what = "length than 1"
                 problems.append(
                     f"chunk {id} has an embedding of another dimension, or of another {what}"
                 )

@@ -40,12 +40,16 @@ def here() -> str:
 
 def to_column(path: str | bytes | None) -> bytes | None:
     """A path as the file system has it."""
-    return None if path is None else os.fsencode(path)
+    if path is None:
+        return None
+    return os.fsencode(path)
 
 
 def from_column(value: bytes | None) -> str | None:
     """The inverse of `to_column`."""
-    return None if value is None else os.fsdecode(bytes(value))
+    if value is None:
+        return None
+    return os.fsdecode(bytes(value))
 
 
 def text(value: str) -> str:
@@ -289,7 +293,9 @@ class Connection:
             given = conninfo_to_dict(self.address)
         except Exception:  # the address itself cannot be read, and the message may quote it
             unknown = UNKNOWN_KEYWORD.match(line)
-            problem = f"it has no keyword {unknown[1]!r}" if unknown else "it cannot be read"
+            problem = "it cannot be read"
+            if unknown:
+                problem = f"it has no keyword {unknown[1]!r}"
             return f"the address is wrong: {problem}; it is written postgresql://USER@HOST/DATABASE"
         for key in ("password", "sslpassword"):
             if given.get(key):

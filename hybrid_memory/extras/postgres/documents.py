@@ -141,7 +141,9 @@ class GrowingDocument:
         stored = iter(self._conn.all(CHUNKS_NOW, self._id))
         same = True
         for chunk in chunks:
-            row = next(stored, None) if same else None
+            row = None
+            if same:
+                row = next(stored, None)
             same = row is not None and (*row[1:5], bytes(row[5]), row[6]) == tuple(
                 text(value) if isinstance(value, str) else value
                 for value in (chunk[key] for key in COMPARED)
@@ -179,7 +181,10 @@ class GrowingDocument:
         put_links(self._conn, self._id["space"], [(number, row, NO_LINKS)])
         if first is not None:
             self._postings.add_again([first])
-        called = None if self._kept else self._postings.called(number)
+        if self._kept:
+            called = None
+        else:
+            called = self._postings.called(number)
         for some in self._spooled(BATCH):
             found = terms(row["doc_id"], row["collection"], row["metadata"], texts_in(some), called)
             self._documents.put_chunks([number] * len(some), some, found, {})
@@ -299,7 +304,9 @@ class Documents:
 
     def get(self, doc_id: str) -> StoredDocument | None:
         row = self._conn.first(OF_ID, {"space": self._space, "doc_id": text(doc_id)})
-        return _stored(row) if row else None
+        if row:
+            return _stored(row)
+        return None
 
     def several(self, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:
         stored = {text(doc_id): doc_id for doc_id in doc_ids}
@@ -402,7 +409,9 @@ class Documents:
         self._conn.execute(DROP_EXTRACTS, {"numbers": numbers})
         for number, row in zip(numbers, rows, strict=True):
             if extract := row.get("extract"):
-                pages = json.dumps(extract.pages) if extract.pages else None
+                pages = None
+                if extract.pages:
+                    pages = json.dumps(extract.pages)
                 given = {
                     "number": number,
                     "space": self._space,
@@ -485,7 +494,10 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as the table holds it; a text without a file has its size beside it, so that a list
     need not read the text.
     """
-    size = row["file_size"] if row["content"] is None else len(row["content"].encode())
+    if row["content"] is None:
+        size = row["file_size"]
+    else:
+        size = len(row["content"].encode())
     path = to_column(row["source_path"])
     values = {
         **row,

@@ -131,7 +131,9 @@ class SpareEmbeddings:
 
     def trim(self, identity: Identity, megabytes: float, days: float) -> None:
         growing = self.next_identity()
-        kept = _key(growing) if growing else None
+        kept = None
+        if growing:
+            kept = _key(growing)
         self._conn.execute(DROP_USED, self._given(identity))
         self._conn.execute(DROP_OLD, self._given(None, kept=kept, days=days))
         self._conn.execute(DROP_BEYOND, self._given(None, kept=kept, room=megabytes * 1_000_000))
@@ -279,10 +281,14 @@ class Embeddings:
         if not any(embeddings):
             return [None] * len(embeddings)
         row = self._conn.first(DIMS, {"space": self._space})
-        dims = row[0] if row else 0
+        dims = 0
+        if row:
+            dims = row[0]
         found: list[str | None] = []
         for data in embeddings:
-            vector = unit(decode_embedding(data)) if data else None
+            vector = None
+            if data:
+                vector = unit(decode_embedding(data))
             if vector is not None:
                 dims = dims or len(vector)
                 if len(vector) != dims:

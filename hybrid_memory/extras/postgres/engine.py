@@ -86,7 +86,10 @@ class PostgresStorage:
             self.connection.execute(NEW_SPACE, {"name": name})
             row = self.connection.first(SPACE, {"name": name})
         if row is None:
-            of = "" if name == DEFAULT_SPACE else f"space {name!r} of "
+            if name == DEFAULT_SPACE:
+                of = ""
+            else:
+                of = f"space {name!r} of "
             told = f"no memory in {of}{self.path}, or this role may not see it"
             raise StoreError(told, WayOut("ingest", "ingest --path DIR", "makes one"))
         return int(row[0])

@@ -121,14 +121,19 @@ class Phrases:
         [stems] = self._tokenizer.terms([text])
         ids = dict(self._conn.all(IDS, {"space": self._space, "terms": stems}))
         found = [[ids[stem]] if stem in ids else [] for stem in stems]
-        return [*found[:-1], self._beginning(stems[-1])] if is_prefix and stems else found
+        if is_prefix and stems:
+            return [*found[:-1], self._beginning(stems[-1])]
+        return found
 
     def meant(self, word: str, choice: Choice) -> list[str]:
         """Return the words that are looked for in place of one, as a chunk has them, by a choice of
         terms.
         """
         [stems] = self._tokenizer.terms([stemmed(word)])
-        stem = stems[0] if stems else word
+        if stems:
+            stem = stems[0]
+        else:
+            stem = word
         parameters = {
             "space": self._space,
             "parts": [f"%{part}%" for part in parts_of_others(word, stem)],
@@ -152,7 +157,9 @@ class Phrases:
     def postings(self, terms: Sequence[int]) -> Found:
         """Return the chunks that have any of these terms."""
         *_, dead = self._conn.once(SIZE_OF_SPACE, {"space": self._space}) or (0,)
-        live = f"where {IS_LIVE.format(chunk='p.chunk')}" if dead else ""
+        live = ""
+        if dead:
+            live = f"where {IS_LIVE.format(chunk='p.chunk')}"
         rows = self._conn.all(OF_TERMS.format(live=live), {"ids": list(terms)})
         return [(chunk, weight, length) for chunk, weight, length in rows]
 
@@ -196,7 +203,10 @@ class Phrases:
         written = f" {' '.join(str(id) for id, _ in terms)} "
         parameters = {"written": written} | {f"t{n}": id for n, (id, _) in enumerate(choosing)}
         ids = [id for id, _ in terms]
-        before = ids if is_prefix else ids[:-1]
+        if is_prefix:
+            before = ids
+        else:
+            before = ids[:-1]
         rows = self._conn.all(CANDIDATES.format(terms=of_terms), parameters)
         counted = (
             (chunk, occurrences(sequence, before, set(lasts)), length)
@@ -301,7 +311,9 @@ def read(query: Query) -> Node | None:
     with closing(sqlite3.connect(":memory:")) as conn:
         conn.execute(VALIDATOR)
         expression = checked_expression(conn, query.text)
-    return parsed(expression) if expression else None
+    if expression:
+        return parsed(expression)
+    return None
 
 
 class Matches:
@@ -319,7 +331,9 @@ class Matches:
             return self._leaf(node)
         left, right = self.of(node.left), self.of(node.right)
         if node.operator == " " and (left is None or right is None):
-            return right if left is None else left
+            if left is None:
+                return right
+            return left
         left, right = left or {}, right or {}
         if node.operator == "OR":
             return left | {chunk: left.get(chunk, 0.0) + score for chunk, score in right.items()}

@@ -229,13 +229,17 @@ class KeywordIndex:
     def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
         """Return the chunks that have words of the query, and whether it is a document's name."""
         wanted = query.affordable_terms
-        names = [Term((query.name,))] if query.name else []
+        names = []
+        if query.name:
+            names = [Term((query.name,))]
         self._phrases.of([*wanted, *query.affordable_words, *names])  # looked up at once
         hits = self._best(wanted, limit)
         named = self._named(query, wanted, limit)
         if not named:
             return hits, False
-        top = hits[0][1] if hits else 0.0
+        top = 0.0
+        if hits:
+            top = hits[0][1]
         raised = [(id, score + top) for id, score in named.items()]
         return [*raised, *(hit for hit in hits if hit[0] not in named)][:limit], True
 
@@ -452,10 +456,14 @@ class KeywordIndex:
         if self._chosen:
             among = list(self._chosen.among(among))
         phrases = [phrase for phrase in self._phrases.of([term, *wanted]) if phrase.frequency]
-        named = dict(self._search(phrases, limit, among=among)) if among else {}
+        named = {}
+        if among:
+            named = dict(self._search(phrases, limit, among=among))
         rows = self._conn.all(DOC_IDS, {"ids": list(named)})
         ranks = {id: query.names(doc_id) for id, doc_id in rows}
-        top = max(named.values(), default=0.0) if len(set(ranks.values())) > 1 else 0.0
+        top = 0.0
+        if len(set(ranks.values())) > 1:
+            top = max(named.values(), default=0.0)
         raised = {id: score + top * ranks[id] for id, score in named.items()}
         return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
 

@@ -322,7 +322,9 @@ class Postings:
         for _, group in groupby(self._conn.all(CHUNKS, {"ids": list(ids)}), itemgetter(0)):
             rows = list(group)
             *_, doc_id, collection, metadata, is_first = rows[0]
-            called = self.called(rows[0][0]) if is_first else None
+            called = None
+            if is_first:
+                called = self.called(rows[0][0])
             found = terms(
                 doc_id,
                 collection,

@@ -111,7 +111,9 @@ class Selection:
             IDS.format(where=self._where, below=self._below.format(chunks="c"), limit=LISTED + 1),
             self._parameters,
         )
-        return [id for (id,) in rows] if len(rows) <= LISTED else None
+        if len(rows) <= LISTED:
+            return [id for (id,) in rows]
+        return None
 
     @cached_property
     def share(self) -> float:
@@ -237,7 +239,9 @@ def _pattern(text: str) -> str | None:
         and len(text) < LONGEST_GLOB
         and not set(text) & set('%_"\\')
     )
-    return f"%{text.lower()}%" if is_plain else None
+    if is_plain:
+        return f"%{text.lower()}%"
+    return None
 
 
 def glob_pattern(glob: str) -> str:
@@ -289,4 +293,6 @@ def _listed(glob: str, at: int) -> tuple[str, int]:
 
 
 def _escaped(character: str) -> str:
-    return f"\\{character}" if character.isascii() and not character.isalnum() else character
+    if character.isascii() and not character.isalnum():
+        return f"\\{character}"
+    return character

@@ -81,11 +81,9 @@ class Sources(KnownSources):
         own = source._replace(collection=f"{source.collection}@{here()}")
         if source.is_file or self._known(source):
             return source
-        return (
-            own
-            if self._known(own) or self._conn.first(OF_ANOTHER_HOST, self._key(source))
-            else source
-        )
+        if self._known(own) or self._conn.first(OF_ANOTHER_HOST, self._key(source)):
+            return own
+        return source
 
     def check_claim(self, source: Source) -> None:
         if source.is_file:

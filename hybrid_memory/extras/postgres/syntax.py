@@ -93,7 +93,9 @@ class _Parser:
             self._take()
         else:
             node = self._leaf()
-        return node if columns is None else _within(node, columns)
+        if columns is None:
+            return node
+        return _within(node, columns)
 
     def _columns(self) -> frozenset[str] | None:
         """The columns that stand before a colon, if they do."""
@@ -109,7 +111,9 @@ class _Parser:
         else:
             return None
         self._take()  # the colon
-        return frozenset(COLUMNS) - named if others else frozenset(COLUMNS) & named
+        if others:
+            return frozenset(COLUMNS) - named
+        return frozenset(COLUMNS) & named
 
     def _leaf(self) -> Leaf:
         if self._next() == "NEAR" and self._next(1) == "(":
@@ -117,7 +121,10 @@ class _Parser:
             phrases = []
             while self._next() not in (",", ")"):
                 phrases.append(self._phrase())
-            distance = int(self._take()) if self._took(",") else DISTANCE
+            if self._took(","):
+                distance = int(self._take())
+            else:
+                distance = DISTANCE
             self._take()
             return Leaf(phrases, distance)
         first = self._took("^")
@@ -137,4 +144,6 @@ def _within(node: Node, columns: frozenset[str]) -> Node:
 
 
 def _unquoted(token: str) -> str:
-    return token[1:-1].replace('""', '"') if token.startswith('"') else token
+    if token.startswith('"'):
+        return token[1:-1].replace('""', '"')
+    return token

@@ -135,7 +135,9 @@ class VectorIndex:
         )
 
     def _query(self, vector: Sequence[float]) -> UnitVector | None:
-        row = self._conn.once(DIMS, {"space": self._space}) if vector else None
+        row = None
+        if vector:
+            row = self._conn.once(DIMS, {"space": self._space})
         if row is None:
             return None
         if len(vector) != row[0]:
