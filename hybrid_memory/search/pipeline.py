@@ -1,7 +1,7 @@
 """One search, from a query to an answer: the query's embedding, two legs, a list of stages, the
 results.
 
-A stage is a function from hits and the context of the search to hits, best first. It may be lazy:
+A stage is a function from hits and the state of the search to hits, best first. It may be lazy:
 later stages take only as many hits as they need. To add a stage, write the function and give it a
 place in STAGES; one that goes by the final score or order also goes into FINAL.
 """
@@ -19,7 +19,7 @@ from ..text.characters import citation, page
 from .hit import Answer, Hit, Request, Result
 from .legs import LEADS, Legs, made
 from .stages import (
-    Context,
+    SearchState,
     about_something,
     aged,
     confident_enough,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..text.query import Query
     from .hit import Reranker
 
-Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
+Stage = Callable[[Iterable[Hit], SearchState], Iterable[Hit]]
 
 BACKLOG = 0.1  # of all chunks: with more pending, the user is told
 # Of each leg, whatever the limit, so that the first results do not change with it; 100 find no
@@ -107,11 +107,11 @@ class Search:
         """
         timings: dict[str, float] = {}
         with _timed("total", timings):
-            vector, context, hits = self._retrieved(query, request, timings)
-            if context.reranking:
+            vector, state, hits = self._retrieved(query, request, timings)
+            if state.reranking:
                 with _timed("rerank", timings):
-                    hits = _through(context.reranking, hits, context)
-            answer = self._packed(hits, context)
+                    hits = _through(state.reranking, hits, state)
+            answer = self._packed(hits, state)
         if vector.problem:
             answer.warnings.insert(0, vector.problem)
             if request.mode == "vector" and not vector.values:
@@ -121,7 +121,7 @@ class Search:
 
     def _retrieved(
         self, query: "Query", request: Request, timings: dict[str, float]
-    ) -> "tuple[QueryVector, Context, list[Hit]]":
+    ) -> "tuple[QueryVector, SearchState, list[Hit]]":
         """Return the query's vector, and the hits with all that the results will say of them, from
         one state of the store.
         """
@@ -134,29 +134,29 @@ class Search:
             with self._storage.snapshot(), self._selection(request, timings) as selection:
                 if vector.values and self._storage.embeddings.identity() != vector.identity:
                     continue  # meanwhile, the store has changed over to another model
-                context = self._context(query, request, selection)
-                legs = self._legs(context, vector, selection, CANDIDATES, timings)
+                state = self._begin(query, request, selection)
+                legs = self._legs(state, vector, selection, CANDIDATES, timings)
                 with _timed("merge", timings):
-                    hits = self._ranked(legs, context, vector, selection)
-                    self._load(hits, context)
-                return vector, context, hits
+                    hits = self._ranked(legs, state, vector, selection)
+                    self._load(hits, state)
+                return vector, state, hits
 
-    def _context(self, query: "Query", request: Request, selection: Any) -> Context:
+    def _begin(self, query: "Query", request: Request, selection: Any) -> SearchState:
         half_life = request.half_life_days
         if half_life is None:
             half_life = self._settings["half_life_days"]
-        context = Context(
+        state = SearchState(
             query, request, half_life, self._storage, self._storage.keyword(selection)
         )
-        context.marks_successors = self._settings["successors"]
+        state.marks_successors = self._settings["successors"]
         reranker = self._reranker() if request.rerank else None
         if reranker:
             rerank: Stage = partial(load(RERANKED), reranker=reranker, settings=self._settings)
-            context.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
-        return context
+            state.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
+        return state
 
     def _ranked(
-        self, legs: Legs, context: Context, vector: "QueryVector", selection: Any
+        self, legs: Legs, state: SearchState, vector: "QueryVector", selection: Any
     ) -> list[Hit]:
         """Return the hits in their order.
 
@@ -164,53 +164,53 @@ class Search:
         that adds comes after all before it, whatever its score, so that a result has the same place
         with every limit.
         """
-        passed_over = FINAL if context.reranking else frozenset()
+        passed_over = FINAL if state.reranking else frozenset()
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
         candidates = self._candidates(legs)
         # Of the first round alone, so that a mark is the same with every limit
-        hits = _through([*ordering, with_successors], candidates, context)
+        hits = _through([*ordering, with_successors], candidates, state)
         known = {hit.id for hit in candidates}
         depth = CANDIDATES
-        while len(hits) < context.request.limit and len(known) >= depth:
+        while len(hits) < state.request.limit and len(known) >= depth:
             depth *= 2
-            deeper = self._legs(context, vector, selection, depth, {})
+            deeper = self._legs(state, vector, selection, depth, {})
             further = [hit for hit in self._candidates(deeper) if hit.id not in known]
             known.update(hit.id for hit in further)
-            hits = _one_after_the_other(hits, _through(ordering, further, context))
-        return _through(choosing, hits, context)
+            hits = _one_after_the_other(hits, _through(ordering, further, state))
+        return _through(choosing, hits, state)
 
-    def _load(self, hits: list[Hit], context: Context) -> None:
+    def _load(self, hits: list[Hit], state: SearchState) -> None:
         """Read what the results will say, also of the surest hit that `min_confidence` kept back if
         it kept back all.
         """
-        request = context.request
+        request = state.request
         load_rows(self._storage, hits, request.context if request.is_packed else None)
-        if not hits and context.refused:
-            context.nearest_miss = max(context.refused, key=lambda hit: hit.confidence)
-            load_rows(self._storage, [context.nearest_miss])
+        if not hits and state.refused:
+            state.nearest_miss = max(state.refused, key=lambda hit: hit.confidence)
+            load_rows(self._storage, [state.nearest_miss])
 
-    def _packed(self, hits: list[Hit], context: Context) -> Answer:
+    def _packed(self, hits: list[Hit], state: SearchState) -> Answer:
         """Return the results, as many as the budget holds, and what they leave out."""
-        request = context.request
+        request = state.request
         make = partial(result_of, explain=request.explain)
         if request.is_packed:
             from .packing import packed
 
-            results = packed(hits, request, context.query, make)
+            results = packed(hits, request, state.query, make)
         else:
             results = [make(hit) for hit in hits]
-        if context.instead:
+        if state.instead:
             for result in results:
-                result["instead"] = context.instead
-        answer = Answer(results, context.warnings)
-        answer.instead = context.instead
+                result["instead"] = state.instead
+        answer = Answer(results, state.warnings)
+        answer.instead = state.instead
         if hits and not results:
             answer.nearest_miss = result_of(hits[0], explain=False)
             citation = answer.nearest_miss["citation"]
             answer.warnings.append(f"the budget is too small for the best result, {citation}")
-        elif context.nearest_miss:
-            answer.nearest_miss = result_of(context.nearest_miss, explain=False)
+        elif state.nearest_miss:
+            answer.nearest_miss = result_of(state.nearest_miss, explain=False)
             citation, confidence = (
                 answer.nearest_miss["citation"],
                 answer.nearest_miss["confidence"],
@@ -232,7 +232,7 @@ class Search:
 
     def _legs(
         self,
-        context: Context,
+        state: SearchState,
         vector: "QueryVector",
         selection: Any,
         depth: int,
@@ -245,14 +245,14 @@ class Search:
         sample: dict[int, float] = {}
         leads: dict[int, list[int]] = {}
         with _timed("keyword", timings):
-            if context.request.mode != "vector":
-                ranked = context.keyword_index.ranked(context.query, depth)
-                context.instead = dict(ranked.instead)
-                context.is_lookup = ranked.is_name or context.query.is_identifier
+            if state.request.mode != "vector":
+                ranked = state.keyword_index.ranked(state.query, depth)
+                state.instead = dict(ranked.instead)
+                state.is_lookup = ranked.is_name or state.query.is_identifier
         with _timed("vector", timings):
             if vector.answers and self._embedder():
                 vectors = self._storage.vectors(selection)
-                by_vector = vectors.nearest(vector.values, depth, exact=context.request.exact)
+                by_vector = vectors.nearest(vector.values, depth, exact=state.request.exact)
                 cosine = dict(by_vector)
                 if ranked:
                     ids = dict.fromkeys(id for leg in (by_vector, ranked.scores) for id, _ in leg)
@@ -262,7 +262,7 @@ class Search:
                 sample = vectors.sample(vector.values)
         if ranked and not cosine:
             by_vector = None  # nothing that was found has an embedding
-        weights = self._weights(ranked, by_vector, context.query)
+        weights = self._weights(ranked, by_vector, state.query)
         return made(ranked, by_vector, cosine, sample, leads, weights)
 
     def _weights(
@@ -291,9 +291,9 @@ class Search:
         return [Hit(*row, legs) for row in self._storage.chunks.candidates(ids)]
 
 
-def _through(stages: list[Stage], hits: Iterable[Hit], context: Context) -> list[Hit]:
+def _through(stages: list[Stage], hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     for stage in stages:
-        hits = stage(hits, context)
+        hits = stage(hits, state)
     return list(hits)
 
 
@@ -310,9 +310,9 @@ def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
     return first + new
 
 
-def load_rows(storage: "Storage", hits: Sequence[Hit], context: int | None = None) -> None:
+def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None) -> None:
     """Read what the results will say of each hit, and unless it is None the chunks of its text,
-    `context` on either side.
+    `around` on either side.
     """
     rows = storage.chunks.rows([hit.id for hit in hits])
     newer = [hit.newer.id for hit in hits if hit.newer]
@@ -322,8 +322,8 @@ def load_rows(storage: "Storage", hits: Sequence[Hit], context: int | None = Non
         hit.also = [citation(*places[id]) for id in hit.others]
         if hit.newer:
             hit.newer_citation = citation(*places[hit.newer.id])
-        if context is not None:
-            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, context)
+        if around is not None:
+            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, around)
 
 
 def result_of(hit: Hit, *, explain: bool) -> Result:
