@@ -261,7 +261,7 @@ class Answer:
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings: dict[str, float] = {}  # seconds, by part of the search
         # Words of the query that no passage has, and those that were looked for in their place.
-        self.instead: Mapping[str, Sequence[str]] = {}
+        self.substitutes: Mapping[str, Sequence[str]] = {}
         # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
         self.nearest_miss: Result | None = None
         # Why the mode "vector" had no vector to search with; a warning, too.
@@ -271,9 +271,9 @@ class Answer:
 
     def other_words(self) -> str | None:
         """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
-        if not self.instead:
+        if not self.substitutes:
             return None
-        pairs = [f"{', '.join(others)} for {word}" for word, others in self.instead.items()]
+        pairs = [f"{', '.join(others)} for {word}" for word, others in self.substitutes.items()]
         return f"searched for {'; '.join(pairs)}, which no passage has"
 
 

@@ -200,11 +200,11 @@ class Search:
             results = packed(hits, request, state.query, make)
         else:
             results = [make(hit) for hit in hits]
-        if state.instead:
+        if state.substitutes:
             for result in results:
-                result["instead"] = state.instead
+                result["instead"] = state.substitutes
         answer = Answer(results, state.warnings)
-        answer.instead = state.instead
+        answer.substitutes = state.substitutes
         if hits and not results:
             answer.nearest_miss = result_of(hits[0], explain=False)
             citation = answer.nearest_miss["citation"]
@@ -247,7 +247,7 @@ class Search:
         with _timed("keyword", timings):
             if state.request.mode != "vector":
                 ranked = state.keyword_index.ranked(state.query, depth)
-                state.instead = dict(ranked.instead)
+                state.substitutes = dict(ranked.substitutes)
                 state.is_lookup = ranked.is_name or state.query.is_identifier
         with _timed("vector", timings):
             if vector.answers and self._embedder():
@@ -518,12 +518,12 @@ def _why_none(
         if settings["provider"] == "ollama":
             once = " once Ollama is up (`ollama serve`)"
         way_out = WayOut("update", "update", f"makes them{once}")
-        return Message(f"no chunk has an embedding yet{_instead(mode)}", way_out)
+        return Message(f"no chunk has an embedding yet{_fallback_note(mode)}", way_out)
     model = embedder()
     if model is None:
         name = identity["provider"]
         return (
-            f"the store's embeddings are {name}'s{_instead(mode)}; "
+            f"the store's embeddings are {name}'s{_fallback_note(mode)}; "
             f"name that provider with --provider {name}"
         )
     following = storage.embeddings.spare.next_identity()
@@ -532,10 +532,10 @@ def _why_none(
         and name_of(following) == name_of(identity)
         and following.get("fingerprint") != identity.get("fingerprint")
     ):
-        effect = f"embeds all chunks by it{_instead(mode)}"
+        effect = f"embeds all chunks by it{_fallback_note(mode)}"
         return Message(NAMESAKE, WayOut("update", "update", effect))
-    return conflict(identity, model, _instead(mode))
+    return conflict(identity, model, _fallback_note(mode))
 
 
-def _instead(mode: str) -> str:
+def _fallback_note(mode: str) -> str:
     return ": answering by keyword" if mode == "hybrid" else ""

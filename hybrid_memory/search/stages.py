@@ -58,7 +58,8 @@ class SearchState:
         self.is_past = False  # the question is for what was
         self.warnings: list[str] = []  # what a stage could not do
         self.is_lookup = False  # whether the query is a name or an identifier
-        self.instead: Mapping[str, Sequence[str]] = {}  # words of the query, and others for them
+        # Words of the query that no chunk has, and those that were looked for in their place
+        self.substitutes: Mapping[str, Sequence[str]] = {}
 
 
 def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:

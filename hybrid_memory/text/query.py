@@ -71,7 +71,7 @@ class Query:
         today: "date | None" = None,
         is_typed: bool = False,
         is_literal: bool = False,
-        instead: Mapping[str, Sequence[str]] = NOTHING,
+        substitutes: Mapping[str, Sequence[str]] = NOTHING,
         key_of: Callable[[str], str | None] = lambda name: None,
     ) -> None:
         self.text = storable(text).replace("\0", " ")
@@ -79,7 +79,7 @@ class Query:
         self.operators: list[str] = []  # which of its parts give them, as they are written
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
-        self.instead = instead  # of a word, others that are looked for in its place
+        self.substitutes = substitutes  # by a word, others that are looked for in its place
         self._today = today
         self._alternatives: list[list[str]] = []  # words and phrases, of which one is enough
         if not (fts_syntax or is_literal):
@@ -94,12 +94,12 @@ class Query:
         if OR in self.text:
             self.text, self._alternatives = _without_or(self.text, has_filters=bool(self.asked))
 
-    def with_others(self, instead: Mapping[str, Sequence[str]]) -> "Query":
+    def with_substitutes(self, substitutes: Mapping[str, Sequence[str]]) -> "Query":
         """Return the same query with other words in place of some."""
         query = object.__new__(Query)
         query.__dict__.update(self.__dict__)
-        query.__dict__.pop("_terms", None)
-        query.instead = instead
+        query.__dict__.pop("_terms", None)  # cached, and of the words before
+        query.substitutes = substitutes
         return query
 
     @property
@@ -197,7 +197,7 @@ class Query:
             compounds += [phrase for phrase in phrases if phrase not in words]
         if self.is_typed:
             compounds, words = self._with_a_beginning(compounds, words)
-        if self.instead:
+        if self.substitutes:
             words = [other for word in words for other in self._others(word)]
         return list(dict.fromkeys(compounds)), list(dict.fromkeys(words))
 
@@ -221,15 +221,15 @@ class Query:
         return [*compounds, last], [*others, last._replace(prefix=True)]
 
     def _others(self, word: Term) -> list[Term]:
-        if word.tokens[0] in self.instead:
-            return [Term((other,)) for other in self.instead[word.tokens[0]]]
+        if word.tokens[0] in self.substitutes:
+            return [Term((other,)) for other in self.substitutes[word.tokens[0]]]
         return [word]
 
     def stands_for(self, word: str) -> str:
         """Return the word of the query in whose place this one is looked for, or itself; of words with
         OR between them the first.
         """
-        for own, others in self.instead.items():
+        for own, others in self.substitutes.items():
             if word in others:
                 word = own
                 break

@@ -218,7 +218,8 @@ class FTSIndex:
         self._chosen = chosen
         self._vocabulary = vocabulary or Vocabulary(conn)
         self._counts: dict[str, int] = {}
-        self._instead: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
+        # By the text of a query, from `ranked`; from `coverage` where only vectors were searched
+        self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}
 
     @property
     def _rows(self) -> str:
@@ -266,14 +267,14 @@ class FTSIndex:
         hits, is_name = self._found(query, limit)
         if not query.is_typed and not is_name:
             query = self._mended(query, is_found=bool(hits))
-            if query.instead:
+            if query.substitutes:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
             return Ranked(self._with_fragments(query, limit), enough=1.0)
         if is_name:
-            return Ranked(hits, is_name=True, instead=query.instead)
+            return Ranked(hits, is_name=True, substitutes=query.substitutes)
         frequencies = self._frequencies_of(query)
-        return Ranked(hits, False, enough(frequencies.values(), self.size()), query.instead)
+        return Ranked(hits, False, enough(frequencies.values(), self.size()), query.substitutes)
 
     def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
         """Return the chunks that have words of the query, and whether it is a document's name."""
@@ -303,14 +304,14 @@ class FTSIndex:
         """Return the query with other words of the index in place of some that no chunk has."""
         new = self._new(query.affordable_words)
         changed = mended(query, new, self._vocabulary.meant, is_found=is_found)
-        self._instead[query.text] = changed.instead
+        self._substitutes[query.text] = changed.substitutes
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
         """Return which words of the query each of these chunks has, or others in their place."""
-        if query.text not in self._instead and not query.fts_syntax:
+        if query.text not in self._substitutes and not query.fts_syntax:
             self._mended(query, is_found=any(self._frequencies_of(query).values()))
-        query = query.with_others(self._instead.get(query.text, query.instead))
+        query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
         return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
 
     def counts(self, query: Query) -> dict[str, int]:
