@@ -42,7 +42,7 @@ SAMPLED = 20  # documents, and lines of each, whose language decides which built
 class Scores(TypedDict):
     """What each half of a search gave a passage; None where it gave nothing."""
 
-    keyword: float | None  # BM25
+    keyword: float | None  # BM25, raised for a document that the query names; of symbols, a share
     vector: float | None  # cosine
 
 

@@ -17,7 +17,7 @@ from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
 from .hit import Answer, Hit, Request, Result
-from .legs import LEADS, Legs, made
+from .legs import LEADS, Legs, put_on_one_scale
 from .stages import (
     SearchState,
     about_something,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.protocol import Embedder
     from ..storage.protocol import Storage
-    from ..storage.rows import Identity, Ranked, Scores
+    from ..storage.rows import Identity, Ranked, Ranking
     from ..text.query import Query
     from .hit import Reranker
 
@@ -75,11 +75,14 @@ CHOOSING: list[Stage] = [
     limited,
 ]
 STAGES = [*ORDERING, with_successors, *CHOOSING]
-# With a reranker, these come after it, once, when the snapshot is closed; they read nothing of the
-# store. Before it come all the others, so that it sees its first `rerank_limit` hits of them all:
-#   without: STAGES
-#   with: STAGES without FINAL, the reranker, FINAL in the order of STAGES
-# So hits may have aged when `scoring_enough` looks at their scores without age.
+# What goes by the final score or order, so that with a reranker it comes after it, when the snapshot
+# is closed; none of these reads the store.
+#   without a reranker: merged, with_phrases, with_evidence, dated, scoring_enough, aged,
+#     same_text_once, spread, with_successors, phrases_first, newest_first, with_confidence,
+#     about_something, confident_enough, limited
+#   with one: merged, with_phrases, with_evidence, dated, aged, same_text_once, with_successors,
+#     with_confidence, about_something, confident_enough; the reranker, which gives the first
+#     `rerank_limit` another order; scoring_enough, spread, phrases_first, newest_first, limited
 FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, newest_first, spread, limited})
 
 
@@ -168,7 +171,7 @@ class Search:
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
         candidates = self._candidates(legs)
-        # Of the first round alone, so that a mark is the same with every limit
+        # Of the first round alone, so that what is said to revise what is the same with every limit
         hits = _through([*ordering, with_successors], candidates, state)
         known = {hit.id for hit in candidates}
         depth = CANDIDATES
@@ -240,8 +243,8 @@ class Search:
     ) -> Legs:
         """Return what both legs find, `depth` chunks each, on one scale."""
         ranked: Ranked | None = None
-        by_vector: Scores | None = None
-        cosine: dict[int, float] = {}
+        vector_ranking: Ranking | None = None
+        cosines: dict[int, float] = {}
         sample: dict[int, float] = {}
         leads: dict[int, list[int]] = {}
         with _timed("keyword", timings):
@@ -250,28 +253,32 @@ class Search:
                 state.substitutes = dict(ranked.substitutes)
                 state.is_lookup = ranked.is_name or state.query.is_identifier
         with _timed("vector", timings):
-            if vector.answers and self._embedder():
+            if vector.runs_leg and self._embedder():
                 vectors = self._storage.vectors(selection)
-                by_vector = vectors.nearest(vector.values, depth, exact=state.request.exact)
-                cosine = dict(by_vector)
-                if ranked:
-                    ids = dict.fromkeys(id for leg in (by_vector, ranked.scores) for id, _ in leg)
+                vector_ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
+                cosines = dict(vector_ranking)
+                if ranked is not None:
+                    ids = dict.fromkeys(
+                        id for leg in (vector_ranking, ranked.scores) for id, _ in leg
+                    )
                     leads = self._storage.chunks.leads(ids, LEADS)
                     ids |= dict.fromkeys(id for of_document in leads.values() for id in of_document)
-                    cosine |= vectors.cosines(vector.values, [id for id in ids if id not in cosine])
+                    cosines |= vectors.cosines(
+                        vector.values, [id for id in ids if id not in cosines]
+                    )
                 sample = vectors.sample(vector.values)
-        if ranked and not cosine:
-            by_vector = None  # nothing that was found has an embedding
-        weights = self._weights(ranked, by_vector, state.query)
-        return made(ranked, by_vector, cosine, sample, leads, weights)
+        if ranked is not None and not cosines:
+            vector_ranking = None  # nothing that was found has an embedding
+        weights = self._weights(ranked, vector_ranking, state.query)
+        return put_on_one_scale(ranked, vector_ranking, cosines, sample, leads, weights)
 
     def _weights(
-        self, ranked: "Ranked | None", by_vector: "Scores | None", query: "Query"
+        self, ranked: "Ranked | None", vector_ranking: "Ranking | None", query: "Query"
     ) -> tuple[float, float]:
         """Return the weights of both legs; all for the only leg that ran. A name is looked up by
         its letters: keywords weigh more.
         """
-        if by_vector is None:
+        if vector_ranking is None:
             return 1.0, 0.0
         if ranked is None:
             return 0.0, 1.0
@@ -287,133 +294,22 @@ class Search:
 
     def _candidates(self, legs: Legs) -> list[Hit]:
         """Return a hit for every chunk that either leg found and that still exists."""
-        ids = dict.fromkeys(id for leg in (legs.by_keyword, legs.by_vector) for id, _ in leg or [])
+        ids = dict.fromkeys(
+            id for leg in (legs.keyword_ranking, legs.vector_ranking) for id, _ in leg or []
+        )
         return [Hit(*row, legs) for row in self._storage.chunks.candidates(ids)]
-
-
-def _through(stages: list[Stage], hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    for stage in stages:
-        hits = stage(hits, state)
-    return list(hits)
-
-
-def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
-    """Return both lists as one, in which no score is above that of the hit before it, and no text
-    of the first list stands again.
-    """
-    texts = {hit.text for hit in first}
-    new = [hit for hit in further if hit.text not in texts]
-    least = min((hit.score for hit in first), default=0.0)
-    for hit in new:
-        if hit.score > least:
-            hit.scale_by(least / hit.score)
-    return first + new
-
-
-def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None) -> None:
-    """Read what the results will say of each hit, and unless it is None the chunks of its text,
-    `around` on either side.
-    """
-    rows = storage.chunks.rows([hit.id for hit in hits])
-    newer = [hit.newer.id for hit in hits if hit.newer]
-    places = storage.chunks.places([*newer, *(id for hit in hits for id in hit.others)])
-    for hit in hits:
-        hit.row = rows[hit.id]
-        hit.also = [citation(*places[id]) for id in hit.others]
-        if hit.newer:
-            hit.newer_citation = citation(*places[hit.newer.id])
-        if around is not None:
-            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, around)
-
-
-def result_of(hit: Hit, *, explain: bool) -> Result:
-    """Return the result for a hit that was loaded."""
-    row = hit.row
-    assert row is not None
-    result: Result = {
-        "doc_id": row.doc_id,
-        "chunk_id": row.chunk_id,
-        "heading": row.heading,
-        "heading_path": row.heading_path,
-        "text": row.text,
-        "score": round(hit.score, 6),
-        "confidence": hit.confidence,
-        "source": hit.source,
-        "path": row.path,
-        "start_line": row.start_line,
-        "end_line": row.end_line,
-        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
-        "also": hit.also,
-        "newer": hit.newer_citation,
-        "collection": row.collection,
-        "date": row.date,
-        "metadata": row.metadata,
-        "scores": {
-            "keyword": _significant(hit.legs.bm25, hit.id),
-            "vector": _significant(hit.legs.cosine, hit.id),
-        },
-    }
-    if row.pages:
-        result["page"] = page(row.pages, row.start_line)
-    if explain:
-        result["explain"] = _rounded(_explanation(hit))
-    return result
-
-
-def _explanation(hit: Hit) -> dict[str, Any]:
-    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`
-    and `rerank` where there are any, add up to `score_before_decay`.
-    """
-    parts = {
-        **hit.legs.parts(hit.id, hit.scale),
-        "neighbours": hit.neighbours,
-        "document": hit.document,
-        "score_before_decay": hit.ageless_score,
-        "decay": hit.decay,
-        "terms": list(hit.terms),
-        "coverage": hit.coverage,
-        "nearness": hit.nearness,
-    }
-    if hit.of_date:
-        parts["of_date"] = hit.of_date
-    if hit.succession:
-        parts["succession"] = hit.succession
-    if hit.rerank:
-        parts["rerank"] = hit.rerank
-    return parts
-
-
-def _significant(scores: Mapping[int, float], id: int) -> float | None:
-    """Round to six significant digits: BM25 in a store of a few chunks has no digits among the
-    first six decimals.
-    """
-    return float(f"{scores[id]:.6g}") if id in scores else None
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(part) for key, part in value.items()}
-    if isinstance(value, float):
-        return round(value, 6)
-    return value
-
-
-@contextmanager
-def _timed(part: str, timings: dict[str, float]) -> Iterator[None]:
-    started = time.perf_counter()
-    yield
-    timings[part] = time.perf_counter() - started
 
 
 class QueryVector:
     """The embedding of a query, [] if there is none; `problem` is what the user should be told of
     it.
 
-    `answers` says whether there is a search by meaning, even if nothing can be near. `identity` is
-    that of the store's embeddings when the query was embedded.
+    `runs_leg` says whether vectors are searched, even if there is none to search by: then nothing is
+    near, and the answer is empty. `identity` is that of the store's embeddings when the query was
+    embedded.
     """
 
-    __slots__ = ("answers", "identity", "problem", "values")
+    __slots__ = ("identity", "problem", "runs_leg", "values")
 
     def __init__(
         self,
@@ -421,12 +317,12 @@ class QueryVector:
         problem: str | None = None,
         identity: "Identity | None" = None,
         *,
-        answers: bool = False,
+        runs_leg: bool = False,
     ) -> None:
         self.values = values
         self.problem = problem
         self.identity = identity
-        self.answers = answers or bool(values)
+        self.runs_leg = runs_leg or bool(values)
 
 
 def query_vector(
@@ -443,10 +339,10 @@ def query_vector(
     identity = storage.embeddings.identity()
     problem = _why_none(storage, settings, embedder, identity, mode)
     if problem:
-        return QueryVector([], problem, identity, answers=is_only_leg)
+        return QueryVector([], problem, identity, runs_leg=is_only_leg)
     model = embedder() if identity else None
     if model is None or identity is None:
-        return QueryVector([], None, identity, answers=is_only_leg)
+        return QueryVector([], None, identity, runs_leg=is_only_leg)
     vector = _embedded(storage, settings, model, identity, query.text)
     if len(vector) == identity["dims"]:
         return QueryVector(
@@ -456,7 +352,7 @@ def query_vector(
     problem = MISFIT if vector else model.problem
     if model.problem and not (vector or is_only_leg):
         problem = meanwhile(model.problem)
-    return QueryVector([], problem, identity, answers=is_only_leg)
+    return QueryVector([], problem, identity, runs_leg=is_only_leg)
 
 
 def _embedded(
@@ -539,3 +435,117 @@ def _why_none(
 
 def _fallback_note(mode: str) -> str:
     return ": answering by keyword" if mode == "hybrid" else ""
+
+
+def _through(stages: list[Stage], hits: Iterable[Hit], state: SearchState) -> list[Hit]:
+    for stage in stages:
+        hits = stage(hits, state)
+    return list(hits)
+
+
+def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
+    """Return both lists as one, in which no score is above that of the hit before it, and no text
+    of the first list stands again.
+    """
+    texts = {hit.text for hit in first}
+    new = [hit for hit in further if hit.text not in texts]
+    least = min((hit.score for hit in first), default=0.0)
+    for hit in new:
+        if hit.score > least:
+            hit.scale_by(least / hit.score)
+    return first + new
+
+
+def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None) -> None:
+    """Read what the results will say of each hit, and unless it is None the chunks of its text,
+    `around` on either side.
+    """
+    rows = storage.chunks.rows([hit.id for hit in hits])
+    newer = [hit.newer.id for hit in hits if hit.newer]
+    places = storage.chunks.places([*newer, *(id for hit in hits for id in hit.others)])
+    for hit in hits:
+        hit.row = rows[hit.id]
+        hit.also = [citation(*places[id]) for id in hit.others]
+        if hit.newer:
+            hit.newer_citation = citation(*places[hit.newer.id])
+        if around is not None:
+            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, around)
+
+
+def result_of(hit: Hit, *, explain: bool) -> Result:
+    """Return the result for a hit that was loaded."""
+    row = hit.row
+    assert row is not None
+    result: Result = {
+        "doc_id": row.doc_id,
+        "chunk_id": row.chunk_id,
+        "heading": row.heading,
+        "heading_path": row.heading_path,
+        "text": row.text,
+        "score": round(hit.score, 6),
+        "confidence": hit.confidence,
+        "source": hit.source,
+        "path": row.path,
+        "start_line": row.start_line,
+        "end_line": row.end_line,
+        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
+        "also": hit.also,
+        "newer": hit.newer_citation,
+        "collection": row.collection,
+        "date": row.date,
+        "metadata": row.metadata,
+        "scores": {
+            "keyword": _significant(hit.legs.keyword_scores, hit.id),
+            "vector": _significant(hit.legs.cosines, hit.id),
+        },
+    }
+    if row.pages:
+        result["page"] = page(row.pages, row.start_line)
+    if explain:
+        result["explain"] = _rounded(_explanation(hit))
+    return result
+
+
+def _explanation(hit: Hit) -> dict[str, Any]:
+    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`
+    and `rerank` where there are any, add up to `score_before_decay`.
+    """
+    parts = {
+        **hit.legs.parts(hit.id, hit.scale),
+        "neighbours": hit.neighbours,
+        "document": hit.document,
+        "score_before_decay": hit.score_before_decay,
+        "decay": hit.decay,
+        "terms": list(hit.terms),
+        "coverage": hit.coverage,
+        "nearness": hit.nearness,
+    }
+    if hit.of_date:
+        parts["of_date"] = hit.of_date
+    if hit.succession:
+        parts["succession"] = hit.succession
+    if hit.rerank:
+        parts["rerank"] = hit.rerank
+    return parts
+
+
+def _significant(scores: Mapping[int, float], id: int) -> float | None:
+    """Round to six significant digits: BM25 in a store of a few chunks has no digits among the
+    first six decimals.
+    """
+    return float(f"{scores[id]:.6g}") if id in scores else None
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, float):
+        return round(value, 6)
+    return value
+
+
+@contextmanager
+def _timed(part: str, timings: dict[str, float]) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    timings[part] = time.perf_counter() - started

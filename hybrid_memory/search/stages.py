@@ -72,8 +72,8 @@ def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 
 def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Note which hits have all phrases that the query has in quotes, or what it says is as good, in
-    their text or headings.
+    """Note which hits have all phrases in quotes in their text or headings; of alternatives, as
+    `"page cache" OR swap`, one is enough.
     """
     phrases = state.query.quoted_phrases
     if state.request.fts_syntax or not phrases:
@@ -114,10 +114,10 @@ def with_evidence(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     A chunk of a few lines says little; one among others that answer is likelier the right place.
     Larger shares find more right documents and fewer right passages.
     """
-    return weighed(list(hits)) if state.request.mode == "hybrid" else hits
+    return add_evidence(list(hits)) if state.request.mode == "hybrid" else hits
 
 
-def weighed(hits: list[Hit]) -> list[Hit]:
+def add_evidence(hits: list[Hit]) -> list[Hit]:
     """Add shares of their neighbours' and documents' scores to hits, and return them best first.
 
     All scores are scaled so that the best one stays what it was; where every document has one hit,
@@ -153,8 +153,8 @@ def best_first(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def dated(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Where the query means certain days, give passages of these, and those that speak of them,
-    OF_DATE, and let all share the rest of the score.
+    """Where the query means certain days, multiply all scores by 1 - OF_DATE, and add OF_DATE to
+    those of passages that are of these days or speak of them.
     """
     periods = [] if state.request.fts_syntax else state.query.periods
     if not periods:
@@ -184,9 +184,12 @@ def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
 
 
 def scoring_enough(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    """Leave out those that score nothing, or less than `min_score`, whatever their age."""
+    """Leave out those that score nothing, or less than `min_score`, whatever their age.
+
+    Without a reranker no hit has aged yet; with one this stage is in `pipeline.FINAL`, after `aged`.
+    """
     least = state.request.min_score
-    return [hit for hit in hits if hit.ageless_score > 0 and hit.ageless_score >= least]
+    return [hit for hit in hits if hit.score_before_decay > 0 and hit.score_before_decay >= least]
 
 
 def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
@@ -197,31 +200,12 @@ def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     today = state.request.today or date.today()
     dates = state.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        hit.before_decay = hit.score
+        decay = 1.0
         if hit.id in dates:
             days = age(dates[hit.id], today)
-            hit.decay = exp(-log(2) * days / state.half_life_days)
-        hit.score *= hit.decay
+            decay = exp(-log(2) * days / state.half_life_days)
+        hit.age_by(decay)
     return best_first(hits)
-
-
-def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Put the hits that have all phrases in quotes before the others.
-
-    The scores of the others are scaled down as far as that takes, so that scores still fall.
-    """
-    if state.request.fts_syntax or not state.query.quoted_phrases:
-        return hits
-    ranked = list(hits)
-    having = [hit for hit in ranked if hit.has_phrases]
-    others = [hit for hit in ranked if not hit.has_phrases]
-    if others and not having:
-        state.warnings.append("no passage has the words in quotes side by side, in this order")
-    if having and others and others[0].score > having[-1].score:
-        scale = having[-1].score / others[0].score
-        for hit in others:
-            hit.scale_by(scale)
-    return having + others
 
 
 def same_text_once(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
@@ -259,6 +243,25 @@ def spread(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     return first + surplus
 
 
+def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+    """Put the hits that have all phrases in quotes before the others.
+
+    The scores of the others are scaled down as far as that takes, so that scores still fall.
+    """
+    if state.request.fts_syntax or not state.query.quoted_phrases:
+        return hits
+    ranked = list(hits)
+    having = [hit for hit in ranked if hit.has_phrases]
+    others = [hit for hit in ranked if not hit.has_phrases]
+    if others and not having:
+        state.warnings.append("no passage has the words in quotes side by side, in this order")
+    if having and others and others[0].score > having[-1].score:
+        scale = having[-1].score / others[0].score
+        for hit in others:
+            hit.scale_by(scale)
+    return having + others
+
+
 def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     """Say how sure each hit is. Unlike a score, which is relative to the best result, confidence
     can be compared between searches.
@@ -282,7 +285,7 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
         size *= 2
         _cover(batch, state)
         for hit in batch:
-            hit.nearness = hit.legs.near.get(hit.id)
+            hit.nearness = hit.legs.nearness.get(hit.id)
             hit.confidence = confidence(hit.coverage, hit.nearness)
             yield hit
 

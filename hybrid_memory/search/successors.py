@@ -190,7 +190,7 @@ class Comparison:
             hit.id: _context(hit.doc_id, rows[hit.id].heading_path) for hit in self._shortlisted
         }
         self._statements: dict[int, list[Statement]] = {}
-        self._best_score = max(hit.ageless_score for hit in hits) or 1.0
+        self._best_score = max(hit.score_before_decay for hit in hits) or 1.0
         self._total_asked = max(self.weight(question.words), 0.1)
 
     def statements_of(self, hit: Hit) -> list[Statement]:
@@ -327,7 +327,7 @@ class Comparison:
 
     def _standing(self, hit: Hit) -> float:
         """Return a hit's share of the best score, whatever their age."""
-        return hit.ageless_score / self._best_score
+        return hit.score_before_decay / self._best_score
 
     def _rarest(self, words: set[str]) -> float:
         """Return half of the sum of the two greatest rarities."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
-from .rows import ChunkRow, Coverage, Identity, Neighbour, Ranked, Scores, Vectors
+from .rows import ChunkRow, Coverage, Identity, Neighbour, Ranked, Ranking, Vectors
 from .source import DocumentRow, Pending, Refusal, Source, SourceFile, StoredDocument, Whole
 
 
@@ -299,7 +299,7 @@ class KeywordIndex(Protocol):
 class VectorIndex(Protocol):
     """The vector leg."""
 
-    def nearest(self, vector: Sequence[float], limit: int, *, exact: bool = False) -> Scores:
+    def nearest(self, vector: Sequence[float], limit: int, *, exact: bool = False) -> Ranking:
         """Return the chunks with the greatest cosine above 0. `exact` compares every embedding."""
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:

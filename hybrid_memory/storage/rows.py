@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
 # Content hash -> encoded embedding, whether the text was cut to fit the model
 Vectors = dict[bytes, tuple[bytes, bool]]
-Scores = list[tuple[int, float]]  # (chunks.id, score), best first
+Ranking = list[tuple[int, float]]  # (chunks.id, score), best first
 
 
 class Ranked(NamedTuple):
@@ -17,7 +17,7 @@ class Ranked(NamedTuple):
     of the query that find nothing, and those that were looked for in their place.
     """
 
-    scores: Scores
+    scores: Ranking
     is_name: bool = False
     enough: float = 0.0
     substitutes: Mapping[str, Sequence[str]] = MappingProxyType({})
