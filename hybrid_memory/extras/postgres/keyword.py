@@ -460,7 +460,7 @@ class KeywordIndex:
         if among:
             named = dict(self._search(phrases, limit, among=among))
         rows = self._conn.all(DOC_IDS, {"ids": list(named)})
-        ranks = {id: query.names(doc_id) for id, doc_id in rows}
+        ranks = {id: query.rank_as_name(doc_id) for id, doc_id in rows}
         top = 0.0
         if len(set(ranks.values())) > 1:
             top = max(named.values(), default=0.0)
