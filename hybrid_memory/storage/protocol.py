@@ -263,7 +263,7 @@ class Sources(Protocol):
         It has the patterns of earlier ingests besides its own, and their chunk sizes if it has none.
         """
 
-    def sized(self, source: Source) -> Source:
+    def with_earlier_sizes(self, source: Source) -> Source:
         """Return the source with the chunk sizes that an earlier ingest of it was given, if it has
         none.
         """

@@ -55,9 +55,9 @@ class Term(NamedTuple):
 
 class Query:
     """A user's question, asked on the day `today`. If `fts_syntax`, the text is an expression in
-    FTS5's own language; the properties below read it as any text. If `is_typed`, its last word is a beginning.
-    If `is_literal`, operators are words. `key_of` gives the metadata key that a memory has for a
-    name, or None: only these can be asked for as `name:value`.
+    FTS5's own language, which the properties below read as any text. If `is_typed`, its last word is
+    a beginning. If `is_literal`, operators are words. `key_of` gives the metadata key that a memory
+    has for a name, or None: only these can be asked for as `name:value`.
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact,
     phrase, src and ts, of which the last four are its words. A possessive ending is no part of a

@@ -196,9 +196,10 @@ class FTSIndex:
         If the query is a document's path, file name, stem, alias or title, that document comes
         first, with scores raised above the others. Where nothing is found for a query of at most two
         words, other words of the index are looked for that begin with them, contain them or are spelt
-        nearly so; where something is, those that are spelt nearly as a word that no chunk has. Where there are none,
-        the score is the share of the query's symbols that a chunk contains. An expression in FTS5's
-        syntax is matched as it is, and nothing else is tried; raises QueryError if it is not valid.
+        nearly so; where something is, those that are spelt nearly as a word that no chunk has. Where there
+        are none, the score is the share of the query's symbols that a chunk contains. An expression in
+        FTS5's syntax is matched as it is, and nothing else is tried; raises QueryError if it is not
+        valid.
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
