@@ -5,7 +5,7 @@ embedded is elsewhere.
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any
 
 from . import config as configuration
 from . import messages
@@ -14,6 +14,7 @@ from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
 from .search.hit import Answer, Budget, Request, configured
+from .search.hit import Result as Result
 from .search.pipeline import Search
 from .storage.filters import Filters, narrowed
 from .storage.sqlite.engine import SQLiteStorage
@@ -37,39 +38,6 @@ if TYPE_CHECKING:
 ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
 DEFAULT_DB = "hybrid_search.db"
 SAMPLED = 20  # documents, and lines of each, whose language decides which built-in model a store begins with
-
-
-class Scores(TypedDict):
-    """What each half of a search gave a passage; None where it gave nothing."""
-
-    keyword: float | None  # BM25, raised for a document that the query names; of symbols, a share
-    vector: float | None  # cosine
-
-
-class Result(TypedDict):
-    """A passage that a search found."""
-
-    doc_id: str
-    chunk_id: str
-    heading: str  # the nearest above the passage
-    heading_path: str  # all of them: "Atlas > The GPU server > Log in"
-    text: str
-    score: float  # 0 to 1, to be compared within one answer
-    confidence: float  # 0 to 1, to be compared between answers, too
-    source: str  # "keyword", "vector" or "hybrid": which half of the search found it
-    path: str | None  # absolute, of the file; None for a text that has none
-    start_line: int
-    end_line: int
-    citation: str  # "memory/2026-01-05.md#L12-L30"
-    also: list[str]  # citations of the same text elsewhere
-    newer: str | None  # the citation of a later passage that revises this one
-    collection: str | None
-    date: str | None  # YYYY-MM-DD
-    metadata: dict[str, Any]
-    scores: Scores
-    page: NotRequired[int]  # where the document has pages
-    instead: NotRequired[dict[str, list[str]]]  # words looked for in place of others; `typed` only
-    explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
 
 def retry_once(
@@ -382,7 +350,7 @@ class HybridStore:
             today=today,
             typed=typed,
         )
-        return cast("list[Result]", self.answer(query, request).results)
+        return self.answer(query, request).results
 
     @retry_once
     def answer(self, query: str, request: Request) -> Answer:

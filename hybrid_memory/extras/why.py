@@ -464,7 +464,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     if place is None:
         results = everything.results
         place = _place(results, doc_id)
-    best = results[place - 1] if place else {}
+    best: Mapping[str, Any] = results[place - 1] if place else {}
     before = results[: place - 1] if place else results
 
     left_out_by = None
@@ -492,21 +492,21 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     }
 
 
-def _place(results: Sequence[dict[str, Any]], doc_id: str) -> int | None:
+def _place(results: Sequence[Mapping[str, Any]], doc_id: str) -> int | None:
     for number, result in enumerate(results, 1):
         if _is_of(result, doc_id):
             return number
     return None
 
 
-def _is_of(result: dict[str, Any], doc_id: str) -> bool:
+def _is_of(result: Mapping[str, Any], doc_id: str) -> bool:
     """Return whether it is a passage of the document, or of another one with the same text."""
     if result["doc_id"] == doc_id:
         return True
     return any(citation.startswith(f"{doc_id}#L") for citation in result["also"])
 
 
-def _bar(settings: dict[str, Any], best: dict[str, Any]) -> str:
+def _bar(settings: dict[str, Any], best: Mapping[str, Any]) -> str:
     """Return the setting that the best passage of a document does not pass."""
     for key in ("score", "confidence"):
         if best[key] < settings[f"min_{key}"]:
@@ -514,12 +514,12 @@ def _bar(settings: dict[str, Any], best: dict[str, Any]) -> str:
     return "per_doc"  # its text is also in a document that has better passages
 
 
-def _best_rank(results: Sequence[dict[str, Any]], leg: str) -> int | None:
+def _best_rank(results: Sequence[Mapping[str, Any]], leg: str) -> int | None:
     ranks = [result["explain"][leg]["rank"] for result in results]
     return min((rank for rank in ranks if rank), default=None)
 
 
-def _described(number: int, result: dict[str, Any]) -> dict[str, Any]:
+def _described(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
     explained = result["explain"]
     return {
         "rank": number,

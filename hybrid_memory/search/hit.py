@@ -5,7 +5,7 @@ is a fresh process.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from datetime import date
@@ -120,7 +120,38 @@ def configured(config: Mapping[str, Any]) -> dict[str, Any]:
 POOL = 60
 SMALLEST = 200  # characters of a result
 
-Result = dict[str, Any]
+
+class Scores(TypedDict):
+    """What each half of a search gave a passage; None where it gave nothing."""
+
+    keyword: float | None  # BM25, raised for a document that the query names; of symbols, a share
+    vector: float | None  # cosine
+
+
+class Result(TypedDict):
+    """A passage that a search found."""
+
+    doc_id: str
+    chunk_id: str
+    heading: str  # the nearest above the passage
+    heading_path: str  # all of them: "Atlas > The GPU server > Log in"
+    text: str
+    score: float  # 0 to 1, to be compared within one answer
+    confidence: float  # 0 to 1, to be compared between answers, too
+    source: str  # "keyword", "vector" or "hybrid": which half of the search found it
+    path: str | None  # absolute, of the file; None for a text that has none
+    start_line: int
+    end_line: int
+    citation: str  # "memory/2026-01-05.md#L12-L30"
+    also: list[str]  # citations of the same text elsewhere
+    newer: str | None  # the citation of a later passage that revises this one
+    collection: str | None
+    date: str | None  # YYYY-MM-DD
+    metadata: dict[str, Any]
+    scores: Scores
+    page: NotRequired[int]  # where the document has pages
+    instead: NotRequired[dict[str, list[str]]]  # words looked for in place of others; `typed` only
+    explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
 
 class Budget:
@@ -250,8 +281,8 @@ class Answer:
         self.results = results  # best first
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings: dict[str, float] = {}  # seconds, by part of the search
-        # Words of the query that no passage has, and those that were looked for in their place.
-        self.substitutes: Mapping[str, Sequence[str]] = {}
+        # The substitutes: words of the query that no passage has, and others for them, as in JSON
+        self.instead: Mapping[str, Sequence[str]] = {}
         # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
         self.nearest_miss: Result | None = None
         # Why the mode "vector" had no vector to search with; a warning, too.
@@ -261,9 +292,9 @@ class Answer:
 
     def other_words(self) -> str | None:
         """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
-        if not self.substitutes:
+        if not self.instead:
             return None
-        pairs = [f"{', '.join(others)} for {word}" for word, others in self.substitutes.items()]
+        pairs = [f"{', '.join(others)} for {word}" for word, others in self.instead.items()]
         return f"searched for {'; '.join(pairs)}, which no passage has"
 
 
@@ -331,7 +362,7 @@ def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:
 LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
 
 
-def lean(result: Mapping[str, Any]) -> Result:
+def lean(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`,
     `newer` and `explain` where there are any.
     """

@@ -165,7 +165,7 @@ class Search:
         depth = CANDIDATES
         while len(hits) < state.request.limit and len(known) >= depth:
             depth *= 2
-            deeper = self._legs(state, vector, selection, depth, {})
+            deeper = self._legs(state, vector, selection, depth, {})  # untimed: a part of "merge"
             further = [hit for hit in self._candidates(deeper) if hit.id not in known]
             known.update(hit.id for hit in further)
             hits = _one_after_the_other(hits, _through(ordering, further, state))
@@ -193,21 +193,21 @@ class Search:
             results = [make(hit) for hit in hits]
         if state.substitutes:
             for result in results:
-                result["instead"] = state.substitutes
+                result["instead"] = {
+                    word: list(others) for word, others in state.substitutes.items()
+                }
         answer = Answer(results, state.warnings)
-        answer.substitutes = state.substitutes
+        answer.instead = state.substitutes
         if hits and not results:
             answer.nearest_miss = result_of(hits[0], explain=False)
             citation = answer.nearest_miss["citation"]
             answer.warnings.append(f"the budget is too small for the best result, {citation}")
         elif state.nearest_miss:
-            answer.nearest_miss = result_of(state.nearest_miss, explain=False)
-            citation, confidence = (
-                answer.nearest_miss["citation"],
-                answer.nearest_miss["confidence"],
-            )
+            miss = result_of(state.nearest_miss, explain=False)
+            answer.nearest_miss = miss
+            nearest = f"the nearest is {miss['citation']} with {miss['confidence']:g}"
             least = f"nothing reaches confidence {request.min_confidence:g}"
-            answer.warnings.append(f"{least}; the nearest is {citation} with {confidence:g}")
+            answer.warnings.append(f"{least}; {nearest}")
         return answer
 
     @contextmanager
@@ -229,7 +229,9 @@ class Search:
         depth: int,
         timings: dict[str, float],
     ) -> Legs:
-        """Return what both legs find, `depth` chunks each, on one scale."""
+        """Return what both legs find, `depth` chunks each, on one scale. Note in the state what the
+        keyword leg says of the query, which is the same at every depth.
+        """
         ranked: Ranked | None = None
         vector_ranking: Ranking | None = None
         cosines: dict[int, float] = {}

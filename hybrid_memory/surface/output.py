@@ -7,7 +7,7 @@ answers, with its line breaks, wrapped where it is prose.
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
 from math import ceil
@@ -27,7 +27,7 @@ from .terminal import Style, open_result
 if TYPE_CHECKING:
     from ..store import HybridStore
 
-Result = dict[str, Any]
+Result = Mapping[str, Any]  # of a search, perhaps with `title`, and `more` of the same note
 NAMED = 3  # places of other passages in a note
 MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 

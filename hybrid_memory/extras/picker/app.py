@@ -11,7 +11,7 @@ import re
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pydoc import pager
 from threading import Condition, Thread
 from typing import Any, NamedTuple
@@ -61,9 +61,9 @@ SWITCH = 0.001
 LINES = 2000  # of a note that are shown before and after the passage
 ALL = 10**9
 
-Result = dict[str, Any]
+Result = Mapping[str, Any]
 # Results for a store, a query and a mode; None: the mode that the user wants.
-Search = Callable[[HybridStore, str, str | None], list[Result]]
+Search = Callable[[HybridStore, str, str | None], Sequence[Result]]
 
 
 class Found(NamedTuple):

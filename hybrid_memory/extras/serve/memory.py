@@ -6,7 +6,7 @@ stored, so that no model is asked.
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import date
@@ -408,7 +408,9 @@ def passages(
         else:
             text = storage.chunks.rows(ids[:1])[ids[0]].text
     if vector:
-        results = [_result(rows[id], round(cosine, 6)) for id, cosine in neighbours]
+        results: Sequence[Mapping[str, Any]] = [
+            _result(rows[id], round(cosine, 6)) for id, cosine in neighbours
+        ]
     else:
         request = Request(limit + DEPTH, "keyword", per_doc=limit, rerank=False, literal=True)
         results = store.answer(text, request).results

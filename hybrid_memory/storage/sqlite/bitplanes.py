@@ -2,9 +2,10 @@
 integers. Reads no database.
 
 A vector search in Python is slow because of the dot products. Therefore all vectors are first
-ordered by a rough dot product, and the exact one is computed for only a few hundred of them. For
-the rough one, each vector is reduced to one bit for each dimension. Python's int does `&` and `^`
-on thousands of bits at a time, as the vector unit of a processor would.
+ordered by a rough dot product, and the exact one is computed batch by batch, until a batch changes
+little (vectors.py). For the rough one, each vector is reduced to one bit for each dimension.
+Python's int does `&` and `^` on thousands of bits at a time, as the vector unit of a processor
+would.
 
 The code of a vector is the row of its bits. A *block* has 8,192 *places*, and each place has one
 vector. For each dimension j, the block has one int, the *plane* of j. Bit i of this plane tells

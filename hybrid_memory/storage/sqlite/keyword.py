@@ -383,9 +383,8 @@ class FTSIndex:
         counts = []
         patterns: list[str] = []
         for fragment in fragments:
-            spellings = {
-                fragment: None, fragment.lower(): None, fragment.upper(): None, fragment.title(): None
-            }  # fmt: skip
+            cases = fragment, fragment.lower(), fragment.upper(), fragment.title()
+            spellings = dict.fromkeys(cases)
             counts.append(f"({' or '.join([LIKE] * len(spellings))})")
             patterns += map(_pattern, spellings)
         having = HAVING.format(count=" + ".join(counts), texts=self._texts, rows=self._condition)

@@ -358,8 +358,8 @@ class VectorIndex:
     def nearest(
         self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
     ) -> list[Scored]:
-        """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones
-        by id.
+        """Return (chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal
+        ones by id.
 
         `exact` compares every embedding, with numpy if it is installed. An empty, zero or infinite
         vector has no results. Raises ValueError for a vector that does not have the store's
