@@ -42,7 +42,7 @@ SAMPLED = 20  # documents, and lines of each, whose language decides which built
 class Scores(TypedDict):
     """What each half of a search gave a passage; None where it gave nothing."""
 
-    keyword: float | None  # BM25
+    keyword: float | None  # BM25, raised for a document that the query names; of symbols, a share
     vector: float | None  # cosine
 
 
@@ -72,7 +72,7 @@ class Result(TypedDict):
     explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
 
-def tried_again(
+def retry_once(
     read: "Callable[Concatenate[HybridStore, P], R]",
 ) -> "Callable[Concatenate[HybridStore, P], R]":
     """Return a function that only reads, begun once more on a new connection if that to a server was lost
@@ -385,7 +385,7 @@ class HybridStore:
         )
         return cast("list[Result]", self.answer(query, request).results)
 
-    @tried_again
+    @retry_once
     def answer(self, query: str, request: Request) -> Answer:
         """Search, and return the results with the warnings and timings of this search."""
         if request.filters and request.filters.linked_to is not None:
@@ -443,7 +443,7 @@ class HybridStore:
             self.storage.compact()
             return self.storage.chunks.count()
 
-    @tried_again
+    @retry_once
     def stats(self) -> dict[str, Any]:
         """Return counts, the size of the store in bytes, and the identity of the embeddings (None before
         the first).

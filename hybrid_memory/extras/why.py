@@ -38,7 +38,7 @@ from ..storage.source import (
     refusal_limits,
 )
 from ..storage.target import find
-from ..store import HybridStore, tried_again
+from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.output import sureness
 from ..surface.streams import harmless, print_answer, tell
@@ -184,7 +184,7 @@ def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) ->
     return not reader.is_due(path, size, status.st_mtime, status.st_size, follow_symlinks=True)
 
 
-@tried_again
+@retry_once
 def explain(store: HybridStore, note: str) -> dict[str, Any]:
     """Return what keeps a note out, or what the store has of it. A note is the path of a file, or a
     document as `get` takes it.
@@ -439,7 +439,7 @@ def _warning(store: HybridStore, path: str) -> Verdict:
     return Verdict()
 
 
-@tried_again
+@retry_once
 def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     """Return the place of the document's best passage among the results of a hybrid search without
     filters.

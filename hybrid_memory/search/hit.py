@@ -168,7 +168,7 @@ class Hit:
     """
 
     __slots__ = (
-        "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
+        "_score_before_decay", "also", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
         "document", "has_phrases", "id", "legs", "nearness", "neighbours", "newer",
         "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
         "succession", "terms", "text",
@@ -191,8 +191,8 @@ class Hit:
         self.scale = 1.0  # by which the score before was multiplied
         # Dates
         self.of_date = 0.0  # the part of the score for a document of the days that the query means
-        self.before_decay: float | None = None  # the score without the effect of age, if it has one
-        self.decay = 1.0
+        self.decay = 1.0  # by which age has multiplied the score
+        self._score_before_decay: float | None = None  # None until it has aged
         # The same text once
         self.others: list[int] = []  # chunks with the same text
         # Successors
@@ -219,9 +219,15 @@ class Hit:
         return int(self.chunk_id.rpartition("-")[2])
 
     @property
-    def ageless_score(self) -> float:
+    def score_before_decay(self) -> float:
         """The score without the effect of age."""
-        return self.score if self.before_decay is None else self.before_decay
+        return self.score if self._score_before_decay is None else self._score_before_decay
+
+    def age_by(self, decay: float) -> None:
+        """Multiply the score by what its age leaves of it, 0 to 1."""
+        self._score_before_decay = self.score
+        self.decay = decay
+        self.score *= decay
 
     def scale_by(self, share: float) -> None:
         """Let only a share of the score count, and of each of its parts."""
@@ -231,8 +237,8 @@ class Hit:
         self.scale *= share
         self.of_date *= share
         self.succession *= share
-        if self.before_decay is not None:
-            self.before_decay *= share
+        if self._score_before_decay is not None:
+            self._score_before_decay *= share
 
     def succeed(self, former: "Hit") -> None:
         """Take the score of a hit that this one revises."""
@@ -249,8 +255,8 @@ class Hit:
     def add(self, part: float) -> None:
         """Add to the score, which ages as a whole."""
         self.score += part * self.decay
-        if self.before_decay is not None:
-            self.before_decay += part
+        if self._score_before_decay is not None:
+            self._score_before_decay += part
 
 
 class Answer:
@@ -261,7 +267,7 @@ class Answer:
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings: dict[str, float] = {}  # seconds, by part of the search
         # Words of the query that no passage has, and those that were looked for in their place.
-        self.instead: Mapping[str, Sequence[str]] = {}
+        self.substitutes: Mapping[str, Sequence[str]] = {}
         # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
         self.nearest_miss: Result | None = None
         # Why the mode "vector" had no vector to search with; a warning, too.
@@ -271,9 +277,9 @@ class Answer:
 
     def other_words(self) -> str | None:
         """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
-        if not self.instead:
+        if not self.substitutes:
             return None
-        pairs = [f"{', '.join(others)} for {word}" for word, others in self.instead.items()]
+        pairs = [f"{', '.join(others)} for {word}" for word, others in self.substitutes.items()]
         return f"searched for {'; '.join(pairs)}, which no passage has"
 
 

@@ -1,7 +1,7 @@
 """One search, from a query to an answer: the query's embedding, two legs, a list of stages, the
 results.
 
-A stage is a function from hits and the context of the search to hits, best first. It may be lazy:
+A stage is a function from hits and the state of the search to hits, best first. It may be lazy:
 later stages take only as many hits as they need. To add a stage, write the function and give it a
 place in STAGES; one that goes by the final score or order also goes into FINAL.
 """
@@ -17,9 +17,9 @@ from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
 from .hit import Answer, Hit, Request, Result
-from .legs import LEADS, Legs, made
+from .legs import LEADS, Legs, put_on_one_scale
 from .stages import (
-    Context,
+    SearchState,
     about_something,
     aged,
     confident_enough,
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.protocol import Embedder
     from ..storage.protocol import Storage
-    from ..storage.rows import Identity, Ranked, Scores
+    from ..storage.rows import Identity, Ranked, Ranking
     from ..text.query import Query
     from .hit import Reranker
 
-Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
+Stage = Callable[[Iterable[Hit], SearchState], Iterable[Hit]]
 
 BACKLOG = 0.1  # of all chunks: with more pending, the user is told
 # Of each leg, whatever the limit, so that the first results do not change with it; 100 find no
@@ -75,11 +75,14 @@ CHOOSING: list[Stage] = [
     limited,
 ]
 STAGES = [*ORDERING, with_successors, *CHOOSING]
-# With a reranker, these come after it, once, when the snapshot is closed; they read nothing of the
-# store. Before it come all the others, so that it sees its first `rerank_limit` hits of them all:
-#   without: STAGES
-#   with: STAGES without FINAL, the reranker, FINAL in the order of STAGES
-# So hits may have aged when `scoring_enough` looks at their scores without age.
+# What goes by the final score or order, so that with a reranker it comes after it, when the snapshot
+# is closed; none of these reads the store.
+#   without a reranker: merged, with_phrases, with_evidence, dated, scoring_enough, aged,
+#     same_text_once, spread, with_successors, phrases_first, newest_first, with_confidence,
+#     about_something, confident_enough, limited
+#   with one: merged, with_phrases, with_evidence, dated, aged, same_text_once, with_successors,
+#     with_confidence, about_something, confident_enough; the reranker, which gives the first
+#     `rerank_limit` another order; scoring_enough, spread, phrases_first, newest_first, limited
 FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, newest_first, spread, limited})
 
 
@@ -107,11 +110,11 @@ class Search:
         """
         timings: dict[str, float] = {}
         with _timed("total", timings):
-            vector, context, hits = self._retrieved(query, request, timings)
-            if context.reranking:
+            vector, state, hits = self._retrieved(query, request, timings)
+            if state.reranking:
                 with _timed("rerank", timings):
-                    hits = _through(context.reranking, hits, context)
-            answer = self._packed(hits, context)
+                    hits = _through(state.reranking, hits, state)
+            answer = self._packed(hits, state)
         if vector.problem:
             answer.warnings.insert(0, vector.problem)
             if request.mode == "vector" and not vector.values:
@@ -121,7 +124,7 @@ class Search:
 
     def _retrieved(
         self, query: "Query", request: Request, timings: dict[str, float]
-    ) -> "tuple[QueryVector, Context, list[Hit]]":
+    ) -> "tuple[QueryVector, SearchState, list[Hit]]":
         """Return the query's vector, and the hits with all that the results will say of them, from
         one state of the store.
         """
@@ -134,29 +137,29 @@ class Search:
             with self._storage.snapshot(), self._selection(request, timings) as selection:
                 if vector.values and self._storage.embeddings.identity() != vector.identity:
                     continue  # meanwhile, the store has changed over to another model
-                context = self._context(query, request, selection)
-                legs = self._legs(context, vector, selection, CANDIDATES, timings)
+                state = self._begin(query, request, selection)
+                legs = self._legs(state, vector, selection, CANDIDATES, timings)
                 with _timed("merge", timings):
-                    hits = self._ranked(legs, context, vector, selection)
-                    self._load(hits, context)
-                return vector, context, hits
+                    hits = self._ranked(legs, state, vector, selection)
+                    self._load(hits, state)
+                return vector, state, hits
 
-    def _context(self, query: "Query", request: Request, selection: Any) -> Context:
+    def _begin(self, query: "Query", request: Request, selection: Any) -> SearchState:
         half_life = request.half_life_days
         if half_life is None:
             half_life = self._settings["half_life_days"]
-        context = Context(
+        state = SearchState(
             query, request, half_life, self._storage, self._storage.keyword(selection)
         )
-        context.marks_successors = self._settings["successors"]
+        state.marks_successors = self._settings["successors"]
         reranker = self._reranker() if request.rerank else None
         if reranker:
             rerank: Stage = partial(load(RERANKED), reranker=reranker, settings=self._settings)
-            context.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
-        return context
+            state.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
+        return state
 
     def _ranked(
-        self, legs: Legs, context: Context, vector: "QueryVector", selection: Any
+        self, legs: Legs, state: SearchState, vector: "QueryVector", selection: Any
     ) -> list[Hit]:
         """Return the hits in their order.
 
@@ -164,53 +167,53 @@ class Search:
         that adds comes after all before it, whatever its score, so that a result has the same place
         with every limit.
         """
-        passed_over = FINAL if context.reranking else frozenset()
+        passed_over = FINAL if state.reranking else frozenset()
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
         candidates = self._candidates(legs)
-        # Of the first round alone, so that a mark is the same with every limit
-        hits = _through([*ordering, with_successors], candidates, context)
+        # Of the first round alone, so that what is said to revise what is the same with every limit
+        hits = _through([*ordering, with_successors], candidates, state)
         known = {hit.id for hit in candidates}
         depth = CANDIDATES
-        while len(hits) < context.request.limit and len(known) >= depth:
+        while len(hits) < state.request.limit and len(known) >= depth:
             depth *= 2
-            deeper = self._legs(context, vector, selection, depth, {})
+            deeper = self._legs(state, vector, selection, depth, {})
             further = [hit for hit in self._candidates(deeper) if hit.id not in known]
             known.update(hit.id for hit in further)
-            hits = _one_after_the_other(hits, _through(ordering, further, context))
-        return _through(choosing, hits, context)
+            hits = _one_after_the_other(hits, _through(ordering, further, state))
+        return _through(choosing, hits, state)
 
-    def _load(self, hits: list[Hit], context: Context) -> None:
+    def _load(self, hits: list[Hit], state: SearchState) -> None:
         """Read what the results will say, also of the surest hit that `min_confidence` kept back if
         it kept back all.
         """
-        request = context.request
+        request = state.request
         load_rows(self._storage, hits, request.context if request.is_packed else None)
-        if not hits and context.refused:
-            context.nearest_miss = max(context.refused, key=lambda hit: hit.confidence)
-            load_rows(self._storage, [context.nearest_miss])
+        if not hits and state.refused:
+            state.nearest_miss = max(state.refused, key=lambda hit: hit.confidence)
+            load_rows(self._storage, [state.nearest_miss])
 
-    def _packed(self, hits: list[Hit], context: Context) -> Answer:
+    def _packed(self, hits: list[Hit], state: SearchState) -> Answer:
         """Return the results, as many as the budget holds, and what they leave out."""
-        request = context.request
+        request = state.request
         make = partial(result_of, explain=request.explain)
         if request.is_packed:
             from .packing import packed
 
-            results = packed(hits, request, context.query, make)
+            results = packed(hits, request, state.query, make)
         else:
             results = [make(hit) for hit in hits]
-        if context.instead:
+        if state.substitutes:
             for result in results:
-                result["instead"] = context.instead
-        answer = Answer(results, context.warnings)
-        answer.instead = context.instead
+                result["instead"] = state.substitutes
+        answer = Answer(results, state.warnings)
+        answer.substitutes = state.substitutes
         if hits and not results:
             answer.nearest_miss = result_of(hits[0], explain=False)
             citation = answer.nearest_miss["citation"]
             answer.warnings.append(f"the budget is too small for the best result, {citation}")
-        elif context.nearest_miss:
-            answer.nearest_miss = result_of(context.nearest_miss, explain=False)
+        elif state.nearest_miss:
+            answer.nearest_miss = result_of(state.nearest_miss, explain=False)
             citation, confidence = (
                 answer.nearest_miss["citation"],
                 answer.nearest_miss["confidence"],
@@ -232,7 +235,7 @@ class Search:
 
     def _legs(
         self,
-        context: Context,
+        state: SearchState,
         vector: "QueryVector",
         selection: Any,
         depth: int,
@@ -240,38 +243,42 @@ class Search:
     ) -> Legs:
         """Return what both legs find, `depth` chunks each, on one scale."""
         ranked: Ranked | None = None
-        by_vector: Scores | None = None
-        cosine: dict[int, float] = {}
+        vector_ranking: Ranking | None = None
+        cosines: dict[int, float] = {}
         sample: dict[int, float] = {}
         leads: dict[int, list[int]] = {}
         with _timed("keyword", timings):
-            if context.request.mode != "vector":
-                ranked = context.keyword_index.ranked(context.query, depth)
-                context.instead = dict(ranked.instead)
-                context.is_lookup = ranked.is_name or context.query.is_identifier
+            if state.request.mode != "vector":
+                ranked = state.keyword_index.ranked(state.query, depth)
+                state.substitutes = dict(ranked.substitutes)
+                state.is_lookup = ranked.is_name or state.query.is_identifier
         with _timed("vector", timings):
-            if vector.answers and self._embedder():
+            if vector.runs_leg and self._embedder():
                 vectors = self._storage.vectors(selection)
-                by_vector = vectors.nearest(vector.values, depth, exact=context.request.exact)
-                cosine = dict(by_vector)
-                if ranked:
-                    ids = dict.fromkeys(id for leg in (by_vector, ranked.scores) for id, _ in leg)
+                vector_ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
+                cosines = dict(vector_ranking)
+                if ranked is not None:
+                    ids = dict.fromkeys(
+                        id for leg in (vector_ranking, ranked.scores) for id, _ in leg
+                    )
                     leads = self._storage.chunks.leads(ids, LEADS)
                     ids |= dict.fromkeys(id for of_document in leads.values() for id in of_document)
-                    cosine |= vectors.cosines(vector.values, [id for id in ids if id not in cosine])
+                    cosines |= vectors.cosines(
+                        vector.values, [id for id in ids if id not in cosines]
+                    )
                 sample = vectors.sample(vector.values)
-        if ranked and not cosine:
-            by_vector = None  # nothing that was found has an embedding
-        weights = self._weights(ranked, by_vector, context.query)
-        return made(ranked, by_vector, cosine, sample, leads, weights)
+        if ranked is not None and not cosines:
+            vector_ranking = None  # nothing that was found has an embedding
+        weights = self._weights(ranked, vector_ranking, state.query)
+        return put_on_one_scale(ranked, vector_ranking, cosines, sample, leads, weights)
 
     def _weights(
-        self, ranked: "Ranked | None", by_vector: "Scores | None", query: "Query"
+        self, ranked: "Ranked | None", vector_ranking: "Ranking | None", query: "Query"
     ) -> tuple[float, float]:
         """Return the weights of both legs; all for the only leg that ran. A name is looked up by
         its letters: keywords weigh more.
         """
-        if by_vector is None:
+        if vector_ranking is None:
             return 1.0, 0.0
         if ranked is None:
             return 0.0, 1.0
@@ -287,133 +294,22 @@ class Search:
 
     def _candidates(self, legs: Legs) -> list[Hit]:
         """Return a hit for every chunk that either leg found and that still exists."""
-        ids = dict.fromkeys(id for leg in (legs.by_keyword, legs.by_vector) for id, _ in leg or [])
+        ids = dict.fromkeys(
+            id for leg in (legs.keyword_ranking, legs.vector_ranking) for id, _ in leg or []
+        )
         return [Hit(*row, legs) for row in self._storage.chunks.candidates(ids)]
-
-
-def _through(stages: list[Stage], hits: Iterable[Hit], context: Context) -> list[Hit]:
-    for stage in stages:
-        hits = stage(hits, context)
-    return list(hits)
-
-
-def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
-    """Return both lists as one, in which no score is above that of the hit before it, and no text
-    of the first list stands again.
-    """
-    texts = {hit.text for hit in first}
-    new = [hit for hit in further if hit.text not in texts]
-    least = min((hit.score for hit in first), default=0.0)
-    for hit in new:
-        if hit.score > least:
-            hit.scale_by(least / hit.score)
-    return first + new
-
-
-def load_rows(storage: "Storage", hits: Sequence[Hit], context: int | None = None) -> None:
-    """Read what the results will say of each hit, and unless it is None the chunks of its text,
-    `context` on either side.
-    """
-    rows = storage.chunks.rows([hit.id for hit in hits])
-    newer = [hit.newer.id for hit in hits if hit.newer]
-    places = storage.chunks.places([*newer, *(id for hit in hits for id in hit.others)])
-    for hit in hits:
-        hit.row = rows[hit.id]
-        hit.also = [citation(*places[id]) for id in hit.others]
-        if hit.newer:
-            hit.newer_citation = citation(*places[hit.newer.id])
-        if context is not None:
-            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, context)
-
-
-def result_of(hit: Hit, *, explain: bool) -> Result:
-    """Return the result for a hit that was loaded."""
-    row = hit.row
-    assert row is not None
-    result: Result = {
-        "doc_id": row.doc_id,
-        "chunk_id": row.chunk_id,
-        "heading": row.heading,
-        "heading_path": row.heading_path,
-        "text": row.text,
-        "score": round(hit.score, 6),
-        "confidence": hit.confidence,
-        "source": hit.source,
-        "path": row.path,
-        "start_line": row.start_line,
-        "end_line": row.end_line,
-        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
-        "also": hit.also,
-        "newer": hit.newer_citation,
-        "collection": row.collection,
-        "date": row.date,
-        "metadata": row.metadata,
-        "scores": {
-            "keyword": _significant(hit.legs.bm25, hit.id),
-            "vector": _significant(hit.legs.cosine, hit.id),
-        },
-    }
-    if row.pages:
-        result["page"] = page(row.pages, row.start_line)
-    if explain:
-        result["explain"] = _rounded(_explanation(hit))
-    return result
-
-
-def _explanation(hit: Hit) -> dict[str, Any]:
-    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`
-    and `rerank` where there are any, add up to `score_before_decay`.
-    """
-    parts = {
-        **hit.legs.parts(hit.id, hit.scale),
-        "neighbours": hit.neighbours,
-        "document": hit.document,
-        "score_before_decay": hit.ageless_score,
-        "decay": hit.decay,
-        "terms": list(hit.terms),
-        "coverage": hit.coverage,
-        "nearness": hit.nearness,
-    }
-    if hit.of_date:
-        parts["of_date"] = hit.of_date
-    if hit.succession:
-        parts["succession"] = hit.succession
-    if hit.rerank:
-        parts["rerank"] = hit.rerank
-    return parts
-
-
-def _significant(scores: Mapping[int, float], id: int) -> float | None:
-    """Round to six significant digits: BM25 in a store of a few chunks has no digits among the
-    first six decimals.
-    """
-    return float(f"{scores[id]:.6g}") if id in scores else None
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(part) for key, part in value.items()}
-    if isinstance(value, float):
-        return round(value, 6)
-    return value
-
-
-@contextmanager
-def _timed(part: str, timings: dict[str, float]) -> Iterator[None]:
-    started = time.perf_counter()
-    yield
-    timings[part] = time.perf_counter() - started
 
 
 class QueryVector:
     """The embedding of a query, [] if there is none; `problem` is what the user should be told of
     it.
 
-    `answers` says whether there is a search by meaning, even if nothing can be near. `identity` is
-    that of the store's embeddings when the query was embedded.
+    `runs_leg` says whether vectors are searched, even if there is none to search by: then nothing is
+    near, and the answer is empty. `identity` is that of the store's embeddings when the query was
+    embedded.
     """
 
-    __slots__ = ("answers", "identity", "problem", "values")
+    __slots__ = ("identity", "problem", "runs_leg", "values")
 
     def __init__(
         self,
@@ -421,12 +317,12 @@ class QueryVector:
         problem: str | None = None,
         identity: "Identity | None" = None,
         *,
-        answers: bool = False,
+        runs_leg: bool = False,
     ) -> None:
         self.values = values
         self.problem = problem
         self.identity = identity
-        self.answers = answers or bool(values)
+        self.runs_leg = runs_leg or bool(values)
 
 
 def query_vector(
@@ -443,10 +339,10 @@ def query_vector(
     identity = storage.embeddings.identity()
     problem = _why_none(storage, settings, embedder, identity, mode)
     if problem:
-        return QueryVector([], problem, identity, answers=is_only_leg)
+        return QueryVector([], problem, identity, runs_leg=is_only_leg)
     model = embedder() if identity else None
     if model is None or identity is None:
-        return QueryVector([], None, identity, answers=is_only_leg)
+        return QueryVector([], None, identity, runs_leg=is_only_leg)
     vector = _embedded(storage, settings, model, identity, query.text)
     if len(vector) == identity["dims"]:
         return QueryVector(
@@ -456,7 +352,7 @@ def query_vector(
     problem = MISFIT if vector else model.problem
     if model.problem and not (vector or is_only_leg):
         problem = meanwhile(model.problem)
-    return QueryVector([], problem, identity, answers=is_only_leg)
+    return QueryVector([], problem, identity, runs_leg=is_only_leg)
 
 
 def _embedded(
@@ -518,12 +414,12 @@ def _why_none(
         if settings["provider"] == "ollama":
             once = " once Ollama is up (`ollama serve`)"
         way_out = WayOut("update", "update", f"makes them{once}")
-        return Message(f"no chunk has an embedding yet{_instead(mode)}", way_out)
+        return Message(f"no chunk has an embedding yet{_fallback_note(mode)}", way_out)
     model = embedder()
     if model is None:
         name = identity["provider"]
         return (
-            f"the store's embeddings are {name}'s{_instead(mode)}; "
+            f"the store's embeddings are {name}'s{_fallback_note(mode)}; "
             f"name that provider with --provider {name}"
         )
     following = storage.embeddings.spare.next_identity()
@@ -532,10 +428,124 @@ def _why_none(
         and name_of(following) == name_of(identity)
         and following.get("fingerprint") != identity.get("fingerprint")
     ):
-        effect = f"embeds all chunks by it{_instead(mode)}"
+        effect = f"embeds all chunks by it{_fallback_note(mode)}"
         return Message(NAMESAKE, WayOut("update", "update", effect))
-    return conflict(identity, model, _instead(mode))
+    return conflict(identity, model, _fallback_note(mode))
 
 
-def _instead(mode: str) -> str:
+def _fallback_note(mode: str) -> str:
     return ": answering by keyword" if mode == "hybrid" else ""
+
+
+def _through(stages: list[Stage], hits: Iterable[Hit], state: SearchState) -> list[Hit]:
+    for stage in stages:
+        hits = stage(hits, state)
+    return list(hits)
+
+
+def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
+    """Return both lists as one, in which no score is above that of the hit before it, and no text
+    of the first list stands again.
+    """
+    texts = {hit.text for hit in first}
+    new = [hit for hit in further if hit.text not in texts]
+    least = min((hit.score for hit in first), default=0.0)
+    for hit in new:
+        if hit.score > least:
+            hit.scale_by(least / hit.score)
+    return first + new
+
+
+def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None) -> None:
+    """Read what the results will say of each hit, and unless it is None the chunks of its text,
+    `around` on either side.
+    """
+    rows = storage.chunks.rows([hit.id for hit in hits])
+    newer = [hit.newer.id for hit in hits if hit.newer]
+    places = storage.chunks.places([*newer, *(id for hit in hits for id in hit.others)])
+    for hit in hits:
+        hit.row = rows[hit.id]
+        hit.also = [citation(*places[id]) for id in hit.others]
+        if hit.newer:
+            hit.newer_citation = citation(*places[hit.newer.id])
+        if around is not None:
+            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, around)
+
+
+def result_of(hit: Hit, *, explain: bool) -> Result:
+    """Return the result for a hit that was loaded."""
+    row = hit.row
+    assert row is not None
+    result: Result = {
+        "doc_id": row.doc_id,
+        "chunk_id": row.chunk_id,
+        "heading": row.heading,
+        "heading_path": row.heading_path,
+        "text": row.text,
+        "score": round(hit.score, 6),
+        "confidence": hit.confidence,
+        "source": hit.source,
+        "path": row.path,
+        "start_line": row.start_line,
+        "end_line": row.end_line,
+        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
+        "also": hit.also,
+        "newer": hit.newer_citation,
+        "collection": row.collection,
+        "date": row.date,
+        "metadata": row.metadata,
+        "scores": {
+            "keyword": _significant(hit.legs.keyword_scores, hit.id),
+            "vector": _significant(hit.legs.cosines, hit.id),
+        },
+    }
+    if row.pages:
+        result["page"] = page(row.pages, row.start_line)
+    if explain:
+        result["explain"] = _rounded(_explanation(hit))
+    return result
+
+
+def _explanation(hit: Hit) -> dict[str, Any]:
+    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`
+    and `rerank` where there are any, add up to `score_before_decay`.
+    """
+    parts = {
+        **hit.legs.parts(hit.id, hit.scale),
+        "neighbours": hit.neighbours,
+        "document": hit.document,
+        "score_before_decay": hit.score_before_decay,
+        "decay": hit.decay,
+        "terms": list(hit.terms),
+        "coverage": hit.coverage,
+        "nearness": hit.nearness,
+    }
+    if hit.of_date:
+        parts["of_date"] = hit.of_date
+    if hit.succession:
+        parts["succession"] = hit.succession
+    if hit.rerank:
+        parts["rerank"] = hit.rerank
+    return parts
+
+
+def _significant(scores: Mapping[int, float], id: int) -> float | None:
+    """Round to six significant digits: BM25 in a store of a few chunks has no digits among the
+    first six decimals.
+    """
+    return float(f"{scores[id]:.6g}") if id in scores else None
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, float):
+        return round(value, 6)
+    return value
+
+
+@contextmanager
+def _timed(part: str, timings: dict[str, float]) -> Iterator[None]:
+    started = time.perf_counter()
+    yield
+    timings[part] = time.perf_counter() - started

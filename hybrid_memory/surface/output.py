@@ -144,8 +144,8 @@ def by_note(results: Iterable[Result]) -> list[Result]:
 
 def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
     """Return the query whose words results have: with the others in place of those that none has."""
-    instead = results[0].get("instead", NOTHING) if results else NOTHING
-    return Query(query, is_typed=is_typed, instead=instead)
+    substitutes = results[0].get("instead", NOTHING) if results else NOTHING
+    return Query(query, is_typed=is_typed, substitutes=substitutes)
 
 
 def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]:

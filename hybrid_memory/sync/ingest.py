@@ -8,11 +8,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.document import Prepared, chunk_row, document_row
-from ..documents.files import BadFileError, Found, open_regular, patience
+from ..documents.files import BadFileError, FoundFile, open_regular, patience
 from ..documents.formats import format_of
 from ..embedding.protocol import BUILTIN, conflict, meanwhile
 from ..errors import SourceError
-from ..messages import Progress, counted
+from ..messages import Progress, count_batches
 from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
 from ..text.characters import plural
@@ -20,13 +20,13 @@ from .plan import (
     Listing,
     Refusals,
     Rules,
+    assign_files,
+    count_left_out,
     is_due,
     is_recut,
-    left_out,
-    listed,
-    remembered,
-    selected,
-    settled,
+    known_sources,
+    list_files,
+    select_sources,
 )
 from .reading import Job, Outcome, Unchanged, Way, Workers, read
 from .report import ELSEWHERE, Report
@@ -40,11 +40,268 @@ SAMPLED_FILES = 20
 SAMPLED_BYTES = 4_000  # of each
 
 
+class Ingest:
+    """Makes a store the mirror of folders (or files), then embeds what has no embedding.
+
+    `patterns` match file names, `exclude` names or paths below the folder. Every file is read, cut and
+    written anew; but with `incremental` those whose time and size are as they were are not read, and
+    those whose content is as it was are not written, unless other chunk settings make them due
+    (`rechunk`). Documents of files that are gone are removed, unless `keep_missing`. Files
+    that grow are read once enough is new in them, or always with `everything`. `sizes`, chunk size
+    and overlap, also hold for later ingests of these paths; without them, those of an earlier
+    ingest or the settings. With two `workers` or more, files are read by so many processes if much
+    is due; the store gets the same either way. `progress` is called after each file and each batch
+    of embeddings.
+    """
+
+    def __init__(
+        self,
+        store: HybridStore,
+        *,
+        patterns: Sequence[str] = ("*.md",),
+        exclude: Sequence[str] = (),
+        incremental: bool = False,
+        rechunk: bool = True,
+        everything: bool = False,
+        follow_symlinks: bool = False,
+        keep_missing: bool = False,
+        sizes: tuple[int, int] | None = None,
+        workers: int = 1,
+        progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self.report = Report()
+        self._store = store
+        self._progress = progress
+        chunk_size, chunk_overlap = sizes or (None, None)
+        self._like = Source(
+            path="",
+            collection=None,
+            is_file=False,
+            patterns=tuple(patterns),
+            exclude=tuple(exclude),
+            follow_symlinks=follow_symlinks,
+            keep_missing=keep_missing,
+            chunk_size=chunk_size,
+            chunk_overlap=chunk_overlap,
+        )
+        self._rules = Rules(incremental, everything)
+        self._rechunk = rechunk
+        self._workers = workers
+        self._embeds = False
+        self._total = 0  # files
+        self._done = 0
+        self._reached: dict[str, Progress] = {}  # by stage
+
+    def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
+        """Ingest these paths. Of several, one that does not exist is an error in the report, and
+        the others go on.
+
+        Raises SourceError, before anything is written, if that leaves none, or for a collection
+        that another folder has.
+        """
+        self._embeds = True
+        listings = self.mirror(
+            select_sources(paths, self._like, collection, self._store.storage.sources, self.report)
+        )
+        self._tell_of_others(listings)
+        for listing in listings:
+            if not (listing.files or listing.others or listing.walk.unread or listing.ours()):
+                self.report.warning(
+                    listing.source.path,
+                    f"no file here matches {_either(listing.source)}",
+                    "nothing matches",
+                )
+        self._embed()
+        return self.report
+
+    def update(self) -> Report:
+        """Ingest everything that was ingested before, each folder or file as it was.
+
+        What is gone is an error in the report, and the others go on. Raises SourceError if there is
+        nothing to do it for.
+        """
+        storage = self._store.storage
+        if not (storage.sources.all() or storage.chunks.count()):
+            raise SourceError(
+                "nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to take in"
+            )
+        self._embeds = True
+        self._tell_of_others(self.mirror(known_sources(storage.sources, self.report)))
+        self._embed()
+        return self.report
+
+    def mirror(self, sources: Iterable[Source]) -> list[Listing]:
+        """Take in what is due and remove what is gone; embed nothing."""
+        storage, settings = self._store.storage, self._store.config
+        writer = Writer(storage, self.report)
+        self._refusals = Refusals(storage, settings)
+        listings = [
+            list_files(storage.sources.with_earlier_sizes(source), storage.documents, self.report)
+            for source in sources
+        ]
+        listings = assign_files(listings, storage)
+        self._total = sum(len(listing.files) for listing in listings)
+        if self._embeds and storage.embeddings.identity() is None:
+            self._store.sample = beginnings(listings)
+        with self._processes() as workers:
+            for listing in listings:
+                self._take_in_source(listing, writer, workers)
+        # Last, because what moved from one source to another has its embeddings in the first.
+        for listing in listings:
+            self._remove_vanished(listing, writer)
+            self._refusals.forget_others(listing)
+        self._refusals.save()
+        if self.report.files or self.report.removed:
+            writer.settle(settings["old_embeddings_mb"], settings["old_embeddings_days"])
+        self.report.leave_out(count_left_out(listings))
+        return listings
+
+    def _processes(self) -> "AbstractContextManager[Workers | None]":
+        if self._workers < 2:
+            return nullcontext()
+
+        return closing(Workers(self._workers))
+
+    def _take_in_source(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
+        """Read and write what is due."""
+        rules = self._rules
+        if self._rechunk:
+            rules = rules._replace(chunking=listing.source.chunking(self._store.config))
+        intake = Intake(self._store, listing, rules, writer, self._refusals, self.report)
+        builtin = self._builtin
+        writer.embedder = builtin
+        outcomes: Iterable[tuple[Due | None, Outcome | None]]
+        if workers:
+            table = (builtin.provider, builtin.path) if builtin else None
+            jobs = ((due, due and due.job) for due in intake.due())
+            outcomes = workers.outcomes(jobs, intake.way, table)
+        else:
+            outcomes = ((due, None) for due in intake.due())
+        try:
+            for number, (due, outcome) in enumerate(outcomes, 1):
+                if due:
+                    intake.take_in(due, outcome)
+                if number == len(listing.files):
+                    intake.finish()  # before progress is told, which counts what was written
+                self._done += 1
+                self._tell(Progress("files", self._done, self._total, self.report.chunks))
+        except KeyboardInterrupt:
+            writer.flush(listing.source)  # what was read before is not lost
+            raise
+        intake.remember()
+
+    @property
+    def _builtin(self) -> "BuiltinEmbedder | None":
+        """Return the built-in model if it is to embed what is new; then new documents are embedded as they
+        are read.
+        """
+        embedder = self._store.embedder if self._embeds else None
+        if embedder is None or embedder.provider not in BUILTIN:
+            return None
+        from ..embedding.builtin import BuiltinEmbedder
+
+        if not isinstance(embedder, BuiltinEmbedder):
+            return None
+        embeddings = self._store.storage.embeddings
+        identity = embeddings.identity()
+        is_changing = embeddings.spare.next_identity() or (
+            identity and conflict(identity, embedder)
+        )
+        return None if is_changing else embedder
+
+    def _remove_vanished(self, listing: Listing, writer: Writer) -> None:
+        """Remove the documents of files that the walk did not find."""
+        source = listing.source
+        if not (source.is_file or listing.files or listing.others):
+            ours = listing.ours()
+            if ours:
+                kept = plural(len(ours), "document from here was", "documents from here were")
+                reason = (
+                    f"no file here matches {_either(source)} any more; "
+                    f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` "
+                    "takes out what came from here"
+                )
+                self.report.error(source.path, reason, "nothing matches")
+            return
+        gone = listing.leaving()
+        if gone:
+            writer.remove(gone)
+
+    def _tell_of_others(self, listings: Iterable[Listing]) -> None:
+        for listing in listings:
+            for source, count in listing.others:
+                owner = source.path
+                if source.collection:
+                    owner += f" (collection {source.collection})"
+                files = plural(count, "file is", "files are")
+                reason = f"{files} in the memory already, as documents of {owner}"
+                self.report.warning(listing.source.path, reason, ELSEWHERE)
+
+    def _embed(self) -> None:
+        def on_total(total: int) -> Callable[[int], None]:
+            on_batch = count_batches("embeddings", total, self._tell, self.report.chunks)
+            if total:
+                on_batch(0)
+            return on_batch
+
+        self.report.embedded_by(self._store.embed(on_total))
+        self.report.pending = self._store.storage.embeddings.count_pending()
+        self._check_server()
+
+    def _check_server(self) -> None:
+        """Say, once, that the server which embeds queries is down, or has lost the model."""
+        embedder = self._store.fitting_embedder
+        if embedder is None or embedder.is_final:
+            return
+        problems = self.report.embedding_problems
+        if self.report.embedded or not (self._store.storage.embeddings.identity() or problems):
+            return
+        if embedder.is_available():
+            return
+        reason = embedder.problem or f"{embedder.provider} {embedder.model} does not answer"
+        line = meanwhile(reason)
+        if reason in problems:
+            problems[problems.index(reason)] = line
+        else:
+            problems.append(line)
+
+    def _tell(self, progress: Progress) -> None:
+        self._reached[progress.stage] = progress
+        self._progress(progress)
+
+    def reached(self) -> str:
+        """Return how far it came, for whoever interrupts it: "120 of 500 files, 80 of 300 embeddings"."""
+        return (
+            ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items())
+            or "nothing"
+        )
+
+
+def _either(source: Source) -> str:
+    return " or ".join(source.patterns)
+
+
+def beginnings(listings: Iterable[Listing]) -> str:
+    """Return how some of the files begin, as far as they are text: their language decides on the
+    built-in model of a store without embeddings.
+    """
+    files = [(file.path, listing.source) for listing in listings for file in listing.files]
+    texts = []
+    for path, source in files[:: max(1, len(files) // SAMPLED_FILES)][:SAMPLED_FILES]:
+        with suppress(OSError, BadFileError), open_regular(path, source.follow_symlinks) as file:
+            beginning = file.read(SAMPLED_BYTES)
+            if b"\0" not in beginning:
+                texts.append(beginning.decode("utf-8", "ignore"))
+    return " ".join(texts)
+
+
 class Due(NamedTuple):
-    """A file that is to be taken in, and what the store has of it. One that grows has no job."""
+    """A file that is to be taken in, and what the store has of it. One that grows has no job, as only
+    this process reads it.
+    """
 
     doc_id: str
-    file: Found
+    file: FoundFile
     known: StoredDocument | None
     job: Job | None
 
@@ -72,20 +329,18 @@ class Intake:
         self._report = report
         self._recut = Recut(store, writer, report)
         self.way = Way(
-            source.collection,
-            dict(source.metadata),
-            source.follow_symlinks,
-            settings["max_file_bytes"],
-            source.sizes(settings),
-            settings["date_keys"],
+            collection=source.collection,
+            metadata=dict(source.metadata),
+            follow_symlinks=source.follow_symlinks,
+            max_bytes=settings["max_file_bytes"],
+            sizes=source.sizes(settings),
+            date_keys=settings["date_keys"],
         )
 
-    def due(self) -> Iterator[tuple[Due | None, Job | None]]:
-        """Yield for each file what is to be done, if anything; with a job for one that fits into
-        memory.
-        """
+    def due(self) -> Iterator[Due | None]:
+        """Yield for each file what is to be done; None if nothing is."""
         documents = self._listing.known
-        files = [(self._source.doc_id(file.relative), file) for file in self._listing.found]
+        files = [(self._source.doc_id(file.relative), file) for file in self._listing.files]
         paths = {doc_id: document.path for doc_id, document in documents.items()}
         taken = self._writer.taken(
             (doc_id, file.path) for doc_id, file in files if paths.get(doc_id) != file.path
@@ -93,13 +348,13 @@ class Intake:
         for doc_id, file in files:
             known = documents.get(doc_id)
             if (doc_id, file.path) in taken or not self._is_due(file, known):
-                yield None, None
+                yield None
             elif format_of(file.path).grows:
-                yield Due(doc_id, file, known, None), None
+                yield Due(doc_id, file, known, job=None)
             else:
-                embeds = known is None
-                job = Job(doc_id, file.path, file.size, self._unchanged_hash(known), embeds)
-                yield Due(doc_id, file, known, job), job
+                unchanged_hash = self._unchanged_hash(known)
+                job = Job(doc_id, file.path, file.size, unchanged_hash, embed=known is None)
+                yield Due(doc_id, file, known, job)
 
     def take_in(self, due: Due, outcome: Outcome | None) -> None:
         """Read a file, unless another process has done so, and write it if anything is new."""
@@ -127,12 +382,14 @@ class Intake:
         self._writer.flush(self._source)
 
     def remember(self) -> None:
-        """Note how the source was ingested. A file that was refused leaves no source."""
-        if self._source.is_file and not all(map(self._is_in, self._listing.found)):
+        """Note how the source was ingested, unless a write of its documents has done so. A file that
+        was refused leaves no source.
+        """
+        if self._source.is_file and not all(map(self._is_in, self._listing.files)):
             return
         self._writer.remember(self._source)
 
-    def _is_in(self, file: Found) -> bool:
+    def _is_in(self, file: FoundFile) -> bool:
         """Return whether the file is the document that has its id."""
         doc_id = self._source.doc_id(file.relative)
         document = self._listing.known.get(doc_id)
@@ -140,7 +397,7 @@ class Intake:
             document = self._storage.documents.get(doc_id)
         return document is not None and document.path == file.path
 
-    def _is_due(self, file: Found, known: StoredDocument | None) -> bool:
+    def _is_due(self, file: FoundFile, known: StoredDocument | None) -> bool:
         """Return whether a file is to be read. One that would be refused again is an error."""
         if not is_due(file, known, self._rules, self._report, self._source.follow_symlinks):
             return False
@@ -190,253 +447,3 @@ class Intake:
 def _seconds_for_extraction() -> float | None:
     hurry = patience.get()
     return hurry.left if hurry else None
-
-
-class Ingest:
-    """Makes a store the mirror of folders (or files), then embeds what has no embedding.
-
-    `patterns` match file names, `exclude` names or paths below the folder. With `incremental`,
-    files whose time and size are as they were are not read again, unless other chunk settings make
-    them due (`rechunk`). Documents of files that are gone are removed, unless `keep_missing`. Files
-    that grow are read once enough is new in them, or always with `everything`. `sizes`, chunk size
-    and overlap, also hold for later ingests of these paths; without them, those of an earlier
-    ingest or the settings. With two `workers` or more, files are read by so many processes if much
-    is due; the store gets the same either way. `progress` is called after each file and each batch
-    of embeddings.
-    """
-
-    def __init__(
-        self,
-        store: HybridStore,
-        *,
-        patterns: Sequence[str] = ("*.md",),
-        exclude: Sequence[str] = (),
-        incremental: bool = False,
-        rechunk: bool = True,
-        everything: bool = False,
-        follow_symlinks: bool = False,
-        keep_missing: bool = False,
-        sizes: tuple[int, int] | None = None,
-        workers: int = 1,
-        progress: Callable[[Progress], None] = lambda progress: None,
-    ) -> None:
-        self.report = Report()
-        self._store = store
-        self._progress = progress
-        self._like = Source(
-            "",
-            None,
-            False,
-            tuple(patterns),
-            tuple(exclude),
-            follow_symlinks,
-            keep_missing,
-            *(sizes or ()),
-        )
-        self._rules = Rules(incremental, everything)
-        self._rechunk = rechunk
-        self._workers = workers
-        self._embeds = False
-        self._total = 0  # files
-        self._done = 0
-        self._reached: dict[str, Progress] = {}  # by stage
-
-    def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
-        """Ingest these paths. Of several, one that does not exist is an error in the report, and
-        the others go on.
-
-        Raises SourceError, before anything is written, if that leaves none, or for a collection
-        that another folder has.
-        """
-        self._embeds = True
-        listings = self.mirror(
-            selected(paths, self._like, collection, self._store.storage.sources, self.report)
-        )
-        self._tell_of_others(listings)
-        for listing in listings:
-            if not (listing.found or listing.others or listing.walk.unread or listing.ours()):
-                self.report.warning(
-                    listing.source.path,
-                    f"no file here matches {_either(listing.source)}",
-                    "nothing matches",
-                )
-        self._embed()
-        return self.report
-
-    def update(self) -> Report:
-        """Ingest everything that was ingested before, each folder or file as it was.
-
-        What is gone is an error in the report, and the others go on. Raises SourceError if there is
-        nothing to do it for.
-        """
-        storage = self._store.storage
-        if not (storage.sources.all() or storage.chunks.count()):
-            raise SourceError(
-                "nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to take in"
-            )
-        self._embeds = True
-        self._tell_of_others(self.mirror(remembered(storage.sources, self.report)))
-        self._embed()
-        return self.report
-
-    def mirror(self, sources: Iterable[Source]) -> list[Listing]:
-        """Take in what is due and remove what is gone; embed nothing."""
-        storage, settings = self._store.storage, self._store.config
-        writer = Writer(storage, self.report)
-        self._refusals = Refusals(storage, settings)
-        listings = [
-            listed(storage.sources.sized(source), storage.documents, self.report)
-            for source in sources
-        ]
-        listings = settled(listings, storage)
-        self._total = sum(len(listing.found) for listing in listings)
-        if self._embeds and storage.embeddings.identity() is None:
-            self._store.sample = beginnings(listings)
-        with self._processes() as workers:
-            for listing in listings:
-                self._take_in(listing, writer, workers)
-        # Last, because what moved from one source to another has its embeddings in the first.
-        for listing in listings:
-            self._remove_vanished(listing, writer)
-            self._refusals.forget_others(listing)
-        self._refusals.save()
-        if self.report.files or self.report.removed:
-            writer.settle(settings["old_embeddings_mb"], settings["old_embeddings_days"])
-        self.report.leave_out(left_out(listings))
-        return listings
-
-    def _processes(self) -> "AbstractContextManager[Workers | None]":
-        if self._workers < 2:
-            return nullcontext()
-
-        return closing(Workers(self._workers))
-
-    def _take_in(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
-        """Read and write what is due."""
-        rules = self._rules
-        if self._rechunk:
-            rules = rules._replace(chunking=listing.source.chunking(self._store.config))
-        intake = Intake(self._store, listing, rules, writer, self._refusals, self.report)
-        builtin = self._builtin
-        writer.embedder = builtin
-        files = intake.due()
-        outcomes: Iterable[tuple[Due | None, Outcome | None]] = ((due, None) for due, _ in files)
-        if workers:
-            table = (builtin.provider, builtin.path) if builtin else None
-            outcomes = workers.outcomes(files, intake.way, table)
-        try:
-            for number, (due, outcome) in enumerate(outcomes, 1):
-                if due:
-                    intake.take_in(due, outcome)
-                if number == len(listing.found):
-                    intake.finish()
-                self._done += 1
-                self._tell(Progress("files", self._done, self._total, self.report.chunks))
-        except KeyboardInterrupt:
-            writer.flush(listing.source)  # what was read before is not lost
-            raise
-        intake.remember()
-
-    @property
-    def _builtin(self) -> "BuiltinEmbedder | None":
-        """Return the built-in model if it is to embed what is new; then new documents are embedded as they
-        are read.
-        """
-        embedder = self._store.embedder if self._embeds else None
-        if embedder is None or embedder.provider not in BUILTIN:
-            return None
-        from ..embedding.builtin import BuiltinEmbedder
-
-        if not isinstance(embedder, BuiltinEmbedder):
-            return None
-        embeddings = self._store.storage.embeddings
-        identity = embeddings.identity()
-        is_changing = embeddings.spare.next_identity() or (
-            identity and conflict(identity, embedder)
-        )
-        return None if is_changing else embedder
-
-    def _remove_vanished(self, listing: Listing, writer: Writer) -> None:
-        """Remove the documents of files that the walk did not find."""
-        source = listing.source
-        if not (source.is_file or listing.found or listing.others):
-            ours = listing.ours()
-            if ours:
-                kept = plural(len(ours), "document from here was", "documents from here were")
-                reason = (
-                    f"no file here matches {_either(source)} any more; "
-                    f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` "
-                    "takes out what came from here"
-                )
-                self.report.error(source.path, reason, "nothing matches")
-            return
-        gone = listing.leaving()
-        if gone:
-            writer.remove(gone)
-
-    def _tell_of_others(self, listings: Iterable[Listing]) -> None:
-        for listing in listings:
-            for source, count in listing.others:
-                owner = source.path
-                if source.collection:
-                    owner += f" (collection {source.collection})"
-                files = plural(count, "file is", "files are")
-                reason = f"{files} in the memory already, as documents of {owner}"
-                self.report.warning(listing.source.path, reason, ELSEWHERE)
-
-    def _embed(self) -> None:
-        def on_total(total: int) -> Callable[[int], None]:
-            on_batch = counted("embeddings", total, self._tell, self.report.chunks)
-            if total:
-                on_batch(0)
-            return on_batch
-
-        self.report.embedded_by(self._store.embed(on_total))
-        self.report.pending = self._store.storage.embeddings.count_pending()
-        self._check_server()
-
-    def _check_server(self) -> None:
-        """Say, once, that the server which embeds queries is down, or has lost the model."""
-        embedder = self._store.fitting_embedder
-        if embedder is None or embedder.is_final:
-            return
-        problems = self.report.embedding_problems
-        if self.report.embedded or not (self._store.storage.embeddings.identity() or problems):
-            return
-        if embedder.is_available():
-            return
-        reason = embedder.problem or f"{embedder.provider} {embedder.model} does not answer"
-        line = meanwhile(reason)
-        if reason in problems:
-            problems[problems.index(reason)] = line
-        else:
-            problems.append(line)
-
-    def _tell(self, progress: Progress) -> None:
-        self._reached[progress.stage] = progress
-        self._progress(progress)
-
-    def reached(self) -> str:
-        """Return how far it came, for whoever interrupts it: "120 of 500 files, 80 of 300 embeddings"."""
-        return (
-            ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items())
-            or "nothing"
-        )
-
-
-def _either(source: Source) -> str:
-    return " or ".join(source.patterns)
-
-
-def beginnings(listings: Iterable[Listing]) -> str:
-    """Return how some of the files begin, as far as they are text: their language decides on the
-    built-in model of a store without embeddings.
-    """
-    files = [(file.path, listing.source) for listing in listings for file in listing.found]
-    texts = []
-    for path, source in files[:: max(1, len(files) // SAMPLED_FILES)][:SAMPLED_FILES]:
-        with suppress(OSError, BadFileError), open_regular(path, source.follow_symlinks) as file:
-            beginning = file.read(SAMPLED_BYTES)
-            if b"\0" not in beginning:
-                texts.append(beginning.decode("utf-8", "ignore"))
-    return " ".join(texts)

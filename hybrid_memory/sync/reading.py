@@ -25,7 +25,7 @@ from ..documents.document import Document, Extract, Prepared, assemble, chunking
 from ..documents.formats import Reading, format_of
 from ..documents.links import DocumentLinks, Link
 from ..environment import CHECKOUT
-from ..indexing import made
+from ..indexing import make_vectors
 from ..storage.rows import Vectors
 from .report import Report
 
@@ -118,7 +118,7 @@ def read(way: Way, job: Job, embedder: "Embedder | None") -> Outcome:
             for warning in reading.warnings:
                 report.warning(job.path, *warning)
             if embedder and job.embed:
-                new = made(embedder, found.texts)
+                new = make_vectors(embedder, found.texts)
                 vectors = new.vectors
                 without = new.without
     return Outcome(found, vectors, without, report.errors, report.warnings)

@@ -30,8 +30,8 @@ def test_a_word_that_no_chunk_has_stands_for_others(
     put(keyword_store, it=text, unlike="Something else entirely")
     answer = keyword_store.answer(word, Request())
     assert [hit["doc_id"] for hit in answer.results] == ["it"]
-    if answer.instead:  # the index may have the stem that the beginning of a word has
-        assert answer.instead == {word: [other]}
+    if answer.substitutes:  # the index may have the stem that the beginning of a word has
+        assert answer.substitutes == {word: [other]}
         assert answer.results[0]["instead"] == {word: [other]}
         assert answer.results[0]["confidence"] == 1.0
 
@@ -39,7 +39,7 @@ def test_a_word_that_no_chunk_has_stands_for_others(
 def test_nothing_is_said_of_words_that_are_found(keyword_store: HybridStore) -> None:
     put(keyword_store, it="Kubernetes runs it")
     answer = keyword_store.answer("kubernetes", Request())
-    assert not answer.instead
+    assert not answer.substitutes
     assert "instead" not in answer.results[0]
 
 
@@ -62,8 +62,8 @@ def test_a_misspelt_word_beside_known_ones_is_mended(keyword_store: HybridStore)
     answer = keyword_store.answer("telegrm webhook", Request())
     assert answer.results[0]["doc_id"] == "it"
     assert answer.results[0]["confidence"] == 1.0
-    assert answer.instead == {"telegrm": ["telegram"]}
-    assert answer.results[0]["instead"] == answer.instead
+    assert answer.substitutes == {"telegrm": ["telegram"]}
+    assert answer.results[0]["instead"] == answer.substitutes
 
 
 def test_a_word_whose_stem_has_another_ending_is_mended(keyword_store: HybridStore) -> None:
@@ -88,7 +88,7 @@ def test_other_words_beside_known_ones_stay_as_they_are(
     put(keyword_store, it="The Telegram webhook is here to start")
     answer = keyword_store.answer(query, Request())
     assert answer.results
-    assert not answer.instead
+    assert not answer.substitutes
 
 
 def test_a_phrase_in_quotes_that_no_chunk_has_stays_as_it_is(keyword_store: HybridStore) -> None:

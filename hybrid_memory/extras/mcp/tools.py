@@ -349,7 +349,7 @@ def passages(answer: SearchAnswer) -> str:
         print(f"[{UNCLEAR}]", file=paper)
     markdown(answer.results, "", paper)
     lines = [paper.getvalue().rstrip() or NOTHING]
-    if answer.instead:
+    if answer.substitutes:
         lines.append(f"[{answer.other_words()}]")
     return _with_warnings(lines, answer.warnings)
 

@@ -19,7 +19,7 @@ from ... import __version__, config
 from ...errors import HybridMemoryError, NotFoundError, QueryError
 from ...messages import Progress
 from ...search.hit import Request
-from ...store import HybridStore, tried_again
+from ...store import HybridStore, retry_once
 from ...sync.ingest import Ingest
 from ...text.characters import citation
 from .bounds import NO_BOUNDS, Bounds
@@ -377,7 +377,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-@tried_again
+@retry_once
 def passages(
     store: HybridStore, doc_id: str, lines: str | None, *, limit: int = 5
 ) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ...documents.formats import own_suffix
 from ...errors import NotFoundError
 from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
-from ...store import HybridStore, tried_again
+from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import asked, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
@@ -174,7 +174,7 @@ async def review(request: Request) -> Response:
     return await unless_known(request, _review)
 
 
-@tried_again
+@retry_once
 def _review(store: HybridStore) -> dict[str, Any]:
     """Return the broken links, the documents that have the same text, and those that say, or of which
     others say, that they no longer hold.
@@ -224,7 +224,7 @@ async def overview(request: Request) -> Response:
     return await unless_known(request, work, server)
 
 
-@tried_again
+@retry_once
 def _overview(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
     """Return the status, how many documents each collection, folder, month and tag has, and the
     newest documents.
