@@ -184,24 +184,23 @@ class HybridStore:
 
     @property
     def fitting_embedder(self) -> "Embedder | None":
-        """Return what makes vectors comparable with the store's; None if it may not be asked."""
+        """Return what makes vectors comparable with the store's; None if that is a remote
+        provider which the settings do not name: no text goes there.
+        """
         with self.storage.guarded():
-            return self._fitting_embedder()
-
-    def _fitting_embedder(self) -> "Embedder | None":
-        identity = self.storage.embeddings.identity()
-        if identity is None:
-            return self.embedder
-        if self._fitting and not providers.conflict(identity, self._fitting):
+            identity = self.storage.embeddings.identity()
+            if identity is None:
+                return self.embedder
+            if self._fitting and not providers.conflict(identity, self._fitting):
+                return self._fitting
+            given = None
+            if self._given_embedder is not None:
+                given = self.embedder
+            if given and not providers.conflict(identity, given):
+                self._fitting = given
+            else:
+                self._fitting = providers.fitting(self.config, identity) or given
             return self._fitting
-        own = None
-        if self._given_embedder is not None:
-            own = self.embedder
-        if own and not providers.conflict(identity, own):
-            self._fitting = own
-        else:
-            self._fitting = providers.fitting(self.config, identity) or own
-        return self._fitting
 
     @property
     def moves_up(self) -> bool:
@@ -346,7 +345,7 @@ class HybridStore:
         why. Raises ValueError for an option that no search can have, QueryError for an expression
         that is not valid.
         """
-        chosen = {
+        own_filters = {
             "collection": collection,
             "inside": inside,
             "tags": tags,
@@ -369,7 +368,7 @@ class HybridStore:
         request = Request(
             fields["limit"],
             mode,
-            filters=_filters(filters, chosen),
+            filters=_filters(filters, own_filters),
             min_score=fields["min_score"],
             min_confidence=fields["min_confidence"],
             half_life_days=half_life_days,
@@ -470,9 +469,9 @@ class HybridStore:
         )
 
 
-def _filters(filters: Filters | None, chosen: Mapping[str, Any]) -> Filters | None:
-    """Return the filters with what was chosen besides in place of their own."""
-    fields = {name: value for name, value in _given(chosen).items() if value != ()}
+def _filters(filters: Filters | None, given: Mapping[str, Any]) -> Filters | None:
+    """Return the filters with what was given besides in place of their own."""
+    fields = {name: value for name, value in _given(given).items() if value != ()}
     if not fields:
         return filters
     return (filters or Filters())._replace(**fields)

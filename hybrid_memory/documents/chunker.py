@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from .noise import CLOSING_TAGS, FENCE, fence_end, readable
 from .passages import Block, Part, blocks, cut, next_text, passages
+from .terms import SEPARATOR
 
 
 class Heading(NamedTuple):
@@ -38,7 +39,6 @@ class Syntax(NamedTuple):
 
 MAX_HEADING = 1000  # characters: a longer line is text, and a heading waits no longer for its text
 LONGEST_PATH = 300  # characters of a heading or a heading path, which goes with every chunk
-SEPARATOR = " > "
 
 HEADING_OR_FENCE = re.compile(  # CommonMark 0.31, 4.2 ATX headings
     rf"\n {{0,3}}(?:(?P<level>#{{1,6}})(?:[ \t](?P<heading>.*))?(?=\n|\Z)|{FENCE})"

@@ -38,22 +38,6 @@ class Request:
         "budget", "context", "exact", "explain", "filters", "fts_syntax", "half_life_days", "limit",
         "literal", "min_confidence", "min_score", "mode", "per_doc", "rerank", "today", "typed",
     )  # fmt: skip
-    budget: "Budget | None"
-    context: int
-    exact: bool
-    explain: bool
-    filters: "Filters | None"
-    fts_syntax: bool
-    half_life_days: float | None
-    limit: int
-    literal: bool
-    min_confidence: float
-    min_score: float
-    mode: str
-    per_doc: int | None
-    rerank: bool
-    today: "date | None"
-    typed: bool
 
     def __init__(
         self,
@@ -86,29 +70,29 @@ class Request:
         for name, share in (("min_score", min_score), ("min_confidence", min_confidence)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} is {share}; it must be from 0 to 1")
-        fields: dict[str, Any] = {
-            "limit": limit,
-            "mode": "keyword" if fts_syntax else mode,
-            "filters": filters,
-            "exact": exact,
-            "fts_syntax": fts_syntax,
-            "min_score": min_score,
-            "min_confidence": min_confidence,
-            "half_life_days": half_life_days,
-            "per_doc": per_doc,
-            "context": context,
-            "explain": explain,
-            "today": today,
-            "budget": budget,
-            "rerank": rerank and not fts_syntax,  # an expression is no text to read
-            "typed": typed,
-            "literal": literal,
-        }
-        for name, field in fields.items():
-            object.__setattr__(self, name, field)
+        self.limit = limit
+        self.mode = "keyword" if fts_syntax else mode
+        self.filters = filters
+        self.exact = exact
+        self.fts_syntax = fts_syntax
+        self.min_score = min_score
+        self.min_confidence = min_confidence
+        self.half_life_days = half_life_days
+        self.per_doc = per_doc
+        self.context = context
+        self.explain = explain
+        self.today = today
+        self.budget = budget
+        self.rerank = rerank and not fts_syntax  # an expression is no text to read
+        self.typed = typed
+        self.literal = literal
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Request does not change; changed({name}=...) makes another one")
+        if hasattr(self, name):
+            raise AttributeError(
+                f"a Request does not change; changed({name}=...) makes another one"
+            )
+        object.__setattr__(self, name, value)
 
     @property
     def is_packed(self) -> bool:

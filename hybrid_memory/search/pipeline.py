@@ -16,24 +16,10 @@ from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, meanwhile,
 from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
+from . import stages
 from .hit import Answer, Hit, Request, Result
 from .legs import LEADS, Legs, put_on_one_scale
-from .stages import (
-    SearchState,
-    about_something,
-    aged,
-    confident_enough,
-    dated,
-    limited,
-    merged,
-    phrases_first,
-    same_text_once,
-    scoring_enough,
-    spread,
-    with_confidence,
-    with_evidence,
-    with_phrases,
-)
+from .stages import SearchState
 from .successors import newest_first, with_successors
 
 if TYPE_CHECKING:
@@ -57,22 +43,22 @@ WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
 
 ORDERING: list[Stage] = [
-    merged,
-    with_phrases,
-    with_evidence,
-    dated,
-    scoring_enough,
-    aged,
-    same_text_once,
-    spread,
+    stages.merged,
+    stages.with_phrases,
+    stages.with_evidence,
+    stages.dated,
+    stages.scoring_enough,
+    stages.aged,
+    stages.same_text_once,
+    stages.spread,
 ]
 CHOOSING: list[Stage] = [
-    phrases_first,
+    stages.phrases_first,
     newest_first,
-    with_confidence,
-    about_something,
-    confident_enough,
-    limited,
+    stages.with_confidence,
+    stages.about_something,
+    stages.confident_enough,
+    stages.limited,
 ]
 STAGES = [*ORDERING, with_successors, *CHOOSING]
 # What goes by the final score or order, so that with a reranker it comes after it, when the snapshot
@@ -83,7 +69,9 @@ STAGES = [*ORDERING, with_successors, *CHOOSING]
 #   with one: merged, with_phrases, with_evidence, dated, aged, same_text_once, with_successors,
 #     with_confidence, about_something, confident_enough; the reranker, which gives the first
 #     `rerank_limit` another order; scoring_enough, spread, phrases_first, newest_first, limited
-FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, newest_first, spread, limited})
+FINAL: frozenset[Stage] = frozenset(
+    {stages.scoring_enough, stages.phrases_first, newest_first, stages.spread, stages.limited}
+)
 
 
 class Search:
@@ -383,9 +371,8 @@ def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
     """
     provider, model = settings["provider"], settings["model"]
     of_store = identity["provider"], identity["model"]
-    if (
-        provider == "auto" or of_store[0] not in PROVIDERS
-    ):  # the latter is an embedder that a program has given
+    # The latter is an embedder that a program has given
+    if provider == "auto" or of_store[0] not in PROVIDERS:
         return None
     if provider == of_store[0] and (
         provider in BUILTIN or model is None or model.removesuffix(":latest") == of_store[1]
@@ -437,8 +424,8 @@ def _fallback_note(mode: str) -> str:
     return ": answering by keyword" if mode == "hybrid" else ""
 
 
-def _through(stages: list[Stage], hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    for stage in stages:
+def _through(sequence: list[Stage], hits: Iterable[Hit], state: SearchState) -> list[Hit]:
+    for stage in sequence:
         hits = stage(hits, state)
     return list(hits)
 

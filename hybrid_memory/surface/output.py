@@ -14,6 +14,7 @@ from math import ceil
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..documents.terms import SEPARATOR
 from ..search.hit import Budget, Request, lean, match
 from ..storage.keyword import stems
 from ..text.analyzer import stem
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ..store import HybridStore
 
 Result = dict[str, Any]
-SEPARATOR = " > "  # of the headings in a path
 NAMED = 3  # places of other passages in a note
 MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 
@@ -39,9 +39,8 @@ _INDENT = " " * 7
 _NARROWEST = 20  # columns of a passage, however narrow the terminal is
 _WIDEST = 113
 _DEEPEST = 24  # columns of indentation that are kept when prose is wrapped
-_HEADINGS = re.compile(
-    r"\A(?: {0,3}#{1,6}[ \t].*\n*)+"
-)  # the heading path of the result says the same
+# The heading path of the result says the same
+_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")

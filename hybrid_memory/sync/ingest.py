@@ -16,18 +16,8 @@ from ..messages import Progress, count_batches
 from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
 from ..text.characters import plural
-from .plan import (
-    Listing,
-    Refusals,
-    Rules,
-    assign_files,
-    count_left_out,
-    is_due,
-    is_recut,
-    known_sources,
-    list_files,
-    select_sources,
-)
+from . import plan
+from .plan import Listing, Refusals, Rules
 from .reading import Job, Outcome, Unchanged, Way, Workers, read
 from .report import ELSEWHERE, Report
 from .writing import Recut, Writer
@@ -101,7 +91,9 @@ class Ingest:
         """
         self._embeds = True
         listings = self.mirror(
-            select_sources(paths, self._like, collection, self._store.storage.sources, self.report)
+            plan.select_sources(
+                paths, self._like, collection, self._store.storage.sources, self.report
+            )
         )
         self._tell_of_others(listings)
         for listing in listings:
@@ -126,7 +118,7 @@ class Ingest:
                 "nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to take in"
             )
         self._embeds = True
-        self._tell_of_others(self.mirror(known_sources(storage.sources, self.report)))
+        self._tell_of_others(self.mirror(plan.known_sources(storage.sources, self.report)))
         self._embed()
         return self.report
 
@@ -136,10 +128,12 @@ class Ingest:
         writer = Writer(storage, self.report)
         self._refusals = Refusals(storage, settings)
         listings = [
-            list_files(storage.sources.with_earlier_sizes(source), storage.documents, self.report)
+            plan.list_files(
+                storage.sources.with_earlier_sizes(source), storage.documents, self.report
+            )
             for source in sources
         ]
-        listings = assign_files(listings, storage)
+        listings = plan.assign_files(listings, storage)
         self._total = sum(len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
             self._store.sample = beginnings(listings)
@@ -153,7 +147,7 @@ class Ingest:
         self._refusals.save()
         if self.report.files or self.report.removed:
             writer.settle(settings["old_embeddings_mb"], settings["old_embeddings_days"])
-        self.report.leave_out(count_left_out(listings))
+        self.report.leave_out(plan.count_left_out(listings))
         return listings
 
     def _processes(self) -> "AbstractContextManager[Workers | None]":
@@ -370,7 +364,7 @@ class Intake:
         document = outcome.found
         if isinstance(document, Prepared) and due.known:
             content_hash, cut = document.row["content_hash"], document.row["chunking"]
-            if is_recut(due.known, content_hash, cut):
+            if plan.is_recut(due.known, content_hash, cut):
                 self._recut.add(self._source, document)
                 return
         if document:
@@ -399,7 +393,7 @@ class Intake:
 
     def _is_due(self, file: FoundFile, known: StoredDocument | None) -> bool:
         """Return whether a file is to be read. One that would be refused again is an error."""
-        if not is_due(file, known, self._rules, self._report, self._source.follow_symlinks):
+        if not plan.is_due(file, known, self._rules, self._report, self._source.follow_symlinks):
             return False
         if not self._rules.incremental:
             return True
@@ -429,7 +423,7 @@ class Intake:
                 unchanged = Unchanged(doc_id, reading.mtime, reading.size)
                 self._writer.add(self._source, unchanged)
                 return
-            recut = known and is_recut(known, reading.digest, self.way.chunking)
+            recut = known and plan.is_recut(known, reading.digest, self.way.chunking)
             if recut and not self._recut.spooled(document):
                 return
             date = reading.date(doc_id, self.way.date_keys)

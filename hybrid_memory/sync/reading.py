@@ -26,6 +26,7 @@ from ..documents.formats import Reading, format_of
 from ..documents.links import DocumentLinks, Link
 from ..environment import CHECKOUT
 from ..indexing import make_vectors
+from ..seams import PROVIDERS, load
 from ..storage.rows import Vectors
 from .report import Report
 
@@ -207,8 +208,6 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no reply
     gc.set_threshold(100_000)  # rows are no cycles
-    from ..seams import PROVIDERS, load
-
     embedder: BuiltinEmbedder | None = None
     try:
         while True:

@@ -12,6 +12,7 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from pydoc import pager
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
@@ -556,7 +557,6 @@ def open_chosen(store: HybridStore, result: Result) -> None:
     if result["path"] and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         open_result([result], 1)
         return
-    from pydoc import pager
 
     target = f"{result['doc_id']}#L{result['start_line']}-L{ALL - 1}"
     pager(printable(read(store, target, max_lines=ALL, max_chars=ALL)["text"]) + "\n")

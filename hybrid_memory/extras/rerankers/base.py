@@ -134,9 +134,8 @@ class Reranker:
         """Return the scores. Raises Failure if one is missing or not a number."""
         if len(raw) != count:
             raise Failure(STOP, f"{self.name} did not give a score for each passage")
-        if not all(
-            type(score) in (int, float) and abs(score) < LARGEST for score in raw
-        ):  # NaN is not
+        # NaN is not
+        if not all(type(score) in (int, float) and abs(score) < LARGEST for score in raw):
             raise Failure(STOP, f"{self.name} gave a score that is not a number")
         return [float(score) for score in raw]
 
@@ -157,9 +156,8 @@ def reranked(
     """
     ranked = list(hits)
     first = ranked[: settings["rerank_limit"]]
-    if (
-        len(first) < 2 or state.query.is_identifier
-    ):  # there is no order to change; or it is a look-up, not a question
+    # There is no order to change; or it is a look-up, not a question
+    if len(first) < 2 or state.query.is_identifier:
         return ranked
     texts = [embedded_text(hit.row.heading_path, hit.text) for hit in first if hit.row]
     query = state.query.text
@@ -181,9 +179,8 @@ def reranked(
             "weight": weight,
             "part": part,
         }
-    return sorted(
-        ranked, key=lambda hit: -hit.score
-    )  # stable: equal ones stay in the order they came
+    # Stable: equal ones stay in the order they came
+    return sorted(ranked, key=lambda hit: -hit.score)
 
 
 def comparable(scores: Sequence[float]) -> list[float]:

@@ -21,6 +21,7 @@ from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
 from ...views import broken, links_of_document, outlined
 from ...views import documents as listed
+from ..audit import Beginnings, superseded
 from ..doctor import examine
 from . import images, parameters, responses
 from .bounds import MOST, Bounds, counts_of, facets_of
@@ -179,8 +180,6 @@ def _review(store: HybridStore) -> dict[str, Any]:
     """Return the broken links, the documents that have the same text, and those that say, or of which
     others say, that they no longer hold.
     """
-    from ..audit import Beginnings, superseded
-
     links = broken(store)
     same = defaultdict[bytes, list[str]](list)
     ids = store.storage.catalog.ids()

@@ -85,9 +85,8 @@ def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
     first = min(codes)
     last = max(codes)
     blank = b"0" * dims
-    digits = b"".join(
-        codes.get(place, blank) for place in range(last, first - 1, -1)
-    )  # int() reads the highest place first
+    # `int()` reads the highest place first
+    digits = b"".join(codes.get(place, blank) for place in range(last, first - 1, -1))
     others = ~mask(codes)
     result = bytearray()
     for j in range(dims):
@@ -130,9 +129,8 @@ def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]
     With the same weights, every block has the same number of counters.
     """
     ones = (1 << 8 * width) - 1
-    levels: list[list[int]] = [
-        [] for _ in range(WEIGHT_BITS)
-    ]  # planes with the value 1, planes with the value 2
+    # Planes with the value 1, planes with the value 2
+    levels: list[list[int]] = [[] for _ in range(WEIGHT_BITS)]
     entered = [
         [level for b, level in enumerate(levels) if weight >> b & 1]
         for weight in range(2**WEIGHT_BITS)

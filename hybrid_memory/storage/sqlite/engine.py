@@ -8,9 +8,9 @@ import json
 import sqlite3
 import struct
 import sys
-from _thread import (
-    RLock,
-)  # the module threading would cost each search its import, and the quick exit
+
+# The module threading would cost each search its import, and the quick exit
+from _thread import RLock
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ..filters import Filters
-    from .catalog import Catalog, Checks
+    from .catalog import Catalog, Checks, Links
     from .documents import Documents, Sources
-    from .links import Links
     from .selection import Selection
     from .vectors import QueryCache, VectorIndex
 
@@ -119,7 +118,7 @@ class SQLiteStorage:
 
     @property
     def links(self) -> "Links":
-        from .links import Links
+        from .catalog import Links
 
         return Links(self.connection)
 

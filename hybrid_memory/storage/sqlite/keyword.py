@@ -203,9 +203,7 @@ class FTSIndex:
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
-            return Ranked(
-                self._run({"expression": expression, "limit": limit}) if expression else []
-            )
+            return Ranked(self._run(expression, limit, self._condition) if expression else [])
         if query.is_typed:
             query = self._mended(query, is_found=False)
         hits, is_name = self._found(query, limit)
@@ -237,17 +235,11 @@ class FTSIndex:
     def _without_common(self, terms: Sequence[Term]) -> list[Term]:
         """Return the terms that few chunks have: others take longer than the time between two keys."""
         most = max(self.size() * COMMON, FIRST_ROWS)
-        counts = self.frequencies([match_expression([term]) for term in terms])
-        return [term for term, count in zip(terms, counts, strict=True) if count <= most]
-
-    def _new(self, words: Sequence[Term]) -> list[Term]:
-        """Return those of these words that no chunk has."""
-        counts = self.frequencies([match_expression([word]) for word in words])
-        return [word for word, count in zip(words, counts, strict=True) if not count]
+        return [term for term, count in self._counted(terms) if count <= most]
 
     def _mended(self, query: Query, *, is_found: bool) -> Query:
         """Return the query with other words of the index in place of some that no chunk has."""
-        new = self._new(query.affordable_words)
+        new = [word for word, count in self._counted(query.affordable_words) if not count]
         changed = mended(query, new, self._vocabulary.meant, is_found=is_found)
         self._substitutes[query.text] = changed.substitutes
         return changed
@@ -261,18 +253,21 @@ class FTSIndex:
 
     def counts(self, query: Query) -> dict[str, int]:
         """Return how many chunks of the store have each word of the query, in the query's order."""
-        frequencies = self._frequencies_of(query)
-        return {
-            term.tokens[0]: frequencies[match_expression([term])] for term in query.affordable_words
-        }
+        return {word.tokens[0]: count for word, count in self._counted(query.affordable_words)}
 
     def _frequencies_of(self, query: Query) -> dict[str, int]:
         """Return how many chunks have each word of the query, by its expression."""
-        expressions = [match_expression([term]) for term in query.affordable_words]
-        return dict(zip(expressions, self.frequencies(expressions), strict=True))
+        words = self._counted(query.affordable_words)
+        return {match_expression([word]): count for word, count in words}
 
-    def _run(self, parameters: Mapping[str, Any]) -> list[tuple[int, float]]:
-        return self._conn.execute(SEARCH.format(rows=self._condition), parameters).fetchall()
+    def _counted(self, terms: Sequence[Term]) -> list[tuple[Term, int]]:
+        """Return each term with the number of chunks of the store that have it."""
+        counts = self.frequencies([match_expression([term]) for term in terms])
+        return list(zip(terms, counts, strict=True))
+
+    def _run(self, expression: str, limit: int, condition: str) -> list[tuple[int, float]]:
+        parameters = {"expression": expression, "limit": limit}
+        return self._conn.execute(SEARCH.format(rows=condition), parameters).fetchall()
 
     def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
         """Return the best chunks of the selection that match any term. The first PROVEN ranks are
@@ -290,7 +285,7 @@ class FTSIndex:
             if len(hits) < depth or (len(ranks) == limit and ranks[:PROVEN][-1] < proven):
                 return [hits[rank] for rank in ranks]
         elif self._selection:  # so few rows that all terms are scored at once
-            return self._run({"expression": match_expression(wanted), "limit": limit})
+            return self._run(match_expression(wanted), limit, self._condition)
         # All chunks, or too few of the best are in the selection
         return self._best_of(wanted, limit, PROVEN, self._condition)
 
@@ -308,9 +303,7 @@ class FTSIndex:
         """
         expression = match_expression(wanted)
         if self.size() <= FIRST_ROWS:
-            return self._conn.execute(
-                SEARCH.format(rows=condition), {"expression": expression, "limit": limit}
-            ).fetchall()
+            return self._run(expression, limit, condition)
         expressions = [match_expression([term]) for term in wanted]
         counts = self.frequencies(expressions)
         size = max(self.size(), *counts)
@@ -351,12 +344,10 @@ class FTSIndex:
 
     def frequencies(self, expressions: Sequence[str]) -> list[int]:
         """Return how many chunks of the whole store match each expression."""
-        if new := [expression for expression in expressions if expression not in self._counts]:
-            counts = (
-                count
-                for (count,) in self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(new)})
-            )
-            self._counts.update(zip(new, counts, strict=True))
+        new = [expression for expression in expressions if expression not in self._counts]
+        if new:
+            rows = self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(new)})
+            self._counts.update(zip(new, (count for (count,) in rows), strict=True))
         return [self._counts[expression] for expression in expressions]
 
     def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:

@@ -62,9 +62,10 @@ def store_options(parser: Parser) -> None:
 
 def run_store(args: Namespace) -> int:
     metadata = dict(args.metadata) or None
+    # Else a pipe, or -
     is_file = args.file is not None and os.path.isfile(
         os.path.realpath(os.path.expanduser(args.file))
-    )  # else a pipe, or -
+    )
     if is_file and args.append:
         raise UsageError("--append adds a text; a file is taken in as it is")
     text = "" if is_file else _text(args)
