@@ -1,20 +1,23 @@
 """What it costs to take in edited and deleted files, on SQLite and PostgreSQL side by side.
 
-    uv run benchmarks/edit_engines.py [--chunks 30000] [--rounds 20] [--share 0.2] [--json FILE]
+    uv run benchmarks/edit_engines.py [--chunks 30000] [--rounds 20] [--share 0.2]
+        [--place beginning|anywhere|end] [--json FILE]
 
 Both engines ingest the same generated notes (benchmarks/notes.py), without embeddings. In each round
-a share of the files gets another last paragraph, and an incremental ingest takes that in; in the end the
-same share is deleted. The server writes safely, and its autovacuum is on.
+a share of the files gets another paragraph, in place of the one that an earlier round put in, and an
+incremental ingest takes that in; in the end the same share is deleted. What stands behind the paragraph
+has other lines afterwards. The server writes safely, and its autovacuum is on.
 
 Printed as JSON: of each ingest the seconds, the chunks written, and the bytes on disk afterwards, of
-PostgreSQL also those of each table; the ratio of the seconds; and of the server the statements that
-took longest, with how often they ran.
+PostgreSQL also those of each table; the ratio of the seconds; by how much the tables have grown; and of
+the server the statements that took longest, in the edits and in the deletions, with how often they ran.
 """
 
 import argparse
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 import time
@@ -42,7 +45,10 @@ SETTINGS = (
     "autovacuum_naptime=10s",
 )
 LONGEST = 12  # statements
-EDITED = "\nEdited in round "
+EDITED = "\nEdited in round {}, with {}.\n"
+EARLIER = re.compile(r"\nEdited in round .*\n")
+FRONT_MATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
+PLACES = ("beginning", "anywhere", "end")
 BEGINNING = 100  # characters of a statement
 
 
@@ -77,6 +83,21 @@ class Statements:
         ]
 
 
+def edited(text: str, place: str, number: int, chance: random.Random) -> str:
+    """Return a note with the paragraph of a round."""
+    text = EARLIER.sub("", text)
+    front = FRONT_MATTER.match(text)
+    start = front.end() if front else 0
+    places = [found.start() + 1 for found in re.finditer("\n\n", text[start:])]
+    if place == "end" or not places:
+        at = len(text)
+    elif place == "beginning":
+        at = start + places[0]
+    else:
+        at = start + chance.choice(places)
+    return text[:at] + EDITED.format(number, chance.random()) + text[at:]
+
+
 def ingest(address: str, notes: Path) -> dict[str, Any]:
     """Take in what changed, and return what that cost."""
     started = time.perf_counter()
@@ -101,19 +122,22 @@ def measure(folder: Path, server: PostgresServer, args: argparse.Namespace) -> d
 
     generated.write(notes, round(args.chunks / PER_NOTE), 0)
     results: dict[str, Any] = {"load": of_both(), "edits": []}
-    statements = Statements()
-    with statements.timed():
+    of_edits, of_deletions = Statements(), Statements()
+    with of_edits.timed():
         for number in range(args.rounds):
             files = sorted(notes.rglob("*.md"))
             for path in chance.sample(files, round(len(files) * args.share)):
-                text = path.read_text().partition(EDITED)[0]
-                path.write_text(f"{text}{EDITED}{number}, with {chance.random()}.\n")
+                path.write_text(edited(path.read_text(), args.place, number, chance))
             results["edits"].append(of_both())
-        files = sorted(notes.rglob("*.md"))
-        for path in chance.sample(files, round(len(files) * args.share)):
-            path.unlink()
+    sizes = [row["postgres"]["bytes"]["all"] for row in (results["load"], *results["edits"])]
+    results["growth"] = round(max(sizes) / sizes[0], 2)
+    files = sorted(notes.rglob("*.md"))
+    for path in chance.sample(files, round(len(files) * args.share)):
+        path.unlink()
+    with of_deletions.timed():
         results["deletions"] = of_both()
-    return results | {"statements": statements.longest()}
+    statements = {"edits": of_edits.longest(), "deletions": of_deletions.longest()}
+    return results | {"statements": statements}
 
 
 def main() -> None:
@@ -122,6 +146,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=30_000)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--share", type=float, default=0.2, help="of the files, edited in a round")
+    parser.add_argument("--place", choices=PLACES, default="anywhere", help="of the new paragraph")
     parser.add_argument("--json", type=Path, help="a file that gets the figures")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hm") as scratch:

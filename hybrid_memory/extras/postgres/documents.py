@@ -6,10 +6,11 @@ document that grows at its end, such as a transcript, only what was added is wri
 
 import json
 import pickle
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...documents.document import Prepared, embedded_text
 from ...documents.links import NO_LINKS, DocumentLinks, aliases, all_of, key_of, path_of
@@ -248,10 +249,15 @@ COLUMNS = (
     "date",
 )
 
-HASHES_OF = """
-select c.id, c.content_hash, d.doc_id from chunks c join documents d on d.number = c.document
-where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
+# What `first_chunks` compares: may_stay is false where the model refused the text, and is asked anew.
+CHUNKS_BEFORE = """
+select c.document, c.id, c.content_hash, c.embedding is not null as embedded, not c.unembeddable as may_stay,
+       c.chunk_id, c.heading, c.heading_path, c.start_line, c.end_line, c.date, w.written[1:3]
+from   chunks c left join words w on w.chunk = c.id
+where  c.document = any(%(numbers)s)
+order by c.document, c.id
 """
+STAYING = ("chunk_id", "heading", "heading_path", "start_line", "end_line", "date")
 CHUNKS_OF = """
 select c.id from chunks c join documents d on d.number = c.document where d.space = %(space)s
 and    d.doc_id = any(%(doc_ids)s)
@@ -358,45 +364,48 @@ class Documents:
             self._put(list(together.values()), new_vectors or {})
 
     def _put(self, documents: Sequence[Prepared], new_vectors: Vectors) -> None:
-        vectors = (
-            self._embeddings.known(
-                key for each in documents for key in each.texts if key not in new_vectors
-            )
-            | new_vectors
+        known = self._embeddings.known(
+            key for each in documents for key in each.texts if key not in new_vectors
         )
-        texts = {text(prepared.row["doc_id"]): prepared.texts for prepared in documents}
-        before = self._conn.all(HASHES_OF, {"space": self._space, "doc_ids": list(texts)})
-        self._embeddings.keep(
-            id for id, content_hash, doc_id in before if bytes(content_hash) not in texts[doc_id]
-        )
-        self.remove_chunks([id for id, *_ in before])
         numbers = self.put_rows([prepared.row for prepared in documents])
         of_rows = [
             (number, prepared.row, prepared.links)
             for number, prepared in zip(numbers, documents, strict=True)
         ]
         put_links(self._conn, self._space, of_rows)
+        stored: defaultdict[int, list[StoredChunk]] = defaultdict(list)
+        for row in self._conn.all(CHUNKS_BEFORE, {"numbers": numbers}):
+            stored[row[0]].append(StoredChunk(*row[1:]))
+        gone: list[int] = []
+        leaving: list[int] = []
+        of_chunks: list[int] = []
+        chunks: list[dict[str, Any]] = []
         found: list[Terms] = []
-        for number, (row, chunks, _, of_document, _) in zip(numbers, documents, strict=True):
-            if of_document is None:
-                called = self._postings.called(number)
-                of_document = list(
-                    terms(
-                        row["doc_id"], row["collection"], row["metadata"], texts_in(chunks), called
-                    )
-                )
-            found += of_document
-        of_chunks = [
-            number
-            for number, prepared in zip(numbers, documents, strict=True)
-            for _ in prepared.chunks
-        ]
-        self.put_chunks(
-            of_chunks,
-            [chunk for prepared in documents for chunk in prepared.chunks],
-            found,
-            vectors,
-        )
+        for number, prepared in zip(numbers, documents, strict=True):
+            before = stored[number]
+            of_document = self._terms(number, prepared)
+            kept = first_chunks(before, prepared.chunks, of_document, known, new_vectors)
+            gone += [chunk.id for chunk in before[kept:]]
+            leaving += [
+                chunk.id
+                for chunk in before[kept:]
+                if bytes(chunk.content_hash) not in prepared.texts
+            ]
+            of_chunks += [number] * (len(prepared.chunks) - kept)
+            chunks += prepared.chunks[kept:]
+            found += of_document[kept:]
+        self._embeddings.keep(leaving)
+        self.remove_chunks(gone)
+        self.put_chunks(of_chunks, chunks, found, known | new_vectors)
+
+    def _terms(self, number: int, prepared: Prepared) -> list[Terms]:
+        """Return what goes into the keyword index of each chunk of a document, whose names are written."""
+        if prepared.terms is not None:
+            return prepared.terms
+        row = prepared.row
+        called = self._postings.called(number)
+        written = texts_in(prepared.chunks)
+        return list(terms(row["doc_id"], row["collection"], row["metadata"], written, called))
 
     def put_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[int]:
         """Write the rows of documents, and their extracts. Gives their numbers."""
@@ -433,12 +442,7 @@ class Documents:
 
         `vectors` are the embeddings that are known of their texts, by content hash.
         """
-        values = {
-            column: [
-                text(each) if isinstance(each := chunk[column], str) else each for chunk in chunks
-            ]
-            for column in COLUMNS
-        }
+        values = {column: [_cleaned(chunk[column]) for chunk in chunks] for column in COLUMNS}
         ids: Sequence[int] = ()
         if chunks:
             last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": len(chunks)})[1]
@@ -485,6 +489,58 @@ class Documents:
         )
 
 
+class StoredChunk(NamedTuple):
+    """A chunk of CHUNKS_BEFORE."""
+
+    id: int
+    content_hash: bytes
+    embedded: bool
+    may_stay: bool
+    chunk_id: str
+    heading: str
+    heading_path: str
+    start_line: int
+    end_line: int
+    date: str | None
+    indexed: list[str] | None  # heading, content and context
+
+
+def first_chunks(
+    stored: Sequence[StoredChunk],
+    chunks: Sequence[Mapping[str, Any]],
+    found: Sequence[Terms],
+    known: Vectors,
+    new_vectors: Vectors,
+) -> int:
+    """Return how many chunks at the beginning of a document can stay as they are stored: in every
+    column, in the index, and in the embedding that is known and not new.
+
+    Those behind the first change are written anew, as ids are in the order of the text.
+    """
+    count = 0
+    for before, chunk, of_chunk in zip(stored, chunks, found, strict=False):
+        content_hash = chunk["content_hash"]
+        same = (
+            before.may_stay
+            and content_hash not in new_vectors
+            and before.embedded == (content_hash in known)
+            and bytes(before.content_hash) == content_hash
+            and before.indexed == list(of_chunk)
+            and all(getattr(before, column) == _cleaned(chunk[column]) for column in STAYING)
+        )
+        if not same:
+            break
+        count += 1
+    return count
+
+
+def _cleaned(value: Any) -> Any:
+    """Return the value of a column as the server can hold it."""
+    if isinstance(value, str):
+        return text(value)
+    return value
+
+
 def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Heading path and text of each."""
     return ((chunk["heading_path"], chunk["content"]) for chunk in chunks)
@@ -505,7 +561,7 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
         "file_size": size,
         "host": None if path is None else here(),
     }
-    return {key: text(value) if isinstance(value, str) else value for key, value in values.items()}
+    return {key: _cleaned(value) for key, value in values.items()}
 
 
 def _stored(row: tuple[Any, ...]) -> StoredDocument:

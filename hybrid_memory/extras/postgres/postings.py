@@ -31,7 +31,7 @@ in the life of a process.
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain, groupby
 from operator import itemgetter
@@ -207,17 +207,20 @@ QUARTERS = tuple(
     int(4 * weight) for weight in (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
 )  # of columns, as entries have them
 
-ADD_TO_TERMS = """
-update terms set frequency = frequency + added, loose = loose + small
-from   unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (text, added, small)
-where  space = %(space)s and term = text
-returning text, id, loose
-"""
+IDS_OF_TERMS = (
+    "select term, id from terms where space = %(space)s and term = any(%(terms)s::text[])"
+)
 NEW_TERMS = """
 insert into terms (space, term, frequency, loose)
 select %(space)s, term, added, small
 from   unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (term, added, small)
-returning term, id, loose
+returning term, id
+"""
+COUNT_TERMS = """
+update terms set frequency = frequency + added, loose = loose + small
+from   unnest(%(ids)s::int[], %(counts)s::int[], %(small)s::int[]) change (number, added, small)
+where  id = number and (added <> 0 or small <> 0)
+returning id, frequency, loose
 """
 # COPY is refused to roles that see some spaces only. The server reads arrays from one long text
 # faster than one by one.
@@ -244,21 +247,15 @@ update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s whe
 returning tokens::float8 / chunks
 """
 
-# Takes chunks out of the index, but for their entries in postings, so that each table is visited once:
+# Takes chunks out of the index, but for their entries in postings and the frequencies of terms:
 # - gone: what was indexed of the chunks, deleted; had: its terms, each once a chunk
-# - lost, rarer: of each term, how many chunks; its frequency
 # - fewer: the totals of the space
-# It returns the terms that no chunk has any more, for DROP_TERMS.
+# It returns of each term how many of the chunks had it, for COUNT_TERMS.
 REMOVE = """
 with gone as materialized (
     delete from words where chunk = any(%(ids)s) returning chunk, sequence
 ), had as (
     select distinct chunk, term from gone, unnest(sequence) term where term <> 0
-), lost as (
-    select term, count(*)::int as chunks from had group by term
-), rarer as (
-    update terms set frequency = frequency - lost.chunks from lost where terms.id = lost.term
-    returning terms.id, frequency
 ), fewer as (
     update spaces set chunks = spaces.chunks - less.chunks, tokens = spaces.tokens - less.tokens,
            dead = dead + less.chunks, unmerged = unmerged + less.chunks
@@ -266,7 +263,7 @@ with gone as materialized (
             from gone) less
     where  id = %(space)s
 )
-select id from rarer where frequency <= 0
+select term, count(*)::int from had group by term
 """
 DROP_TERMS = """
 with unused as (delete from postings where term = any(%(ids)s)) delete from terms where id = any(%(ids)s)
@@ -299,11 +296,16 @@ CALLED = "select name from names where document = %(document)s and kind <> 'file
 class Postings:
     """Collects the chunks that a transaction adds, and writes them together: a `flush` has to come
     before the commit.
+
+    Most terms of a chunk that is edited are in it again. So the frequencies of terms change with the
+    flush, too, by the difference: a row that is written twice leaves two dead ones behind, and a term
+    that leaves and comes back would have a new id.
     """
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space, self._tokenizer = conn, space, Tokenizer()
         self._waiting: list[tuple[int, Terms, str | None]] = []
+        self._lost: Counter[int] = Counter()  # by id of a term, the chunks that left
         self.news = 0  # chunks added since the server last looked at how its rows are distributed
         self.removed = 0  # chunks removed since the last vacuum
 
@@ -341,12 +343,18 @@ class Postings:
     def forget(self) -> None:
         """Drop what waits: its transaction has failed."""
         self._waiting = []
+        self._lost.clear()
 
     def flush(self) -> None:
         """Write what waits."""
         rows, self._waiting = sorted(self._waiting, key=itemgetter(0)), []
-        if not rows:
-            return
+        if rows:
+            self._write(rows)
+        elif self._lost:
+            self._count({}, {})
+
+    def _write(self, rows: list[tuple[int, Terms, str | None]]) -> None:
+        """Write chunks, the lowest id first."""
         self.news += len(rows)
         lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
         entries: defaultdict[str, list[int]] = defaultdict(list)
@@ -393,11 +401,11 @@ class Postings:
         self, entries: dict[str, list[int]], average: float
     ) -> tuple[dict[str, int], list[int]]:
         """Write the entries of terms. Return the ids of these terms, and those with LOOSE small blocks."""
-        rows = self._conn.all(ADD_TO_TERMS, self._counted(entries))
-        known = {term for term, *_ in rows}
-        if new := {term: of_term for term, of_term in entries.items() if term not in known}:
-            rows += self._conn.all(NEW_TERMS, self._counted(new))
-        ids = {term: id for term, id, _ in rows}
+        given = {"space": self._space, "terms": list(entries)}
+        ids = dict(self._conn.all(IDS_OF_TERMS, given))
+        loose = self._count(entries, ids)
+        if new := {term: of_term for term, of_term in entries.items() if term not in ids}:
+            ids |= dict(self._conn.all(NEW_TERMS, self._counted(new) | {"terms": list(new)}))
         made = (
             block
             for term, of_term in entries.items()
@@ -412,25 +420,39 @@ class Postings:
             "average": average,
         }
         self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
-        return ids, [id for _, id, count in rows if count >= LOOSE]
+        return ids, loose
 
-    def _counted(self, entries: dict[str, list[int]]) -> dict[str, Any]:
+    def _count(self, entries: dict[str, list[int]], ids: dict[str, int]) -> list[int]:
+        """Change the frequencies of terms that are known, and drop those that no chunk has any more.
+        Return the ids of those with LOOSE small blocks.
+        """
+        by_id = {id: entries[term] for term, id in ids.items()}
+        for id in self._lost:
+            by_id.setdefault(id, [])
+        changes = self._counted(by_id)
+        added = [len(of_term) - self._lost[id] for id, of_term in by_id.items()]
+        self._lost.clear()
+        changed = self._conn.all(
+            COUNT_TERMS, changes | {"ids": array(by_id), "counts": array(added)}
+        )
+        unused = [id for id, frequency, _ in changed if frequency <= 0]
+        if unused:
+            self._conn.execute(DROP_TERMS, {"ids": unused})
+        return [id for id, _, loose in changed if loose >= LOOSE]
+
+    def _counted(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
+        """Return how many entries each term has, and whether they make a small block."""
         counts = [len(of_term) for of_term in entries.values()]
-        small = array(int(count < SMALL) for count in counts)
-        return {
-            "space": self._space,
-            "terms": list(entries),
-            "counts": array(counts),
-            "small": small,
-        }
+        small = array(int(0 < count < SMALL) for count in counts)
+        return {"space": self._space, "counts": array(counts), "small": small}
 
     def remove(self, ids: Sequence[int]) -> None:
         """Take chunks out of the index, whose ids are not used again."""
-        self.flush()
+        if self._waiting:  # some of these chunks may be among them
+            self.flush()
         self.removed += len(ids)
-        unused = [id for (id,) in self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})]
-        if unused:
-            self._conn.execute(DROP_TERMS, {"ids": unused})
+        lost = self._conn.all(REMOVE, {"ids": list(ids), "space": self._space})
+        self._lost.update(dict(lost))
         self._merge_slices()
 
     def _merge_slices(self) -> None:

@@ -20,6 +20,7 @@ from hybrid_memory.extras.postgres.connection import Connection
 from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SLICES, SMALL
 from hybrid_memory.storage.keyword import K1, B
 from hybrid_memory.text.query import Term
+from tests.conftest import TopicEmbedder
 
 pytestmark = pytest.mark.large
 
@@ -198,6 +199,63 @@ def test_a_chunk_that_comes_again_under_its_id_is_indexed_once(store: HybridStor
         postings.add_again([before[3][0]])
     assert rows(store, POSTINGS) == before
     assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+SECTIONS = "# One\n\nalpha kettle\n\n# Two\n\nbeta kettle\n\n# Three\n\n{} kettle\n"
+CHUNKS_OF_ALL = "select id, heading from chunks order by id"
+
+
+def test_an_edit_leaves_the_chunks_before_it_as_they_are(store: HybridStore) -> None:
+    store.store("a", SECTIONS.format("gamma"))
+    before = rows(store, CHUNKS_OF_ALL)
+    terms = rows(store, "select term, id from terms order by term")
+    store.store("a", SECTIONS.format("delta"))
+    after = rows(store, CHUNKS_OF_ALL)
+    assert [heading for _, heading in after] == ["One", "Two", "Three"]
+    assert after[:2] == before[:2]
+    assert after[2][0] > before[2][0]
+    now = rows(store, "select term, id from terms order by term")
+    assert {term for term, _ in set(now) ^ set(terms)} == {
+        "gamma",
+        "delta",
+    }  # no other got a new id
+    assert [hit["heading"] for hit in store.search("delta", mode="keyword")] == ["Three"]
+    assert store.search("gamma", mode="keyword") == []
+    assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_an_edit_of_the_beginning_writes_all_chunks_anew(store: HybridStore) -> None:
+    store.store("a", SECTIONS.format("gamma"))
+    before = rows(store, CHUNKS_OF_ALL)
+    terms = rows(store, "select term, id from terms order by term")
+    store.store("a", "A line.\n\n" + SECTIONS.format("gamma"))
+    assert not {id for id, _ in rows(store, CHUNKS_OF_ALL)} & {id for id, _ in before}
+    assert set(terms) <= set(rows(store, "select term, id from terms order by term"))
+    assert store.search("gamma", mode="keyword")[0]["start_line"] == 11
+    assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_new_metadata_is_found_though_no_text_changed(store: HybridStore) -> None:
+    store.store("a", SECTIONS.format("gamma"), {"project": "falcon"})
+    store.store("a", SECTIONS.format("gamma"), {"project": "osprey"})
+    assert store.search("falcon", mode="keyword") == []
+    assert store.search("osprey", mode="keyword")
+    assert all(finding.ok for finding in examine(store, thorough=True))
+
+
+def test_chunks_that_stay_keep_their_embeddings_and_new_ones_get_theirs(
+    db_path: str, embedder: TopicEmbedder
+) -> None:
+    embeddings = "select heading, embedding::text from chunks order by id"
+    with HybridStore(db_path, embedder=embedder) as store:
+        store.store("a", SECTIONS.format("gpu"))
+        before = rows(store, embeddings)
+        store.store("a", SECTIONS.format("coffee"))
+        after = rows(store, embeddings)
+        assert after[:2] == before[:2]
+        assert None not in after[2]
+        assert after[2] != before[2]
+        assert all(finding.ok for finding in examine(store, thorough=True))
 
 
 def test_the_room_of_many_chunks_that_left_is_made_free(
