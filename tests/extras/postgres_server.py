@@ -147,6 +147,22 @@ class PostgresServer:
         with psycopg.connect(self.address(), autocommit=True) as conn:
             conn.execute(f'drop database if exists "{name}" with (force)')
 
+    def standby(self) -> "PostgresServer":
+        """Start a copy of it that follows it, in a folder of its own, which the caller removes."""
+        folder = Path(tempfile.mkdtemp(prefix="hm-pg"))
+        if self._user:
+            os.chown(folder, self._user["user"], self._user["group"])
+        copied = (
+            "-D",
+            str(folder / "data"),
+            "-X",
+            "stream",
+            "--checkpoint=fast",
+            "--write-recovery-conf",
+        )
+        self._run("pg_basebackup", "-h", str(self.folder), "-U", "postgres", *copied)
+        return PostgresServer(folder, self._settings)
+
     def stop(self) -> None:
         """End it and remove its files, unless they are to stay."""
         if self._stays:

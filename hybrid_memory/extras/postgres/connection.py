@@ -101,11 +101,14 @@ class Connection:
         self._first_rows: dict[Any, tuple[Any, ...] | None] | None = (
             None  # of statements in a snapshot
         )
+        self._writes = False  # only where writes are taken
         self._open = self._connected()
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
         try:
             given = conninfo_to_dict(self.address)
+            if self._writes:
+                given["target_session_attrs"] = "primary"
             usual: dict[str, Any] = {
                 "connect_timeout": CONNECT_TIMEOUT,
                 "application_name": "hybrid-memory",
@@ -119,6 +122,32 @@ class Connection:
                 f"cannot open {self.name}: {self.told(error)}"
             ) from None  # the cause may show the password
         return opened
+
+    @property
+    def is_standby(self) -> bool:
+        """Whether the server follows another one, and takes no writes."""
+        return self._open.info.parameter_status("in_hot_standby") == "on"
+
+    def to_primary(self) -> None:
+        """Go on with the server that takes writes, if this one does not. What is read afterwards has what
+        was written.
+
+        Raises StoreError if the address leads to no such server.
+        """
+        if not self.is_standby:
+            return
+        self._writes = True
+        try:
+            opened = self._connected()
+        except StoreError as error:
+            self._writes = False
+            raise StoreError(
+                f"{self.name} is a standby, which takes no writes ({error}); "
+                "name the primary in the address, too: postgresql://USER@STANDBY,PRIMARY/DATABASE"
+                "?target_session_attrs=prefer-standby"
+            ) from None
+        self._open.close()
+        self._open = opened
 
     def prepare_session(self) -> None:
         """Look up where the tables and pgvector are, which may be new."""
@@ -235,6 +264,7 @@ class Connection:
         """The only transaction that writes to the space. `on_wait` is called if others do so for
         longer than SILENCE seconds.
         """
+        self.to_primary()
         seconds = min(SILENCE, self.lock_timeout)
         try:
             self._begin_writing(space, seconds)

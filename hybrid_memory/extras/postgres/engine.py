@@ -31,15 +31,23 @@ from .vectors import QueryCache, VectorIndex, rebuild
 DEFAULT_SPACE = "default"
 NEWS = 200  # chunks that were added: if they are also SHARE of all, the server is told to look at its rows
 SHARE = 0.5
-# Chunks that were removed: if they are also LEFT_SHARE of all, the room of their rows is made free for
-# new ones. The server's autovacuum looks once a minute, which is late for a tenth of a memory.
-LEFT = 1000
-LEFT_SHARE = 0.1
+LEFT = 100  # chunks that were removed: the server is asked how many dead rows it has
+# Dead rows of a table: if they are also DEAD_SHARE of those that live, their room is made free for new
+# ones. The server's autovacuum looks once a minute, which is late for a tenth of a memory.
+DEAD = 500
+DEAD_SHARE = 0.1
 
 SPACE = "select id from spaces where name = %(name)s"
 NEW_SPACE = "insert into spaces (name) values (%(name)s) on conflict do nothing"
 CHANGED = "update spaces set changes = changes + 1 where id = %(space)s"
 STATE = "select changes from spaces where id = %(space)s"
+# Otherwise, up to a second passes before others are told what a connection did.
+TELL = "select pg_stat_force_next_flush()"
+WITH_DEAD_ROWS = """
+select relname from pg_stat_user_tables
+where  schemaname = 'hybrid_memory' and relname = any(%(tables)s)
+and    n_dead_tup > greatest(%(least)s, n_live_tup * %(share)s)
+"""
 VACUUMED = (
     "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words",
     "spare_embeddings",
@@ -83,6 +91,7 @@ class PostgresStorage:
     def _opened(self, name: str, create: bool) -> int:
         row = self.connection.first(SPACE, {"name": name})
         if row is None and create:
+            self.connection.to_primary()
             self.connection.execute(NEW_SPACE, {"name": name})
             row = self.connection.first(SPACE, {"name": name})
         if row is None:
@@ -151,22 +160,28 @@ class PostgresStorage:
         if self._postings.news > NEWS and self._postings.news > self.chunks.count() * SHARE:
             self._analyze()
             self._postings.news = 0
-        if (
-            self._postings.removed > LEFT
-            and self._postings.removed > self.chunks.count() * LEFT_SHARE
-        ):
-            self.compact()
+        if self._postings.removed > LEFT:
+            self._vacuum()
             self._postings.removed = 0
+
+    def _vacuum(self) -> None:
+        """Make the room of dead rows free, in tables that have many."""
+        self.connection.execute(TELL)
+        given = {"tables": list(VACUUMED), "least": DEAD, "share": DEAD_SHARE}
+        for (table,) in self.connection.all(WITH_DEAD_ROWS, given):
+            self._quietly(f"vacuum (skip_locked) {table}")
+
+    def _quietly(self, statement: str) -> None:
+        """Run a statement that would tell of tables that are another role's, which it skips."""
+        self.connection.execute("set client_min_messages to error")
+        self.connection.execute(statement)
 
     def _analyze(self) -> None:
         """Tell the server how its rows are distributed. Until it finds out by itself, searches
         would take long.
         """
-        self.connection.execute(
-            "set client_min_messages to error"
-        )  # or it tells of tables that are another role's
         for table in VACUUMED:
-            self.connection.execute(f"analyze {table}")
+            self._quietly(f"analyze {table}")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -207,11 +222,9 @@ class PostgresStorage:
 
     def compact(self) -> None:
         with self.guarded("cannot write"):
-            self.connection.execute(
-                "set client_min_messages to error"
-            )  # of tables that are another role's, which are skipped
+            self.connection.to_primary()
             for table in VACUUMED:
-                self.connection.execute(f"vacuum (analyze) {table}")
+                self._quietly(f"vacuum (analyze) {table}")
 
     def close(self) -> None:
         with self._turn:

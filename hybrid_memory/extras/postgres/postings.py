@@ -307,7 +307,7 @@ class Postings:
         self._waiting: list[tuple[int, Terms, str | None]] = []
         self._lost: Counter[int] = Counter()  # by id of a term, the chunks that left
         self.news = 0  # chunks added since the server last looked at how its rows are distributed
-        self.removed = 0  # chunks removed since the last vacuum
+        self.removed = 0  # chunks removed since dead rows were last counted
 
     def add(self, chunks: "Iterable[tuple[int, Terms, str]]") -> None:
         """Index chunks: chunks.id, terms and text."""

@@ -276,6 +276,7 @@ def prepare(conn: Connection, *, create: bool) -> None:
         way_out = WayOut("ingest", "ingest --path DIR", "makes one")
         raise StoreError(f"no memory in {conn.name}", way_out)
     if not exists:
+        conn.to_primary()
         _create(conn, role, database)
         return
     version = conn.one(WRITTEN_BY)[0]
@@ -285,6 +286,7 @@ def prepare(conn: Connection, *, create: bool) -> None:
             "upgrade this one"
         )
     if version < VERSION:
+        conn.to_primary()
         _upgrade(conn)
 
 

@@ -2,7 +2,7 @@
 cosines decide.
 
 The embeddings of queries are kept, too (see storage/vector.py); what a role may not write is
-not kept.
+not kept, nor what a standby was asked.
 """
 
 import time
@@ -204,7 +204,7 @@ class QueryCache(Cache):
         return bytes(kept), used_at
 
     def _keep(self, key: bytes, value: bytes) -> None:
-        if not self._size or self._conn.in_transaction:
+        if not self._size or self._conn.in_transaction or self._conn.is_standby:
             return
         values = {
             "space": self._space,

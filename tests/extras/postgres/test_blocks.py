@@ -261,13 +261,14 @@ def test_chunks_that_stay_keep_their_embeddings_and_new_ones_get_theirs(
 def test_the_room_of_many_chunks_that_left_is_made_free(
     store: HybridStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vacuums = "select vacuum_count from pg_stat_user_tables where relname = 'postings'"
-    monkeypatch.setattr(engine_of_server, "LEFT", 10)
+    vacuums = "select vacuum_count from pg_stat_user_tables where relname = 'words'"
+    monkeypatch.setattr(engine_of_server, "LEFT", 5)
+    monkeypatch.setattr(engine_of_server, "DEAD", 10)
     put_kettles(store, 100)
-    for count, expected in ((10, 0), (10, 1), (10, 1)):
+    for count, expected in ((8, 0), (15, 1), (9, 1)):
         with store.storage.transaction():
             store.storage.documents.remove(*(f"n{n}" for n in range(count)))
-        put_kettles(store, 10)
+        put_kettles(store, count)
         assert rows(store, vacuums) == [(expected,)]
 
 
