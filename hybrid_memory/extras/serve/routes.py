@@ -57,7 +57,6 @@ async def search(request: Request) -> Response:
         search_request = wanted.changed(filters=filters)
         answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
         filters_in_force = answer.pop("filters")
-        answer["instead"] = answer.pop("substitutes")
         if memory.bounds.hide:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
