@@ -1,13 +1,12 @@
 """Run every benchmark: `uv run benchmarks/all.py [--small] [--against REV] [--into
 docs/measurements]`.
 
---small gives them tiny inputs, which takes less than a minute and tells only whether they still
-work: what they print must have the form that benchmarks/common.py describes. CI runs this. In full
-it takes an hour or more. With --against, every benchmark compares with that revision. --into writes
-a file of JSON for each into a folder; benchmarks/report.py makes tables and plots of these. Exit
-status 1 if one failed. What compares with PostgreSQL (engines, growth_engines, edit_engines,
-torture_postgres)
-and the trials run in small only.
+--small gives them tiny inputs, three at a time, which takes less than a minute and tells only
+whether they still work: what they print must have the form that benchmarks/common.py describes. CI
+runs this. In full it takes an hour or more. With --against, every benchmark compares with that
+revision. --into writes a file of JSON for each into a folder; benchmarks/report.py makes tables and
+plots of these. Exit status 1 if one failed. What compares with PostgreSQL (engines, growth_engines,
+edit_engines, torture_postgres) and the trials run in small only.
 """
 
 import argparse
@@ -17,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,42 @@ def collection(folder: Path) -> Path:
     return folder
 
 
+def command_of(name: str, args: argparse.Namespace, judged: Path) -> list[str]:
+    """The program of a benchmark or a trial with its arguments."""
+    if name in TRIALS:
+        places = {
+            "{collection}": str(judged),
+            "{prompts}": str(PROMPTS),
+            "{updates}": str(QUALITY / "updates"),
+        }
+        script, *arguments = (places.get(word, word) for word in TRIALS[name])
+        return [str(HERE / script), *arguments]
+    against = ["--against", args.against] if args.against else []
+    return [str(HERE / f"{name}.py"), "--json", *["--small"] * args.small, *against]
+
+
+def tried(name: str, args: argparse.Namespace, judged: Path) -> str | None:
+    """Run one, print how it went, and keep or print its results; what is wrong, None if nothing
+    is.
+    """
+    began = time.monotonic()
+    done = run(command_of(name, args, judged))
+    wrong = None
+    if done.returncode:
+        wrong = done.stderr.strip()[-2000:] or f"exit status {done.returncode}"
+    elif name not in TRIALS:
+        answer = json.loads(done.stdout)
+        wrong = problem(answer)
+        if args.into:
+            args.into.mkdir(parents=True, exist_ok=True)
+            (args.into / f"{name}.json").write_text(done.stdout)
+        elif not args.small:
+            print(json.dumps(answer.get("ratios", answer["rows"]), indent=1))
+    took = time.monotonic() - began
+    print(f"{name}: {wrong or 'ok'}, {took:.1f} s", file=sys.stderr, flush=True)
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -108,46 +144,13 @@ def main() -> int:
         "--into", type=Path, metavar="DIR", help="write the results as JSON into this folder"
     )
     args = parser.parse_args()
-    options = [
-        "--json",
-        *["--small"] * args.small,
-        *(["--against", args.against] if args.against else []),
-    ]
-    failed = 0
-    with tempfile.TemporaryDirectory() as top:
+    names = args.names or [*BENCHMARKS, *(TRIALS if args.small else ())]
+    # In small nothing is measured, and many wait for servers: more than there are cores.
+    at_once = 3 if args.small else 1
+    with tempfile.TemporaryDirectory() as top, ThreadPoolExecutor(at_once) as pool:
         judged = collection(Path(top))
-        for name in args.names or [*BENCHMARKS, *(TRIALS if args.small else ())]:
-            began = time.monotonic()
-            if name in TRIALS:
-                places = {
-                    "{collection}": str(judged),
-                    "{prompts}": str(PROMPTS),
-                    "{updates}": str(QUALITY / "updates"),
-                }
-                script, *arguments = (places.get(word, word) for word in TRIALS[name])
-                done = run([str(HERE / script), *arguments])
-            else:
-                done = run([str(HERE / f"{name}.py"), *options])
-            wrong = (
-                done.stderr.strip()[-2000:] or f"exit status {done.returncode}"
-                if done.returncode
-                else None
-            )
-            if name not in TRIALS and not wrong:
-                answer = json.loads(done.stdout)
-                wrong = problem(answer)
-                if args.into:
-                    args.into.mkdir(parents=True, exist_ok=True)
-                    (args.into / f"{name}.json").write_text(done.stdout)
-                elif not args.small:
-                    print(json.dumps(answer.get("ratios", answer["rows"]), indent=1))
-            failed += bool(wrong)
-            print(
-                f"{name}: {wrong or 'ok'}, {time.monotonic() - began:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )
-    return 1 if failed else 0
+        wrong = list(pool.map(lambda name: tried(name, args, judged), names))
+    return 1 if any(wrong) else 0
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ of the first failures are kept in a folder that is named at the end. Exit 1 if a
 import argparse
 import importlib
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -68,9 +69,12 @@ def main() -> int:
                 (folder / f"{number}-{name}").write_bytes(data)
                 print(f"case {number} failed:\n{traceback.format_exc()}")
     seconds = time.monotonic() - begun
-    told = f"{len(numbers):,} cases in {seconds:.0f} s, {failed:,} failed"
-    print(f"{told}; the first are in {folder}")
-    return 1 if failed else 0
+    print(f"{len(numbers):,} cases in {seconds:.0f} s, {failed:,} failed")
+    if failed:
+        print(f"the first are in {folder}")
+        return 1
+    shutil.rmtree(folder)
+    return 0
 
 
 if __name__ == "__main__":

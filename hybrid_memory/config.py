@@ -55,52 +55,19 @@ DEFAULTS: dict[str, Any] = {
     "document_prompt": None,
     "max_file_bytes": 10_000_000,
     # keys of the front matter that may date a document whose path does not, the best first
-    "date_keys": [
-        "date",
-        "created",
-        "created_at",
-        "created_on",
-        "date_created",
-        "creation_date",
-        "updated",
-        "updated_at",
-        "last_updated",
-        "date_updated",
-        "modified",
-        "modified_at",
-        "last_modified",
-        "date_modified",
-        "published",
-        "published_at",
-        "date_published",
-    ],
+    "date_keys": (
+        "date created created_at created_on date_created creation_date updated updated_at last_updated "
+        "date_updated modified modified_at last_modified date_modified published published_at "
+        "date_published"
+    ).split(),
 }
 OPTIONAL = {  # these may be null
     *("base_url", "model", "dims", "query_prompt", "document_prompt"),
     *("per_doc", "rerank_url", "rerank_model"),
 }
 CHOICES = {"provider": ("auto", *PROVIDERS, "none"), "rerank": ("none", *RERANKERS)}
-MINIMUM = {
-    "dims": 1,
-    "chunk_size": 1,
-    "chunk_overlap": 0,
-    "keyword_weight": 0,
-    "vector_weight": 0,
-    "half_life_days": 0,
-    "limit": 1,
-    "min_score": 0,
-    "min_confidence": 0,
-    "per_doc": 0,
-    "cache_size": 0,
-    "old_embeddings_mb": 0,
-    "old_embeddings_days": 0,
-    "query_cache_size": 0,
-    "query_timeout": 0,
-    "rerank_limit": 1,
-    "rerank_weight": 0,
-    "rerank_timeout": 0,
-    "max_file_bytes": 1,
-}
+# The least value of every other number is 0
+AT_LEAST_ONE = {"dims", "chunk_size", "limit", "rerank_limit", "max_file_bytes"}
 MAXIMUM = 10**9  # of every number: larger ones do not fit into SQLite, into memory or into a timer
 MOST = {"min_score": 1, "min_confidence": 1, "rerank_weight": 1}
 # Also options of `search`; the shipped file has none.
@@ -109,14 +76,8 @@ TYPES: dict[str, type] = {
     key: str if value is None else type(value) for key, value in DEFAULTS.items()
 } | {"per_doc": int}
 WORDS = {
-    "true": True,
-    "1": True,
-    "yes": True,
-    "on": True,
-    "false": False,
-    "0": False,
-    "no": False,
-    "off": False,
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
 }
 THE_DEFAULTS = "the defaults"
 LIBRARY = "config"
@@ -206,9 +167,10 @@ def _checked(source: str, key: str, value: Any) -> Any:
     kind: Any = TYPES[key]
     name = f"{key} in {source}"
     if kind in (int, float) and type(value) in (int, float) and value == value:  # not NaN
+        least = 1 if key in AT_LEAST_ONE else 0
         most = MOST.get(key, MAXIMUM)
-        if not MINIMUM[key] <= value <= most:
-            raise _error(source, f"{name} must be at least {MINIMUM[key]} and at most {most:,}")
+        if not least <= value <= most:
+            raise _error(source, f"{name} must be at least {least} and at most {most:,}")
         if kind is float:
             value = float(value)
     if kind is list:

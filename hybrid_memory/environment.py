@@ -86,9 +86,8 @@ def checkouts() -> list[str]:
 
     folders = [CHECKOUT]
     try:
-        noted = json.loads(
-            distribution(DISTRIBUTION).read_text("direct_url.json") or "{}"
-        )  # PEP 610
+        # PEP 610
+        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
         folders.append(unquote(urlsplit(noted.get("url", "")).path))
     except (PackageNotFoundError, ValueError, AttributeError):
         pass  # imported from a folder, or installed in a way that does not note from where
@@ -115,13 +114,10 @@ def _tool_install() -> list[str] | None:
     if not place or None in others:
         return None
     extras = f"[{','.join(ours['extras'])}]" if ours.get("extras") else ""
-    command = [
-        "uv",
-        "tool",
-        "install",
-        *(["--editable"] if "editable" in ours else []),
-        place + extras,
-    ]
+    command = ["uv", "tool", "install"]
+    if "editable" in ours:
+        command.append("--editable")
+    command.append(place + extras)
     return command + [argument for other in others for argument in ("--with", other)]
 
 

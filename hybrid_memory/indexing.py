@@ -39,7 +39,7 @@ class Embedded(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Made(NamedTuple):
+class NewVectors(NamedTuple):
     """What a model gave for texts that the store has no embedding of."""
 
     vectors: Vectors
@@ -68,21 +68,23 @@ class TimeLimit:
 
 def new_vectors(
     storage: Storage, embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None
-) -> Made:
+) -> NewVectors:
     """Ask the model about the texts (by content hash) that the store has no embedding of."""
     known = storage.embeddings.known(texts)
     missing = {
         content_hash: text for content_hash, text in texts.items() if content_hash not in known
     }
     if not missing:
-        return Made({}, [], None)
+        return NewVectors({}, [], None)
     problem = conflict(storage.embeddings.identity(), embedder)
     if problem:
-        return Made({}, [], problem)
-    return made(embedder, missing, seconds)
+        return NewVectors({}, [], problem)
+    return make_vectors(embedder, missing, seconds)
 
 
-def made(embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None) -> Made:
+def make_vectors(
+    embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None = None
+) -> NewVectors:
     """Ask the model about texts, by content hash."""
     vectors = embedder.embed_batch(list(texts.values()), seconds=seconds)
     encoded: Vectors = {}
@@ -92,7 +94,7 @@ def made(embedder: Embedder, texts: Mapping[bytes, str], seconds: float | None =
             encoded[content_hash] = encode_embedding(vector), number in embedder.truncated
         else:
             without.append(content_hash)
-    return Made(encoded, without, embedder.problem)
+    return NewVectors(encoded, without, embedder.problem)
 
 
 def accepts(
@@ -266,7 +268,7 @@ def change_over(
             seconds_left = limit.left
             if seconds_left == 0.0:
                 return _unfinished(storage, following, count, problems)
-            new = made(embedder, texts, seconds_left)
+            new = make_vectors(embedder, texts, seconds_left)
             if new.problem:
                 problems[new.problem] = None
             if new.vectors and dims_of(new.vectors) != following["dims"]:
@@ -294,7 +296,7 @@ def change_over(
 
 def _answers(embedder: Embedder, limit: TimeLimit) -> bool:
     """Return whether the server embeds a text that no model refuses."""
-    return bool(made(embedder, PROBE, limit.left).vectors)
+    return bool(make_vectors(embedder, PROBE, limit.left).vectors)
 
 
 def building(storage: Storage) -> dict[str, Any] | None:
@@ -318,7 +320,7 @@ def _following(
     """Return the identity of the set that this embedder goes on with, or begins; None if it gives
     no vector.
     """
-    probe = made(embedder, PROBE, limit.left)
+    probe = make_vectors(embedder, PROBE, limit.left)
     if not probe.vectors:
         return None
     identity = _identity(embedder, probe.vectors, embedder.fingerprint())
@@ -424,13 +426,13 @@ def put_document(
     another file's document, which would no longer be searched, and for a file that is in the store
     already, with another id or as part of a folder.
     """
-    new = Made({}, [], None)
+    new = NewVectors({}, [], None)
     fingerprint = None
     if embedder:
         new = new_vectors(storage, embedder, prepared.texts)
         fingerprint = embedder.fingerprint() if new.vectors else None
     if is_another_model(storage, fingerprint):
-        new = Made({}, [], NOT_MIXED)
+        new = NewVectors({}, [], NOT_MIXED)
     problems = []
     if new.problem:
         problems.append(new.problem)

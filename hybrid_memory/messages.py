@@ -33,7 +33,7 @@ class Progress(NamedTuple):
     chunks: int = 0  # written so far
 
 
-def counted(
+def count_batches(
     stage: str, total: int, tell: Callable[[Progress], None], chunks: int = 0
 ) -> Callable[[int], None]:
     """Return a function to be called with the size of each batch, which tells how many are done of

@@ -5,7 +5,7 @@ embedded is elsewhere.
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any
 
 from . import config as configuration
 from . import messages
@@ -14,6 +14,7 @@ from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
 from .search.hit import Answer, Budget, Request, configured
+from .search.hit import Result as Result
 from .search.pipeline import Search
 from .storage.filters import Filters, narrowed
 from .storage.sqlite.engine import SQLiteStorage
@@ -39,40 +40,7 @@ DEFAULT_DB = "hybrid_search.db"
 SAMPLED = 20  # documents, and lines of each, whose language decides which built-in model a store begins with
 
 
-class Scores(TypedDict):
-    """What each half of a search gave a passage; None where it gave nothing."""
-
-    keyword: float | None  # BM25
-    vector: float | None  # cosine
-
-
-class Result(TypedDict):
-    """A passage that a search found."""
-
-    doc_id: str
-    chunk_id: str
-    heading: str  # the nearest above the passage
-    heading_path: str  # all of them: "Atlas > The GPU server > Log in"
-    text: str
-    score: float  # 0 to 1, to be compared within one answer
-    confidence: float  # 0 to 1, to be compared between answers, too
-    source: str  # "keyword", "vector" or "hybrid": which half of the search found it
-    path: str | None  # absolute, of the file; None for a text that has none
-    start_line: int
-    end_line: int
-    citation: str  # "memory/2026-01-05.md#L12-L30"
-    also: list[str]  # citations of the same text elsewhere
-    newer: str | None  # the citation of a later passage that revises this one
-    collection: str | None
-    date: str | None  # YYYY-MM-DD
-    metadata: dict[str, Any]
-    scores: Scores
-    page: NotRequired[int]  # where the document has pages
-    instead: NotRequired[dict[str, list[str]]]  # words looked for in place of others; `typed` only
-    explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
-
-
-def tried_again(
+def retry_once(
     read: "Callable[Concatenate[HybridStore, P], R]",
 ) -> "Callable[Concatenate[HybridStore, P], R]":
     """Return a function that only reads, begun once more on a new connection if that to a server was lost
@@ -184,24 +152,23 @@ class HybridStore:
 
     @property
     def fitting_embedder(self) -> "Embedder | None":
-        """Return what makes vectors comparable with the store's; None if it may not be asked."""
+        """Return what makes vectors comparable with the store's; None if that is a remote
+        provider which the settings do not name: no text goes there.
+        """
         with self.storage.guarded():
-            return self._fitting_embedder()
-
-    def _fitting_embedder(self) -> "Embedder | None":
-        identity = self.storage.embeddings.identity()
-        if identity is None:
-            return self.embedder
-        if self._fitting and not providers.conflict(identity, self._fitting):
+            identity = self.storage.embeddings.identity()
+            if identity is None:
+                return self.embedder
+            if self._fitting and not providers.conflict(identity, self._fitting):
+                return self._fitting
+            given = None
+            if self._given_embedder is not None:
+                given = self.embedder
+            if given and not providers.conflict(identity, given):
+                self._fitting = given
+            else:
+                self._fitting = providers.fitting(self.config, identity) or given
             return self._fitting
-        own = None
-        if self._given_embedder is not None:
-            own = self.embedder
-        if own and not providers.conflict(identity, own):
-            self._fitting = own
-        else:
-            self._fitting = providers.fitting(self.config, identity) or own
-        return self._fitting
 
     @property
     def moves_up(self) -> bool:
@@ -346,7 +313,7 @@ class HybridStore:
         why. Raises ValueError for an option that no search can have, QueryError for an expression
         that is not valid.
         """
-        chosen = {
+        own_filters = {
             "collection": collection,
             "inside": inside,
             "tags": tags,
@@ -369,7 +336,7 @@ class HybridStore:
         request = Request(
             fields["limit"],
             mode,
-            filters=_filters(filters, chosen),
+            filters=_filters(filters, own_filters),
             min_score=fields["min_score"],
             min_confidence=fields["min_confidence"],
             half_life_days=half_life_days,
@@ -383,9 +350,9 @@ class HybridStore:
             today=today,
             typed=typed,
         )
-        return cast("list[Result]", self.answer(query, request).results)
+        return self.answer(query, request).results
 
-    @tried_again
+    @retry_once
     def answer(self, query: str, request: Request) -> Answer:
         """Search, and return the results with the warnings and timings of this search."""
         if request.filters and request.filters.linked_to is not None:
@@ -443,7 +410,7 @@ class HybridStore:
             self.storage.compact()
             return self.storage.chunks.count()
 
-    @tried_again
+    @retry_once
     def stats(self) -> dict[str, Any]:
         """Return counts, the size of the store in bytes, and the identity of the embeddings (None before
         the first).
@@ -470,9 +437,9 @@ class HybridStore:
         )
 
 
-def _filters(filters: Filters | None, chosen: Mapping[str, Any]) -> Filters | None:
-    """Return the filters with what was chosen besides in place of their own."""
-    fields = {name: value for name, value in _given(chosen).items() if value != ()}
+def _filters(filters: Filters | None, given: Mapping[str, Any]) -> Filters | None:
+    """Return the filters with what was given besides in place of their own."""
+    fields = {name: value for name, value in _given(given).items() if value != ()}
     if not fields:
         return filters
     return (filters or Filters())._replace(**fields)

@@ -20,7 +20,7 @@ from .documents.noise import without_code
 from .documents.terms import plain
 from .errors import NotFoundError, QueryError, SourceError, WayOut
 from .storage.target import WHOLE, Place, find, in_lines, resolved, unmet
-from .store import tried_again
+from .store import retry_once
 from .text.characters import Lines, citation, page, plural, storable
 from .text.characters import digest as of_bytes
 from .text.dates import origin_of_date
@@ -108,7 +108,7 @@ def _block(doc_id: str, name: str, lines: Sequence[str]) -> tuple[int, int]:
     return first + 1, last
 
 
-@tried_again
+@retry_once
 def read(
     store: "HybridStore", target: str, *, max_lines: int = 200, max_chars: int = 20_000
 ) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def read(
     return _passage(store, doc_id, row, days, place, max_lines, max_chars)
 
 
-@tried_again
+@retry_once
 def outlined(
     store: "HybridStore",
     doc_id: str,
@@ -314,7 +314,7 @@ def _fitting(lines: list[str], max_chars: int) -> int:
     return len(lines)
 
 
-@tried_again
+@retry_once
 def links(store: "HybridStore", target: str) -> dict[str, Any]:
     """Return the links in a document, in its order, and those that lead to it; a target as `read`
     takes it, without its lines.
@@ -328,7 +328,7 @@ def links(store: "HybridStore", target: str) -> dict[str, Any]:
         return _links(store, find(store.storage, target)[0])
 
 
-@tried_again
+@retry_once
 def links_of_document(store: "HybridStore", doc_id: str) -> dict[str, Any]:
     """Return `links` of the document with exactly this id. Raises NotFoundError if there is none."""
     with store.storage.snapshot():
@@ -337,7 +337,7 @@ def links_of_document(store: "HybridStore", doc_id: str) -> dict[str, Any]:
         return _links(store, doc_id)
 
 
-@tried_again
+@retry_once
 def broken(store: "HybridStore") -> dict[str, Any]:
     """Return all broken links, each with the document that it stands in; `total` is their number."""
     with store.storage.snapshot():
@@ -345,7 +345,7 @@ def broken(store: "HybridStore") -> dict[str, Any]:
     return {"total": len(places), "broken": places}
 
 
-@tried_again
+@retry_once
 def tags(store: "HybridStore") -> dict[str, Any]:
     """Return `tags`, each with how many `documents` a filter on it leaves, the most frequent first;
     `total` is their number.
@@ -380,7 +380,7 @@ def _place(link: "LinkRow") -> dict[str, Any]:
     }
 
 
-@tried_again
+@retry_once
 def documents(
     store: "HybridStore",
     *,
@@ -410,7 +410,7 @@ def documents(
     return {"total": total, "documents": rows}
 
 
-@tried_again
+@retry_once
 def twin(store: "HybridStore", text: str, *, besides: str | None = None) -> str | None:
     """Return the citation of a passage that says nearly the same as a text, in any document but
     `besides`; None if there is none.

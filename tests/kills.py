@@ -4,10 +4,10 @@
 COUNTED = """
 import os, signal, sys
 from hybrid_memory import cli
-from hybrid_memory.storage.sqlite import engine
+from hybrid_memory.storage.sqlite import connection
 
 moment, counted = int(sys.argv.pop(1)), 0
-connect = engine.connect
+connect = connection.connect
 
 def count(statement):
     global counted
@@ -20,7 +20,7 @@ def traced(*args, **kwargs):
     connection.set_trace_callback(count)
     return connection
 
-engine.connect = traced
+connection.connect = traced
 status = cli.main()
 print(counted, file=sys.stderr)
 sys.exit(status)

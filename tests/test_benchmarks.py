@@ -70,7 +70,7 @@ def test_results_in_another_form_are_a_failure(
 def test_a_benchmark_compares_with_another_revision() -> None:
     command = [
         sys.executable,
-        str(BENCHMARKS / "sync.py"),
+        str(BENCHMARKS / "size.py"),
         "--small",
         "--json",
         "--against",
@@ -79,8 +79,6 @@ def test_a_benchmark_compares_with_another_revision() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     answer = json.loads(done.stdout)
     assert answer["against"]["revision"] == "HEAD"
-    assert [row["command"] for row in answer["ratios"]] == [
-        row["command"] for row in answer["rows"]
-    ]
-    assert all(row["cpu_s"] > 0 for row in answer["ratios"])
+    assert [row["name"] for row in answer["ratios"]] == [row["name"] for row in answer["rows"]]
+    assert all(row["mb"] > 0 for row in answer["ratios"])
     assert answer["machine"]["cores"] >= 1

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from .noise import CLOSING_TAGS, FENCE, fence_end, readable
 from .passages import Block, Part, blocks, cut, next_text, passages
+from .terms import SEPARATOR
 
 
 class Heading(NamedTuple):
@@ -38,7 +39,6 @@ class Syntax(NamedTuple):
 
 MAX_HEADING = 1000  # characters: a longer line is text, and a heading waits no longer for its text
 LONGEST_PATH = 300  # characters of a heading or a heading path, which goes with every chunk
-SEPARATOR = " > "
 
 HEADING_OR_FENCE = re.compile(  # CommonMark 0.31, 4.2 ATX headings
     rf"\n {{0,3}}(?:(?P<level>#{{1,6}})(?:[ \t](?P<heading>.*))?(?=\n|\Z)|{FENCE})"
@@ -60,8 +60,8 @@ class Chunk:
 
 
 class Section(NamedTuple):
-    """A heading line, text[start:body], and the text below it, text[body:end]. The text before the
-    first heading has level 0.
+    """A heading line, text[start:body], and the text below it, text[body:end]. A line that is too long
+    for a heading is text: `body` is `start`. The text before the first heading has level 0.
     """
 
     level: int
@@ -93,9 +93,12 @@ def chunks_after(
         )
     skipped_lines = text.split("\n", skipped)[:skipped]
     start = sum(len(line) + 1 for line in skipped_lines)
-    text = syntax.readable(f"\n{text}", start)  # the patterns look for the line break before a line
+    # The patterns look for the line break before a line, so one is put in front. By that, `start` is the
+    # place of the line break before the first line that is not skipped, and the first line has number 1.
+    text = syntax.readable(f"\n{text}", start)
     chunks: list[Chunk] = []
-    line = counted = 0
+    line = 0
+    counted = 0  # where in the text `line` has been counted to
     sections = _sections(text, start, syntax.headings(text, start))
     for part in _parts(text, sections, chunk_size, title):
         for passage in passages(text, part, chunk_size, overlap, syntax.blocks):
@@ -133,13 +136,15 @@ def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Ite
             yield last
         start = body if untaken is None else untaken
         path = _heading_path(above, title)
+        # Until headings at the end of the text are added, it ends where its text does
         last = Part(start, body, section.end, section.end, section.heading, path)
         untaken = None
     end = len(text)
     if last:
         yield last if untaken is None else last._replace(end=end)
     elif untaken is not None:
-        yield Part(untaken, end, end, end, section.heading, _heading_path(above, title))
+        path = _heading_path(above, title)
+        yield Part(untaken, body=end, tail=end, end=end, heading=section.heading, path=path)
 
 
 def _headings(text: str, start: int) -> Iterator[Heading]:

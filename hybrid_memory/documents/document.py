@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..text.characters import digest, storable
 from ..text.dates import DATE_KEYS, document_date, heading_day
 from .links import NO_LINKS, DocumentLinks, aliases
-from .terms import Terms, plain, terms
+from .terms import SEPARATOR, Terms, plain, terms
 
 if TYPE_CHECKING:
     from .chunker import Chunk
@@ -83,8 +83,6 @@ def assemble(
 
 def _date_by_headings(rows: Iterable[dict[str, Any]], of_document: str | None) -> None:
     """Give the rows of chunks below a heading that is a day this day, if it is not the document's."""
-    from .chunker import SEPARATOR
-
     days: dict[str, str | None] = {}
     for row in rows:
         path = row["heading_path"]

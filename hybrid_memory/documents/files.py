@@ -151,7 +151,7 @@ def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False)
     return FileBytes(data, after.st_mtime, after.st_size)
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A regular file. `relative` is its path relative to the folder, `mtime` is in seconds, `size`
     in bytes.
     """
@@ -187,7 +187,7 @@ class Walk:
         self._visited: set[str] = set()
         self._links: list[str] = []
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[FoundFile]:
         if self._is_new(self.top):
             yield from self._below(self.top)
         if not self.follow_symlinks:
@@ -203,7 +203,7 @@ class Walk:
             else:
                 yield from self.file(link)
 
-    def _below(self, top: str) -> Iterator[Found]:
+    def _below(self, top: str) -> Iterator[FoundFile]:
         folders = [top]
         while folders:
             folder = folders.pop()
@@ -229,7 +229,7 @@ class Walk:
         finally:
             os.close(descriptor)
 
-    def _in_folder(self, folder: str, opened: str | int, folders: list[str]) -> Iterator[Found]:
+    def _in_folder(self, folder: str, opened: str | int, folders: list[str]) -> Iterator[FoundFile]:
         """Yield the files in a folder. Its subfolders are appended to `folders`, the first one last."""
         with os.scandir(opened) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
@@ -255,11 +255,11 @@ class Walk:
                     yield from self._found(path, partial(entry.stat, follow_symlinks=False))
         folders += reversed(subfolders)
 
-    def file(self, path: str) -> Iterator[Found]:
+    def file(self, path: str) -> Iterator[FoundFile]:
         """Yield the file at this path, if it is a regular file."""
         return self._found(path, partial(os.stat, path))
 
-    def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[Found]:
+    def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[FoundFile]:
         try:
             status = look()
         except FileNotFoundError:
@@ -268,7 +268,7 @@ class Walk:
             self._cannot_list(path, error)
             return
         if stat.S_ISREG(status.st_mode):
-            yield Found(self.wanted.relative(path), path, status.st_mtime, status.st_size)
+            yield FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
 
     def _is_new(self, path: str) -> bool:
         """Return whether this place has not been visited by another path."""

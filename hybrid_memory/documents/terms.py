@@ -12,6 +12,7 @@ from typing import Any
 from ..text import analyzer
 
 LONGEST_TARGET = 1000  # characters of a target
+SEPARATOR = " > "  # of the headings in a path
 
 # Not behind a letter: x[[1]] is code, and it is not always known whether a text is code.
 WIKILINK = re.compile(
@@ -113,4 +114,4 @@ def _words(link: re.Match[str]) -> str:
     path, _, place = link[2].partition("#")
     name = MARKDOWN_ENDING.sub("", path.rpartition("/")[2]).strip()
     headings = [] if "^" in place else place.split("#")
-    return " > ".join(filter(None, [name, *headings]))
+    return SEPARATOR.join(filter(None, [name, *headings]))

@@ -15,7 +15,7 @@ from zlib import crc32
 from ..search.successors import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
 from ..storage.protocol import Storage
 from ..storage.rows import ChunkRow
-from ..store import HybridStore, tried_again
+from ..store import HybridStore, retry_once
 from ..surface.streams import harmless
 from ..text.characters import citation, plural
 from .formats.redaction import redact
@@ -132,7 +132,7 @@ class Memory(Beginnings):
             yield from passages
 
 
-@tried_again
+@retry_once
 def audit(store: HybridStore) -> list[Listing]:
     """Return a listing of each kind, the empty ones, too."""
     with store.storage.snapshot():

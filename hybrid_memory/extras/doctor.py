@@ -17,7 +17,7 @@ from ..documents.formats import own_suffix
 from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
-from ..store import HybridStore, tried_again
+from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.streams import advise_model, harmless, print_answer
 from ..text.characters import plural
@@ -144,7 +144,7 @@ def _problem(check: str, text: str, way_out: str = "") -> Diagnosis:
     return Diagnosis(check, False, text, way_out)
 
 
-@tried_again
+@retry_once
 def _run(store: HybridStore, check: "Check") -> list[Diagnosis]:
     return list(check(store))
 

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from .. import config
 from ..config import absolute, shown
 from ..errors import ConfigError, UsageError, meant
+from ..search.pipeline import WEIGHTS
 from ..surface import arguments
 from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import harmless, json_text, print_answer, tell
@@ -36,9 +37,8 @@ def change(path: str, key: str, *value: Any) -> dict[str, Any]:
         is_right = _can_be_loaded(path, config.read(path))
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
-    values: dict[str, Any] = json.loads(
-        text or "{}"
-    )  # as it is written: `read` makes the path of the database absolute
+    # As it is written: `read` makes the path of the database absolute
+    values: dict[str, Any] = json.loads(text or "{}")
     before = {"before": values[key]} if key in values else {}
     if value:
         others = {other: of for other, of in values.items() if other != key}
@@ -130,8 +130,6 @@ def run_config(args: Namespace) -> int:
         return 0
     settings = arguments.settings(args)
     if not settings.chosen & {"keyword_weight", "vector_weight"}:
-        from ..search.pipeline import WEIGHTS
-
         settings["keyword_weight"], settings["vector_weight"] = WEIGHTS  # those in force
     values = {
         key: {"value": _public(key, value), "from": arguments.origin(settings, key)}

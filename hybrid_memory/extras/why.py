@@ -38,7 +38,7 @@ from ..storage.source import (
     refusal_limits,
 )
 from ..storage.target import find
-from ..store import HybridStore, tried_again
+from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.output import sureness
 from ..surface.streams import harmless, print_answer, tell
@@ -184,7 +184,7 @@ def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) ->
     return not reader.is_due(path, size, status.st_mtime, status.st_size, follow_symlinks=True)
 
 
-@tried_again
+@retry_once
 def explain(store: HybridStore, note: str) -> dict[str, Any]:
     """Return what keeps a note out, or what the store has of it. A note is the path of a file, or a
     document as `get` takes it.
@@ -439,7 +439,7 @@ def _warning(store: HybridStore, path: str) -> Verdict:
     return Verdict()
 
 
-@tried_again
+@retry_once
 def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     """Return the place of the document's best passage among the results of a hybrid search without
     filters.
@@ -464,7 +464,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     if place is None:
         results = everything.results
         place = _place(results, doc_id)
-    best = results[place - 1] if place else {}
+    best: Mapping[str, Any] = results[place - 1] if place else {}
     before = results[: place - 1] if place else results
 
     left_out_by = None
@@ -492,21 +492,21 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     }
 
 
-def _place(results: Sequence[dict[str, Any]], doc_id: str) -> int | None:
+def _place(results: Sequence[Mapping[str, Any]], doc_id: str) -> int | None:
     for number, result in enumerate(results, 1):
         if _is_of(result, doc_id):
             return number
     return None
 
 
-def _is_of(result: dict[str, Any], doc_id: str) -> bool:
+def _is_of(result: Mapping[str, Any], doc_id: str) -> bool:
     """Return whether it is a passage of the document, or of another one with the same text."""
     if result["doc_id"] == doc_id:
         return True
     return any(citation.startswith(f"{doc_id}#L") for citation in result["also"])
 
 
-def _bar(settings: dict[str, Any], best: dict[str, Any]) -> str:
+def _bar(settings: dict[str, Any], best: Mapping[str, Any]) -> str:
     """Return the setting that the best passage of a document does not pass."""
     for key in ("score", "confidence"):
         if best[key] < settings[f"min_{key}"]:
@@ -514,12 +514,12 @@ def _bar(settings: dict[str, Any], best: dict[str, Any]) -> str:
     return "per_doc"  # its text is also in a document that has better passages
 
 
-def _best_rank(results: Sequence[dict[str, Any]], leg: str) -> int | None:
+def _best_rank(results: Sequence[Mapping[str, Any]], leg: str) -> int | None:
     ranks = [result["explain"][leg]["rank"] for result in results]
     return min((rank for rank in ranks if rank), default=None)
 
 
-def _described(number: int, result: dict[str, Any]) -> dict[str, Any]:
+def _described(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
     explained = result["explain"]
     return {
         "rank": number,

@@ -5,7 +5,7 @@ is a fresh process.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
 if TYPE_CHECKING:
     from datetime import date
@@ -38,22 +38,6 @@ class Request:
         "budget", "context", "exact", "explain", "filters", "fts_syntax", "half_life_days", "limit",
         "literal", "min_confidence", "min_score", "mode", "per_doc", "rerank", "today", "typed",
     )  # fmt: skip
-    budget: "Budget | None"
-    context: int
-    exact: bool
-    explain: bool
-    filters: "Filters | None"
-    fts_syntax: bool
-    half_life_days: float | None
-    limit: int
-    literal: bool
-    min_confidence: float
-    min_score: float
-    mode: str
-    per_doc: int | None
-    rerank: bool
-    today: "date | None"
-    typed: bool
 
     def __init__(
         self,
@@ -86,29 +70,29 @@ class Request:
         for name, share in (("min_score", min_score), ("min_confidence", min_confidence)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} is {share}; it must be from 0 to 1")
-        fields: dict[str, Any] = {
-            "limit": limit,
-            "mode": "keyword" if fts_syntax else mode,
-            "filters": filters,
-            "exact": exact,
-            "fts_syntax": fts_syntax,
-            "min_score": min_score,
-            "min_confidence": min_confidence,
-            "half_life_days": half_life_days,
-            "per_doc": per_doc,
-            "context": context,
-            "explain": explain,
-            "today": today,
-            "budget": budget,
-            "rerank": rerank and not fts_syntax,  # an expression is no text to read
-            "typed": typed,
-            "literal": literal,
-        }
-        for name, field in fields.items():
-            object.__setattr__(self, name, field)
+        self.limit = limit
+        self.mode = "keyword" if fts_syntax else mode
+        self.filters = filters
+        self.exact = exact
+        self.fts_syntax = fts_syntax
+        self.min_score = min_score
+        self.min_confidence = min_confidence
+        self.half_life_days = half_life_days
+        self.per_doc = per_doc
+        self.context = context
+        self.explain = explain
+        self.today = today
+        self.budget = budget
+        self.rerank = rerank and not fts_syntax  # an expression is no text to read
+        self.typed = typed
+        self.literal = literal
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Request does not change; changed({name}=...) makes another one")
+        if hasattr(self, name):
+            raise AttributeError(
+                f"a Request does not change; changed({name}=...) makes another one"
+            )
+        object.__setattr__(self, name, value)
 
     @property
     def is_packed(self) -> bool:
@@ -136,7 +120,38 @@ def configured(config: Mapping[str, Any]) -> dict[str, Any]:
 POOL = 60
 SMALLEST = 200  # characters of a result
 
-Result = dict[str, Any]
+
+class Scores(TypedDict):
+    """What each half of a search gave a passage; None where it gave nothing."""
+
+    keyword: float | None  # BM25, raised for a document that the query names; of symbols, a share
+    vector: float | None  # cosine
+
+
+class Result(TypedDict):
+    """A passage that a search found."""
+
+    doc_id: str
+    chunk_id: str
+    heading: str  # the nearest above the passage
+    heading_path: str  # all of them: "Atlas > The GPU server > Log in"
+    text: str
+    score: float  # 0 to 1, to be compared within one answer
+    confidence: float  # 0 to 1, to be compared between answers, too
+    source: str  # "keyword", "vector" or "hybrid": which half of the search found it
+    path: str | None  # absolute, of the file; None for a text that has none
+    start_line: int
+    end_line: int
+    citation: str  # "memory/2026-01-05.md#L12-L30"
+    also: list[str]  # citations of the same text elsewhere
+    newer: str | None  # the citation of a later passage that revises this one
+    collection: str | None
+    date: str | None  # YYYY-MM-DD
+    metadata: dict[str, Any]
+    scores: Scores
+    page: NotRequired[int]  # where the document has pages
+    instead: NotRequired[dict[str, list[str]]]  # words looked for in place of others; `typed` only
+    explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
 
 class Budget:
@@ -168,7 +183,7 @@ class Hit:
     """
 
     __slots__ = (
-        "also", "before_decay", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
+        "_score_before_decay", "also", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
         "document", "has_phrases", "id", "legs", "nearness", "neighbours", "newer",
         "newer_citation", "of_date", "others", "rerank", "row", "scale", "score", "source",
         "succession", "terms", "text",
@@ -191,8 +206,8 @@ class Hit:
         self.scale = 1.0  # by which the score before was multiplied
         # Dates
         self.of_date = 0.0  # the part of the score for a document of the days that the query means
-        self.before_decay: float | None = None  # the score without the effect of age, if it has one
-        self.decay = 1.0
+        self.decay = 1.0  # by which age has multiplied the score
+        self._score_before_decay: float | None = None  # None until it has aged
         # The same text once
         self.others: list[int] = []  # chunks with the same text
         # Successors
@@ -219,9 +234,15 @@ class Hit:
         return int(self.chunk_id.rpartition("-")[2])
 
     @property
-    def ageless_score(self) -> float:
+    def score_before_decay(self) -> float:
         """The score without the effect of age."""
-        return self.score if self.before_decay is None else self.before_decay
+        return self.score if self._score_before_decay is None else self._score_before_decay
+
+    def age_by(self, decay: float) -> None:
+        """Multiply the score by what its age leaves of it, 0 to 1."""
+        self._score_before_decay = self.score
+        self.decay = decay
+        self.score *= decay
 
     def scale_by(self, share: float) -> None:
         """Let only a share of the score count, and of each of its parts."""
@@ -231,8 +252,8 @@ class Hit:
         self.scale *= share
         self.of_date *= share
         self.succession *= share
-        if self.before_decay is not None:
-            self.before_decay *= share
+        if self._score_before_decay is not None:
+            self._score_before_decay *= share
 
     def succeed(self, former: "Hit") -> None:
         """Take the score of a hit that this one revises."""
@@ -249,8 +270,8 @@ class Hit:
     def add(self, part: float) -> None:
         """Add to the score, which ages as a whole."""
         self.score += part * self.decay
-        if self.before_decay is not None:
-            self.before_decay += part
+        if self._score_before_decay is not None:
+            self._score_before_decay += part
 
 
 class Answer:
@@ -260,7 +281,7 @@ class Answer:
         self.results = results  # best first
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings: dict[str, float] = {}  # seconds, by part of the search
-        # Words of the query that no passage has, and those that were looked for in their place.
+        # The substitutes: words of the query that no passage has, and others for them, as in JSON
         self.instead: Mapping[str, Sequence[str]] = {}
         # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
         self.nearest_miss: Result | None = None
@@ -341,7 +362,7 @@ def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:
 LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
 
 
-def lean(result: Mapping[str, Any]) -> Result:
+def lean(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`,
     `newer` and `explain` where there are any.
     """

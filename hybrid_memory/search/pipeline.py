@@ -1,7 +1,7 @@
 """One search, from a query to an answer: the query's embedding, two legs, a list of stages, the
 results.
 
-A stage is a function from hits and the context of the search to hits, best first. It may be lazy:
+A stage is a function from hits and the state of the search to hits, best first. It may be lazy:
 later stages take only as many hits as they need. To add a stage, write the function and give it a
 place in STAGES; one that goes by the final score or order also goes into FINAL.
 """
@@ -16,35 +16,21 @@ from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, meanwhile,
 from ..errors import Message, WayOut
 from ..seams import PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
+from . import stages
 from .hit import Answer, Hit, Request, Result
-from .legs import LEADS, Legs, made
-from .stages import (
-    Context,
-    about_something,
-    aged,
-    confident_enough,
-    dated,
-    limited,
-    merged,
-    phrases_first,
-    same_text_once,
-    scoring_enough,
-    spread,
-    with_confidence,
-    with_evidence,
-    with_phrases,
-)
+from .legs import LEADS, Legs, put_on_one_scale
+from .stages import SearchState
 from .successors import newest_first, with_successors
 
 if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.protocol import Embedder
     from ..storage.protocol import Storage
-    from ..storage.rows import Identity, Ranked, Scores
+    from ..storage.rows import Identity, Ranked, Ranking
     from ..text.query import Query
     from .hit import Reranker
 
-Stage = Callable[[Iterable[Hit], Context], Iterable[Hit]]
+Stage = Callable[[Iterable[Hit], SearchState], Iterable[Hit]]
 
 BACKLOG = 0.1  # of all chunks: with more pending, the user is told
 # Of each leg, whatever the limit, so that the first results do not change with it; 100 find no
@@ -57,30 +43,35 @@ WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
 
 ORDERING: list[Stage] = [
-    merged,
-    with_phrases,
-    with_evidence,
-    dated,
-    scoring_enough,
-    aged,
-    same_text_once,
-    spread,
+    stages.merged,
+    stages.with_phrases,
+    stages.with_evidence,
+    stages.dated,
+    stages.scoring_enough,
+    stages.aged,
+    stages.same_text_once,
+    stages.spread,
 ]
 CHOOSING: list[Stage] = [
-    phrases_first,
+    stages.phrases_first,
     newest_first,
-    with_confidence,
-    about_something,
-    confident_enough,
-    limited,
+    stages.with_confidence,
+    stages.about_something,
+    stages.confident_enough,
+    stages.limited,
 ]
 STAGES = [*ORDERING, with_successors, *CHOOSING]
-# With a reranker, these come after it, once, when the snapshot is closed; they read nothing of the
-# store. Before it come all the others, so that it sees its first `rerank_limit` hits of them all:
-#   without: STAGES
-#   with: STAGES without FINAL, the reranker, FINAL in the order of STAGES
-# So hits may have aged when `scoring_enough` looks at their scores without age.
-FINAL: frozenset[Stage] = frozenset({scoring_enough, phrases_first, newest_first, spread, limited})
+# What goes by the final score or order, so that with a reranker it comes after it, when the snapshot
+# is closed; none of these reads the store.
+#   without a reranker: merged, with_phrases, with_evidence, dated, scoring_enough, aged,
+#     same_text_once, spread, with_successors, phrases_first, newest_first, with_confidence,
+#     about_something, confident_enough, limited
+#   with one: merged, with_phrases, with_evidence, dated, aged, same_text_once, with_successors,
+#     with_confidence, about_something, confident_enough; the reranker, which gives the first
+#     `rerank_limit` another order; scoring_enough, spread, phrases_first, newest_first, limited
+FINAL: frozenset[Stage] = frozenset(
+    {stages.scoring_enough, stages.phrases_first, newest_first, stages.spread, stages.limited}
+)
 
 
 class Search:
@@ -107,11 +98,11 @@ class Search:
         """
         timings: dict[str, float] = {}
         with _timed("total", timings):
-            vector, context, hits = self._retrieved(query, request, timings)
-            if context.reranking:
+            vector, state, hits = self._retrieved(query, request, timings)
+            if state.reranking:
                 with _timed("rerank", timings):
-                    hits = _through(context.reranking, hits, context)
-            answer = self._packed(hits, context)
+                    hits = _through(state.reranking, hits, state)
+            answer = self._packed(hits, state)
         if vector.problem:
             answer.warnings.insert(0, vector.problem)
             if request.mode == "vector" and not vector.values:
@@ -121,7 +112,7 @@ class Search:
 
     def _retrieved(
         self, query: "Query", request: Request, timings: dict[str, float]
-    ) -> "tuple[QueryVector, Context, list[Hit]]":
+    ) -> "tuple[QueryVector, SearchState, list[Hit]]":
         """Return the query's vector, and the hits with all that the results will say of them, from
         one state of the store.
         """
@@ -134,29 +125,29 @@ class Search:
             with self._storage.snapshot(), self._selection(request, timings) as selection:
                 if vector.values and self._storage.embeddings.identity() != vector.identity:
                     continue  # meanwhile, the store has changed over to another model
-                context = self._context(query, request, selection)
-                legs = self._legs(context, vector, selection, CANDIDATES, timings)
+                state = self._begin(query, request, selection)
+                legs = self._legs(state, vector, selection, CANDIDATES, timings)
                 with _timed("merge", timings):
-                    hits = self._ranked(legs, context, vector, selection)
-                    self._load(hits, context)
-                return vector, context, hits
+                    hits = self._ranked(legs, state, vector, selection)
+                    self._load(hits, state)
+                return vector, state, hits
 
-    def _context(self, query: "Query", request: Request, selection: Any) -> Context:
+    def _begin(self, query: "Query", request: Request, selection: Any) -> SearchState:
         half_life = request.half_life_days
         if half_life is None:
             half_life = self._settings["half_life_days"]
-        context = Context(
+        state = SearchState(
             query, request, half_life, self._storage, self._storage.keyword(selection)
         )
-        context.marks_successors = self._settings["successors"]
+        state.marks_successors = self._settings["successors"]
         reranker = self._reranker() if request.rerank else None
         if reranker:
             rerank: Stage = partial(load(RERANKED), reranker=reranker, settings=self._settings)
-            context.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
-        return context
+            state.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
+        return state
 
     def _ranked(
-        self, legs: Legs, context: Context, vector: "QueryVector", selection: Any
+        self, legs: Legs, state: SearchState, vector: "QueryVector", selection: Any
     ) -> list[Hit]:
         """Return the hits in their order.
 
@@ -164,59 +155,59 @@ class Search:
         that adds comes after all before it, whatever its score, so that a result has the same place
         with every limit.
         """
-        passed_over = FINAL if context.reranking else frozenset()
+        passed_over = FINAL if state.reranking else frozenset()
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
         candidates = self._candidates(legs)
-        # Of the first round alone, so that a mark is the same with every limit
-        hits = _through([*ordering, with_successors], candidates, context)
+        # Of the first round alone, so that what is said to revise what is the same with every limit
+        hits = _through([*ordering, with_successors], candidates, state)
         known = {hit.id for hit in candidates}
         depth = CANDIDATES
-        while len(hits) < context.request.limit and len(known) >= depth:
+        while len(hits) < state.request.limit and len(known) >= depth:
             depth *= 2
-            deeper = self._legs(context, vector, selection, depth, {})
+            deeper = self._legs(state, vector, selection, depth, {})  # untimed: a part of "merge"
             further = [hit for hit in self._candidates(deeper) if hit.id not in known]
             known.update(hit.id for hit in further)
-            hits = _one_after_the_other(hits, _through(ordering, further, context))
-        return _through(choosing, hits, context)
+            hits = _one_after_the_other(hits, _through(ordering, further, state))
+        return _through(choosing, hits, state)
 
-    def _load(self, hits: list[Hit], context: Context) -> None:
+    def _load(self, hits: list[Hit], state: SearchState) -> None:
         """Read what the results will say, also of the surest hit that `min_confidence` kept back if
         it kept back all.
         """
-        request = context.request
+        request = state.request
         load_rows(self._storage, hits, request.context if request.is_packed else None)
-        if not hits and context.refused:
-            context.nearest_miss = max(context.refused, key=lambda hit: hit.confidence)
-            load_rows(self._storage, [context.nearest_miss])
+        if not hits and state.refused:
+            state.nearest_miss = max(state.refused, key=lambda hit: hit.confidence)
+            load_rows(self._storage, [state.nearest_miss])
 
-    def _packed(self, hits: list[Hit], context: Context) -> Answer:
+    def _packed(self, hits: list[Hit], state: SearchState) -> Answer:
         """Return the results, as many as the budget holds, and what they leave out."""
-        request = context.request
+        request = state.request
         make = partial(result_of, explain=request.explain)
         if request.is_packed:
             from .packing import packed
 
-            results = packed(hits, request, context.query, make)
+            results = packed(hits, request, state.query, make)
         else:
             results = [make(hit) for hit in hits]
-        if context.instead:
+        if state.substitutes:
             for result in results:
-                result["instead"] = context.instead
-        answer = Answer(results, context.warnings)
-        answer.instead = context.instead
+                result["instead"] = {
+                    word: list(others) for word, others in state.substitutes.items()
+                }
+        answer = Answer(results, state.warnings)
+        answer.instead = state.substitutes
         if hits and not results:
             answer.nearest_miss = result_of(hits[0], explain=False)
             citation = answer.nearest_miss["citation"]
             answer.warnings.append(f"the budget is too small for the best result, {citation}")
-        elif context.nearest_miss:
-            answer.nearest_miss = result_of(context.nearest_miss, explain=False)
-            citation, confidence = (
-                answer.nearest_miss["citation"],
-                answer.nearest_miss["confidence"],
-            )
+        elif state.nearest_miss:
+            miss = result_of(state.nearest_miss, explain=False)
+            answer.nearest_miss = miss
+            nearest = f"the nearest is {miss['citation']} with {miss['confidence']:g}"
             least = f"nothing reaches confidence {request.min_confidence:g}"
-            answer.warnings.append(f"{least}; the nearest is {citation} with {confidence:g}")
+            answer.warnings.append(f"{least}; {nearest}")
         return answer
 
     @contextmanager
@@ -232,46 +223,52 @@ class Search:
 
     def _legs(
         self,
-        context: Context,
+        state: SearchState,
         vector: "QueryVector",
         selection: Any,
         depth: int,
         timings: dict[str, float],
     ) -> Legs:
-        """Return what both legs find, `depth` chunks each, on one scale."""
+        """Return what both legs find, `depth` chunks each, on one scale. Note in the state what the
+        keyword leg says of the query, which is the same at every depth.
+        """
         ranked: Ranked | None = None
-        by_vector: Scores | None = None
-        cosine: dict[int, float] = {}
+        vector_ranking: Ranking | None = None
+        cosines: dict[int, float] = {}
         sample: dict[int, float] = {}
         leads: dict[int, list[int]] = {}
         with _timed("keyword", timings):
-            if context.request.mode != "vector":
-                ranked = context.keyword_index.ranked(context.query, depth)
-                context.instead = dict(ranked.instead)
-                context.is_lookup = ranked.is_name or context.query.is_identifier
+            if state.request.mode != "vector":
+                ranked = state.keyword_index.ranked(state.query, depth)
+                state.substitutes = dict(ranked.substitutes)
+                state.is_lookup = ranked.is_name or state.query.is_identifier
         with _timed("vector", timings):
-            if vector.answers and self._embedder():
+            if vector.runs_leg and self._embedder():
                 vectors = self._storage.vectors(selection)
-                by_vector = vectors.nearest(vector.values, depth, exact=context.request.exact)
-                cosine = dict(by_vector)
-                if ranked:
-                    ids = dict.fromkeys(id for leg in (by_vector, ranked.scores) for id, _ in leg)
+                vector_ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
+                cosines = dict(vector_ranking)
+                if ranked is not None:
+                    ids = dict.fromkeys(
+                        id for leg in (vector_ranking, ranked.scores) for id, _ in leg
+                    )
                     leads = self._storage.chunks.leads(ids, LEADS)
                     ids |= dict.fromkeys(id for of_document in leads.values() for id in of_document)
-                    cosine |= vectors.cosines(vector.values, [id for id in ids if id not in cosine])
+                    cosines |= vectors.cosines(
+                        vector.values, [id for id in ids if id not in cosines]
+                    )
                 sample = vectors.sample(vector.values)
-        if ranked and not cosine:
-            by_vector = None  # nothing that was found has an embedding
-        weights = self._weights(ranked, by_vector, context.query)
-        return made(ranked, by_vector, cosine, sample, leads, weights)
+        if ranked is not None and not cosines:
+            vector_ranking = None  # nothing that was found has an embedding
+        weights = self._weights(ranked, vector_ranking, state.query)
+        return put_on_one_scale(ranked, vector_ranking, cosines, sample, leads, weights)
 
     def _weights(
-        self, ranked: "Ranked | None", by_vector: "Scores | None", query: "Query"
+        self, ranked: "Ranked | None", vector_ranking: "Ranking | None", query: "Query"
     ) -> tuple[float, float]:
         """Return the weights of both legs; all for the only leg that ran. A name is looked up by
         its letters: keywords weigh more.
         """
-        if by_vector is None:
+        if vector_ranking is None:
             return 1.0, 0.0
         if ranked is None:
             return 0.0, 1.0
@@ -287,13 +284,151 @@ class Search:
 
     def _candidates(self, legs: Legs) -> list[Hit]:
         """Return a hit for every chunk that either leg found and that still exists."""
-        ids = dict.fromkeys(id for leg in (legs.by_keyword, legs.by_vector) for id, _ in leg or [])
+        ids = dict.fromkeys(
+            id for leg in (legs.keyword_ranking, legs.vector_ranking) for id, _ in leg or []
+        )
         return [Hit(*row, legs) for row in self._storage.chunks.candidates(ids)]
 
 
-def _through(stages: list[Stage], hits: Iterable[Hit], context: Context) -> list[Hit]:
-    for stage in stages:
-        hits = stage(hits, context)
+class QueryVector:
+    """The embedding of a query, [] if there is none; `problem` is what the user should be told of
+    it.
+
+    `runs_leg` says whether vectors are searched, even if there is none to search by: then nothing is
+    near, and the answer is empty. `identity` is that of the store's embeddings when the query was
+    embedded.
+    """
+
+    __slots__ = ("identity", "problem", "runs_leg", "values")
+
+    def __init__(
+        self,
+        values: list[float],
+        problem: str | None = None,
+        identity: "Identity | None" = None,
+        *,
+        runs_leg: bool = False,
+    ) -> None:
+        self.values = values
+        self.problem = problem
+        self.identity = identity
+        self.runs_leg = runs_leg or bool(values)
+
+
+def query_vector(
+    storage: "Storage",
+    settings: "Settings",
+    embedder: "Callable[[], Embedder | None]",
+    query: "Query",
+    mode: str,
+) -> QueryVector:
+    """Return the query's embedding: from memory, from the store or from the model."""
+    if mode == "keyword" or query.is_blank:
+        return QueryVector([])
+    is_only_leg = mode == "vector"
+    identity = storage.embeddings.identity()
+    problem = _why_none(storage, settings, embedder, identity, mode)
+    if problem:
+        return QueryVector([], problem, identity, runs_leg=is_only_leg)
+    model = embedder() if identity else None
+    if model is None or identity is None:
+        return QueryVector([], None, identity, runs_leg=is_only_leg)
+    vector = _embedded(storage, settings, model, identity, query.text)
+    if len(vector) == identity["dims"]:
+        return QueryVector(
+            vector, _backlog(storage) or _chosen_otherwise(settings, identity), identity
+        )
+    # Without a problem, the model works and knows no word of this: nothing is near.
+    problem = MISFIT if vector else model.problem
+    if model.problem and not (vector or is_only_leg):
+        problem = meanwhile(model.problem)
+    return QueryVector([], problem, identity, runs_leg=is_only_leg)
+
+
+def _embedded(
+    storage: "Storage", settings: "Settings", embedder: "Embedder", identity: "Identity", query: str
+) -> list[float]:
+    if embedder.provider in BUILTIN:
+        return embedder.embed(query)  # faster than looking it up
+    return storage.query_cache(settings["query_cache_size"]).vector(identity, query, embedder.embed)
+
+
+def _backlog(storage: "Storage") -> str | None:
+    """Return what to tell the user where so many chunks have no embedding that the answer would be
+    another one with them.
+    """
+    pending = storage.embeddings.count_pending()
+    total = storage.chunks.count() if pending else 0
+    if pending <= BACKLOG * total:
+        return None
+    return Message(
+        f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone",
+        WayOut("update", "update", "makes them"),
+    )
+
+
+def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
+    """Return what to tell the user where the settings choose another model than the one that
+    answers.
+    """
+    provider, model = settings["provider"], settings["model"]
+    of_store = identity["provider"], identity["model"]
+    # The latter is an embedder that a program has given
+    if provider == "auto" or of_store[0] not in PROVIDERS:
+        return None
+    if provider == of_store[0] and (
+        provider in BUILTIN or model is None or model.removesuffix(":latest") == of_store[1]
+    ):
+        return None
+    effect = f"has made those of {provider} {model or ''}".rstrip()
+    way_out = WayOut("update", "update", effect)
+    return Message(f"answering with the embeddings of {name_of(identity)}", way_out, " until ")
+
+
+def _why_none(
+    storage: "Storage",
+    settings: "Settings",
+    embedder: "Callable[[], Embedder | None]",
+    identity: "Identity | None",
+    mode: str,
+) -> str | None:
+    if settings["provider"] == "none" and not embedder():
+        if mode == "hybrid":
+            return None
+        return 'the provider is "none": there is no search by meaning'
+    if identity is None:
+        if not storage.embeddings.count_pending():
+            return None  # nothing waits for an embedding
+        once = ""
+        if settings["provider"] == "ollama":
+            once = " once Ollama is up (`ollama serve`)"
+        way_out = WayOut("update", "update", f"makes them{once}")
+        return Message(f"no chunk has an embedding yet{_fallback_note(mode)}", way_out)
+    model = embedder()
+    if model is None:
+        name = identity["provider"]
+        return (
+            f"the store's embeddings are {name}'s{_fallback_note(mode)}; "
+            f"name that provider with --provider {name}"
+        )
+    following = storage.embeddings.spare.next_identity()
+    if (
+        following
+        and name_of(following) == name_of(identity)
+        and following.get("fingerprint") != identity.get("fingerprint")
+    ):
+        effect = f"embeds all chunks by it{_fallback_note(mode)}"
+        return Message(NAMESAKE, WayOut("update", "update", effect))
+    return conflict(identity, model, _fallback_note(mode))
+
+
+def _fallback_note(mode: str) -> str:
+    return ": answering by keyword" if mode == "hybrid" else ""
+
+
+def _through(sequence: list[Stage], hits: Iterable[Hit], state: SearchState) -> list[Hit]:
+    for stage in sequence:
+        hits = stage(hits, state)
     return list(hits)
 
 
@@ -310,9 +445,9 @@ def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
     return first + new
 
 
-def load_rows(storage: "Storage", hits: Sequence[Hit], context: int | None = None) -> None:
+def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None) -> None:
     """Read what the results will say of each hit, and unless it is None the chunks of its text,
-    `context` on either side.
+    `around` on either side.
     """
     rows = storage.chunks.rows([hit.id for hit in hits])
     newer = [hit.newer.id for hit in hits if hit.newer]
@@ -322,8 +457,8 @@ def load_rows(storage: "Storage", hits: Sequence[Hit], context: int | None = Non
         hit.also = [citation(*places[id]) for id in hit.others]
         if hit.newer:
             hit.newer_citation = citation(*places[hit.newer.id])
-        if context is not None:
-            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, context)
+        if around is not None:
+            hit.chunks = storage.chunks.around(hit.doc_id, hit.id, around)
 
 
 def result_of(hit: Hit, *, explain: bool) -> Result:
@@ -349,8 +484,8 @@ def result_of(hit: Hit, *, explain: bool) -> Result:
         "date": row.date,
         "metadata": row.metadata,
         "scores": {
-            "keyword": _significant(hit.legs.bm25, hit.id),
-            "vector": _significant(hit.legs.cosine, hit.id),
+            "keyword": _significant(hit.legs.keyword_scores, hit.id),
+            "vector": _significant(hit.legs.cosines, hit.id),
         },
     }
     if row.pages:
@@ -368,7 +503,7 @@ def _explanation(hit: Hit) -> dict[str, Any]:
         **hit.legs.parts(hit.id, hit.scale),
         "neighbours": hit.neighbours,
         "document": hit.document,
-        "score_before_decay": hit.ageless_score,
+        "score_before_decay": hit.score_before_decay,
         "decay": hit.decay,
         "terms": list(hit.terms),
         "coverage": hit.coverage,
@@ -403,139 +538,3 @@ def _timed(part: str, timings: dict[str, float]) -> Iterator[None]:
     started = time.perf_counter()
     yield
     timings[part] = time.perf_counter() - started
-
-
-class QueryVector:
-    """The embedding of a query, [] if there is none; `problem` is what the user should be told of
-    it.
-
-    `answers` says whether there is a search by meaning, even if nothing can be near. `identity` is
-    that of the store's embeddings when the query was embedded.
-    """
-
-    __slots__ = ("answers", "identity", "problem", "values")
-
-    def __init__(
-        self,
-        values: list[float],
-        problem: str | None = None,
-        identity: "Identity | None" = None,
-        *,
-        answers: bool = False,
-    ) -> None:
-        self.values = values
-        self.problem = problem
-        self.identity = identity
-        self.answers = answers or bool(values)
-
-
-def query_vector(
-    storage: "Storage",
-    settings: "Settings",
-    embedder: "Callable[[], Embedder | None]",
-    query: "Query",
-    mode: str,
-) -> QueryVector:
-    """Return the query's embedding: from memory, from the store or from the model."""
-    if mode == "keyword" or query.is_blank:
-        return QueryVector([])
-    is_only_leg = mode == "vector"
-    identity = storage.embeddings.identity()
-    problem = _why_none(storage, settings, embedder, identity, mode)
-    if problem:
-        return QueryVector([], problem, identity, answers=is_only_leg)
-    model = embedder() if identity else None
-    if model is None or identity is None:
-        return QueryVector([], None, identity, answers=is_only_leg)
-    vector = _embedded(storage, settings, model, identity, query.text)
-    if len(vector) == identity["dims"]:
-        return QueryVector(
-            vector, _backlog(storage) or _chosen_otherwise(settings, identity), identity
-        )
-    # Without a problem, the model works and knows no word of this: nothing is near.
-    problem = MISFIT if vector else model.problem
-    if model.problem and not (vector or is_only_leg):
-        problem = meanwhile(model.problem)
-    return QueryVector([], problem, identity, answers=is_only_leg)
-
-
-def _embedded(
-    storage: "Storage", settings: "Settings", embedder: "Embedder", identity: "Identity", query: str
-) -> list[float]:
-    if embedder.provider in BUILTIN:
-        return embedder.embed(query)  # faster than looking it up
-    return storage.query_cache(settings["query_cache_size"]).vector(identity, query, embedder.embed)
-
-
-def _backlog(storage: "Storage") -> str | None:
-    """Return what to tell the user where so many chunks have no embedding that the answer would be
-    another one with them.
-    """
-    pending = storage.embeddings.count_pending()
-    total = storage.chunks.count() if pending else 0
-    if pending <= BACKLOG * total:
-        return None
-    return Message(
-        f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone",
-        WayOut("update", "update", "makes them"),
-    )
-
-
-def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
-    """Return what to tell the user where the settings choose another model than the one that
-    answers.
-    """
-    provider, model = settings["provider"], settings["model"]
-    of_store = identity["provider"], identity["model"]
-    if (
-        provider == "auto" or of_store[0] not in PROVIDERS
-    ):  # the latter is an embedder that a program has given
-        return None
-    if provider == of_store[0] and (
-        provider in BUILTIN or model is None or model.removesuffix(":latest") == of_store[1]
-    ):
-        return None
-    effect = f"has made those of {provider} {model or ''}".rstrip()
-    way_out = WayOut("update", "update", effect)
-    return Message(f"answering with the embeddings of {name_of(identity)}", way_out, " until ")
-
-
-def _why_none(
-    storage: "Storage",
-    settings: "Settings",
-    embedder: "Callable[[], Embedder | None]",
-    identity: "Identity | None",
-    mode: str,
-) -> str | None:
-    if settings["provider"] == "none" and not embedder():
-        if mode == "hybrid":
-            return None
-        return 'the provider is "none": there is no search by meaning'
-    if identity is None:
-        if not storage.embeddings.count_pending():
-            return None  # nothing waits for an embedding
-        once = ""
-        if settings["provider"] == "ollama":
-            once = " once Ollama is up (`ollama serve`)"
-        way_out = WayOut("update", "update", f"makes them{once}")
-        return Message(f"no chunk has an embedding yet{_instead(mode)}", way_out)
-    model = embedder()
-    if model is None:
-        name = identity["provider"]
-        return (
-            f"the store's embeddings are {name}'s{_instead(mode)}; "
-            f"name that provider with --provider {name}"
-        )
-    following = storage.embeddings.spare.next_identity()
-    if (
-        following
-        and name_of(following) == name_of(identity)
-        and following.get("fingerprint") != identity.get("fingerprint")
-    ):
-        effect = f"embeds all chunks by it{_instead(mode)}"
-        return Message(NAMESAKE, WayOut("update", "update", effect))
-    return conflict(identity, model, _instead(mode))
-
-
-def _instead(mode: str) -> str:
-    return ": answering by keyword" if mode == "hybrid" else ""

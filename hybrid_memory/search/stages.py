@@ -1,6 +1,6 @@
 """The stages of a search; `pipeline.STAGES` has their order, and successors.py two more of them.
 
-A stage is a function from hits and the context of the search to hits, best first. The shares and
+A stage is a function from hits and the state of the search to hits, best first. The shares and
 numbers were found on judged collections (docs/measurements.md).
 """
 
@@ -32,8 +32,10 @@ SHARE = 3  # of these, how many one document may have
 NEAR = 0.3  # of a passage to a query that it has no word of; words that mean nothing reach 0.26
 
 
-class Context:
-    """A search that is going on: what every stage may know, and what it notes."""
+class SearchState:
+    """The state of a search that is going on: what every stage may know, and what it notes for
+    later ones and for the answer.
+    """
 
     def __init__(
         self,
@@ -56,10 +58,11 @@ class Context:
         self.is_past = False  # the question is for what was
         self.warnings: list[str] = []  # what a stage could not do
         self.is_lookup = False  # whether the query is a name or an identifier
-        self.instead: Mapping[str, Sequence[str]] = {}  # words of the query, and others for them
+        # Words of the query that no chunk has, and those that were looked for in their place
+        self.substitutes: Mapping[str, Sequence[str]] = {}
 
 
-def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
+def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     """Return the candidates with the weighted sum of both legs' scores, best first."""
     candidates = list(hits)
     for hit in candidates:
@@ -68,15 +71,15 @@ def merged(hits: Iterable[Hit], context: Context) -> list[Hit]:
     return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 
 
-def with_phrases(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Note which hits have all phrases that the query has in quotes, or what it says is as good, in
-    their text or headings.
+def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+    """Note which hits have all phrases in quotes in their text or headings; of alternatives, as
+    `"page cache" OR swap`, one is enough.
     """
-    phrases = context.query.quoted_phrases
-    if context.request.fts_syntax or not phrases:
+    phrases = state.query.quoted_phrases
+    if state.request.fts_syntax or not phrases:
         return hits
     hits = list(hits)
-    rows = context.storage.chunks.rows([hit.id for hit in hits])
+    rows = state.storage.chunks.rows([hit.id for hit in hits])
     texts = {hit.id: f"{rows[hit.id].heading_path}\n{hit.text}" for hit in hits}
     words = {id: analyzer.searchable(text).split() for id, text in texts.items()}
     every_word = {word for of_hit in words.values() for word in of_hit}
@@ -105,16 +108,16 @@ def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:
     return False
 
 
-def with_evidence(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+def with_evidence(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """Raise scores by their surroundings in the hybrid mode; leave a single leg as it is.
 
     A chunk of a few lines says little; one among others that answer is likelier the right place.
     Larger shares find more right documents and fewer right passages.
     """
-    return weighed(list(hits)) if context.request.mode == "hybrid" else hits
+    return add_evidence(list(hits)) if state.request.mode == "hybrid" else hits
 
 
-def weighed(hits: list[Hit]) -> list[Hit]:
+def add_evidence(hits: list[Hit]) -> list[Hit]:
     """Add shares of their neighbours' and documents' scores to hits, and return them best first.
 
     All scores are scaled so that the best one stays what it was; where every document has one hit,
@@ -149,15 +152,15 @@ def best_first(hits: Iterable[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: -hit.score)
 
 
-def dated(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Where the query means certain days, give passages of these, and those that speak of them,
-    OF_DATE, and let all share the rest of the score.
+def dated(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+    """Where the query means certain days, multiply all scores by 1 - OF_DATE, and add OF_DATE to
+    those of passages that are of these days or speak of them.
     """
-    periods = [] if context.request.fts_syntax else context.query.periods
+    periods = [] if state.request.fts_syntax else state.query.periods
     if not periods:
         return hits
     hits = list(hits)
-    dates = context.storage.chunks.dates([hit.id for hit in hits])
+    dates = state.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
         day = dates.get(hit.id)
         is_meant = day is not None and any(period.has(day) for period in periods)
@@ -180,48 +183,32 @@ def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
     return any(period.meets(mention) for period in closed for mention in named)
 
 
-def scoring_enough(hits: Iterable[Hit], context: Context) -> list[Hit]:
-    """Leave out those that score nothing, or less than `min_score`, whatever their age."""
-    least = context.request.min_score
-    return [hit for hit in hits if hit.ageless_score > 0 and hit.ageless_score >= least]
+def scoring_enough(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
+    """Leave out those that score nothing, or less than `min_score`, whatever their age.
+
+    Without a reranker no hit has aged yet; with one this stage is in `pipeline.FINAL`, after `aged`.
+    """
+    least = state.request.min_score
+    return [hit for hit in hits if hit.score_before_decay > 0 and hit.score_before_decay >= least]
 
 
-def aged(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """Halve scores by each half-life of the passage's age; an undated passage does not age."""
-    if not context.half_life_days:
+    if not state.half_life_days:
         return hits
     hits = list(hits)
-    today = context.request.today or date.today()
-    dates = context.storage.chunks.dates([hit.id for hit in hits])
+    today = state.request.today or date.today()
+    dates = state.storage.chunks.dates([hit.id for hit in hits])
     for hit in hits:
-        hit.before_decay = hit.score
+        decay = 1.0
         if hit.id in dates:
             days = age(dates[hit.id], today)
-            hit.decay = exp(-log(2) * days / context.half_life_days)
-        hit.score *= hit.decay
+            decay = exp(-log(2) * days / state.half_life_days)
+        hit.age_by(decay)
     return best_first(hits)
 
 
-def phrases_first(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
-    """Put the hits that have all phrases in quotes before the others.
-
-    The scores of the others are scaled down as far as that takes, so that scores still fall.
-    """
-    if context.request.fts_syntax or not context.query.quoted_phrases:
-        return hits
-    ranked = list(hits)
-    having = [hit for hit in ranked if hit.has_phrases]
-    others = [hit for hit in ranked if not hit.has_phrases]
-    if others and not having:
-        context.warnings.append("no passage has the words in quotes side by side, in this order")
-    if having and others and others[0].score > having[-1].score:
-        scale = having[-1].score / others[0].score
-        for hit in others:
-            hit.scale_by(scale)
-    return having + others
-
-
-def same_text_once(hits: Iterable[Hit], context: Context) -> list[Hit]:
+def same_text_once(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     """Keep the best of hits with the same text, which knows the `others`."""
     first: dict[str, Hit] = {}
     for hit in hits:
@@ -232,7 +219,7 @@ def same_text_once(hits: Iterable[Hit], context: Context) -> list[Hit]:
     return list(first.values())
 
 
-def spread(hits: Iterable[Hit], context: Context) -> list[Hit]:
+def spread(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     """Let at most SHARE hits of one document be among the FIRST; its others come after these,
     unless there is nothing else.
 
@@ -240,7 +227,7 @@ def spread(hits: Iterable[Hit], context: Context) -> list[Hit]:
     scores alone decide, which brings more evidence into as many characters.
     """
     ranked = list(hits)
-    if context.request.per_doc is not None or context.request.budget:
+    if state.request.per_doc is not None or state.request.budget:
         return ranked
     first: list[Hit] = []
     surplus: list[Hit] = []
@@ -256,7 +243,26 @@ def spread(hits: Iterable[Hit], context: Context) -> list[Hit]:
     return first + surplus
 
 
-def with_confidence(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
+def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+    """Put the hits that have all phrases in quotes before the others.
+
+    The scores of the others are scaled down as far as that takes, so that scores still fall.
+    """
+    if state.request.fts_syntax or not state.query.quoted_phrases:
+        return hits
+    ranked = list(hits)
+    having = [hit for hit in ranked if hit.has_phrases]
+    others = [hit for hit in ranked if not hit.has_phrases]
+    if others and not having:
+        state.warnings.append("no passage has the words in quotes side by side, in this order")
+    if having and others and others[0].score > having[-1].score:
+        scale = having[-1].score / others[0].score
+        for hit in others:
+            hit.scale_by(scale)
+    return having + others
+
+
+def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     """Say how sure each hit is. Unlike a score, which is relative to the best result, confidence
     can be compared between searches.
 
@@ -272,26 +278,26 @@ def with_confidence(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
     """
     ranked = list(hits)
     start = 0
-    size = context.request.limit
+    size = state.request.limit
     while start < len(ranked):
         batch = ranked[start : start + size]
         start += size
         size *= 2
-        _cover(batch, context)
+        _cover(batch, state)
         for hit in batch:
-            hit.nearness = hit.legs.near.get(hit.id)
+            hit.nearness = hit.legs.nearness.get(hit.id)
             hit.confidence = confidence(hit.coverage, hit.nearness)
             yield hit
 
 
-def _cover(batch: list[Hit], context: Context) -> None:
+def _cover(batch: list[Hit], state: SearchState) -> None:
     """Note which words of the query each hit has."""
-    if context.request.fts_syntax:
+    if state.request.fts_syntax:
         for hit in batch:
             hit.coverage = 1.0
-            hit.terms = [context.query.text]
+            hit.terms = [state.query.text]
         return
-    coverage = context.keyword_index.coverage(context.query, [hit.id for hit in batch])
+    coverage = state.keyword_index.coverage(state.query, [hit.id for hit in batch])
     for hit in batch:
         hit.coverage = coverage[hit.id].share
         hit.terms = coverage[hit.id].terms
@@ -305,34 +311,34 @@ def confidence(coverage: float, nearness: float | None) -> float:
     return round(min(max(mean, 0.0), 1.0), 3)
 
 
-def about_something(hits: Iterable[Hit], context: Context) -> Iterable[Hit]:
+def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """Under filters, leave out everything where no passage has a word of the query and none is near.
 
     There is always a nearest passage. Among few, chosen by a filter, it would be taken for an answer.
     """
-    if not any(context.request.filters or ()) or context.request.mode != "hybrid":
+    if not any(state.request.filters or ()) or state.request.mode != "hybrid":
         return hits
     rest = iter(hits)
-    first = list(islice(rest, context.request.limit))
+    first = list(islice(rest, state.request.limit))
     if any(hit.coverage or (hit.nearness or 0.0) >= NEAR for hit in first):
         return chain(first, rest)
     return []
 
 
-def confident_enough(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
+def confident_enough(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     """Leave out those that are less sure than `min_confidence`; note them as `refused`."""
     for hit in hits:
-        if hit.confidence < context.request.min_confidence:
-            context.refused.append(hit)
+        if hit.confidence < state.request.min_confidence:
+            state.refused.append(hit)
         else:
             yield hit
 
 
-def limited(hits: Iterable[Hit], context: Context) -> Iterator[Hit]:
+def limited(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     """Keep the first `limit`, at most `per_doc` of a document, without those that stand in the
-    `context` of a better one.
+    `context` that the request adds to a better one.
     """
-    request = context.request
+    request = state.request
     shown: dict[str, list[int]] = defaultdict(list)
     count = 0
     for hit in hits:

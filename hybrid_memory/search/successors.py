@@ -46,7 +46,7 @@ from .hit import Hit
 
 if TYPE_CHECKING:
     from ..storage.protocol import Storage
-    from .stages import Context
+    from .stages import SearchState
 
 FIRST = 10  # results that people look at, as in stages
 POOL = 40  # hits that are compared with the first results
@@ -190,7 +190,7 @@ class Comparison:
             hit.id: _context(hit.doc_id, rows[hit.id].heading_path) for hit in self._shortlisted
         }
         self._statements: dict[int, list[Statement]] = {}
-        self._best_score = max(hit.ageless_score for hit in hits) or 1.0
+        self._best_score = max(hit.score_before_decay for hit in hits) or 1.0
         self._total_asked = max(self.weight(question.words), 0.1)
 
     def statements_of(self, hit: Hit) -> list[Statement]:
@@ -327,7 +327,7 @@ class Comparison:
 
     def _standing(self, hit: Hit) -> float:
         """Return a hit's share of the best score, whatever their age."""
-        return hit.ageless_score / self._best_score
+        return hit.score_before_decay / self._best_score
 
     def _rarest(self, words: set[str]) -> float:
         """Return half of the sum of the two greatest rarities."""
@@ -480,20 +480,20 @@ def _is_repeated(former: Statement, later: Statement) -> bool:
     return later.text in former.hit.text or former.text in later.text
 
 
-def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
+def with_successors(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
     """Note which of the first results a later passage revises, and which passage that is, unless
     the user wants no marks.
     """
     ranked = list(hits)
-    if not context.marks_successors:
+    if not state.marks_successors:
         return ranked
-    if context.request.fts_syntax or context.is_lookup or len(ranked) < 2:
+    if state.request.fts_syntax or state.is_lookup or len(ranked) < 2:
         return ranked
-    question = Question(context.query)
-    context.is_past = question.is_past
-    if not question.words or context.query.quoted_phrases:
+    question = Question(state.query)
+    state.is_past = question.is_past
+    if not question.words or state.query.quoted_phrases:
         return ranked
-    comparison = Comparison(question, ranked[:POOL], context.storage)
+    comparison = Comparison(question, ranked[:POOL], state.storage)
     for former in comparison.anchor_hits:
         former.newer = comparison.declared(former)
     is_name = not question.kinds and question.words <= comparison.names.words
@@ -513,17 +513,17 @@ def with_successors(hits: Iterable[Hit], context: "Context") -> list[Hit]:
     return ranked
 
 
-def newest_first(hits: Iterable[Hit], context: "Context") -> list[Hit]:
+def newest_first(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
     """Put a passage that revises another before it, unless the question is for the past."""
     ranked = list(hits)
-    if context.is_past:
+    if state.is_past:
         return ranked
     revised = [hit for hit in ranked if hit.newer]
     for former in revised:
         newer = former.newer
         if newer not in ranked or ranked.index(newer) < ranked.index(former):
             continue
-        if context.reranking and newer.score < BELIEVED * former.score:
+        if state.reranking and newer.score < BELIEVED * former.score:
             continue  # a model that read both found that the newer one does not answer
         ranked.remove(newer)
         ranked.insert(ranked.index(former), newer)

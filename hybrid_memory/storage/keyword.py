@@ -251,7 +251,7 @@ def mended(
     `new` are its words that no chunk has; `is_found` if chunks match others. `meant` gives the words
     for one by a choice of terms. Words in double quotes stay as they are.
     """
-    instead = dict(query.instead)
+    substitutes = dict(query.substitutes)
     words = query.affordable_words
     is_part = not query.is_typed and (is_found or not query.may_be_misspelt)
     if is_part and len(new) == len(words):
@@ -264,8 +264,8 @@ def mended(
         is_fixed = written in query.exact_words or (is_part and written not in query.plain_words)
         others = [] if is_fixed else meant(written.lower(), choice)
         if others:
-            instead[written] = others
-    return query.with_others(instead)
+            substitutes[written] = others
+    return query.with_substitutes(substitutes)
 
 
 def word_of_stem(stem: str, text: str) -> str:

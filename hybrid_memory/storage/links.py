@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..documents.links import DocumentLinks as Found
-from ..documents.links import Link, above, folded, is_attachment, key_of, path_of
+from ..documents.links import DocumentLinks, Link, above, folded, is_attachment, key_of, path_of
 from .protocol import LinkRow
 
 # Kinds of names
@@ -156,12 +155,12 @@ class LinkReader:
             key=lambda item: (-item[1], item[0]),
         )
 
-    def found(self, doc_id: str) -> Found:
+    def found(self, doc_id: str) -> DocumentLinks:
         """Return names, links and tags of a document, as they are written to another store."""
         links = tuple(
             Link(line, target, kind) for _, line, target, kind, _ in self._links(self.OF, doc_id)
         )
-        return Found(tuple(self.titles(doc_id)), links, tuple(self._tags_of(doc_id)))
+        return DocumentLinks(tuple(self.titles(doc_id)), links, tuple(self._tags_of(doc_id)))
 
     @abstractmethod
     def titles(self, doc_id: str) -> list[str]:

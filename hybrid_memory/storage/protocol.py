@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
-from .rows import ChunkRow, Coverage, Identity, Neighbour, Ranked, Scores, Vectors
+from .rows import ChunkRow, Coverage, Identity, Neighbour, Ranked, Ranking, Vectors
 from .source import DocumentRow, Pending, Refusal, Source, SourceFile, StoredDocument, Whole
 
 
@@ -263,7 +263,7 @@ class Sources(Protocol):
         It has the patterns of earlier ingests besides its own, and their chunk sizes if it has none.
         """
 
-    def sized(self, source: Source) -> Source:
+    def with_earlier_sizes(self, source: Source) -> Source:
         """Return the source with the chunk sizes that an earlier ingest of it was given, if it has
         none.
         """
@@ -299,7 +299,7 @@ class KeywordIndex(Protocol):
 class VectorIndex(Protocol):
     """The vector leg."""
 
-    def nearest(self, vector: Sequence[float], limit: int, *, exact: bool = False) -> Scores:
+    def nearest(self, vector: Sequence[float], limit: int, *, exact: bool = False) -> Ranking:
         """Return the chunks with the greatest cosine above 0. `exact` compares every embedding."""
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:

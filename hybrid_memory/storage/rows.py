@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
 # Content hash -> encoded embedding, whether the text was cut to fit the model
 Vectors = dict[bytes, tuple[bytes, bool]]
-Scores = list[tuple[int, float]]  # (chunks.id, score), best first
+Ranking = list[tuple[int, float]]  # (chunks.id, score), best first
 
 
 class Ranked(NamedTuple):
     """What the keyword leg found; `is_name` says that the query is the name of a document.
 
-    `enough` is the score of a hit that tells all that keywords can; 0 if any does. `instead` has words
+    `enough` is the score of a hit that tells all that keywords can; 0 if any does. `substitutes` has words
     of the query that find nothing, and those that were looked for in their place.
     """
 
-    scores: Scores
+    scores: Ranking
     is_name: bool = False
     enough: float = 0.0
-    instead: Mapping[str, Sequence[str]] = MappingProxyType({})
+    substitutes: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class Coverage(NamedTuple):

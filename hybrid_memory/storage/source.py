@@ -180,12 +180,12 @@ class KnownSources:
         if known:
             patterns = tuple(dict.fromkeys((*known.patterns, *source.patterns)))
             source = source._replace(patterns=patterns)
-        source = self.sized(source)
+        source = self.with_earlier_sizes(source)
         if source == known:
             return None
         return source
 
-    def sized(self, source: Source) -> Source:
+    def with_earlier_sizes(self, source: Source) -> Source:
         """As in `protocol.Sources`."""
         known = self._known(source)
         if known is None or source.chunk_size is not None:

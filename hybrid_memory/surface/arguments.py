@@ -191,9 +191,7 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
     def print_help(self, file: Any = None) -> None:
-        from textwrap import fill
-
-        self.description = fill(self.description or "", _columns() - 2)
+        self.description = _paragraph(self.description or "", _columns() - 2)
         with output() as stream:
             stream.write(self.format_help())
 
@@ -264,19 +262,19 @@ def main_parser() -> Parser:
 
 
 def _table_of_commands(width: int) -> str:
-    from textwrap import fill
-
     indent = max(map(len, COMMANDS)) + 2
     rows = []
     for name, command in COMMANDS.items():
-        row = fill(
-            command.about,
-            max(width - 2, 2 * indent),
-            initial_indent=" " * indent,
-            subsequent_indent=" " * indent,
-        )
+        row = _paragraph(command.about, max(width - 2, 2 * indent), " " * indent)
         rows.append(name + row[len(name) :])
     return "\n".join(rows)
+
+
+def _paragraph(text: str, width: int, indent: str = "") -> str:
+    """Return the text in lines of at most `width` columns."""
+    from textwrap import fill  # only a help needs it
+
+    return fill(text, width, initial_indent=indent, subsequent_indent=indent)
 
 
 def examples(parser: Parser, *lines: str) -> None:

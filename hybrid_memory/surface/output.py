@@ -7,13 +7,14 @@ answers, with its line breaks, wrapped where it is prose.
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
 from math import ceil
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..documents.terms import SEPARATOR
 from ..search.hit import Budget, Request, lean, match
 from ..storage.keyword import stems
 from ..text.analyzer import stem
@@ -26,8 +27,7 @@ from .terminal import Style, open_result
 if TYPE_CHECKING:
     from ..store import HybridStore
 
-Result = dict[str, Any]
-SEPARATOR = " > "  # of the headings in a path
+Result = Mapping[str, Any]  # of a search, perhaps with `title`, and `more` of the same note
 NAMED = 3  # places of other passages in a note
 MARGIN = 3  # rows of a terminal for the command, advice and the next prompt
 
@@ -39,9 +39,8 @@ _INDENT = " " * 7
 _NARROWEST = 20  # columns of a passage, however narrow the terminal is
 _WIDEST = 113
 _DEEPEST = 24  # columns of indentation that are kept when prose is wrapped
-_HEADINGS = re.compile(
-    r"\A(?: {0,3}#{1,6}[ \t].*\n*)+"
-)  # the heading path of the result says the same
+# The heading path of the result says the same
+_HEADINGS = re.compile(r"\A(?: {0,3}#{1,6}[ \t].*\n*)+")
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
@@ -144,8 +143,8 @@ def by_note(results: Iterable[Result]) -> list[Result]:
 
 def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
     """Return the query whose words results have: with the others in place of those that none has."""
-    instead = results[0].get("instead", NOTHING) if results else NOTHING
-    return Query(query, is_typed=is_typed, instead=instead)
+    substitutes = results[0].get("instead", NOTHING) if results else NOTHING
+    return Query(query, is_typed=is_typed, substitutes=substitutes)
 
 
 def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]:

@@ -8,26 +8,16 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..documents.document import Prepared, chunk_row, document_row
-from ..documents.files import BadFileError, Found, open_regular, patience
+from ..documents.files import BadFileError, FoundFile, open_regular, patience
 from ..documents.formats import format_of
 from ..embedding.protocol import BUILTIN, conflict, meanwhile
 from ..errors import SourceError
-from ..messages import Progress, counted
+from ..messages import Progress, count_batches
 from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
 from ..text.characters import plural
-from .plan import (
-    Listing,
-    Refusals,
-    Rules,
-    is_due,
-    is_recut,
-    left_out,
-    listed,
-    remembered,
-    selected,
-    settled,
-)
+from . import plan
+from .plan import Listing, Refusals, Rules
 from .reading import Job, Outcome, Unchanged, Way, Workers, read
 from .report import ELSEWHERE, Report
 from .writing import Recut, Writer
@@ -40,164 +30,13 @@ SAMPLED_FILES = 20
 SAMPLED_BYTES = 4_000  # of each
 
 
-class Due(NamedTuple):
-    """A file that is to be taken in, and what the store has of it. One that grows has no job."""
-
-    doc_id: str
-    file: Found
-    known: StoredDocument | None
-    job: Job | None
-
-
-class Intake:
-    """The way of one source's files into the store. What cannot be read is in the report."""
-
-    def __init__(
-        self,
-        store: HybridStore,
-        listing: Listing,
-        rules: Rules,
-        writer: Writer,
-        refusals: Refusals,
-        report: Report,
-    ) -> None:
-        source = listing.source
-        settings = store.config
-        self._listing = listing
-        self._source = source
-        self._storage = store.storage
-        self._rules = rules
-        self._writer = writer
-        self._refusals = refusals
-        self._report = report
-        self._recut = Recut(store, writer, report)
-        self.way = Way(
-            source.collection,
-            dict(source.metadata),
-            source.follow_symlinks,
-            settings["max_file_bytes"],
-            source.sizes(settings),
-            settings["date_keys"],
-        )
-
-    def due(self) -> Iterator[tuple[Due | None, Job | None]]:
-        """Yield for each file what is to be done, if anything; with a job for one that fits into
-        memory.
-        """
-        documents = self._listing.known
-        files = [(self._source.doc_id(file.relative), file) for file in self._listing.found]
-        paths = {doc_id: document.path for doc_id, document in documents.items()}
-        taken = self._writer.taken(
-            (doc_id, file.path) for doc_id, file in files if paths.get(doc_id) != file.path
-        )
-        for doc_id, file in files:
-            known = documents.get(doc_id)
-            if (doc_id, file.path) in taken or not self._is_due(file, known):
-                yield None, None
-            elif format_of(file.path).grows:
-                yield Due(doc_id, file, known, None), None
-            else:
-                embeds = known is None
-                job = Job(doc_id, file.path, file.size, self._unchanged_hash(known), embeds)
-                yield Due(doc_id, file, known, job), job
-
-    def take_in(self, due: Due, outcome: Outcome | None) -> None:
-        """Read a file, unless another process has done so, and write it if anything is new."""
-        if due.job is None:
-            self._take_in_growing(due)
-            return
-        seconds = _seconds_for_extraction()
-        if outcome is None:
-            outcome = read(self.way, due.job, self._writer.embedder)
-        self._report.errors += outcome.errors
-        self._report.warnings += outcome.warnings
-        self._refusals.note(due.file, outcome.errors, seconds)
-        document = outcome.found
-        if isinstance(document, Prepared) and due.known:
-            content_hash, cut = document.row["content_hash"], document.row["chunking"]
-            if is_recut(due.known, content_hash, cut):
-                self._recut.add(self._source, document)
-                return
-        if document:
-            self._writer.add(self._source, document, outcome.vectors, outcome.without)
-
-    def finish(self) -> None:
-        """Write what is not yet written of the files."""
-        self._recut.flush(self._source)
-        self._writer.flush(self._source)
-
-    def remember(self) -> None:
-        """Note how the source was ingested. A file that was refused leaves no source."""
-        if self._source.is_file and not all(map(self._is_in, self._listing.found)):
-            return
-        self._writer.remember(self._source)
-
-    def _is_in(self, file: Found) -> bool:
-        """Return whether the file is the document that has its id."""
-        doc_id = self._source.doc_id(file.relative)
-        document = self._listing.known.get(doc_id)
-        if document is None or document.path != file.path:
-            document = self._storage.documents.get(doc_id)
-        return document is not None and document.path == file.path
-
-    def _is_due(self, file: Found, known: StoredDocument | None) -> bool:
-        """Return whether a file is to be read. One that would be refused again is an error."""
-        if not is_due(file, known, self._rules, self._report, self._source.follow_symlinks):
-            return False
-        if not self._rules.incremental:
-            return True
-        refusal = self._refusals.of(file, _seconds_for_extraction())
-        if refusal is None:
-            return True
-        self._report.error(file.path, refusal.reason, refusal.kind)
-        return False
-
-    def _take_in_growing(self, due: Due) -> None:
-        """Read a file that may be larger than memory, and write what is new in it.
-
-        Of a file that is as it was, and is only to be cut anew, nothing is written until its new
-        chunks have their embeddings.
-        """
-        doc_id, file, known, _ = due
-        with (
-            self._report.reading(file.path),
-            closing(self.way.open(file.path)) as reading,
-            closing(self._storage.documents.growing(doc_id)) as document,
-        ):
-            chunks = reading.chunks(*self.way.sizes)
-            count = document.spool(chunk_row(doc_id, chunk) for chunk in chunks)
-            for warning in reading.warnings:
-                self._report.warning(file.path, *warning)
-            if self._unchanged_hash(known) == reading.digest:
-                unchanged = Unchanged(doc_id, reading.mtime, reading.size)
-                self._writer.add(self._source, unchanged)
-                return
-            recut = known and is_recut(known, reading.digest, self.way.chunking)
-            if recut and not self._recut.spooled(document):
-                return
-            date = reading.date(doc_id, self.way.date_keys)
-            of_file = self.way.document(doc_id, file.path, reading)
-            row = document_row(of_file, date, self.way.chunking, count)
-            self._writer.grown(self._source, document, row, file.path)
-
-    def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
-        """Return the hash of the content that need not be indexed again."""
-        if known and self._rules.is_current(known):
-            return known.content_hash
-        return None
-
-
-def _seconds_for_extraction() -> float | None:
-    hurry = patience.get()
-    return hurry.left if hurry else None
-
-
 class Ingest:
     """Makes a store the mirror of folders (or files), then embeds what has no embedding.
 
-    `patterns` match file names, `exclude` names or paths below the folder. With `incremental`,
-    files whose time and size are as they were are not read again, unless other chunk settings make
-    them due (`rechunk`). Documents of files that are gone are removed, unless `keep_missing`. Files
+    `patterns` match file names, `exclude` names or paths below the folder. Every file is read, cut and
+    written anew; but with `incremental` those whose time and size are as they were are not read, and
+    those whose content is as it was are not written, unless other chunk settings make them due
+    (`rechunk`). Documents of files that are gone are removed, unless `keep_missing`. Files
     that grow are read once enough is new in them, or always with `everything`. `sizes`, chunk size
     and overlap, also hold for later ingests of these paths; without them, those of an earlier
     ingest or the settings. With two `workers` or more, files are read by so many processes if much
@@ -223,15 +62,17 @@ class Ingest:
         self.report = Report()
         self._store = store
         self._progress = progress
+        chunk_size, chunk_overlap = sizes or (None, None)
         self._like = Source(
-            "",
-            None,
-            False,
-            tuple(patterns),
-            tuple(exclude),
-            follow_symlinks,
-            keep_missing,
-            *(sizes or ()),
+            path="",
+            collection=None,
+            is_file=False,
+            patterns=tuple(patterns),
+            exclude=tuple(exclude),
+            follow_symlinks=follow_symlinks,
+            keep_missing=keep_missing,
+            chunk_size=chunk_size,
+            chunk_overlap=chunk_overlap,
         )
         self._rules = Rules(incremental, everything)
         self._rechunk = rechunk
@@ -250,11 +91,13 @@ class Ingest:
         """
         self._embeds = True
         listings = self.mirror(
-            selected(paths, self._like, collection, self._store.storage.sources, self.report)
+            plan.select_sources(
+                paths, self._like, collection, self._store.storage.sources, self.report
+            )
         )
         self._tell_of_others(listings)
         for listing in listings:
-            if not (listing.found or listing.others or listing.walk.unread or listing.ours()):
+            if not (listing.files or listing.others or listing.walk.unread or listing.ours()):
                 self.report.warning(
                     listing.source.path,
                     f"no file here matches {_either(listing.source)}",
@@ -275,7 +118,7 @@ class Ingest:
                 "nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to take in"
             )
         self._embeds = True
-        self._tell_of_others(self.mirror(remembered(storage.sources, self.report)))
+        self._tell_of_others(self.mirror(plan.known_sources(storage.sources, self.report)))
         self._embed()
         return self.report
 
@@ -285,16 +128,18 @@ class Ingest:
         writer = Writer(storage, self.report)
         self._refusals = Refusals(storage, settings)
         listings = [
-            listed(storage.sources.sized(source), storage.documents, self.report)
+            plan.list_files(
+                storage.sources.with_earlier_sizes(source), storage.documents, self.report
+            )
             for source in sources
         ]
-        listings = settled(listings, storage)
-        self._total = sum(len(listing.found) for listing in listings)
+        listings = plan.assign_files(listings, storage)
+        self._total = sum(len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
             self._store.sample = beginnings(listings)
         with self._processes() as workers:
             for listing in listings:
-                self._take_in(listing, writer, workers)
+                self._take_in_source(listing, writer, workers)
         # Last, because what moved from one source to another has its embeddings in the first.
         for listing in listings:
             self._remove_vanished(listing, writer)
@@ -302,7 +147,7 @@ class Ingest:
         self._refusals.save()
         if self.report.files or self.report.removed:
             writer.settle(settings["old_embeddings_mb"], settings["old_embeddings_days"])
-        self.report.leave_out(left_out(listings))
+        self.report.leave_out(plan.count_left_out(listings))
         return listings
 
     def _processes(self) -> "AbstractContextManager[Workers | None]":
@@ -311,7 +156,7 @@ class Ingest:
 
         return closing(Workers(self._workers))
 
-    def _take_in(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
+    def _take_in_source(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
         """Read and write what is due."""
         rules = self._rules
         if self._rechunk:
@@ -319,17 +164,19 @@ class Ingest:
         intake = Intake(self._store, listing, rules, writer, self._refusals, self.report)
         builtin = self._builtin
         writer.embedder = builtin
-        files = intake.due()
-        outcomes: Iterable[tuple[Due | None, Outcome | None]] = ((due, None) for due, _ in files)
+        outcomes: Iterable[tuple[Due | None, Outcome | None]]
         if workers:
             table = (builtin.provider, builtin.path) if builtin else None
-            outcomes = workers.outcomes(files, intake.way, table)
+            jobs = ((due, due and due.job) for due in intake.due())
+            outcomes = workers.outcomes(jobs, intake.way, table)
+        else:
+            outcomes = ((due, None) for due in intake.due())
         try:
             for number, (due, outcome) in enumerate(outcomes, 1):
                 if due:
                     intake.take_in(due, outcome)
-                if number == len(listing.found):
-                    intake.finish()
+                if number == len(listing.files):
+                    intake.finish()  # before progress is told, which counts what was written
                 self._done += 1
                 self._tell(Progress("files", self._done, self._total, self.report.chunks))
         except KeyboardInterrupt:
@@ -359,7 +206,7 @@ class Ingest:
     def _remove_vanished(self, listing: Listing, writer: Writer) -> None:
         """Remove the documents of files that the walk did not find."""
         source = listing.source
-        if not (source.is_file or listing.found or listing.others):
+        if not (source.is_file or listing.files or listing.others):
             ours = listing.ours()
             if ours:
                 kept = plural(len(ours), "document from here was", "documents from here were")
@@ -386,7 +233,7 @@ class Ingest:
 
     def _embed(self) -> None:
         def on_total(total: int) -> Callable[[int], None]:
-            on_batch = counted("embeddings", total, self._tell, self.report.chunks)
+            on_batch = count_batches("embeddings", total, self._tell, self.report.chunks)
             if total:
                 on_batch(0)
             return on_batch
@@ -432,7 +279,7 @@ def beginnings(listings: Iterable[Listing]) -> str:
     """Return how some of the files begin, as far as they are text: their language decides on the
     built-in model of a store without embeddings.
     """
-    files = [(file.path, listing.source) for listing in listings for file in listing.found]
+    files = [(file.path, listing.source) for listing in listings for file in listing.files]
     texts = []
     for path, source in files[:: max(1, len(files) // SAMPLED_FILES)][:SAMPLED_FILES]:
         with suppress(OSError, BadFileError), open_regular(path, source.follow_symlinks) as file:
@@ -440,3 +287,157 @@ def beginnings(listings: Iterable[Listing]) -> str:
             if b"\0" not in beginning:
                 texts.append(beginning.decode("utf-8", "ignore"))
     return " ".join(texts)
+
+
+class Due(NamedTuple):
+    """A file that is to be taken in, and what the store has of it. One that grows has no job, as only
+    this process reads it.
+    """
+
+    doc_id: str
+    file: FoundFile
+    known: StoredDocument | None
+    job: Job | None
+
+
+class Intake:
+    """The way of one source's files into the store. What cannot be read is in the report."""
+
+    def __init__(
+        self,
+        store: HybridStore,
+        listing: Listing,
+        rules: Rules,
+        writer: Writer,
+        refusals: Refusals,
+        report: Report,
+    ) -> None:
+        source = listing.source
+        settings = store.config
+        self._listing = listing
+        self._source = source
+        self._storage = store.storage
+        self._rules = rules
+        self._writer = writer
+        self._refusals = refusals
+        self._report = report
+        self._recut = Recut(store, writer, report)
+        self.way = Way(
+            collection=source.collection,
+            metadata=dict(source.metadata),
+            follow_symlinks=source.follow_symlinks,
+            max_bytes=settings["max_file_bytes"],
+            sizes=source.sizes(settings),
+            date_keys=settings["date_keys"],
+        )
+
+    def due(self) -> Iterator[Due | None]:
+        """Yield for each file what is to be done; None if nothing is."""
+        documents = self._listing.known
+        files = [(self._source.doc_id(file.relative), file) for file in self._listing.files]
+        paths = {doc_id: document.path for doc_id, document in documents.items()}
+        taken = self._writer.taken(
+            (doc_id, file.path) for doc_id, file in files if paths.get(doc_id) != file.path
+        )
+        for doc_id, file in files:
+            known = documents.get(doc_id)
+            if (doc_id, file.path) in taken or not self._is_due(file, known):
+                yield None
+            elif format_of(file.path).grows:
+                yield Due(doc_id, file, known, job=None)
+            else:
+                unchanged_hash = self._unchanged_hash(known)
+                job = Job(doc_id, file.path, file.size, unchanged_hash, embed=known is None)
+                yield Due(doc_id, file, known, job)
+
+    def take_in(self, due: Due, outcome: Outcome | None) -> None:
+        """Read a file, unless another process has done so, and write it if anything is new."""
+        if due.job is None:
+            self._take_in_growing(due)
+            return
+        seconds = _seconds_for_extraction()
+        if outcome is None:
+            outcome = read(self.way, due.job, self._writer.embedder)
+        self._report.errors += outcome.errors
+        self._report.warnings += outcome.warnings
+        self._refusals.note(due.file, outcome.errors, seconds)
+        document = outcome.found
+        if isinstance(document, Prepared) and due.known:
+            content_hash, cut = document.row["content_hash"], document.row["chunking"]
+            if plan.is_recut(due.known, content_hash, cut):
+                self._recut.add(self._source, document)
+                return
+        if document:
+            self._writer.add(self._source, document, outcome.vectors, outcome.without)
+
+    def finish(self) -> None:
+        """Write what is not yet written of the files."""
+        self._recut.flush(self._source)
+        self._writer.flush(self._source)
+
+    def remember(self) -> None:
+        """Note how the source was ingested, unless a write of its documents has done so. A file that
+        was refused leaves no source.
+        """
+        if self._source.is_file and not all(map(self._is_in, self._listing.files)):
+            return
+        self._writer.remember(self._source)
+
+    def _is_in(self, file: FoundFile) -> bool:
+        """Return whether the file is the document that has its id."""
+        doc_id = self._source.doc_id(file.relative)
+        document = self._listing.known.get(doc_id)
+        if document is None or document.path != file.path:
+            document = self._storage.documents.get(doc_id)
+        return document is not None and document.path == file.path
+
+    def _is_due(self, file: FoundFile, known: StoredDocument | None) -> bool:
+        """Return whether a file is to be read. One that would be refused again is an error."""
+        if not plan.is_due(file, known, self._rules, self._report, self._source.follow_symlinks):
+            return False
+        if not self._rules.incremental:
+            return True
+        refusal = self._refusals.of(file, _seconds_for_extraction())
+        if refusal is None:
+            return True
+        self._report.error(file.path, refusal.reason, refusal.kind)
+        return False
+
+    def _take_in_growing(self, due: Due) -> None:
+        """Read a file that may be larger than memory, and write what is new in it.
+
+        Of a file that is as it was, and is only to be cut anew, nothing is written until its new
+        chunks have their embeddings.
+        """
+        doc_id, file, known, _ = due
+        with (
+            self._report.reading(file.path),
+            closing(self.way.open(file.path)) as reading,
+            closing(self._storage.documents.growing(doc_id)) as document,
+        ):
+            chunks = reading.chunks(*self.way.sizes)
+            count = document.spool(chunk_row(doc_id, chunk) for chunk in chunks)
+            for warning in reading.warnings:
+                self._report.warning(file.path, *warning)
+            if self._unchanged_hash(known) == reading.digest:
+                unchanged = Unchanged(doc_id, reading.mtime, reading.size)
+                self._writer.add(self._source, unchanged)
+                return
+            recut = known and plan.is_recut(known, reading.digest, self.way.chunking)
+            if recut and not self._recut.spooled(document):
+                return
+            date = reading.date(doc_id, self.way.date_keys)
+            of_file = self.way.document(doc_id, file.path, reading)
+            row = document_row(of_file, date, self.way.chunking, count)
+            self._writer.grown(self._source, document, row, file.path)
+
+    def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
+        """Return the hash of the content that need not be indexed again."""
+        if known and self._rules.is_current(known):
+            return known.content_hash
+        return None
+
+
+def _seconds_for_extraction() -> float | None:
+    hurry = patience.get()
+    return hurry.left if hurry else None

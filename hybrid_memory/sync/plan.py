@@ -13,7 +13,7 @@ from functools import cache
 from shlex import quote
 from typing import Any, NamedTuple
 
-from ..documents.files import Found, Walk
+from ..documents.files import FoundFile, Walk
 from ..documents.formats import format_of
 from ..errors import SourceError
 from ..storage.protocol import Documents, Sources, Storage
@@ -29,7 +29,7 @@ from ..text.characters import storable_name
 from .report import LITTLE_NEW, UNCHANGED, Report
 
 
-def selected(
+def select_sources(
     paths: Sequence[str], like: Source, collection: str | None, known: Sources, report: Report
 ) -> list[Source]:
     """Return a source, or several, for each path, ingested in the way that `like` says.
@@ -66,7 +66,7 @@ def selected(
     return list(sources)
 
 
-def remembered(known: Sources, report: Report, paths: Collection[str] = ()) -> Iterator[Source]:
+def known_sources(known: Sources, report: Report, paths: Collection[str] = ()) -> Iterator[Source]:
     """Yield everything that was ingested before (or what was ingested of these paths), as it was.
 
     What is gone is an error in the report, with the way out.
@@ -129,11 +129,10 @@ class Listing(NamedTuple):
 
     source: Source
     walk: Walk
-    found: list[Found]
+    files: list[FoundFile]
     known: dict[str, StoredDocument]
-    others: tuple[
-        tuple[Source, int], ...
-    ] = ()  # sources that have files of this one as their documents, and how many
+    # Sources that have files of this one as their documents, and how many
+    others: tuple[tuple[Source, int], ...] = ()
 
     def ours(self) -> list[StoredDocument]:
         """Return the documents from below this folder whose file name its patterns match."""
@@ -150,7 +149,7 @@ class Listing(NamedTuple):
         """Return the ids of `ours` that the walk did not find, except below folders that could not
         be listed.
         """
-        present = {self.source.doc_id(file.relative) for file in self.found}
+        present = {self.source.doc_id(file.relative) for file in self.files}
         unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
         return [
             document.doc_id
@@ -163,12 +162,12 @@ class Listing(NamedTuple):
         """Return the ids of the documents that an ingest removes. If a folder has no file any more,
         its disk may not be mounted.
         """
-        if self.source.is_file or self.source.keep_missing or not (self.found or self.others):
+        if self.source.is_file or self.source.keep_missing or not (self.files or self.others):
             return []
         return self.vanished()
 
 
-def settled(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
+def assign_files(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
     """Return the listings without the files that are, or will be, documents of other sources; these
     are counted in `others`.
 
@@ -193,7 +192,7 @@ def settled(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
     done: dict[Key, Listing] = {}
     for listing in sorted(listings, key=lambda listing: _rank(listing.source, having)):
         source, found, others = listing.source, [], Counter[Key]()
-        for file in listing.found:
+        for file in listing.files:
             known = listing.known.get(source.doc_id(file.relative))
             owner = owners.setdefault(place(source, file.path), _key(source))
             if owner == _key(source) or (known and known.path == file.path):
@@ -201,7 +200,7 @@ def settled(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
             else:
                 others[owner] += 1
         counts = tuple((sources[owner], count) for owner, count in others.items())
-        done[_key(source)] = listing._replace(found=found, others=counts)
+        done[_key(source)] = listing._replace(files=found, others=counts)
     return [done[_key(listing.source)] for listing in listings]
 
 
@@ -295,7 +294,7 @@ class Rules(NamedTuple):
         return self.incremental and self.chunking in (None, known.chunking)
 
 
-def listed(source: Source, documents: Documents, report: Report) -> Listing:
+def list_files(source: Source, documents: Documents, report: Report) -> Listing:
     """Look at a source. What could not be listed is an error in the report."""
     walk = Walk(source.path, source.patterns, source.exclude, source.follow_symlinks)
     if source.is_file:
@@ -309,7 +308,7 @@ def listed(source: Source, documents: Documents, report: Report) -> Listing:
     return Listing(source, walk, found, documents.of_collection(str(source.collection)))
 
 
-def left_out(listings: Collection[Listing]) -> Counter[str]:
+def count_left_out(listings: Collection[Listing]) -> Counter[str]:
     """Return how many entries of the folders were left out by each rule. What one of the listings
     has counts for none.
     """
@@ -317,7 +316,7 @@ def left_out(listings: Collection[Listing]) -> Counter[str]:
     for listing in listings:
         entries |= listing.walk.left_out
     for listing in listings:
-        for file in listing.found:
+        for file in listing.files:
             entries.pop(file.path, None)
     return Counter(entries.values())
 
@@ -330,7 +329,11 @@ def is_recut(known: StoredDocument, content_hash: bytes, chunking: str) -> bool:
 
 
 def is_due(
-    file: Found, known: StoredDocument | None, rules: Rules, report: Report, follow_symlinks: bool
+    file: FoundFile,
+    known: StoredDocument | None,
+    rules: Rules,
+    report: Report,
+    follow_symlinks: bool,
 ) -> bool:
     """Return whether a file is to be read. One that is not is counted as skipped; one that cannot
     be looked at is an error.
@@ -364,14 +367,16 @@ class Refusals:
         self._by_path = storage.sources.refusals()
         self._is_changed = False
 
-    def of(self, file: Found, seconds: float | None) -> Refusal | None:
+    def of(self, file: FoundFile, seconds: float | None) -> Refusal | None:
         """Return why the file would be refused again if reading it may take so many seconds."""
         refusal = self._by_path.get(file.path)
         if refusal and refusal.holds(file.mtime, file.size, self._limits, seconds):
             return refusal
         return None
 
-    def note(self, file: Found, errors: Sequence[Mapping[str, str]], seconds: float | None) -> None:
+    def note(
+        self, file: FoundFile, errors: Sequence[Mapping[str, str]], seconds: float | None
+    ) -> None:
         """Remember what came of reading a file, for which there were so many seconds."""
         error = next((error for error in errors if error["kind"] in LASTING), None)
         if error is None or (error["kind"] == "late" and not (seconds and seconds > 0)):
@@ -391,7 +396,7 @@ class Refusals:
 
     def forget_others(self, listing: Listing) -> None:
         """Forget the files of a source that are not there any more."""
-        present = {file.path for file in listing.found}
+        present = {file.path for file in listing.files}
         above = os.path.join(listing.source.path, "")
         for path in list(self._by_path):
             is_ours = path.startswith(above) or path == listing.source.path

@@ -25,7 +25,8 @@ from ..documents.document import Document, Extract, Prepared, assemble, chunking
 from ..documents.formats import Reading, format_of
 from ..documents.links import DocumentLinks, Link
 from ..environment import CHECKOUT
-from ..indexing import made
+from ..indexing import make_vectors
+from ..seams import PROVIDERS, load
 from ..storage.rows import Vectors
 from .report import Report
 
@@ -118,7 +119,7 @@ def read(way: Way, job: Job, embedder: "Embedder | None") -> Outcome:
             for warning in reading.warnings:
                 report.warning(job.path, *warning)
             if embedder and job.embed:
-                new = made(embedder, found.texts)
+                new = make_vectors(embedder, found.texts)
                 vectors = new.vectors
                 without = new.without
     return Outcome(found, vectors, without, report.errors, report.warnings)
@@ -207,8 +208,6 @@ def main() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no reply
     gc.set_threshold(100_000)  # rows are no cycles
-    from ..seams import PROVIDERS, load
-
     embedder: BuiltinEmbedder | None = None
     try:
         while True:

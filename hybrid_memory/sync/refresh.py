@@ -6,7 +6,7 @@ A refresh takes little time and does not fail: what goes wrong is in its report.
 
 from collections.abc import Collection, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..documents.document import Document, assemble
 from ..documents.files import BadFileError, hurried
@@ -17,11 +17,8 @@ from ..search.hit import Answer, Request
 from ..storage.source import Source, default_collection, real_path
 from ..store import HybridStore
 from .ingest import Ingest
-from .plan import remembered
+from .plan import known_sources
 from .report import Report
-
-if TYPE_CHECKING:
-    pass
 
 # A search that first refreshes the store spends at most so many seconds on embeddings, and on
 # extracting texts from files such as PDFs
@@ -53,7 +50,7 @@ def refresh(
         try:
             with store.storage.guarded():
                 with hurried(extract_seconds):
-                    job.mirror(remembered(store.storage.sources, report, paths))
+                    job.mirror(known_sources(store.storage.sources, report, paths))
                 report.pending = store.storage.embeddings.count_pending()
                 if embed_seconds > 0:
                     _embed(store, report, embed_seconds)

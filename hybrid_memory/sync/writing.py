@@ -173,8 +173,8 @@ class Writer:
 
 
 class Recut:
-    """Documents of one source, held back until their new chunks are embedded. Those that cannot be
-    keep their old chunks.
+    """Documents of one source that are only cut anew, held back until their new chunks are embedded;
+    the new embeddings wait in spare_embeddings. What cannot be embedded keeps its old chunks.
     """
 
     def __init__(self, store: HybridStore, writer: Writer, report: Report) -> None:

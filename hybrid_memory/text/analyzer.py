@@ -46,21 +46,16 @@ _ASCII_WORDS = bytes(code if chr(code).isalnum() else 0x20 for code in range(0x8
 _ASCII_PIECES = bytes(
     0x20 if chr(code).isspace() or chr(code) in _SEPARATORS else code for code in range(0x80)
 ).ljust(0x100)
-_LEADING, _TRAILING = (
-    "*_':!?",
-    "*_':!?.",
-)  # punctuation of the sentence, which does not belong to the identifier
+# Punctuation of the sentence, which does not belong to the identifier
+_LEADING, _TRAILING = ("*_':!?", "*_':!?.")
 _HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_SYMBOLS = {
-    code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()
-}  # `fold` puts no mark there
+# `fold` puts no mark there
+_SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 LONGEST_IDENTIFIER = 80  # characters
 PIECES_KEPT = 30_000  # pieces whose identifiers are remembered, some 120 bytes each
 LONGEST_NAME = 240  # characters of a path
-_SPACER, _NAME_END = (
-    "\uf8fe",
-    "\uf8ff",
-)  # neither stands for a symbol; FTS5 does not stem a token that ends in such a letter
+# Neither stands for a symbol; FTS5 does not stem a token that ends in such a letter
+_SPACER, _NAME_END = ("\uf8fe", "\uf8ff")
 _NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
 _EXTENSION = r"(?<=[^/])\.[A-Za-z]\w{0,7}\Z"
 _NOTOKEN = re.compile(r"(?:[^\w\ue000-\uf8ff]|_)+")

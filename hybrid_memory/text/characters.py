@@ -220,12 +220,10 @@ _LETTERS = str.maketrans({
     "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
     **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
 })  # fmt: skip
-_KEPT_LETTERS = [
-    (letter, unicodedata.normalize("NFD", letter)) for letter in "йЙ"
-]  # й is a consonant, и is not
-_KEPT_MARKS = frozenset(
-    "\u3099\u309a"
-)  # the voicing marks of kana: か and が are different letters
+# Й is a consonant, и is not
+_KEPT_LETTERS = [(letter, unicodedata.normalize("NFD", letter)) for letter in "йЙ"]
+# The voicing marks of kana: か and が are different letters
+_KEPT_MARKS = frozenset("\u3099\u309a")
 
 
 def fold(text: str) -> str:

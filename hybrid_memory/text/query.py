@@ -27,6 +27,7 @@ MISSPELT = 2  # words of a query at most, some of which may be misspelt
 MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
 # Letters of a word that is being typed, for words that begin with it to be found
 LEAST_BEGINNING = 3
+LEAST_WORD = 3  # characters; what is shorter, and has a symbol, is also looked for letter by letter
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # The ending of "Gendolf's", at the end of a word and before punctuation
@@ -54,9 +55,9 @@ class Term(NamedTuple):
 
 class Query:
     """A user's question, asked on the day `today`. If `fts_syntax`, the text is an expression in
-    FTS5's own language; all properties ignore that. If `is_typed`, its last word is a beginning.
-    If `is_literal`, operators are words. `key_of` gives the metadata key that a memory has for a
-    name, or None: only these can be asked for as `name:value`.
+    FTS5's own language, which the properties below read as any text. If `is_typed`, its last word is
+    a beginning. If `is_literal`, operators are words. `key_of` gives the metadata key that a memory
+    has for a name, or None: only these can be asked for as `name:value`.
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact,
     phrase, src and ts, of which the last four are its words. A possessive ending is no part of a
@@ -71,7 +72,7 @@ class Query:
         today: "date | None" = None,
         is_typed: bool = False,
         is_literal: bool = False,
-        instead: Mapping[str, Sequence[str]] = NOTHING,
+        substitutes: Mapping[str, Sequence[str]] = NOTHING,
         key_of: Callable[[str], str | None] = lambda name: None,
     ) -> None:
         self.text = storable(text).replace("\0", " ")
@@ -79,7 +80,7 @@ class Query:
         self.operators: list[str] = []  # which of its parts give them, as they are written
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
-        self.instead = instead  # of a word, others that are looked for in its place
+        self.substitutes = substitutes  # by a word, others that are looked for in its place
         self._today = today
         self._alternatives: list[list[str]] = []  # words and phrases, of which one is enough
         if not (fts_syntax or is_literal):
@@ -94,12 +95,12 @@ class Query:
         if OR in self.text:
             self.text, self._alternatives = _without_or(self.text, has_filters=bool(self.asked))
 
-    def with_others(self, instead: Mapping[str, Sequence[str]]) -> "Query":
+    def with_substitutes(self, substitutes: Mapping[str, Sequence[str]]) -> "Query":
         """Return the same query with other words in place of some."""
         query = object.__new__(Query)
         query.__dict__.update(self.__dict__)
-        query.__dict__.pop("_terms", None)
-        query.instead = instead
+        query.__dict__.pop("_terms", None)  # cached, and of the words before
+        query.substitutes = substitutes
         return query
 
     @property
@@ -190,14 +191,14 @@ class Query:
             if period.is_named:
                 text = f"{text[: period.start]} {text[period.end :]}"
         compounds, words = _parsed(text)
-        if self.periods and not any(_is_telling(term.tokens[0]) for term in words):
+        if self.periods and not any(_is_content_word(term.tokens[0]) for term in words):
             compounds, words = [], []  # nothing but days is asked for
         for period in self.periods:
             phrases = map(Term, period.phrases())
             compounds += [phrase for phrase in phrases if phrase not in words]
         if self.is_typed:
             compounds, words = self._with_a_beginning(compounds, words)
-        if self.instead:
+        if self.substitutes:
             words = [other for word in words for other in self._others(word)]
         return list(dict.fromkeys(compounds)), list(dict.fromkeys(words))
 
@@ -213,7 +214,7 @@ class Query:
         if not of_text or of_text[-1].kind != analyzer.WORD or of_text[-1].end < len(self._folded):
             return compounds, words
         last = Term((of_text[-1].text,))
-        if last not in words or not _is_telling(last.tokens[0]):
+        if last not in words or not _is_content_word(last.tokens[0]):
             return compounds, words
         others = [word for word in words if word != last]
         if len(last.tokens[0]) < LEAST_BEGINNING:
@@ -221,15 +222,15 @@ class Query:
         return [*compounds, last], [*others, last._replace(prefix=True)]
 
     def _others(self, word: Term) -> list[Term]:
-        if word.tokens[0] in self.instead:
-            return [Term((other,)) for other in self.instead[word.tokens[0]]]
+        if word.tokens[0] in self.substitutes:
+            return [Term((other,)) for other in self.substitutes[word.tokens[0]]]
         return [word]
 
     def stands_for(self, word: str) -> str:
         """Return the word of the query in whose place this one is looked for, or itself; of words with
         OR between them the first.
         """
-        for own, others in self.instead.items():
+        for own, others in self.substitutes.items():
             if word in others:
                 word = own
                 break
@@ -263,7 +264,7 @@ class Query:
         """
         return analyzer.name(self._written_name)
 
-    def names(self, doc_id: str) -> int:
+    def rank_as_name(self, doc_id: str) -> int:
         """Return 2 if the query is the end of a document's id, with or without its extension; 1 if
         it is in other capitals; else 0.
         """
@@ -307,7 +308,7 @@ class Query:
         """
         fragments: dict[str, None] = {}
         for piece, is_word in _pieces(self._start):
-            is_short = len(analyzer.searchable(piece)) < LEAST_BEGINNING and not piece.isalnum()
+            is_short = len(analyzer.searchable(piece)) < LEAST_WORD and not piece.isalnum()
             if is_short or not is_word:
                 fragments[piece] = None
         return list(fragments)[:MAX_FRAGMENTS]
@@ -451,27 +452,27 @@ def _parsed(folded: str) -> tuple[list[Term], list[Term]]:
         for token in of_piece:
             if token.kind != TAIL:
                 singles[Term((token.text,), token.kind == SHORT)] = None
-        if is_quoted or any(_is_telling(token.text) for token in of_piece):
+        if is_quoted or any(_is_content_word(token.text) for token in of_piece):
             parts = of_piece if is_quoted else TOKEN.findall(piece)
             if len(parts) > 1:
                 compounds[phrase(piece)] = None
             for identifier in symbolic(piece):
                 compounds[Term((identifier,))] = None
-    telling = [term for term in singles if _is_telling(term.tokens[0])]
-    if not telling and len(singles) > 1:
+    content_words = [term for term in singles if _is_content_word(term.tokens[0])]
+    if not content_words and len(singles) > 1:
         compounds[phrase(folded)] = None
-    words = [term for term in telling or singles if term not in compounds]
+    words = [term for term in content_words or singles if term not in compounds]
     return list(compounds), words
 
 
-def _is_telling(token: str) -> bool:
+def _is_content_word(token: str) -> bool:
     return token.lower() not in STOP_WORDS
 
 
 def _without_possessive(word: str) -> str:
     """Return "Gendolf" for "Gendolf's"; what is made of stop words stays, as "what's" does."""
     owner = _POSSESSIVE.sub("", word)
-    return owner if any(map(_is_telling, TOKEN.findall(owner))) else word
+    return owner if any(map(_is_content_word, TOKEN.findall(owner))) else word
 
 
 def _quoted_pieces(query: str) -> list[tuple[str, bool]]:

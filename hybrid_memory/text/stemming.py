@@ -231,6 +231,5 @@ class _Stems(dict[str, str]):
 
 
 _STEMS = _Stems()
-stemmed = (
-    _STEMS.__getitem__
-)  # a token of folded text -> its stem; what is no word of these alphabets stays as it is
+# A token of folded text -> its stem; what is no word of these alphabets stays as it is
+stemmed = _STEMS.__getitem__

@@ -40,7 +40,7 @@ def answering(reply: Callable[[], Iterable[bytes]]) -> Iterator[int]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def sized(body: bytes, status: bytes = b"200 OK", headers: bytes = b"") -> list[bytes]:
+def with_earlier_sizes(body: bytes, status: bytes = b"200 OK", headers: bytes = b"") -> list[bytes]:
     """A reply with a Content-Length. `headers` are whole lines."""
     return [
         b"HTTP/1.1 %s\r\n%sConnection: close\r\nContent-Length: %d\r\n\r\n"
@@ -131,16 +131,18 @@ def bomb(mebibytes: int = 100) -> Iterable[bytes]:
     """A compressed body of spaces, which is 1,000 times as long when it is unpacked."""
     packer = zlib.compressobj(wbits=31)
     body = b"".join(packer.compress(b" " * 2**20) for _ in range(mebibytes)) + packer.flush()
-    return sized(body, headers=b"Content-Encoding: gzip\r\n")
+    return with_earlier_sizes(body, headers=b"Content-Encoding: gzip\r\n")
 
 
 def nested_bomb() -> Iterable[bytes]:
     """16 MB of spaces, compressed twice."""
-    return sized(gzipped(gzipped(b" " * 2**24)), headers=b"Content-Encoding: gzip, gzip\r\n")
+    return with_earlier_sizes(
+        gzipped(gzipped(b" " * 2**24)), headers=b"Content-Encoding: gzip, gzip\r\n"
+    )
 
 
 def cookies() -> Iterable[bytes]:
     body = json.dumps({"embeddings": [[1.0, 0.0]]}).encode()
-    return sized(
+    return with_earlier_sizes(
         body, headers=b"".join(b"Set-Cookie: c%d=%s\r\n" % (i, b"x" * 4000) for i in range(50))
     )

@@ -138,7 +138,7 @@ def test_thread_that_waits_for_a_reply_without_end_gives_up(ask, reply, monkeypa
     ids=lambda value: value[:32].decode("latin-1") if isinstance(value, bytes) else None,
 )
 def test_json_that_does_not_hold_a_vector_is_refused(ask, body, told):
-    problem, _, seconds = ask(lambda: nasty.sized(body))
+    problem, _, seconds = ask(lambda: nasty.with_earlier_sizes(body))
     assert told in problem
     assert seconds < SOON
 
@@ -154,7 +154,7 @@ def test_json_that_does_not_hold_a_vector_is_refused(ask, body, told):
     ],
 )
 def test_error_of_any_form_is_one_printable_line(ask, body):
-    problem, _, _ = ask(lambda: nasty.sized(body, b"500 Failed"))
+    problem, _, _ = ask(lambda: nasty.with_earlier_sizes(body, b"500 Failed"))
     assert "answered 500" in problem
     assert problem.isprintable()
     assert len(problem) < 300
@@ -178,7 +178,7 @@ def test_longest_reply_of_a_large_model_is_taken(host):
     vectors = [[0.012345678901234567 * (-1) ** i for i in range(4096)]] * 32
     body = json.dumps({"embeddings": vectors}, indent=4).encode()
     assert len(body) > 0.6 * (REPLY_BYTES + 32 * TEXT_BYTES)
-    with nasty.answering(lambda: nasty.sized(body)) as port:
+    with nasty.answering(lambda: nasty.with_earlier_sizes(body)) as port:
         embedder = OllamaEmbedder(f"http://{host}:{port}", "m")
         assert [
             len(vector) for vector in embedder.embed_batch([f"text {i}" for i in range(32)])
@@ -191,7 +191,7 @@ def test_server_to_which_every_text_is_too_long_is_given_up():
 
     def reply():
         asked.append(1)
-        return nasty.sized(b"too large", b"413 Payload Too Large")
+        return nasty.with_earlier_sizes(b"too large", b"413 Payload Too Large")
 
     with nasty.answering(reply) as port:
         embedder = OpenAIEmbedder(f"http://127.0.0.1:{port}")

@@ -48,7 +48,7 @@ def judged() -> Iterator[HybridStore]:
 @pytest.mark.parametrize(
     ("settings", "pairs"),
     [
-        ({}, 50),
+        ({}, 20),
         ({"limit": 3}, 12),
         ({"per_doc": 1}, 12),
         ({"min_confidence": 0.4}, 12),

@@ -191,7 +191,7 @@ def test_one_connection_serves_many_requests(ollama, monkeypatch):
 
 
 def test_compressed_reply_is_unpacked():
-    reply = nasty.sized(nasty.gzipped(b"[1]"), headers=b"Content-Encoding: gzip\r\n")
+    reply = nasty.with_earlier_sizes(nasty.gzipped(b"[1]"), headers=b"Content-Encoding: gzip\r\n")
     with nasty.answering(lambda: reply) as port, connected(port) as ask:
         assert ask().content == b"[1]"
 
@@ -202,7 +202,7 @@ def test_compressed_reply_is_unpacked():
 )
 def test_compressed_reply_that_cannot_be_unpacked_or_is_too_long_is_an_error(body, error):
     with (
-        nasty.answering(lambda: nasty.sized(body)) as port,
+        nasty.answering(lambda: nasty.with_earlier_sizes(body)) as port,
         connected(port) as ask,
         pytest.raises(error),
     ):

@@ -8,7 +8,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.indexing import new_vectors
-from hybrid_memory.search.legs import nearness
+from hybrid_memory.search.legs import measure_nearness
 from hybrid_memory.search.stages import confidence
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
@@ -149,7 +149,7 @@ numbers = st.floats(-1, 0.999) | st.just(1.0)
 
 @given(st.floats(0, 1), st.none() | numbers)
 def test_confidence_is_between_0_and_1(share: float, cosine: float | None) -> None:
-    near = None if cosine is None else nearness({1: cosine}, {1: cosine, 2: 0.2})[1]
+    near = None if cosine is None else measure_nearness({1: cosine}, {1: cosine, 2: 0.2})[1]
     assert 0 <= confidence(share, near) <= 1
 
 
@@ -157,9 +157,9 @@ def test_confidence_is_between_0_and_1(share: float, cosine: float | None) -> No
 def test_nearness_is_between_0_and_1_and_does_not_count_the_chunk_itself(
     cosine: float, sample: dict[int, float]
 ) -> None:
-    near = nearness({1: cosine}, sample)[1]
+    near = measure_nearness({1: cosine}, sample)[1]
     assert 0 <= near <= 1
-    assert near == pytest.approx(nearness({1: cosine}, {**sample, 1: 0.123})[1], abs=1e-9)
+    assert near == pytest.approx(measure_nearness({1: cosine}, {**sample, 1: 0.123})[1], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_nearness_is_between_0_and_1_and_does_not_count_the_chunk_itself(
 def test_nearness_is_the_share_of_the_way_from_the_mean(
     cosine: float, others: list[float], near: float
 ) -> None:
-    assert nearness({0: cosine}, dict(enumerate(others, 1)))[0] == pytest.approx(near)
+    assert measure_nearness({0: cosine}, dict(enumerate(others, 1)))[0] == pytest.approx(near)
 
 
 @settings(max_examples=60, deadline=None)

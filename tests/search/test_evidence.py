@@ -3,12 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_memory.search.hit import Hit
-from hybrid_memory.search.legs import made as made_legs
-from hybrid_memory.search.stages import BEST, DOCUMENT, NEIGHBOUR, weighed
+from hybrid_memory.search.legs import put_on_one_scale
+from hybrid_memory.search.stages import BEST, DOCUMENT, NEIGHBOUR, add_evidence
 
 
 def hit(id: int, doc_id: str, score: float) -> Hit:
-    made = Hit(id, doc_id, f"{doc_id}-{id}", "", made_legs(None, None, {}, {}, {}, (1.0, 0.0)))
+    made = Hit(
+        id, doc_id, f"{doc_id}-{id}", "", put_on_one_scale(None, None, {}, {}, {}, (1.0, 0.0))
+    )
     made.score = score
     return made
 
@@ -27,7 +29,7 @@ def test_neighbours_and_the_best_of_a_document_add_their_shares() -> None:
         hit(4, "a", 0.2),
         hit(9, "a", 0.1),
     ]
-    found = {each.id: each for each in weighed(hits)}
+    found = {each.id: each for each in add_evidence(hits)}
     raised = {1: 1.201, 2: 1.036, 5: 0.963, 3: 0.711, 4: 0.386, 9: 0.261}
     assert list(found) == list(raised)
     assert {id: each.score for id, each in found.items()} == pytest.approx(
@@ -51,8 +53,8 @@ def test_a_chunk_among_good_ones_passes_a_lonely_one() -> None:
         hit(12, "together", 0.9),
         hit(13, "together", 0.9),
     ]
-    assert weighed(hits)[0].id == 11
-    assert weighed(hits)[0].score == pytest.approx(1.0)
+    assert add_evidence(hits)[0].id == 11
+    assert add_evidence(hits)[0].score == pytest.approx(1.0)
 
 
 scores = st.floats(0, 1, allow_subnormal=False)
@@ -61,7 +63,7 @@ scores = st.floats(0, 1, allow_subnormal=False)
 @given(st.lists(scores))
 def test_where_each_document_has_one_chunk_nothing_changes(values: list[float]) -> None:
     hits = [hit(id, f"d{id}", score) for id, score in enumerate(sorted(values, reverse=True))]
-    found = weighed(hits)
+    found = add_evidence(hits)
     assert [each.id for each in found] == [each.id for each in hits]
     assert [each.score for each in found] == pytest.approx([each.score for each in hits])
 
@@ -70,7 +72,7 @@ def test_where_each_document_has_one_chunk_nothing_changes(values: list[float]) 
 def test_the_best_score_stays_and_parts_add_up(chunks: dict[int, tuple[str, float]]) -> None:
     hits = [hit(id, doc_id, score) for id, (doc_id, score) in chunks.items()]
     before = {each.id: each.score for each in hits}
-    found = weighed(hits)
+    found = add_evidence(hits)
     assert (
         found[0].score == max(each.score for each in found) == pytest.approx(max(before.values()))
     )
@@ -81,10 +83,10 @@ def test_the_best_score_stays_and_parts_add_up(chunks: dict[int, tuple[str, floa
 
 
 def test_nothing_and_zero_are_left_alone() -> None:
-    assert weighed([]) == []
-    assert [each.score for each in weighed([hit(1, "a", 0.0), hit(2, "a", 0.0)])] == [0.0, 0.0]
+    assert add_evidence([]) == []
+    assert [each.score for each in add_evidence([hit(1, "a", 0.0), hit(2, "a", 0.0)])] == [0.0, 0.0]
 
 
 def test_equal_hits_stay_in_the_order_they_came() -> None:
     hits = [hit(7, "c", 0.5), hit(1, "a", 0.5), hit(4, "b", 0.5)]
-    assert [each.id for each in weighed(hits)] == [7, 1, 4]
+    assert [each.id for each in add_evidence(hits)] == [7, 1, 4]

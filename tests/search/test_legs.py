@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.fts import FTSIndex
-from hybrid_memory.search.legs import LEAD_SHARE, LEADS, made
+from hybrid_memory.search.legs import LEAD_SHARE, LEADS, put_on_one_scale
 from hybrid_memory.storage.rows import Ranked
 from hybrid_memory.text.query import Query
 from tests.conftest import TopicEmbedder
@@ -17,7 +17,7 @@ SAMPLE = {7: 0.8, 8: 0.8}  # of a model that gives 0.8 to any two texts
 
 def test_each_leg_gives_its_part_on_one_scale() -> None:
     """The best hit has half of the BM25 that is enough, so keywords count by 0.5 cubed; a cosine of 0.9 is halfway from 0.8."""
-    legs = made(
+    legs = put_on_one_scale(
         Ranked([(1, 4.0), (2, 2.0)], enough=8.0),
         [(3, 0.9)],
         {1: 0.8, 2: 0.85, 3: 0.9},
@@ -25,25 +25,29 @@ def test_each_leg_gives_its_part_on_one_scale() -> None:
         {},
         HALF,
     )
-    assert legs.telling == 0.125
-    assert legs.keyword == pytest.approx({1: 0.125, 2: 0.0625})
-    assert legs.vector == pytest.approx({1: 0.0, 2: 0.25, 3: 0.5})
+    assert legs.strength == 0.125
+    assert legs.keyword_parts == pytest.approx({1: 0.125, 2: 0.0625})
+    assert legs.vector_parts == pytest.approx({1: 0.0, 2: 0.25, 3: 0.5})
     assert legs.score(2) == pytest.approx(0.5 * 0.0625 + 0.5 * 0.25)
 
 
-@pytest.mark.parametrize(("enough", "telling"), [(2.0, 1.0), (4.0, 1.0), (0.0, 1.0), (40.0, 0.001)])
+@pytest.mark.parametrize(
+    ("enough", "strength"), [(2.0, 1.0), (4.0, 1.0), (0.0, 1.0), (40.0, 0.001)]
+)
 def test_keywords_count_in_full_where_the_best_hit_has_enough(
-    enough: float, telling: float
+    enough: float, strength: float
 ) -> None:
-    assert made(
+    assert put_on_one_scale(
         Ranked([(1, 4.0)], enough=enough), [], {1: 0.5}, {}, {}, HALF
-    ).telling == pytest.approx(telling)
+    ).strength == pytest.approx(strength)
 
 
 def test_a_hit_without_an_embedding_is_as_near_as_its_words_say() -> None:
-    legs = made(Ranked([(1, 4.0), (2, 2.0)], enough=8.0), [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF)
-    assert legs.vector == pytest.approx({1: 0.5, 2: 0.25, 3: 0.5})
-    assert legs.near.keys() == {3}
+    legs = put_on_one_scale(
+        Ranked([(1, 4.0), (2, 2.0)], enough=8.0), [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF
+    )
+    assert legs.vector_parts == pytest.approx({1: 0.5, 2: 0.25, 3: 0.5})
+    assert legs.nearness.keys() == {3}
 
 
 def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_the_document() -> (
@@ -51,7 +55,7 @@ def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_
 ):
     """Chunk 3 begins with 7 and 8, nearnesses 0.5 and 0; 4 begins with 9, which has no embedding; 5 has none, but leads."""
     cosine = {3: 0.9, 4: 0.9, 7: 0.9, 8: 0.8}
-    legs = made(
+    legs = put_on_one_scale(
         Ranked([(5, 4.0)]),
         [(3, 0.9), (4, 0.9)],
         cosine,
@@ -59,10 +63,10 @@ def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_
         {3: [7, 8], 4: [9], 5: [7, 8]},
         HALF,
     )
-    assert {id: legs.vector[id] for id in (3, 4, 5)} == pytest.approx(
+    assert {id: legs.vector_parts[id] for id in (3, 4, 5)} == pytest.approx(
         {3: (2 * 0.5 + 0.25) / 3, 4: 0.5, 5: (2 * 0.5 + 0.25) / 3}
     )
-    assert legs.near[3] == pytest.approx(0.5)
+    assert legs.nearness[3] == pytest.approx(0.5)
 
 
 def test_leads_and_their_share_are_those_of_the_documentation() -> None:
@@ -70,11 +74,15 @@ def test_leads_and_their_share_are_those_of_the_documentation() -> None:
 
 
 def test_a_leg_alone_is_divided_by_its_best() -> None:
-    assert made(Ranked([(1, 4.0), (2, 1.0)], enough=8.0), None, {}, {}, {}, (1.0, 0.0)).keyword == {
+    assert put_on_one_scale(
+        Ranked([(1, 4.0), (2, 1.0)], enough=8.0), None, {}, {}, {}, (1.0, 0.0)
+    ).keyword_parts == {
         1: 1.0,
         2: 0.25,
     }
-    assert made(None, [(1, 0.9), (2, 0.45)], {1: 0.9, 2: 0.45}, SAMPLE, {}, (0.0, 1.0)).vector == {
+    assert put_on_one_scale(
+        None, [(1, 0.9), (2, 0.45)], {1: 0.9, 2: 0.45}, SAMPLE, {}, (0.0, 1.0)
+    ).vector_parts == {
         1: 1.0,
         2: 0.5,
     }
@@ -101,9 +109,11 @@ def test_parts_are_between_0_and_1_and_keep_the_order_of_the_words(
     enough: float,
 ) -> None:
     by_vector = sorted(((id, x) for id, x in cosine.items() if x > 0), key=lambda hit: -hit[1])
-    legs = made(Ranked(ranked, enough=enough), by_vector, cosine, sample, leads, HALF)
-    assert all(0 <= part <= 1 for part in [*legs.keyword.values(), *legs.vector.values()])
-    assert [id for id, _ in sorted(ranked, key=lambda hit: -legs.keyword[hit[0]])] == [
+    legs = put_on_one_scale(Ranked(ranked, enough=enough), by_vector, cosine, sample, leads, HALF)
+    assert all(
+        0 <= part <= 1 for part in [*legs.keyword_parts.values(), *legs.vector_parts.values()]
+    )
+    assert [id for id, _ in sorted(ranked, key=lambda hit: -legs.keyword_parts[hit[0]])] == [
         id for id, _ in ranked
     ]
 

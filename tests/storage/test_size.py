@@ -13,7 +13,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.documents.chunker import Chunk
 from hybrid_memory.documents.document import Document, chunk_row, prepare
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.indexing import made
+from hybrid_memory.indexing import make_vectors
 from hybrid_memory.storage.sqlite import connection
 from hybrid_memory.storage.sqlite.catalog import check_vectors
 from tests.conftest import indexed_words
@@ -73,7 +73,7 @@ def test_a_chunk_that_comes_with_its_embedding_is_written_once(db_path: str) -> 
     with HybridStore(db_path, {"provider": "builtin"}) as store:
         vectors = dict[bytes, tuple[bytes, bool]]()
         for document in documents:
-            vectors |= made(store.embedder, document.texts).vectors
+            vectors |= make_vectors(store.embedder, document.texts).vectors
         conn = store.storage.connection
         written: list[str] = []
         for rows in (documents[:1], documents[1:]):

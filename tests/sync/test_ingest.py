@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore, SourceError
 from hybrid_memory.documents import markdown
-from hybrid_memory.sync import ingest as ingesting
+from hybrid_memory.sync import plan
 from hybrid_memory.sync.ingest import Ingest, Progress, Report
 from tests.conftest import TopicEmbedder
 
@@ -620,14 +620,14 @@ def test_file_that_grew_since_it_was_listed_is_read_as_it_is(
 ) -> None:
     folder = notes({"a.md": "gpu"})
     job = Ingest(store)
-    listed = ingesting.listed
+    list_files = plan.list_files
 
     def then_changed(*args: Any) -> Any:
-        listing = listed(*args)
+        listing = list_files(*args)
         notes({"a.md": "gpu and a dog"})
         return listing
 
-    monkeypatch.setattr(ingesting, "listed", then_changed)
+    monkeypatch.setattr(plan, "list_files", then_changed)
     assert job.run([str(folder)]).errors == []
     assert store.search("dog", mode="keyword")
     assert ingest(store, folder, incremental=True).skipped == 1

@@ -311,10 +311,14 @@ def test_whatever_is_ingested_a_file_is_one_document_and_a_second_run_changes_no
             assert ids(store) == before
 
 
-def test_watch_takes_in_each_file_once(store: HybridStore, outer: Path, db_path: str) -> None:
+def test_watch_takes_in_each_file_once(
+    store: HybridStore, outer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("watchfiles")
-    from hybrid_memory.extras.watch import Watch
+    from hybrid_memory.extras import watch
 
+    monkeypatch.setattr(watch, "DEBOUNCE", 300)
+    monkeypatch.setattr(watch, "LOOK", 400)
     ingest(store, outer / "daily")
     ingest(store, outer)
     done = threading.Event()
@@ -328,6 +332,6 @@ def test_watch_takes_in_each_file_once(store: HybridStore, outer: Path, db_path:
         done.set()
 
     with pytest.raises(KeyboardInterrupt):
-        Watch(store, [], stop).run()
+        watch.Watch(store, [], stop).run()
     assert ids(store) == ["daily/1.md", "daily/2.md", "daily/3.md", "memory/a.md"]
     assert [report.warnings for report in reports] == [[], []]

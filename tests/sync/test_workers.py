@@ -34,6 +34,8 @@ WHOLE = ("integrity", "keyword index", "indexed", "documents", "vector index")  
 WORDS = "server password getUserName() C++ 東京都 café port:8080 backup mirror garden. violin, ledger tide".split()
 TRANSCRIPT = '{"type": "message", "message": {"role": "user", "content": "the backup server"}}\n'
 
+NOTES = 100  # of the ingest that is ended: the work of a second or two
+
 # The command with two processes for any work, on any machine. It writes often, so that it is found at work.
 COMMAND = """
 import signal
@@ -189,7 +191,7 @@ def running(tmp_path: Path, environ: dict[str, str], notes: Notes) -> Iterator["
     folder = notes(
         {
             f"{number}.md": f"# {number}\n\n{' '.join(chance.choices(WORDS, k=4000))}\n"
-            for number in range(200)
+            for number in range(NOTES)
         }
     )
     arguments = [
@@ -271,14 +273,14 @@ def test_a_killed_ingest_leaves_what_is_whole_and_no_process(
     wait_until(lambda: all(map(has_ended, left)))
     before = written(tmp_path / "cli.db")
     with HybridStore(tmp_path / "cli.db", {"provider": "builtin"}) as store:
-        assert 0 < before < 200
+        assert 0 < before < NOTES
         assert [
             finding
             for finding in examine(store, thorough=True)
             if not finding.ok and finding.check in WHOLE
         ] == []
         report = Ingest(store, incremental=True).run([str(tmp_path / "memory")])
-        assert (report.files, report.skipped, report.pending) == (200 - before, before, 0)
+        assert (report.files, report.skipped, report.pending) == (NOTES - before, before, 0)
 
 
 @linux
@@ -292,4 +294,4 @@ def test_an_interrupted_ingest_says_so_in_a_line_and_leaves_no_process(
     assert told.splitlines()[-1].startswith("hybrid-memory: interrupted after ")
     assert "Traceback" not in told
     assert all(map(has_ended, left))
-    assert 0 < written(tmp_path / "cli.db") < 200
+    assert 0 < written(tmp_path / "cli.db") < NOTES

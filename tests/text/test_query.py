@@ -227,4 +227,4 @@ def test_of_alternatives_one_is_as_good_as_another() -> None:
         "k8s",
         "system",
     ]
-    assert query.with_others({"dokcer": ["docker"]}).stands_for("docker") == "dokcer"
+    assert query.with_substitutes({"dokcer": ["docker"]}).stands_for("docker") == "dokcer"

@@ -216,9 +216,8 @@ class Evaluation(NamedTuple):
 
     queries: int  # queries that were asked
     unjudged: int  # queries that were not asked because no document is wanted
-    unknown_documents: list[
-        str
-    ]  # wanted, but the store has none or several of that name; they count as missed
+    # Wanted, but the store has none or several of that name; they count as missed
+    unknown_documents: list[str]
     modes: dict[str, Figures]
     left_out: dict[str, str]  # mode -> why it could not run
     misses: list[dict[str, Any]]  # queries that the last mode missed
@@ -274,13 +273,11 @@ def evaluate(
             "none of the queries has a judgement above 0; their ids must be the same in both files"
         )
     left_out: dict[str, str] = {}
-    found: dict[str, dict[str, list[str]]] = {
-        mode: {} for mode in modes
-    }  # mode -> query id -> ranking
+    # Mode -> query id -> ranking
+    found: dict[str, dict[str, list[str]]] = {mode: {} for mode in modes}
     times: dict[str, list[float]] = {mode: [] for mode in modes}
-    shares: dict[str, list[list[float]]] = {
-        mode: [] for mode in modes
-    }  # mode -> of each query with cited lines, by budget
+    # Mode -> of each query with cited lines, by budget
+    shares: dict[str, list[list[float]]] = {mode: [] for mode in modes}
     for number, id in enumerate(wanted, 1):
         text = queries[id]
         if found.keys() - {"keyword"} and (problem := _without_vector(store, text)):

@@ -30,9 +30,8 @@ MARKUP = re.compile(
 TARGET = re.compile(r"\s*<[^<>]*>(?=`)")
 
 FIELD = re.compile(r"\n:((?:[^:\\\n]|\\.)+):(?:[ \t]+|(?=\n|\Z))([^\n]*(?:\n[ \t]+\S[^\n]*)*)")
-NIKOLA = re.compile(
-    r"\n\.\.[ \t]+(\w+):(?:[ \t]+([^\n]*))?(?=\n|\Z)"
-)  # its metadata are comments at the top
+# Its metadata are comments at the top
+NIKOLA = re.compile(r"\n\.\.[ \t]+(\w+):(?:[ \t]+([^\n]*))?(?=\n|\Z)")
 BLANK = re.compile(r"(?:\n[ \t]*(?=\n|\Z))*")
 SEPARATOR = re.compile(r"[,;]")
 

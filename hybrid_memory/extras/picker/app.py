@@ -11,7 +11,8 @@ import re
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pydoc import pager
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
@@ -60,9 +61,9 @@ SWITCH = 0.001
 LINES = 2000  # of a note that are shown before and after the passage
 ALL = 10**9
 
-Result = dict[str, Any]
+Result = Mapping[str, Any]
 # Results for a store, a query and a mode; None: the mode that the user wants.
-Search = Callable[[HybridStore, str, str | None], list[Result]]
+Search = Callable[[HybridStore, str, str | None], Sequence[Result]]
 
 
 class Found(NamedTuple):
@@ -556,7 +557,6 @@ def open_chosen(store: HybridStore, result: Result) -> None:
     if result["path"] and (os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         open_result([result], 1)
         return
-    from pydoc import pager
 
     target = f"{result['doc_id']}#L{result['start_line']}-L{ALL - 1}"
     pager(printable(read(store, target, max_lines=ALL, max_chars=ALL)["text"]) + "\n")

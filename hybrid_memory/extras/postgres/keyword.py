@@ -203,7 +203,7 @@ class KeywordIndex:
         self._conn, self._space, self._chosen = conn, space, chosen
         self._phrases = Phrases(conn, space)
         self._size: tuple[int, float] | None = None
-        self._instead: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
+        self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
         self._has_dead = (
             False  # whether postings have entries of chunks that left; known with the size
         )
@@ -221,15 +221,15 @@ class KeywordIndex:
         hits, is_name = self._found(query, limit)
         if not query.is_typed and not is_name:
             query = self._mended(query, is_found=bool(hits))
-            if query.instead:
+            if query.substitutes:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
             hits = substring_search(self._conn, self._space, self._chosen, query, limit)
             return Ranked(hits, enough=1.0)
         if is_name:
-            return Ranked(hits, is_name=True, instead=query.instead)
+            return Ranked(hits, is_name=True, substitutes=query.substitutes)
         frequencies = [phrase.frequency for phrase in self._phrases.of(_distinct_words(query))]
-        return Ranked(hits, False, enough(frequencies, self._sizes()[0]), query.instead)
+        return Ranked(hits, False, enough(frequencies, self._sizes()[0]), query.substitutes)
 
     def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
         """Return the chunks that have words of the query, and whether it is a document's name."""
@@ -257,16 +257,16 @@ class KeywordIndex:
         """Return the query with other words of the index in place of some that no chunk has."""
         new = self._new(query.affordable_words)
         changed = mended(query, new, self._phrases.meant, is_found=is_found)
-        self._instead[query.text] = changed.instead
+        self._substitutes[query.text] = changed.substitutes
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
         """For each of these chunks, which words of the query it has, or others in their place; if no
         chunk of all has any, which of its fragments.
         """
-        if query.text not in self._instead and not query.fts_syntax:
+        if query.text not in self._substitutes and not query.fts_syntax:
             self._mended(query, is_found=self._is_known(query))
-        query = query.with_others(self._instead.get(query.text, query.instead))
+        query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
         if not self._is_known(query):
             return by_fragments(self._conn, query, ids)
         words = _distinct_words(query)
@@ -465,7 +465,7 @@ class KeywordIndex:
         if among:
             named = dict(self._search(phrases, limit, among=among))
         rows = self._conn.all(DOC_IDS, {"ids": list(named)})
-        ranks = {id: query.names(doc_id) for id, doc_id in rows}
+        ranks = {id: query.rank_as_name(doc_id) for id, doc_id in rows}
         top = 0.0
         if len(set(ranks.values())) > 1:
             top = max(named.values(), default=0.0)

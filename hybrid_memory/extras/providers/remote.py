@@ -98,10 +98,11 @@ def is_local(host: str) -> bool:
     machine. Takes up to LOOK_UP seconds.
     """
     name = host.rstrip(".")
+    # Names of this machine: RFC 6761, section 6.3
     if name.endswith(".localhost") or name in (
         "localhost",
         socket.gethostname().lower().rstrip("."),
-    ):  # RFC 6761
+    ):
         return True
     found: list[tuple[int, tuple[Any, ...]]] = []
 
@@ -142,9 +143,8 @@ def _is_own(family: int, address: tuple[Any, ...]) -> bool:
 class _Requests(requests.Session):
     def __init__(self) -> None:
         super().__init__()
-        self.cookies.set_policy(
-            DefaultCookiePolicy(allowed_domains=())
-        )  # a server could fill the memory with cookies
+        # A server could fill the memory with cookies
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
         for scheme in ("http://", "https://"):
             self.mount(scheme, _Adapter())
 

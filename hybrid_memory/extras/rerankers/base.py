@@ -19,7 +19,7 @@ from ...embedding.transport import BUSY, LONG, REST, RETRY, STOP, TRIES, Failure
 if TYPE_CHECKING:
     from ...config import Settings
     from ...search.hit import Hit
-    from ...search.stages import Context
+    from ...search.stages import SearchState
 
 SHORTER = 0.75  # the share of a text that is kept when it is too long
 SHORTEST = 16  # characters
@@ -134,9 +134,8 @@ class Reranker:
         """Return the scores. Raises Failure if one is missing or not a number."""
         if len(raw) != count:
             raise Failure(STOP, f"{self.name} did not give a score for each passage")
-        if not all(
-            type(score) in (int, float) and abs(score) < LARGEST for score in raw
-        ):  # NaN is not
+        # NaN is not
+        if not all(type(score) in (int, float) and abs(score) < LARGEST for score in raw):
             raise Failure(STOP, f"{self.name} gave a score that is not a number")
         return [float(score) for score in raw]
 
@@ -147,26 +146,25 @@ NEAREST = 1e-7  # to 0 and 1, of a probability: float32 has no smaller steps bel
 
 
 def reranked(
-    hits: "Iterable[Hit]", context: "Context", *, reranker: "Reranker", settings: "Settings"
+    hits: "Iterable[Hit]", state: "SearchState", *, reranker: "Reranker", settings: "Settings"
 ) -> "list[Hit]":
     """Hits whose scores are a mix of their own and the reranker's, which sees the first
     `rerank_limit`; best first.
 
     The others keep the share of their own score, so they stay below. Without the reranker's scores
-    all stays as it was, and the context has a warning.
+    all stays as it was, and the search has a warning.
     """
     ranked = list(hits)
     first = ranked[: settings["rerank_limit"]]
-    if (
-        len(first) < 2 or context.query.is_identifier
-    ):  # there is no order to change; or it is a look-up, not a question
+    # There is no order to change; or it is a look-up, not a question
+    if len(first) < 2 or state.query.is_identifier:
         return ranked
     texts = [embedded_text(hit.row.heading_path, hit.text) for hit in first if hit.row]
-    query = context.query.text
-    cache = context.storage.query_cache(settings["query_cache_size"])
+    query = state.query.text
+    cache = state.storage.query_cache(settings["query_cache_size"])
     raw = cache.scores(reranker.name, query, texts, lambda missing: reranker.scores(query, missing))
     if not raw:
-        context.warnings.append(f"not reranked: {reranker.problem}")
+        state.warnings.append(f"not reranked: {reranker.problem}")
         return ranked
     weight = settings["rerank_weight"]
     for hit in ranked:
@@ -181,9 +179,8 @@ def reranked(
             "weight": weight,
             "part": part,
         }
-    return sorted(
-        ranked, key=lambda hit: -hit.score
-    )  # stable: equal ones stay in the order they came
+    # Stable: equal ones stay in the order they came
+    return sorted(ranked, key=lambda hit: -hit.score)
 
 
 def comparable(scores: Sequence[float]) -> list[float]:

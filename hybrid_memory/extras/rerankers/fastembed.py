@@ -64,9 +64,8 @@ def _loaded(model: str) -> Any:
         from fastembed.common.model_description import ModelSource
 
         nested = os.path.exists(os.path.join(folder, "onnx", "model.onnx"))
-        source = ModelSource(
-            hf=os.path.basename(folder)
-        )  # fastembed wants a source, although it downloads nothing
+        # `fastembed` wants a source, although it downloads nothing
+        source = ModelSource(hf=os.path.basename(folder))
         TextCrossEncoder.add_custom_model(
             folder, source, model_file="onnx/model.onnx" if nested else "model.onnx"
         )

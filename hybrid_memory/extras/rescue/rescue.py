@@ -21,7 +21,7 @@ from ...documents.document import (
 )
 from ...errors import StoreError
 from ...indexing import embed_pending
-from ...messages import Progress, counted
+from ...messages import Progress, count_batches
 from ...search.packing import joined
 from ...storage.rows import Neighbour
 from ...storage.sqlite.engine import SQLiteStorage
@@ -244,7 +244,7 @@ class Rescue:
         if embedder:
             pending = self._store.storage.embeddings.count_pending()
             done = embed_pending(
-                self._store.storage, embedder, counted("embeddings", pending, progress)
+                self._store.storage, embedder, count_batches("embeddings", pending, progress)
             )
             embedded = done.chunks
             self.warnings += done.problems

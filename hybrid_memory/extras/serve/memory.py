@@ -6,7 +6,7 @@ stored, so that no model is asked.
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import date
@@ -19,7 +19,7 @@ from ... import __version__, config
 from ...errors import HybridMemoryError, NotFoundError, QueryError
 from ...messages import Progress
 from ...search.hit import Request
-from ...store import HybridStore, tried_again
+from ...store import HybridStore, retry_once
 from ...sync.ingest import Ingest
 from ...text.characters import citation
 from .bounds import NO_BOUNDS, Bounds
@@ -377,7 +377,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-@tried_again
+@retry_once
 def passages(
     store: HybridStore, doc_id: str, lines: str | None, *, limit: int = 5
 ) -> dict[str, Any]:
@@ -408,7 +408,9 @@ def passages(
         else:
             text = storage.chunks.rows(ids[:1])[ids[0]].text
     if vector:
-        results = [_result(rows[id], round(cosine, 6)) for id, cosine in neighbours]
+        results: Sequence[Mapping[str, Any]] = [
+            _result(rows[id], round(cosine, 6)) for id, cosine in neighbours
+        ]
     else:
         request = Request(limit + DEPTH, "keyword", per_doc=limit, rerank=False, literal=True)
         results = store.answer(text, request).results

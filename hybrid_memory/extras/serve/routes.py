@@ -14,13 +14,14 @@ from ...documents.formats import own_suffix
 from ...errors import NotFoundError
 from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
-from ...store import HybridStore, tried_again
+from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import asked, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
 from ...views import broken, links_of_document, outlined
 from ...views import documents as listed
+from ..audit import Beginnings, superseded
 from ..doctor import examine
 from . import images, parameters, responses
 from .bounds import MOST, Bounds, counts_of, facets_of
@@ -56,6 +57,7 @@ async def search(request: Request) -> Response:
         search_request = wanted.changed(filters=filters)
         answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
         filters_in_force = answer.pop("filters")
+        answer["instead"] = answer.pop("substitutes")
         if memory.bounds.hide:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
@@ -174,13 +176,11 @@ async def review(request: Request) -> Response:
     return await unless_known(request, _review)
 
 
-@tried_again
+@retry_once
 def _review(store: HybridStore) -> dict[str, Any]:
     """Return the broken links, the documents that have the same text, and those that say, or of which
     others say, that they no longer hold.
     """
-    from ..audit import Beginnings, superseded
-
     links = broken(store)
     same = defaultdict[bytes, list[str]](list)
     ids = store.storage.catalog.ids()
@@ -224,7 +224,7 @@ async def overview(request: Request) -> Response:
     return await unless_known(request, work, server)
 
 
-@tried_again
+@retry_once
 def _overview(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
     """Return the status, how many documents each collection, folder, month and tag has, and the
     newest documents.

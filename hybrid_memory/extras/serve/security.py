@@ -24,9 +24,8 @@ from . import responses
 from .responses import Problem
 
 SHORTEST = 16  # characters
-PLAIN = re.compile(
-    r"[A-Za-z0-9._~+/=-]+"
-)  # what a bearer header and the fragment of a URL can hold
+# What a bearer header and the fragment of a URL can hold
+PLAIN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 COOKIE = "hybrid-memory"
 LIFETIME = 30 * 24 * 3600  # seconds
 REALM = {"www-authenticate": 'Bearer realm="hybrid-memory"'}

@@ -2,9 +2,10 @@
 integers. Reads no database.
 
 A vector search in Python is slow because of the dot products. Therefore all vectors are first
-ordered by a rough dot product, and the exact one is computed for only a few hundred of them. For
-the rough one, each vector is reduced to one bit for each dimension. Python's int does `&` and `^`
-on thousands of bits at a time, as the vector unit of a processor would.
+ordered by a rough dot product, and the exact one is computed batch by batch, until a batch changes
+little (vectors.py). For the rough one, each vector is reduced to one bit for each dimension.
+Python's int does `&` and `^` on thousands of bits at a time, as the vector unit of a processor
+would.
 
 The code of a vector is the row of its bits. A *block* has 8,192 *places*, and each place has one
 vector. For each dimension j, the block has one int, the *plane* of j. Bit i of this plane tells
@@ -85,9 +86,8 @@ def insert(planes: bytes, codes: Mapping[int, bytes], width: int) -> bytes:
     first = min(codes)
     last = max(codes)
     blank = b"0" * dims
-    digits = b"".join(
-        codes.get(place, blank) for place in range(last, first - 1, -1)
-    )  # int() reads the highest place first
+    # `int()` reads the highest place first
+    digits = b"".join(codes.get(place, blank) for place in range(last, first - 1, -1))
     others = ~mask(codes)
     result = bytearray()
     for j in range(dims):
@@ -130,9 +130,8 @@ def counters(planes: bytes, width: int, weights: Mapping[int, int]) -> list[int]
     With the same weights, every block has the same number of counters.
     """
     ones = (1 << 8 * width) - 1
-    levels: list[list[int]] = [
-        [] for _ in range(WEIGHT_BITS)
-    ]  # planes with the value 1, planes with the value 2
+    # Planes with the value 1, planes with the value 2
+    levels: list[list[int]] = [[] for _ in range(WEIGHT_BITS)]
     entered = [
         [level for b, level in enumerate(levels) if weight >> b & 1]
         for weight in range(2**WEIGHT_BITS)

@@ -1,22 +1,23 @@
-"""What is read of documents: one of them, lists, counts; and, for the doctor, what may be
-inconsistent in a database.
+"""What is read of documents: one of them, lists, counts; their names, links and tags, which are also
+written here; and, for the doctor, what may be inconsistent in a database.
 """
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import hypot
 from typing import TYPE_CHECKING, Any
 
+from ...documents.links import DocumentLinks, aliases, all_of, key_of, path_of
 from ...text.characters import storable
 from ..filters import key_like, keys_of
+from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ..source import DocumentRow, SourceFile
 from ..vector import UNIT, decode_embedding
 from . import bitplanes
 from .bitplanes import PLACES
 from .connection import waiting
 from .keyword import COUNTED, FTSIndex
-from .links import Links
 from .schema import path_from_column, path_to_column
 from .selection import condition
 from .vectors import chunks_in, read_center, read_planes, slots_of
@@ -203,6 +204,86 @@ class Catalog:
             for name in ("page_count", "page_size")
         )
         return counts | {"db_size_bytes": pages * page_size}
+
+
+TABLES_OF_MARKS = ("names", "links", "tags")
+PUT_NAME = "insert or ignore into names (key, doc_id, kind, name) values (?, ?, ?, ?)"
+PUT_LINK = "insert into links (doc_id, line, target, kind, key) values (?, ?, ?, ?, ?)"
+PUT_TAG = "insert into tags (tag, doc_id) values (?, ?)"
+
+
+def put_links(conn: sqlite3.Connection, row: Mapping[str, Any], found: DocumentLinks) -> None:
+    """Write the names, links and tags of a document, of which there are none yet, from its row of
+    `documents` and what its text has.
+    """
+    doc_id = row["doc_id"]
+    metadata = row["metadata"]
+    names = [(FILE, doc_id.rpartition("/")[2])]
+    names += [(ALIAS, storable(name)) for name in aliases(json.loads(metadata))]
+    names += [(TITLE, storable(name)) for name in found.titles]
+    conn.executemany(PUT_NAME, ((key_of(name), doc_id, kind, name) for kind, name in names))
+    links = ((line, storable(target), kind) for line, target, kind in found.links)
+    conn.executemany(
+        PUT_LINK,
+        (
+            (doc_id, line, target, kind, key_of(path_of(target, kind)))
+            for line, target, kind in links
+        ),
+    )
+    conn.executemany(
+        PUT_TAG, ((tag, doc_id) for tag in all_of(metadata, map(storable, found.tags)))
+    )
+
+
+def remove_links(conn: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
+    """Remove the names, links and tags of documents."""
+    ids = [(doc_id,) for doc_id in doc_ids]
+    for table in TABLES_OF_MARKS:
+        conn.executemany(f"delete from {table} where doc_id = ?", ids)
+
+
+NAMED = """
+select doc_id, collection, kind, name from names join documents using (doc_id) where key = ? order by doc_id
+"""
+TITLES = "select name from names where doc_id = :doc_id and kind = 'title'"
+LINKS = """
+select l.doc_id, l.line, l.target, l.kind, d.collection
+from   links l join documents d using (doc_id)
+where  {condition}
+order by l.doc_id, l.line, l.rowid
+"""
+TAGS = "select tag, doc_id from tags"
+TAGS_OF = "select tag from tags where doc_id = :doc_id order by tag"
+
+
+class Links(LinkReader):
+    """Implements `protocol.Marks`, for one state of the store."""
+
+    OF = "l.doc_id = :doc_id"
+    TO = "l.key in (select key from names where doc_id = :doc_id and kind <> 'title')"
+    # A link with a path may be broken although there is a document of the name.
+    MAYBE_BROKEN = (
+        "instr(l.target, '/') or l.key not in (select key from names where kind <> 'title')"
+    )
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        super().__init__()
+        self._conn = conn
+
+    def titles(self, doc_id: str) -> list[str]:
+        return [title for (title,) in self._conn.execute(TITLES, {"doc_id": doc_id})]
+
+    def _links(self, condition: str, doc_id: str = "") -> list[LinkColumns]:
+        return self._conn.execute(LINKS.format(condition=condition), {"doc_id": doc_id}).fetchall()
+
+    def _tagged(self) -> list[tuple[str, Any]]:
+        return self._conn.execute(TAGS).fetchall()
+
+    def _tags_of(self, doc_id: str) -> list[str]:
+        return [tag for (tag,) in self._conn.execute(TAGS_OF, {"doc_id": doc_id})]
+
+    def _having(self, key: str) -> list[tuple[Any, ...]]:
+        return self._conn.execute(NAMED, (key,)).fetchall()
 
 
 OLDEST_SQLITE = (3, 38)

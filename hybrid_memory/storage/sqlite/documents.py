@@ -28,10 +28,10 @@ from ..source import (
     whole,
 )
 from . import vectors as blocks
+from .catalog import Links, put_links, remove_links
 from .chunks import called, of_chunks
 from .embeddings import Embeddings
 from .keyword import FTSIndex, checksum
-from .links import Links, put_links, remove_links
 from .schema import path_from_column, path_to_column
 
 CLAIMED = """
@@ -254,9 +254,8 @@ class Documents:
         """As in `protocol.Documents`. A chunk is written with its embedding: a row that grows would
         leave pages half empty.
         """
-        vectors = dict(
-            new_vectors or {}
-        )  # what a document loses here may be the embedding of a later one
+        # What a document loses here may be the embedding of a later one
+        vectors = dict(new_vectors or {})
         placing = blocks.Placing(self._conn)
         for prepared in documents:
             vectors |= self._embeddings.known(key for key in prepared.texts if key not in vectors)

@@ -8,9 +8,9 @@ import json
 import sqlite3
 import struct
 import sys
-from _thread import (
-    RLock,
-)  # the module threading would cost each search its import, and the quick exit
+
+# The module threading would cost each search its import, and the quick exit
+from _thread import RLock
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -19,18 +19,8 @@ from typing import TYPE_CHECKING
 from ... import messages
 from ...errors import StoreError
 from ..vector import BadEmbeddingError
+from . import connection
 from .chunks import Chunks
-from .connection import (
-    BROKEN,
-    DAMAGED,
-    OnWait,
-    compact,
-    connect,
-    failure,
-    one_state,
-    waiting,
-    write,
-)
 from .embeddings import Embeddings
 from .keyword import FTSIndex, Vocabulary
 
@@ -39,9 +29,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ..filters import Filters
-    from .catalog import Catalog, Checks
+    from .catalog import Catalog, Checks, Links
     from .documents import Documents, Sources
-    from .links import Links
     from .selection import Selection
     from .vectors import QueryCache, VectorIndex
 
@@ -83,7 +72,7 @@ class SQLiteStorage:
         *,
         create: bool = False,
         read_only: bool = False,
-        on_wait: OnWait = messages.warning,
+        on_wait: connection.OnWait = messages.warning,
     ) -> None:
         """Open the file, or with `create` make it. Raises StoreError where that is not possible.
 
@@ -91,7 +80,9 @@ class SQLiteStorage:
         than a second.
         """
         self.path = path
-        self.connection = connect(path, create=create, read_only=read_only, on_wait=on_wait)
+        self.connection = connection.connect(
+            path, create=create, read_only=read_only, on_wait=on_wait
+        )
         self._on_wait = on_wait
         self._turn = RLock()  # is held by the thread whose call is being answered
         self._is_closed = False
@@ -119,7 +110,7 @@ class SQLiteStorage:
 
     @property
     def links(self) -> "Links":
-        from .links import Links
+        from .catalog import Links
 
         return Links(self.connection)
 
@@ -156,7 +147,7 @@ class SQLiteStorage:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         with self.guarded("cannot write"):
-            write(self.connection, "begin immediate", self.path, self._on_wait)
+            connection.write(self.connection, "begin immediate", self.path, self._on_wait)
             try:
                 if self._last_before is None:
                     (self._last_before,) = self.connection.execute(LAST).fetchone()
@@ -169,7 +160,7 @@ class SQLiteStorage:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        with self.guarded(), one_state(self.connection):
+        with self.guarded(), connection.one_state(self.connection):
             yield
 
     def state(self) -> int:
@@ -197,13 +188,13 @@ class SQLiteStorage:
         if isinstance(error, sqlite3.ProgrammingError) or code == sqlite3.SQLITE_INTERRUPT:
             return None
         explanation = None
-        if isinstance(error, BROKEN):
-            explanation = failure(error, self.path, what)
+        if isinstance(error, connection.BROKEN):
+            explanation = connection.failure(error, self.path, what)
         if explanation and code != sqlite3.SQLITE_CORRUPT_VTAB:
             return explanation
         damage = self._damage(error)  # a keyword index may be sound, and what it is read from not
         if damage:
-            return StoreError(f"{self.path} is damaged: {damage}{DAMAGED}")
+            return StoreError(f"{self.path} is damaged: {damage}{connection.DAMAGED}")
         return explanation
 
     def _damage(self, error: Exception) -> str | None:
@@ -219,7 +210,7 @@ class SQLiteStorage:
         return None if line == "ok" else line.replace("\n", " ")
 
     def waiting(self, seconds: float) -> "AbstractContextManager[None]":
-        return waiting(self.connection, seconds)
+        return connection.waiting(self.connection, seconds)
 
     def rebuild_indexes(self) -> None:
         from .vectors import rebuild
@@ -229,7 +220,7 @@ class SQLiteStorage:
 
     def compact(self) -> None:
         with self.guarded("cannot write"):
-            compact(self.connection, self.path, self._on_wait)
+            connection.compact(self.connection, self.path, self._on_wait)
 
     def close(self) -> None:
         with self._turn:
@@ -239,7 +230,7 @@ class SQLiteStorage:
             is_interrupted = sys.exc_info()[0] is not None  # such a command ends at once
             if self._last_before is not None and not is_interrupted:
                 # Best effort: another process may be writing.
-                with suppress(sqlite3.DatabaseError), waiting(self.connection, 0):
+                with suppress(sqlite3.DatabaseError), connection.waiting(self.connection, 0):
                     self._tidy(self._last_before)
             self.connection.close()
 

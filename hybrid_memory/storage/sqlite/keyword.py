@@ -1,6 +1,10 @@
 """Keyword search: the chunks that match a query, ranked by BM25 through FTS5. The only writer of
 chunks_fts.
 
+An identifier such as src/a.ts, and a document's name, are in the index as one word each besides their
+parts, made of letters that no text has (U+F800 to U+F8FF; text/analyzer.py). So a query that is a name
+or an identifier is one word that few chunks have.
+
 The coverage, which words of a query a chunk has, is what confidence is made of beside the cosine.
 """
 
@@ -39,67 +43,6 @@ if TYPE_CHECKING:
     from ...documents.terms import Terms
     from .selection import Selection
 
-PUT = "insert into chunks_fts (rowid, heading, content, context) values (?, ?, ?, ?)"
-ORIGINAL = "select id, content from chunks where id in (select value from json_each(?))"
-MATCHED = "select rowid from chunks_fts where chunks_fts match ?"
-
-
-def coverage(
-    conn: sqlite3.Connection,
-    query: Query,
-    ids: Collection[int],
-    counts: Mapping[str, int],
-    size: int,
-) -> dict[int, Coverage]:
-    """Return the coverage of each chunk, by FTS5's own matching of each word.
-
-    `counts` says how many of all `size` chunks have each word, by its expression for MATCH. Of words
-    that stand for one of the query, any will do. If no chunk has any, the coverage is the share of the
-    query's fragments that the chunk contains.
-    """
-    chunks = list(of_chunks(conn, ids))
-    if not any(counts.values()):
-        return _by_fragments(conn, query, chunks)
-    words = {match_expression([term]): term.tokens[0] for term in query.affordable_words}
-    size = max(size, *counts.values(), 1)
-    rarity: dict[str, float] = {}
-    for expression, count in counts.items():
-        own = query.stands_for(words[expression])
-        of_word = log(1 + (size - count + 0.5) / (count + 0.5))
-        rarity[own] = min(of_word, rarity.get(own, of_word))
-    found: dict[int, list[str]] = {id: [] for id in ids}
-    copy = sqlite3.connect(
-        ":memory:"
-    )  # FTS5 answers for a few rows of a large index only by walking the whole index
-    try:
-        schema.create_keyword_index(copy, with_texts=True)
-        copy.executemany(PUT, ((id, *texts) for id, texts in chunks))
-        for expression in words:
-            for (id,) in copy.execute(MATCHED, (expression,)):
-                found[id].append(words[expression])
-    finally:
-        copy.close()
-    total = sum(rarity.values())
-    coverages = {}
-    for id, has in found.items():
-        own_words = dict.fromkeys(map(query.stands_for, has))
-        coverages[id] = Coverage(sum(rarity[own] for own in own_words) / total, has)
-    return coverages
-
-
-def _by_fragments(
-    conn: sqlite3.Connection, query: Query, chunks: "Sequence[tuple[int, Terms]]"
-) -> dict[int, Coverage]:
-    originals = dict(conn.execute(ORIGINAL, (json.dumps([id for id, _ in chunks]),)))
-    fragments = [fragment.lower() for fragment in query.fragments]
-    coverages = {}
-    for id, written in chunks:
-        text = "\n".join([originals[id], *written]).lower()
-        has = [fragment for fragment in fragments if fragment in text]
-        coverages[id] = Coverage(len(has) / max(len(fragments), 1), has)
-    return coverages
-
-
 FIRST_ROWS = 4000  # scored at first: at 100,000 chunks the fastest of 1,000 to 8,000
 # So many times as many as needed are looked at, because the share of a selection is an estimate
 SURPLUS = 1.25
@@ -128,8 +71,8 @@ from   json_each(:expressions)
 order  by key
 """
 
-# The writer of the index keeps their number, as counting takes time in proportion to the store. It is not
-# kept for an index with texts, which others may write to, nor was it before there was this key.
+# The writer of the index keeps the number of its rows, as counting them takes time in proportion to the
+# store; but not of an index with texts, which others may write to.
 COUNTED = "(select count(*) from chunks_fts_docsize)"
 SIZE = "select value from meta where key = 'indexed_chunks'"
 ADD_TO_SIZE = f"""
@@ -199,7 +142,7 @@ def checksum(terms: "Terms") -> int:
 
 
 class FTSIndex:
-    """The FTS5 index behind a database connection, or the chunks of it that are chosen; never
+    """The FTS5 index behind a database connection, or the chunks of it in a selection; never
     commits.
 
     It remembers how many chunks have a term, so it is good for one state of the database.
@@ -211,23 +154,24 @@ class FTSIndex:
     def __init__(
         self,
         conn: sqlite3.Connection,
-        chosen: "Selection | None" = None,
+        selection: "Selection | None" = None,
         vocabulary: "Vocabulary | None" = None,
     ) -> None:
         self._conn = conn
-        self._chosen = chosen
+        self._selection = selection
         self._vocabulary = vocabulary or Vocabulary(conn)
         self._counts: dict[str, int] = {}
-        self._instead: dict[str, Mapping[str, Sequence[str]]] = {}  # by the text of a query
+        # By the text of a query, from `ranked`; from `coverage` where only vectors were searched
+        self._substitutes: dict[str, Mapping[str, Sequence[str]]] = {}
 
     @property
-    def _rows(self) -> str:
-        return CHOSEN.format(self._chosen.listed) if self._chosen else ""
+    def _condition(self) -> str:
+        return CHOSEN.format(self._selection.listed) if self._selection else ""
 
     def search(
         self, query: str, limit: int = 10, *, fts_syntax: bool = False
     ) -> list[dict[str, Any]]:
-        """Chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0),
+        """Return the chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0),
         source.
         """
         scores = self.ranked(Query(query, fts_syntax=fts_syntax), limit).scores
@@ -250,30 +194,30 @@ class FTSIndex:
         """Return the best `limit` chunks by BM25.
 
         If the query is a document's path, file name, stem, alias or title, that document comes
-        first, with scores raised above the others. Where nothing is found, other words of the index
-        are looked for that begin with those of the query, contain them or are spelt nearly so; where
-        something is, those that are spelt nearly as a word that no chunk has. Where there are none,
-        the score is the share of the query's symbols that a chunk contains. An expression in FTS5's
-        syntax is matched as it is, and nothing else is tried; raises QueryError if it is not valid.
+        first, with scores raised above the others. Where nothing is found for a query of at most two
+        words, other words of the index are looked for that begin with them, contain them or are spelt
+        nearly so; where something is, those that are spelt nearly as a word that no chunk has. Where there
+        are none, the score is the share of the query's symbols that a chunk contains. An expression in
+        FTS5's syntax is matched as it is, and nothing else is tried; raises QueryError if it is not
+        valid.
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
-            return Ranked(
-                self._rows_of({"expression": expression, "limit": limit}) if expression else []
-            )
+            return Ranked(self._run(expression, limit, self._condition) if expression else [])
         if query.is_typed:
             query = self._mended(query, is_found=False)
         hits, is_name = self._found(query, limit)
         if not query.is_typed and not is_name:
             query = self._mended(query, is_found=bool(hits))
-            if query.instead:
+            if query.substitutes:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
+            # Shares of the query's symbols: all of them are enough
             return Ranked(self._with_fragments(query, limit), enough=1.0)
         if is_name:
-            return Ranked(hits, is_name=True, instead=query.instead)
+            return Ranked(hits, is_name=True, substitutes=query.substitutes)
         frequencies = self._frequencies_of(query)
-        return Ranked(hits, False, enough(frequencies.values(), self.size()), query.instead)
+        return Ranked(hits, False, enough(frequencies.values(), self.size()), query.substitutes)
 
     def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
         """Return the chunks that have words of the query, and whether it is a document's name."""
@@ -291,64 +235,62 @@ class FTSIndex:
     def _without_common(self, terms: Sequence[Term]) -> list[Term]:
         """Return the terms that few chunks have: others take longer than the time between two keys."""
         most = max(self.size() * COMMON, FIRST_ROWS)
-        counts = self.frequencies([match_expression([term]) for term in terms])
-        return [term for term, count in zip(terms, counts, strict=True) if count <= most]
-
-    def _new(self, words: Sequence[Term]) -> list[Term]:
-        """Return those of these words that no chunk has."""
-        counts = self.frequencies([match_expression([word]) for word in words])
-        return [word for word, count in zip(words, counts, strict=True) if not count]
+        return [term for term, count in self._counted(terms) if count <= most]
 
     def _mended(self, query: Query, *, is_found: bool) -> Query:
         """Return the query with other words of the index in place of some that no chunk has."""
-        new = self._new(query.affordable_words)
+        new = [word for word, count in self._counted(query.affordable_words) if not count]
         changed = mended(query, new, self._vocabulary.meant, is_found=is_found)
-        self._instead[query.text] = changed.instead
+        self._substitutes[query.text] = changed.substitutes
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
         """Return which words of the query each of these chunks has, or others in their place."""
-        if query.text not in self._instead and not query.fts_syntax:
+        if query.text not in self._substitutes and not query.fts_syntax:
             self._mended(query, is_found=any(self._frequencies_of(query).values()))
-        query = query.with_others(self._instead.get(query.text, query.instead))
+        query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
         return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
 
     def counts(self, query: Query) -> dict[str, int]:
         """Return how many chunks of the store have each word of the query, in the query's order."""
-        frequencies = self._frequencies_of(query)
-        return {
-            term.tokens[0]: frequencies[match_expression([term])] for term in query.affordable_words
-        }
+        return {word.tokens[0]: count for word, count in self._counted(query.affordable_words)}
 
     def _frequencies_of(self, query: Query) -> dict[str, int]:
         """Return how many chunks have each word of the query, by its expression."""
-        expressions = [match_expression([term]) for term in query.affordable_words]
-        return dict(zip(expressions, self.frequencies(expressions), strict=True))
+        words = self._counted(query.affordable_words)
+        return {match_expression([word]): count for word, count in words}
 
-    def _rows_of(self, parameters: Mapping[str, Any]) -> list[tuple[int, float]]:
-        return self._conn.execute(SEARCH.format(rows=self._rows), parameters).fetchall()
+    def _counted(self, terms: Sequence[Term]) -> list[tuple[Term, int]]:
+        """Return each term with the number of chunks of the store that have it."""
+        counts = self.frequencies([match_expression([term]) for term in terms])
+        return list(zip(terms, counts, strict=True))
+
+    def _run(self, expression: str, limit: int, condition: str) -> list[tuple[int, float]]:
+        parameters = {"expression": expression, "limit": limit}
+        return self._conn.execute(SEARCH.format(rows=condition), parameters).fetchall()
 
     def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
-        """Return the best chunks that match any term and are chosen. The first PROVEN ranks are
+        """Return the best chunks of the selection that match any term. The first PROVEN ranks are
         exact, the others nearly always.
 
-        Where much is chosen, the best of all chunks are searched for, and those of them that are
-        chosen are taken.
+        Where much is selected, the best of all chunks are searched for, and those of them that are
+        selected are taken.
         """
-        if self._chosen and self._chosen.is_broad:
-            more = SURPLUS / self._chosen.share
+        if self._selection and self._selection.is_broad:
+            more = SURPLUS / self._selection.share
             depth, proven = ceil(more * limit), ceil(more * PROVEN)
             hits = self._best_of(wanted, depth, proven)
-            among = self._chosen.among(id for id, _ in hits)
+            among = self._selection.among(id for id, _ in hits)
             ranks = [rank for rank, (id, _) in enumerate(hits) if id in among][:limit]
             if len(hits) < depth or (len(ranks) == limit and ranks[:PROVEN][-1] < proven):
                 return [hits[rank] for rank in ranks]
-        elif self._chosen:  # of few rows, those of all terms are scored at once
-            return self._rows_of({"expression": match_expression(wanted), "limit": limit})
-        return self._best_of(wanted, limit, PROVEN, self._rows)
+        elif self._selection:  # so few rows that all terms are scored at once
+            return self._run(match_expression(wanted), limit, self._condition)
+        # All chunks, or too few of the best are in the selection
+        return self._best_of(wanted, limit, PROVEN, self._condition)
 
     def _best_of(
-        self, wanted: Sequence[Term], limit: int, proven: int, rows: str = ""
+        self, wanted: Sequence[Term], limit: int, proven: int, condition: str = ""
     ) -> list[tuple[int, float]]:
         """Return the best chunks that match any term, under a condition on rows. So many of the
         first ranks are exact.
@@ -361,9 +303,7 @@ class FTSIndex:
         """
         expression = match_expression(wanted)
         if self.size() <= FIRST_ROWS:
-            return self._conn.execute(
-                SEARCH.format(rows=rows), {"expression": expression, "limit": limit}
-            ).fetchall()
+            return self._run(expression, limit, condition)
         expressions = [match_expression([term]) for term in wanted]
         counts = self.frequencies(expressions)
         size = max(self.size(), *counts)
@@ -378,22 +318,21 @@ class FTSIndex:
             (i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1
         )
         proven = min(proven, limit)
-        search = SEARCH.format(rows=f"{AMONG} {rows}")
-        chosen = 0
+        search = SEARCH.format(rows=f"{AMONG} {condition}")
+        by_rarity = [expression for _, expression in rarest]
+        done = 0  # terms whose rows have been scored
         hits: list[tuple[int, float]] = []
-        while chosen < needed:
-            each = [expression for _, expression in rarest]
-            among = any_of(each[chosen:needed]) + (
-                f" NOT {any_of(each[:chosen])}" if chosen else ""
-            )
+        while done < needed:
+            among = any_of(by_rarity[done:needed])
+            if done:
+                among += f" NOT {any_of(by_rarity[:done])}"
             hits += self._conn.execute(
                 search, {"expression": expression, "among": among, "limit": limit}
             )
             hits = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
-            chosen, needed = (
-                needed,
-                _needed(bounds, hits[proven - 1][1] if len(hits) >= limit else 0.0),
-            )
+            floor = hits[proven - 1][1] if len(hits) >= limit else 0.0
+            done = needed
+            needed = _needed(bounds, floor)
         return hits
 
     def size(self) -> int:
@@ -405,12 +344,10 @@ class FTSIndex:
 
     def frequencies(self, expressions: Sequence[str]) -> list[int]:
         """Return how many chunks of the whole store match each expression."""
-        if new := [expression for expression in expressions if expression not in self._counts]:
-            counts = (
-                count
-                for (count,) in self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(new)})
-            )
-            self._counts.update(zip(new, counts, strict=True))
+        new = [expression for expression in expressions if expression not in self._counts]
+        if new:
+            rows = self._conn.execute(ROW_COUNTS, {"expressions": json.dumps(new)})
+            self._counts.update(zip(new, (count for (count,) in rows), strict=True))
         return [self._counts[expression] for expression in expressions]
 
     def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
@@ -427,9 +364,11 @@ class FTSIndex:
             "among": match_expression([term]),
             "limit": limit,
         }
-        named = dict(self._conn.execute(SEARCH.format(rows=f"{AMONG} {self._rows}"), parameters))
+        named = dict(
+            self._conn.execute(SEARCH.format(rows=f"{AMONG} {self._condition}"), parameters)
+        )
         ids = self._conn.execute(DOC_IDS, (json.dumps(list(named)),))
-        ranks = {id: query.names(doc_id) for id, doc_id in ids}
+        ranks = {id: query.rank_as_name(doc_id) for id, doc_id in ids}
         top = max(named.values(), default=0.0) if len(set(ranks.values())) > 1 else 0.0
         raised = {id: score + top * ranks[id] for id, score in named.items()}
         return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
@@ -444,12 +383,11 @@ class FTSIndex:
         counts = []
         patterns: list[str] = []
         for fragment in fragments:
-            spellings = {
-                fragment: None, fragment.lower(): None, fragment.upper(): None, fragment.title(): None
-            }  # fmt: skip
+            cases = fragment, fragment.lower(), fragment.upper(), fragment.title()
+            spellings = dict.fromkeys(cases)
             counts.append(f"({' or '.join([LIKE] * len(spellings))})")
             patterns += map(_pattern, spellings)
-        having = HAVING.format(count=" + ".join(counts), texts=self._texts, rows=self._rows)
+        having = HAVING.format(count=" + ".join(counts), texts=self._texts, rows=self._condition)
         rows = self._conn.execute(having, [*patterns, limit])
         return [(id, matches / len(fragments)) for id, matches, _ in rows]
 
@@ -597,3 +535,62 @@ def _needed(bounds: Sequence[float], floor: float) -> int:
 
 def _pattern(text: str) -> str:
     return "%" + re.sub(_LIKE_SYNTAX, r"\\\g<0>", text) + "%"
+
+
+ORIGINAL = "select id, content from chunks where id in (select value from json_each(?))"
+MATCHED = "select rowid from chunks_fts where chunks_fts match ?"
+
+
+def coverage(
+    conn: sqlite3.Connection,
+    query: Query,
+    ids: Collection[int],
+    counts: Mapping[str, int],
+    size: int,
+) -> dict[int, Coverage]:
+    """Return the coverage of each chunk, by FTS5's own matching of each word.
+
+    `counts` says how many of all `size` chunks have each word, by its expression for MATCH. Of words
+    that stand for one of the query, any will do. If no chunk has any, the coverage is the share of the
+    query's fragments that the chunk contains.
+    """
+    chunks = list(of_chunks(conn, ids))
+    if not any(counts.values()):
+        return _by_fragments(conn, query, chunks)
+    words = {match_expression([term]): term.tokens[0] for term in query.affordable_words}
+    size = max(size, *counts.values(), 1)
+    rarity: dict[str, float] = {}
+    for expression, count in counts.items():
+        own = query.stands_for(words[expression])
+        of_word = log(1 + (size - count + 0.5) / (count + 0.5))
+        rarity[own] = min(of_word, rarity.get(own, of_word))
+    found: dict[int, list[str]] = {id: [] for id in ids}
+    # For a few rows of a large index, FTS5 answers only by walking the whole index
+    copy = sqlite3.connect(":memory:")
+    try:
+        schema.create_keyword_index(copy, with_texts=True)
+        copy.executemany(ADD, ((id, *texts) for id, texts in chunks))
+        for expression in words:
+            for (id,) in copy.execute(MATCHED, (expression,)):
+                found[id].append(words[expression])
+    finally:
+        copy.close()
+    total = sum(rarity.values())
+    coverages = {}
+    for id, has in found.items():
+        own_words = dict.fromkeys(map(query.stands_for, has))
+        coverages[id] = Coverage(sum(rarity[own] for own in own_words) / total, has)
+    return coverages
+
+
+def _by_fragments(
+    conn: sqlite3.Connection, query: Query, chunks: "Sequence[tuple[int, Terms]]"
+) -> dict[int, Coverage]:
+    originals = dict(conn.execute(ORIGINAL, (json.dumps([id for id, _ in chunks]),)))
+    fragments = [fragment.lower() for fragment in query.fragments]
+    coverages = {}
+    for id, written in chunks:
+        text = "\n".join([originals[id], *written]).lower()
+        has = [fragment for fragment in fragments if fragment in text]
+        coverages[id] = Coverage(len(has) / max(len(fragments), 1), has)
+    return coverages

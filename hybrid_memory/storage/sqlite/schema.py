@@ -16,7 +16,10 @@ DEVELOPMENT_ID = 0x484D454D  # of files that were made before the first version 
 
 META = """
 create table meta (
-    key   text primary key,
+    key   text primary key,   -- embeddings: JSON, the identity of the model whose vectors are in chunks
+                              -- next_embeddings: the same of a set that is growing in spare_embeddings
+                              -- refusals: JSON, the files that could not be read, and why
+                              -- indexed_chunks: how many rows chunks_fts has
     value text not null
 ) without rowid;
 
@@ -37,10 +40,10 @@ create table chunks (
     content      text not null,
     start_line   integer not null,
     end_line     integer not null,
-    content_hash blob not null,       -- of the text that is embedded
+    content_hash blob not null,       -- of the text that is embedded; the same text is embedded once
     slot         integer,             -- place in vector_blocks; null exactly where embedding is
     truncated    integer not null default 0,
-    date         text,                -- YYYY-MM-DD, of its own; else the document's counts
+    date         text,                -- YYYY-MM-DD, of its own; null: it has its document's date
     created_at   real not null default (unixepoch('now')),
     embedding    blob,                -- little-endian float32, unit length; last, as it may overflow the page
     unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
@@ -59,9 +62,9 @@ create index chunks_truncated on chunks (id) where truncated;
 VECTORS = """
 create table vector_blocks (
     block  integer primary key,
-    live   blob not null,             -- one bit a slot
-    center blob not null,
-    planes blob not null
+    live   blob not null,             -- a bit for each of 8,192 places: whether it is in use
+    center blob not null,             -- the mean of a sample of embeddings, the same in every row
+    planes blob not null              -- a bit for each place and dimension, see bitplanes.py
 );
 
 create table query_embeddings (
@@ -108,7 +111,7 @@ create table folders (                -- what was ingested, and how; a refresh l
 """
 
 EXTRACTS = """
-create table extracts (               -- of documents whose files are not text, as their lines are cited
+create table extracts (               -- the text of a PDF or the like, whose lines are cited
     doc_id  text primary key not null,
     pages   text,                     -- JSON: the line with which each page begins; null: no pages
     content text not null             -- last, as it may be long
@@ -154,13 +157,19 @@ create table tags (                   -- of metadata and text, folded; also each
 create index tags_by_document on tags (doc_id);
 """
 
-# What the index shows when its columns are read: the texts as they are. What it is given of them is
-# in chunks.py: what a chunk is found by besides its text, such as the names of its document, is in `context`.
+# What the index shows when its columns are read: the texts as they are, and nothing for `context`.
+# What it is given to index is another thing, see KEYWORD_INDEX.
 INDEXED_CHUNKS = """
 create view indexed_chunks as
 select id, doc_id, chunk_id, heading_path as heading, content, '' as context from chunks
 """
 
+# Of each chunk, FTS5 is given what documents/terms.py makes of it; chunks.id is the rowid.
+#   heading: the words of its heading path, and of its document's path
+#   content: the words of its text, with runs of scripts without spaces cut into grams
+#   context: identifiers such as src/a.ts as one word each, targets of links; and with the first chunk
+#     of a document, what is told once: its names, titles, aliases, and the values of its metadata
+# doc_id and chunk_id are not indexed; they are for users of the bare index.
 KEYWORD_INDEX = """
 create virtual table chunks_fts using fts5(
     doc_id unindexed, chunk_id unindexed, heading, content, context,
@@ -172,7 +181,8 @@ HAS_TEXTS = "select exists (select 1 from sqlite_schema where name = 'chunks_fts
 
 
 Step = Callable[[sqlite3.Connection], None]
-STEPS: dict[int, Step] = {}  # version -> what brings the tables of that version to the next one
+# Version -> what brings the tables of that version to the next one. There is none yet
+STEPS: dict[int, Step] = {}
 
 
 def step(version: int) -> Callable[[Step], Step]:

@@ -358,7 +358,7 @@ def _headed(heading: str) -> tuple[str, list[str]]:
 
 def _linking(conn: sqlite3.Connection, doc_id: str) -> str:
     """Return the documents that link to this one, as JSON."""
-    from .links import Links
+    from .catalog import Links
 
     return json.dumps(list({link.source for link in Links(conn).links_to(doc_id)}))
 

@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
 EVERY_PLACE = (1 << PLACES) - 1
 CENTER_SAMPLE = 1024  # embeddings whose mean is the center; with more, searches do not find more
-SPARSE = (
-    PLACES // 4
-)  # if a block has no more live places than this, they are moved into another block that has room
+# If a block has no more live places than this, they are moved into another block that has room
+SPARSE = PLACES // 4
 
 LIVE = "select block, live from vector_blocks order by block"
 BLOCK = "select live, planes from vector_blocks where block = ?"
@@ -94,9 +93,8 @@ def put(
     placing = Placing(conn)
     fitting = {id: (placing.fitting(id, embedding), truncated) for id, embedding, truncated in rows}
     drop(conn, fitting)
-    in_order = sorted(
-        fitting.items()
-    )  # rows grow: pages that are split from the left to the right stay full
+    # Rows grow: pages that are split from the left to the right stay full
+    in_order = sorted(fitting.items())
     placed = [
         (placing.take(data), data, truncated, id) for id, (data, truncated) in in_order if data
     ]
@@ -360,8 +358,8 @@ class VectorIndex:
     def nearest(
         self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
     ) -> list[Scored]:
-        """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones
-        by id.
+        """Return (chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal
+        ones by id.
 
         `exact` compares every embedding, with numpy if it is installed. An empty, zero or infinite
         vector has no results. Raises ValueError for a vector that does not have the store's

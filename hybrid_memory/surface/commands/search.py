@@ -2,12 +2,23 @@
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import config
 from ...errors import UsageError
 from ...seams import PICKER, load
-from ...search.hit import MODES, UNCLEAR, Answer, Request, configured, floored, is_unclear, lean
+from ...search.hit import (
+    MODES,
+    UNCLEAR,
+    Answer,
+    Request,
+    Result,
+    configured,
+    floored,
+    is_unclear,
+    lean,
+)
 from ...storage.filters import Filters
 from ...store import HybridStore
 from .. import arguments
@@ -171,10 +182,9 @@ def run_search(args: argparse.Namespace) -> int:
         results = answer.results
         form = _form(args)
         if form == "json" and not args.open:
-            if not args.full:
-                results = list(map(lean, results))
+            fields = results if args.full else map(lean, results)
             with output() as stream:
-                print(json_lines(results), file=stream)
+                print(json_lines(fields), file=stream)
         else:
             _show(args, store, query, results, form)
     return 1 if answer.unanswered else 0
@@ -212,7 +222,7 @@ def _show(
     args: argparse.Namespace,
     store: HybridStore,
     query: str,
-    results: list[dict[str, Any]],
+    results: Sequence[Mapping[str, Any]],
     form: str,
 ) -> None:
     """Print the results in a form that is not plain JSON, and open one in the editor if asked to."""
@@ -239,7 +249,7 @@ def _pick(args: argparse.Namespace, filters: Filters | None) -> int:
     """Let the user search on the whole terminal, and open what is chosen, or print it."""
     pick = load(PICKER)
 
-    def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
+    def search(store: HybridStore, query: str, mode: str | None) -> list[Result]:
         request = _request(args, filters, store.config)
         if "limit" not in store.config.chosen:
             request = request.changed(limit=PICKED)

@@ -16,13 +16,8 @@ if TYPE_CHECKING:
     from ...config import Settings
 
 ALL = "read every transcript that has changed, even if little in it is new"
-OF_A_PATH = (
-    "pattern",
-    "exclude",
-    "collection",
-    "follow_symlinks",
-    "keep_missing",
-)  # options of ingest
+# Options of ingest
+OF_A_PATH = ("pattern", "exclude", "collection", "follow_symlinks", "keep_missing")
 
 
 def ingest_options(parser: Parser) -> None:
@@ -72,9 +67,8 @@ def ingest_options(parser: Parser) -> None:
 
 def run_ingest(args: Namespace) -> int:
     options = _options(args)
-    if args.path and not any(
-        os.path.exists(os.path.expanduser(path)) for path in args.path
-    ):  # or a database would be made
+    # Or a database would be made
+    if args.path and not any(os.path.exists(os.path.expanduser(path)) for path in args.path):
         raise SourceError(f"cannot ingest {', '.join(args.path)}: No such file or directory")
     with open_store(args, create=bool(args.path)) as store, progress_line(args.quiet) as progress:
         is_first = store.storage.chunks.count() == 0

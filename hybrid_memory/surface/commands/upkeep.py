@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import ConfigError, SourceError, UsageError
 from ...indexing import Deleted, delete_collection, delete_document, delete_path
-from ...messages import Progress, counted
+from ...messages import Progress, count_batches
 from ...storage.source import real_path
 from ...store import HybridStore
 from ...sync.refresh import store_file
@@ -62,9 +62,10 @@ def store_options(parser: Parser) -> None:
 
 def run_store(args: Namespace) -> int:
     metadata = dict(args.metadata) or None
+    # Else a pipe, or -
     is_file = args.file is not None and os.path.isfile(
         os.path.realpath(os.path.expanduser(args.file))
-    )  # else a pipe, or -
+    )
     if is_file and args.append:
         raise UsageError("--append adds a text; a file is taken in as it is")
     text = "" if is_file else _text(args)
@@ -224,7 +225,9 @@ def _reindex(
         if store.embedder is None:
             raise ConfigError("there is no model that could embed; name one with --provider")
         try:
-            embedded = store.embed(lambda total: counted("embeddings", total, progress), anew=True)
+            embedded = store.embed(
+                lambda total: count_batches("embeddings", total, progress), anew=True
+            )
         except KeyboardInterrupt as error:
             raise KeyboardInterrupt(
                 "interrupted; the old embeddings answer, and `hybrid-memory update` goes on"

@@ -39,7 +39,7 @@ def browser() -> Iterator[Any]:
 def window(browser: Any) -> Any:
     """One profile for all tests. Its tabs are used again, because a new one costs more than most tests."""
     context = browser.new_context()
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)  # a machine that many share is slow
     return context
 
 

@@ -1,6 +1,7 @@
 """What a role of one space learns of another, and can do to it, by asking the server itself: nothing."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import psycopg
@@ -8,7 +9,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.postgres.schema import OF_A_SPACE
-from tests.conftest import TopicEmbedder
+from tests.conftest import NUMBERS, TEMPLATE, TopicEmbedder
 from tests.extras.postgres.test_server import granted, sql
 from tests.extras.postgres_server import PostgresServer
 
@@ -28,20 +29,40 @@ class Scene(NamedTuple):
     chunk: int
 
 
-@pytest.fixture
-def scene(postgres: PostgresServer, postgres_path: str, embedder: TopicEmbedder) -> Scene:
-    with HybridStore(postgres_path, {"space": "secret-space"}, embedder=embedder) as secret:
+@pytest.fixture(scope="module")
+def original(postgres: PostgresServer) -> Iterator[Scene]:
+    """Made once; who only reads may have it, others a copy."""
+    name = f"scene{next(NUMBERS)}"
+    address = postgres.database(name, TEMPLATE)
+    with HybridStore(address, {"space": "secret-space"}, embedder=TopicEmbedder()) as secret:
         secret.store("xyzzy", SECRET, {"project": "xyzzy"})
         secret.search("xyzzy")
-    address = granted(postgres, postgres_path, "writer", "team-b")
-    with HybridStore(address, {"space": "team-b"}, embedder=embedder) as mine:
+    writer = granted(postgres, address, "writer", "team-b")
+    with HybridStore(writer, {"space": "team-b"}, embedder=TopicEmbedder()) as mine:
         mine.store("mine", "gpu server")
-    sql(postgres_path, "analyze")
+    sql(address, "analyze")
     [(space, document, chunk)] = sql(
-        postgres_path,
+        address,
         "select space, document, id from hybrid_memory.chunks where content like '%hunter2%'",
     )
-    return Scene(postgres_path, address, space, document, chunk)
+    yield Scene(address, writer, space, document, chunk)
+    postgres.drop(name)
+
+
+@pytest.fixture
+def scene(postgres: PostgresServer, original: Scene) -> Iterator[Scene]:
+    """A copy; the roles are those of the server, and may do the same in it."""
+    name = f"scene{next(NUMBERS)}"
+    owner = postgres.database(name, name_of(original.owner))
+    yield original._replace(
+        owner=owner, writer=original.writer.replace(f"@/{name_of(original.owner)}?", f"@/{name}?")
+    )
+    postgres.drop(name)
+
+
+def name_of(address: str) -> str:
+    """The database of an address."""
+    return address.partition("@/")[2].partition("?")[0]
 
 
 def hidden_rows(scene: Scene) -> dict[str, Any]:
@@ -97,9 +118,9 @@ select doc_id from hybrid_memory.documents where pg_temp.leak(doc_id || coalesce
 
 
 @pytest.mark.parametrize("question", [*QUESTIONS, LEAK])
-def test_nothing_of_another_space_is_told(scene: Scene, question: str) -> None:
-    before, told = hidden_rows(scene), []
-    with psycopg.connect(scene.writer, autocommit=True) as conn:
+def test_nothing_of_another_space_is_told(original: Scene, question: str) -> None:
+    before, told = hidden_rows(original), []
+    with psycopg.connect(original.writer) as conn:
         conn.add_notice_handler(
             lambda notice: told.append(repr((notice.message_primary, notice.message_detail)))
         )
@@ -115,13 +136,14 @@ def test_nothing_of_another_space_is_told(scene: Scene, question: str) -> None:
                         break
         except psycopg.Error as error:
             told += [str(error), repr(error.diag.message_detail), repr(error.diag.context)]
+        conn.rollback()
     assert not [
         line
         for line in told
         if HIDDEN.search(line.replace(question, "").replace("like '%hunter2%'", ""))
         and "~~ '%hunter2%'" not in line
     ]
-    assert hidden_rows(scene) == before
+    assert hidden_rows(original) == before
 
 
 ATTACKS = (
