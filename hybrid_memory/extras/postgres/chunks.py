@@ -8,32 +8,37 @@ from ...storage.links import LinkColumns, LinkReader
 from ...storage.rows import ChunkRow, Neighbour
 from .connection import Connection, from_column, here, text
 
+# The space is in every condition, so that of tables that are divided by it one partition is read.
 CANDIDATES = """
-select c.id, d.doc_id, c.chunk_id, c.content from chunks c join documents d on d.number = c.document
-where  c.id = any(%(ids)s)
+select c.id, d.doc_id, c.chunk_id, c.content
+from   chunks c join documents d on d.number = c.document and d.space = c.space
+where  c.space = %(space)s and c.id = any(%(ids)s)
 order  by c.id
 """
 LEADS = """
-select c.id, array(select id from chunks where document = c.document order by id limit %(count)s)
+select c.id, array(select id from chunks where space = %(space)s and document = c.document
+                   order by id limit %(count)s)
 from   chunks c
-where  c.id = any(%(ids)s)
+where  c.space = %(space)s and c.id = any(%(ids)s)
 """
 CHUNK_ROWS = """
 select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
        case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date),
        d.metadata, e.pages
-from   chunks c join documents d on d.number = c.document left join extracts e on e.document = c.document
-where  c.id = any(%(ids)s)
+from   chunks c join documents d on d.number = c.document and d.space = c.space
+       left join extracts e on e.document = c.document and e.space = c.space
+where  c.space = %(space)s and c.id = any(%(ids)s)
 """
 PLACES = """
 select c.id, d.doc_id, c.start_line, c.end_line, e.pages
-from   chunks c join documents d on d.number = c.document left join extracts e on e.document = c.document
-where  c.id = any(%(ids)s)
+from   chunks c join documents d on d.number = c.document and d.space = c.space
+       left join extracts e on e.document = c.document and e.space = c.space
+where  c.space = %(space)s and c.id = any(%(ids)s)
 """
 DATES = """
 select c.id, coalesce(c.date, d.date)
-from   chunks c join documents d on d.number = c.document
-where  c.id = any(%(ids)s) and coalesce(c.date, d.date) is not null
+from   chunks c join documents d on d.number = c.document and d.space = c.space
+where  c.space = %(space)s and c.id = any(%(ids)s) and coalesce(c.date, d.date) is not null
 """
 OF_DOCUMENT = (
     "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
@@ -63,14 +68,17 @@ class Chunks:
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn, self._space = conn, space
 
+    def _of(self, ids: Iterable[int]) -> dict[str, Any]:
+        return {"space": self._space, "ids": list(ids)}
+
     def candidates(self, ids: Iterable[int]) -> list[tuple[int, str, str, str]]:
-        return [(id, *row) for id, *row in self._conn.all(CANDIDATES, {"ids": list(ids)})]
+        return [(id, *row) for id, *row in self._conn.all(CANDIDATES, self._of(ids))]
 
     def leads(self, ids: Iterable[int], count: int) -> dict[int, list[int]]:
-        return dict(self._conn.all(LEADS, {"ids": list(ids), "count": count}))
+        return dict(self._conn.all(LEADS, self._of(ids) | {"count": count}))
 
     def rows(self, ids: Iterable[int]) -> dict[int, ChunkRow]:
-        rows = self._conn.all(CHUNK_ROWS, {"ids": list(ids), "host": here()})
+        rows = self._conn.all(CHUNK_ROWS, self._of(ids) | {"host": here()})
         return {
             row[0]: ChunkRow._make(
                 (
@@ -85,7 +93,7 @@ class Chunks:
         }
 
     def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
-        rows = self._conn.all(PLACES, {"ids": list(ids)})
+        rows = self._conn.all(PLACES, self._of(ids))
         return {
             id: (doc_id, start, end, json.loads(pages or "[]"))
             for id, doc_id, start, end, pages in rows
@@ -96,7 +104,7 @@ class Chunks:
         return [id for (id,) in self._conn.all(AT, parameters)]
 
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
-        return dict(self._conn.all(DATES, {"ids": list(ids)}))
+        return dict(self._conn.all(DATES, self._of(ids)))
 
     def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
         return self._conn.all(OWN_DATES, {"space": self._space, "doc_id": text(doc_id)})

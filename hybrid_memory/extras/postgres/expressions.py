@@ -66,8 +66,9 @@ select array_to_string(w.written[1:3], ' ')
 from   ({WITH_TERM}) p join words w on w.chunk = p.chunk limit 1
 """
 BEGINNING = "select id from terms where space = %(space)s and term >= %(start)s and term < %(end)s"
+BLOCKS = "postings where space = %(space)s and term = any(%(ids)s)"
 OF_TERMS = f"""
-select chunk, sum(weight), min(length) from ({decoded("postings where term = any(%(ids)s)")}) p {{live}}
+select chunk, sum(weight), min(length) from ({decoded(BLOCKS)}) p {{live}}
 group  by chunk
 """
 CANDIDATES = """
@@ -160,7 +161,9 @@ class Phrases:
         live = ""
         if dead:
             live = f"where {IS_LIVE.format(chunk='p.chunk')}"
-        rows = self._conn.all(OF_TERMS.format(live=live), {"ids": list(terms)})
+        rows = self._conn.all(
+            OF_TERMS.format(live=live), {"space": self._space, "ids": list(terms)}
+        )
         return [(chunk, weight, length) for chunk, weight, length in rows]
 
     def _phrase(self, stems: list[str], is_prefix: bool, ids: dict[str, tuple[int, int]]) -> Phrase:

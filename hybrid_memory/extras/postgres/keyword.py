@@ -37,17 +37,20 @@ SAME = 1e-9
 
 PART = f"idf * {K1 + 1} * {SHARE}"
 RARE = decoded(
-    "unnest(%(rare)s::int[], %(rare_idfs)s::float8[]) as r (term, idf) join postings using (term)",
+    "unnest(%(rare)s::int[], %(rare_idfs)s::float8[]) "
+    "as r (term, idf) join postings using (term) where space = %(space)s",
     "idf",
 )
 # The level of a block: no posting in it adds as much as this part of LEVELS of its term's most.
 LEVEL = f"ceil({LEVELS} * least(1, share * 1.0001 * greatest(1, %(average)s / average)))::int"
 BLOCKS = f"""
-select term, {LEVEL} as level, count(*) from postings where term = any(%(common)s) group by 1, 2
+select term, {LEVEL} as level, count(*) from postings
+where  space = %(space)s and term = any(%(common)s) group by 1, 2
 """
 HIGH = decoded(
     f"unnest(%(common)s::int[], %(common_idfs)s::float8[], %(levels)s::int[], %(left)s::float8[]) "
-    f"as c (term, idf, enough, unread) join postings using (term) where {LEVEL} >= enough",
+    "as c (term, idf, enough, unread) join postings using (term) "
+    f"where space = %(space)s and {LEVEL} >= enough",
     "idf",
     "unread",
 )
@@ -62,7 +65,7 @@ COMMON = f"""coalesce(
                     from   unnest(%(common)s::int[], %(common_idfs)s::float8[]) as c (term, idf)
                    ) counted), 0)"""
 WORDS = f"""
-join words on words.chunk = likely.chunk
+join words on words.chunk = likely.chunk and words.space = %(space)s
 cross join lateral (select array_position(sequence, {COLUMN_END}) as heading_end) h
 cross join lateral (select array_position(sequence, {COLUMN_END}, heading_end + 1) as content_end) c
 """
@@ -108,7 +111,9 @@ CHUNKS_OF = f"select chunk from ({decoded('postings where term = %(term)s')}) p"
 DOC_IDS = """
 select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
 """
-SEQUENCES = "select chunk, sequence from words where chunk = any(%(ids)s)"
+SEQUENCES = """
+select chunk, sequence from words where space = %(space)s and chunk = any(%(ids)s)
+"""
 
 
 class Single(NamedTuple):
@@ -278,7 +283,7 @@ class KeywordIndex:
         total = sum(of_own.values())
         having = [{row[0] for row in phrase.found} for phrase in phrases]
         answer = {}
-        for chunk, sequence in self._conn.all(SEQUENCES, {"ids": list(ids)}):
+        for chunk, sequence in self._conn.all(SEQUENCES, {"space": self._space, "ids": list(ids)}):
             terms = set(sequence)
             has = [
                 n for n, phrase in enumerate(phrases) if phrase.id in terms or chunk in having[n]
@@ -384,7 +389,7 @@ class KeywordIndex:
         if chosen:
             rows, parameters = chosen.condition("p.chunk")
         parameters = parameters | {
-            "average": average, "limit": limit, "among": among,
+            "space": self._space, "average": average, "limit": limit, "among": among,
             "given": [row[0] for row in given], "weights": [row[1] for row in given],
             "lengths": [row[2] for row in given], "given_idfs": [row[3] for row in given],
             "rare": [term.id for term in rare], "rare_idfs": [term.idf for term in rare],

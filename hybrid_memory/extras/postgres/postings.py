@@ -106,7 +106,8 @@ LEAST_DEAD = 1000  # chunks that leave in any case while all slices are written 
 SIZE_OF_SPACE = "select chunks, tokens, dead from spaces where id = %(space)s"
 AVERAGE = "select coalesce(tokens::float8 / nullif(chunks, 0), 1) from spaces where id = %(space)s"
 IS_LIVE = (
-    "(select true from words where words.chunk = {chunk})"  # looked up row by row, and no join
+    # looked up row by row, and no join
+    "(select true from words where words.chunk = {chunk} and words.space = %(space)s)"
 )
 
 

@@ -42,7 +42,8 @@ with every as materialized (
 select id, cosine from every order by 2 desc, 1 limit %(limit)s
 """
 BY_ID = (
-    "select id, {cosine} from chunks where id = any(%(ids)s) and vector_dims(embedding) = {dims}"
+    "select id, {cosine} from chunks where space = %(space)s and id = any(%(ids)s) "
+    "and vector_dims(embedding) = {dims}"
 )
 OF = "select embedding::real[] from chunks where id = %(id)s and embedding is not null"
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
@@ -53,7 +54,8 @@ with sampled as materialized (
     select min(id) as id from chunks where space = %(space)s and embedding is not null
     group  by content_hash order by content_hash limit {sample}
 )
-select id, {cosine} from chunks join sampled using (id) where vector_dims(embedding) = {dims}
+select id, {cosine} from chunks join sampled using (id)
+where  space = %(space)s and vector_dims(embedding) = {dims}
 """
 
 INDEX = "chunks_near_{dims}"
