@@ -14,7 +14,7 @@ from math import ceil
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..documents.terms import SEPARATOR
+from ..documents.terms import SEPARATOR, plain
 from ..search.hit import Budget, Request, lean, match
 from ..storage.keyword import stems
 from ..text.analyzer import stem
@@ -45,6 +45,15 @@ _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 _CALLOUT = re.compile(r"(?m)^((?:[ \t]*>)+[ \t]*)\[![\w-]{1,40}\][-+]?[ \t]*")
+# Comments, names of blocks, images, lines that are a tag or a rule
+_UNSEEN = re.compile(
+    r"%%[^%]{1,2000}%%|<!--.{0,2000}?-->|[ \t]\^[A-Za-z0-9-]{1,80}$|!\[\[[^\[\]\n]{1,400}\]\]"
+    r"|^[ \t]*(?:</?[A-Za-z][^<>\n]{0,200}>|[-*_](?:[ \t]?[-*_]){2,80})[ \t]*(?:\n|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,400})\]\([^()\s]{0,2000}\)")
+# A line break that only ends a line of the file; two spaces before it are one that is meant
+_SOFT_BREAK = re.compile(r"(?<! )[ \t]?\n(?![ \t]*(?:[-+*|]|\d{1,9}[.)])[ \t]|[ \t]*>|[ \t]{2}|\n)")
 _CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 # Not `2 * 3`, `*.md`, `__init__` or `a_b_c`
 _EMPHASIS = re.compile(r"(?<![\w*\\])(\*{1,3}|==)(?=[^\s*=])([^*=]{1,400}?)(?<=[^\s*=])\1(?![\w*])")
@@ -64,7 +73,7 @@ def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None
     """
     style = Style(stream)
     width = shutil.get_terminal_size().columns
-    bodies = [_body(result["text"]) for result in results]
+    bodies = [body_of(result["text"]) for result in results]
     highlighter = Highlighter(asked(query, results), bodies, stems)
     used = 0
     for result, body in zip(results, bodies, strict=True):
@@ -75,7 +84,7 @@ def text(results: Sequence[Result], query: str, stream: TextIO, rows: int | None
         print(*lines, sep="\n", file=stream)
 
 
-def _body(text: str) -> str:
+def body_of(text: str) -> str:
     """Return a passage as people read it, without the headings above it."""
     return unmarked(_HEADINGS.sub("", text) or text)
 
@@ -280,9 +289,10 @@ def _lines(text: str) -> Iterator[tuple[int, int, bool]]:
 
 def unmarked(text: str) -> str:
     """Return a passage without the marks that only say how it looks: those of emphasis and of code in
-    a line, and the kind of a callout. Lines of code and of tables stay as they are.
+    a line, the kind of a callout, what stands around the words of a link, names of blocks, images,
+    comments, rules, and line breaks inside of a paragraph. Lines of code and of tables stay as they are.
 
-    '> [!tip]- Use *this* `a_b_c`' -> '> Use this a_b_c'
+    '> [!tip]- Use *this* `a_b_c` of [[hosts/atlas|Atlas]]' -> '> Use this a_b_c of Atlas'
     """
     parts = []
     prose: list[str] = []
@@ -299,13 +309,15 @@ def unmarked(text: str) -> str:
 def _unmarked_paragraph(lines: list[str]) -> list[str]:
     if not lines:
         return []
-    pieces = _CODE_SPAN.split(_CALLOUT.sub(r"\1", "\n".join(lines)))
+    text = _UNSEEN.sub("", _CALLOUT.sub(r"\1", "\n".join(lines)))
+    pieces = _CODE_SPAN.split(text)
     for number in range(0, len(pieces), 3):  # between them are the marks of code and the code
+        piece = _LINK.sub(r"\1", plain(pieces[number]))
         for mark in (_EMPHASIS, _UNDERSCORES, _EMPHASIS):  # **_both_**
-            pieces[number] = mark.sub(r"\2", pieces[number])
-        pieces[number] = pieces[number].replace("`", "")
+            piece = mark.sub(r"\2", piece)
+        pieces[number] = piece.replace("`", "")
     del pieces[1::3]
-    return ["".join(pieces)]
+    return [_SOFT_BREAK.sub(" ", "".join(pieces))]
 
 
 def _starts_in_code(text: str) -> bool:

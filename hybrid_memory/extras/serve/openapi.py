@@ -112,12 +112,13 @@ PROBLEM = fields(type=TEXT, title=TEXT, status=COUNT, detail=TEXT, instance=TEXT
 WORDS: Json = {"type": "object", "additionalProperties": listed(TEXT)}
 SCHEMAS: Mapping[str, Json] = {
     "Problem": and_perhaps(PROBLEM, errors=listed(fields(parameter=TEXT, detail=TEXT))),
-    "Passage": fields(**PASSAGE),
+    "Passage": fields(**PASSAGE, marks=listed(TEXT), excerpt=listed(TEXT)),
     "Result": and_perhaps(
         RESULT,
         page=COUNT,  # if the document has pages
         instead=WORDS,  # other words, by words of the query that no passage has
-        marks=listed(TEXT),  # if the request asks for them, as for the next two
+        marks=listed(TEXT),  # if the request asks for them, as for the next three
+        excerpt=listed(TEXT),  # pieces, of which every second one is a word of the query
         match={"enum": ["strong", "some", "faint"]},
         title=TEXT_OR_NULL,
         explain=OBJECT,  # if the request asks for it

@@ -2,6 +2,7 @@
 that are stored or deleted, updates.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
 from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
-from ...surface.output import asked, title_of, titled, why_nothing
+from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
 from ...views import broken, links_of_document, outlined
@@ -39,6 +40,10 @@ TEXT_BODY = (
 DEEPEST = 100  # objects and lists in each other in a text's metadata
 NEWEST = 10  # documents that the overview names
 LATEST = 500  # documents among which those are
+QUOTE = re.compile(r"^[ \t]*>[> \t]*")
+DASHES = re.compile(r":?-+:?")
+SIGNS = {r"[-*+] \[ \]": "☐", r"[-*+] \[[xX]\]": "☑", r"[-*+]": "•"}
+UNBOUNDED = 1_000_000  # columns
 NAMED = 200  # broken links and groups of copies that a review names
 
 
@@ -138,7 +143,9 @@ async def similar(request: Request, doc_id: str) -> Response:
     needs_all(request)
 
     def work(store: HybridStore) -> dict[str, Any]:
-        return passages(store, doc_id, values["lines"], limit=values["limit"])
+        found = passages(store, doc_id, values["lines"], limit=values["limit"])
+        add_marks(found["results"], "")
+        return found
 
     return await unless_known(request, work, doc_id, request.url.query)
 
@@ -399,11 +406,35 @@ def is_deeper(value: Any, levels: int) -> bool:
 
 
 def add_marks(results: Sequence[dict[str, Any]], query: str, *, is_typed: bool = False) -> None:
-    """Give each result `marks`: the words of its text and headings that match the query, as they
-    are written, each once, so that a client can mark them without knowing how words are stemmed.
+    """Give each result `marks`, the words of its text and headings that match the query, as they are
+    written, each once; and `excerpt`, the best part of its text, as the terminal shows it. So a client
+    need not know how words are stemmed, nor what markdown is.
     """
     texts = [f"{result['heading_path']}\n{result['text']}" for result in results]
-    highlighter = Highlighter(asked(query, results, is_typed=is_typed), texts, stems)
-    for result, text in zip(results, texts, strict=True):
+    bodies = [body_of(result["text"]) for result in results]
+    words_asked = asked(query, results, is_typed=is_typed)
+    highlighter = Highlighter(words_asked, [*texts, *bodies], stems)
+    for result, text, body in zip(results, texts, bodies, strict=True):
         words = [text[span.start : span.end] for span in highlighter.spans(text)]
         result["marks"] = list(dict.fromkeys(words))
+        result["excerpt"] = excerpt(body, highlighter)
+
+
+def excerpt(text: str, highlighter: Highlighter) -> list[str]:
+    """Return what `shown` yields of a body, for a page: pieces of text, of which every second one is
+    a word of the query. Cells of a table stand between dots, tasks and items have their signs.
+    """
+    lines = map(_for_page, shown(text, highlighter, UNBOUNDED))
+    joined = "\n".join(line for line in lines if line)
+    return [piece for part in joined.split(BEFORE) for piece in part.split(AFTER)]
+
+
+def _for_page(line: str) -> str:
+    """Return a line without the marks that start it; '' for the line below the head of a table."""
+    line = QUOTE.sub("", line)
+    if line.lstrip().startswith("|"):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        return "" if all(DASHES.fullmatch(cell) for cell in cells) else " · ".join(cells)
+    for sign, shown_as in SIGNS.items():
+        line = re.sub(rf"^([ \t]*){sign}[ \t]+", rf"\1{shown_as} ", line)
+    return line

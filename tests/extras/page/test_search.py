@@ -207,34 +207,6 @@ def test_dates_are_chosen_in_fields(open_page: Open) -> None:
     assert page.input_value("#until") == "2026-02-28"
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("A bandicoot with `.` and (`.obsidian`).", "A bandicoot with . and (.obsidian)."),
-        ("> [!tip]- Bandicoot box\n> *Slowly*, _now_.", "Bandicoot box Slowly, now."),
-        (
-            "The bandicoot ==runs== at snake_case_name. ^run",
-            "The bandicoot runs at snake_case_name.",
-        ),
-        ("A bandicoot digs `by\nnight` and *by\nday*.", "A bandicoot digs by night and by day."),
-        ("Bandicoots eat `a_b` and 2*3*4.", "Bandicoots eat a_b and 2*3*4."),
-        ("![[bandicoot.png|100]] Bandicoot %%never%% seen.", "Bandicoot  seen."),
-    ],
-)
-def test_excerpts_have_no_signs_of_markdown(open_page: Open, text: str, shown: str) -> None:
-    page = open_page()
-    made = page.evaluate(
-        """async (text) => {
-            const { excerpt } = await import("./js/marks.js");
-            const place = document.createElement("p");
-            place.append(...excerpt(text, ["bandicoot"]));
-            return place.textContent;
-        }""",
-        text,
-    )
-    assert made == shown
-
-
 def test_filter_without_a_question_lists_its_documents(open_page: Open) -> None:
     page = open_page("?tag=home")
     page.wait_for_selector("#results li")

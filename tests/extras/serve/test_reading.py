@@ -91,6 +91,41 @@ def test_marks_are_the_words_that_match_as_they_are_written(
         client.delete("/api/documents/marked")
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("A bandicoot with `.` and (`.obsidian`).", "A bandicoot with . and (.obsidian)."),
+        ("> [!tip]- Bandicoot box\n> *Slowly*, _now_.", "Bandicoot box\nSlowly, now."),
+        ("The bandicoot ==runs== at a_b. ^run", "The bandicoot runs at a_b."),
+        ("A bandicoot digs `by\nnight` and *by\nday*.", "A bandicoot digs by night and by day."),
+        ("![[bandicoot.png|100]] Bandicoot %%never%% seen.", "Bandicoot seen."),
+        (
+            "- a [[box/of|bandicoot]]\n- [ ] feed [it](http://a.b)\n- [x] done",
+            "• a bandicoot\n☐ feed it\n☑ done",
+        ),
+        ("| who | eats |\n|---|---|\n| bandicoot | ants |", "who · eats\nbandicoot · ants"),
+    ],
+)
+def test_an_excerpt_has_no_signs_of_markdown(client: Client, text: str, shown: str) -> None:
+    client.put("/api/documents/excerpt", json={"text": f"# Animals\n\n{text}"})
+    try:
+        found = client.json("/api/search", q="bandicoot", marks="true", mode="keyword")
+        pieces = found["results"][0]["excerpt"]
+        assert "".join(pieces) == shown
+        assert [piece.lower() for piece in pieces[1::2]] == ["bandicoot"]
+    finally:
+        client.delete("/api/documents/excerpt")
+
+
+def test_the_page_and_the_terminal_show_the_same_words(client: Client, run: Run) -> None:
+    by_http = client.json("/api/search", q="ssh port", marks="true", limit=5)["results"]
+    shown = run("search", "ssh port", "--format", "text", "--limit", "5").stdout
+    on_terminal = [word.strip("[]") for word in shown.split()]
+    for result in by_http:
+        words = [word for word in "".join(result["excerpt"]).split() if word.isalpha()]
+        assert words and "".join(words[:4]) in "".join(on_terminal).replace(">", "")
+
+
 def test_fts_syntax_is_understood_and_its_errors_are_told(client: Client) -> None:
     assert (
         client.json("/api/search", q="pass*", fts_syntax="true")["results"][0]["doc_id"]

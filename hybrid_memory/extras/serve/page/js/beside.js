@@ -65,10 +65,10 @@ function part(doc, { heading_path: path, heading, start_line: start, end_line: e
     h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, "data-start": start, "data-end": last, dir: "auto" }, whole(parts.at(-1) || (start > 1 ? `Lines ${start} to ${end}` : "Beginning"))));
 }
 
-function similar({ doc_id: doc, start_line: start, end_line: end, heading, text }) {
+function similar({ doc_id: doc, start_line: start, end_line: end, heading, excerpt: pieces }) {
   return h("li", {},
     h("a", { href: address({ doc, lines: `${start}-${end}` }), "data-route": true, dir: "auto" }, whole(heading || leaf(doc))),
-    h("p", { dir: "auto" }, excerpt(text, [])), h("div", { class: "meta" }, place(doc)));
+    h("p", { dir: "auto" }, excerpt(pieces)), h("div", { class: "meta" }, place(doc)));
 }
 
 /** Each document once; one that is missing is no link. */

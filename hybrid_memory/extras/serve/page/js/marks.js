@@ -1,8 +1,7 @@
-// Which part of a passage to show for a query, and which of its words to mark.
+// Words of the query, marked.
 
 import { h } from "./dom.js";
 
-const WIDTH = 280; // characters of a passage
 const LETTER = "[\\p{L}\\p{M}\\p{N}]";
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}]/u;
 
@@ -17,36 +16,13 @@ function spans(text, words) {
   return pattern ? joined([...text.matchAll(new RegExp(pattern, "gu"))].map(({ 0: found, index }) => [index, index + found.length])) : [];
 }
 
-/** The best passage of a text, with its words marked. @param {string} text @param {string[]} words @returns {(Node | string)[]} */
-export function excerpt(text, words) {
-  const plain = unmarked(text.replace(/^(?:\s*#{1,6} [^\n]*\n+)+(?=\s*\S)/, ""));
-  const all = spans(plain, words);
-  const [start, end] = window(plain, all);
-  const shown = all.filter(([a, b]) => a >= start && b <= end);
-  const inside = shown.map(([a, b]) => [a - start, b - start]);
-  return [start > 0 ? "… " : "", ...marked(plain.slice(start, end).trimEnd(), inside), end < plain.length ? " …" : ""];
-}
+/** The excerpt of a result: pieces of text, of which every second one matches. @param {string[]} pieces @returns {(Node | string)[]} */
+export const excerpt = (pieces) => pieces.map((piece, i) => (i % 2 ? h("mark", {}, piece) : piece));
 
 /** A heading without markdown's signs, with its words marked. @param {string} text @param {string[]} [words] */
 export function whole(text, words = []) {
   const plain = inline(text);
   return marked(plain, spans(plain, words));
-}
-
-/** Markdown without its signs, so that a few lines of it read as text. */
-function unmarked(text) {
-  const lines = text
-    .replace(/%%[^%]*%%|<!--[^]*?-->/g, "")
-    .replace(/^[ \t>]*(?:```|~~~).*$|^[ \t]*\|?[ \t:|-]{3,}$|^[ \t]*<\/?[A-Za-z][^<>\n]*>[ \t]*$/gm, "") // fences, rules, the line below a table's head, tags
-    .replace(/^[ \t]*> ?\[![\w-]+(?:\|[^\]\n]*)?\][+-]?[ \t]*/gm, "") // the kind of a callout
-    .replace(/[ \t]\^[A-Za-z0-9-]+$/gm, "") // the name of a block
-    .replace(/^([ \t]*)[-*+] (?:\[( |x|X)\] )?/gm, (_, space, box) => `${space}${box === undefined ? "•" : box === " " ? "☐" : "☑"} `)
-    .replace(/^[ \t]*(?:#{1,6} |(?:> ?)+)/gm, "");
-  return inline(lines)
-    .replace(/^[ \t]*\|(.*)\|[ \t]*$/gm, (_, row) => `\n${row.split("|").map((cell) => cell.trim()).join(" · ")}\n`)
-    .replace(/(?<!\n)\n(?![\n•☐☑]|[ \t]+[•☐☑]|[ \t]*\d{1,3}[.)] )/g, " ") // a line break in a paragraph
-    .replace(/\n{2,}/g, "\n")
-    .trim();
 }
 
 const LINK = /!\[\[[^[\]\n]*\]\]|!?\[([^[\]\n]*)\]\([^()\s]*\)|\[\[(?:[^[\]|\n]*\|)?([^[\]|\n]+)\]\]/g;
@@ -67,18 +43,6 @@ function marked(text, where) {
     at = end;
   }
   return [...parts, text.slice(at)];
-}
-
-/** The stretch of WIDTH characters with the most marks, begun and ended between words. */
-function window(text, all) {
-  if (text.length <= WIDTH * 1.25) return [0, text.length];
-  const count = ([from]) => all.filter(([a, b]) => a >= from && b <= from + WIDTH * 0.8).length;
-  const best = all.reduce((most, span) => (count(span) > count(most) ? span : most), all[0] ?? [0, 0]);
-  let start = Math.max(0, Math.min(best[0] - 60, text.length - WIDTH));
-  let end = Math.min(text.length, start + WIDTH);
-  if (start > 0) start += Math.max(0, text.slice(start, start + 24).search(/\s\S/) + 1);
-  if (end < text.length) end += Math.max(0, text.slice(end, end + 24).search(/\s/));
-  return [start, end];
 }
 
 function joined(found) {

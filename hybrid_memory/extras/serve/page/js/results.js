@@ -70,7 +70,7 @@ function result([found, ...others]) {
   return h("li", { "data-key": doc },
     h("article", {},
       h("h2", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(noteTitle(found), found.marks)), crumbs(found)),
-      h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
+      h("p", { class: "text", dir: "auto" }, excerpt(found.excerpt)),
       h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), place(doc), onPage(found.page), facts(found), also(found.also), newer(found.newer)),
       why(found),
       others.length > 0 && h("details", { class: "others" }, h("summary", {}, others.length < PER_NOTE - 1 ? `${others.length} more in this note` : "More in this note"), h("ul", {}, others.map(otherPassage)))));
@@ -79,7 +79,7 @@ function result([found, ...others]) {
 function otherPassage(found) {
   const title = parts(found).at(-1) || `Lines ${found.start_line} to ${found.end_line}`;
   return h("li", {}, h("p", { dir: "auto" }, h("a", { class: "open", href: passageAddress(found), "data-route": true }, whole(title, found.marks))),
-    h("p", { class: "text", dir: "auto" }, excerpt(found.text, found.marks)),
+    h("p", { class: "text", dir: "auto" }, excerpt(found.excerpt)),
     h("div", { class: "meta" }, confidenceBar(found.confidence, found.match), onPage(found.page), newer(found.newer)));
 }
 
