@@ -342,16 +342,3 @@ class _Call:
         self.vectors: dict[str, list[float]] = {}
         self.left_out: list[str] = []  # reasons
         self.strikes = 0
-
-
-def by_index(reply: Any, server: Server) -> list[Any]:
-    """Return the vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure
-    if the reply has another form.
-
-    `{"data": [{"index": 1, "embedding": b}, {"index": 0, "embedding": a}]} -> [a, b]`
-    """
-    try:
-        vectors = {item.get("index", i): item["embedding"] for i, item in enumerate(reply["data"])}
-        return [vectors[i] for i in range(len(reply["data"]))]
-    except (AttributeError, LookupError, TypeError) as error:
-        raise server.nonsense() from error

@@ -27,7 +27,6 @@ UNSPACED = (
     r"\U00020000-\U0003ffff"
 )
 
-_NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
 _ZERO_WIDTH_JOINER = "\u200d"
 # These patterns are compiled when they are first needed, because many searches do not need them.
 # Belongs to the character before it although it is not a mark in unicodedata: joiners, vowels, skin
@@ -71,16 +70,6 @@ def with_plain_newlines(text: str) -> str:
     number of lines stays the same.
     """
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def with_plain_space(text: str) -> str:
-    """Return the text with plain newlines and spaces, none at the end of a line, and one blank line
-    where there were several.
-
-    The beginnings of lines stay, as the indentation of code is part of it.
-    """
-    lines = with_plain_newlines(text).translate(_NO_BREAK_SPACES).split("\n")
-    return re.sub("\n{3,}", "\n\n", "\n".join(map(str.rstrip, lines)))
 
 
 def begins_grapheme(text: str, at: int) -> bool:

@@ -27,7 +27,7 @@ from ...documents.chunker import Chunk
 from ...documents.files import open_regular
 from ...documents.links import NO_LINKS
 from ...documents.markdown import chunk_text
-from ...text.characters import hasher, storable, with_plain_space
+from ...text.characters import hasher, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
 from .redaction import redact
 
@@ -50,6 +50,7 @@ TEXTS = ("text", "input_text", "output_text")  # the types of blocks that were s
 
 # What OpenClaw's assistants write if they have nothing to say
 SAYS_NOTHING = {"NO_REPLY", "HEARTBEAT_OK"}
+NO_BREAK_SPACES = dict.fromkeys((0xA0, 0x2007, 0x202F), " ")
 # What marks Claude Code's records that nobody said
 NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary", "isApiErrorMessage")
 ROLES = ("user", "assistant")
@@ -518,3 +519,13 @@ class Transcripts:
 
 
 FORMAT = Transcripts()
+
+
+def with_plain_space(text: str) -> str:
+    """Return the text with plain newlines and spaces, none at the end of a line, and one blank line
+    where there were several.
+
+    The beginnings of lines stay, as the indentation of code is part of it.
+    """
+    lines = with_plain_newlines(text).translate(NO_BREAK_SPACES).split("\n")
+    return re.sub("\n{3,}", "\n\n", "\n".join(map(str.rstrip, lines)))

@@ -7,8 +7,9 @@ texts and 300,000 tokens in a request.
 
 from typing import Any
 
-from ...embedding.base import BaseEmbedder, by_index
+from ...embedding.base import BaseEmbedder
 from ...embedding.transport import Failure, Server
+from .remote import by_index
 
 URL = "https://api.openai.com/v1"
 

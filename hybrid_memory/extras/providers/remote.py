@@ -22,7 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from ...embedding.loopback import Reply, checked, limit
-from ...embedding.transport import Response
+from ...embedding.transport import Response, Server
 
 # Seconds for finding a host's address: a name of this machine takes none, and the proxy can find
 # the others
@@ -179,3 +179,16 @@ class _HTTPSPool(HTTPSConnectionPool):
 
 
 POOLS = {"http": _HTTPPool, "https": _HTTPSPool}
+
+
+def by_index(reply: Any, server: Server) -> list[Any]:
+    """Return the vectors in a reply of OpenAI or Voyage, in the order of the texts. Raises Failure
+    if the reply has another form.
+
+    `{"data": [{"index": 1, "embedding": b}, {"index": 0, "embedding": a}]} -> [a, b]`
+    """
+    try:
+        vectors = {item.get("index", i): item["embedding"] for i, item in enumerate(reply["data"])}
+        return [vectors[i] for i in range(len(reply["data"]))]
+    except (AttributeError, LookupError, TypeError) as error:
+        raise server.nonsense() from error

@@ -4,8 +4,9 @@ docs.voyageai.com/reference/embeddings-api.
 
 from typing import Any
 
-from ...embedding.base import BaseEmbedder, by_index
+from ...embedding.base import BaseEmbedder
 from ...embedding.transport import Server
+from .remote import by_index
 
 
 class VoyageEmbedder(BaseEmbedder):
