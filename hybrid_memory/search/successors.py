@@ -70,7 +70,7 @@ BELIEVED = 0.5  # least share of the score of what it revises, where a reranker 
 
 # The weight of each sign, found on judged notes (docs/successors.md). All signs are shares or yes and
 # no, and none is a cosine, so that they fit every embedder, and a search without one.
-BASE = -10.5
+BASE = -10.4
 WEIGHTS = {
     "standing of the former": 3.2,
     "standing of the later": 1.5,

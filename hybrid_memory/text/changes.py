@@ -224,7 +224,7 @@ def _is_past(words: list[str], query: "Query") -> bool:
         return False
     if not FORMER.isdisjoint(words):
         return "how old" not in text
-    if "used to" in text or "use to" in text:
+    if "used to" in text or ("use to" in text and "did" in words):
         return True
     has_past_tense = not PAST_TENSE.isdisjoint(words)
     if not FORMER_OF_PAST.isdisjoint(words):

@@ -90,7 +90,7 @@ def test_marks_are_right(counts: Counter[str]) -> None:
 
 
 def test_facts_that_look_alike_have_no_mark(counts: Counter[str]) -> None:
-    assert counts["false marks"] <= 0.1 * counts["stable"]
+    assert counts["false marks"] <= 5  # of 48
     assert counts["stable in three"] >= 0.9 * counts["stable"]
 
 

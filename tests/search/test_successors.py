@@ -208,6 +208,8 @@ def test_values_have_kinds(text: str, values: dict[str, set[str]]) -> None:
         ("what is the current port, not the old one", False),
         ("what did we call the new loaf", False),
         ("which weekday used to be recycling day", True),
+        ("which port did we use to ssh into heron", True),
+        ("which port do I use to ssh into heron", False),
         ("how long are logs kept before they are thrown away", False),
         ("Which company delivered helium before Cryolux?", True),
         ("keypad code for the back door", False),
