@@ -1,5 +1,5 @@
 """Compare the built-in embedder's tokens with those of the tokenizers library: all code points, and
-10,000 texts in all scripts.
+10,000 texts in all scripts. The library's vocabulary gets the words that the table has besides.
 
     python check_tokenizer.py                      prints how many are equal and how many differ
     python check_tokenizer.py --record FILE.json   also writes a small sample of texts and tokens,
@@ -20,7 +20,8 @@ import unicodedata
 from pathlib import Path
 
 import teacher
-from table import DATA, BuiltinEmbedder
+import vocabulary
+from table import DATA, BuiltinEmbedder, tokens_of
 
 TEXTS = 10_000
 SENTENCES = """\
@@ -84,7 +85,8 @@ def main() -> None:
     parser.add_argument("--record", type=Path)
     parser.add_argument("--table", type=Path, default=DATA)
     args = parser.parse_args()
-    library, ours = teacher.tokenizer(), BuiltinEmbedder(str(args.table))
+    ours = BuiltinEmbedder(str(args.table))
+    library = vocabulary.extended(teacher.tokenizer(), tokens_of(args.table))
 
     def expected(text: str) -> list[str]:
         tokens: list[str] = library.encode(text, add_special_tokens=False).tokens

@@ -30,10 +30,10 @@ TEMPERATURE = 0.1
 @dataclass(frozen=True)
 class Recipe:
     dims: int = 256
-    epochs: int = 6
+    epochs: int = 5
     batch: int = 1024  # pairs
     rate: float = 1e-2
-    cosine: float = 1.0
+    cosine: float = 2.0
     distil: float = 1.0
     contrast: float = 0.3
     seed: int = 1
@@ -84,7 +84,7 @@ def train(
     alone: np.ndarray,
     recipe: Recipe,
 ) -> np.ndarray:
-    """alone: the teacher's vector of each token of the vocabulary by itself."""
+    """texts: the token ids of each; alone: the teacher's vector of each token by itself."""
     torch.manual_seed(recipe.seed)
     rng = np.random.default_rng(recipe.seed)
     basis = projection(vectors, recipe.dims)

@@ -24,9 +24,19 @@ from builtin import (  # noqa: E402
     SPACE,
     WORDPIECE,
     BuiltinEmbedder,
+    Table,
 )
 
-__all__ = ["DATA", "BuiltinEmbedder", "is_known", "levels_of", "rotated", "rounded", "write"]
+__all__ = [
+    "DATA",
+    "BuiltinEmbedder",
+    "is_known",
+    "levels_of",
+    "rotated",
+    "rounded",
+    "tokens_of",
+    "write",
+]
 
 LARGEST_SCALE = 4095
 # The 16 numbers that stand for a normally distributed one with the least squared error (Max,
@@ -102,6 +112,12 @@ def rounded(vectors: np.ndarray) -> np.ndarray:
     """Return the vectors as the file holds them, but for a common factor."""
     numbers, scales = quantise(vectors)
     return LEVELS[numbers] * scales[:, None].astype(np.float32)
+
+
+def tokens_of(path: Path) -> list[str]:
+    """Return the tokens of a table in the order of its file."""
+    table = Table(path)
+    return [name.decode() for name in table._strings]
 
 
 def write(path: Path, tokenizer: Tokenizer, vectors: np.ndarray) -> None:

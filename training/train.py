@@ -20,6 +20,7 @@ import student
 import table
 import teacher
 import torch
+import vocabulary
 from corpus import Corpus
 
 
@@ -44,10 +45,17 @@ def main() -> None:
 
     corpus = Corpus(args.work.expanduser(), args.seed, args.limit)
     tokenizer = teacher.tokenizer()
-    alone = teacher.MiniLM().encode([[number] for number in range(tokenizer.get_vocab_size())])
+    pieces = [[number] for number in range(tokenizer.get_vocab_size())]
+    words = vocabulary.frequent_words(corpus.pieces)
+    print(f"vocabulary: {len(pieces):,} word pieces and {len(words):,} words", flush=True)
+    pieces += [tokenizer.encode(word, add_special_tokens=False).ids for word in words]
+    alone = teacher.MiniLM().encode(pieces)
+    tokenizer = vocabulary.extended(tokenizer, words)
+    encodings = tokenizer.encode_batch(corpus.texts, add_special_tokens=False)
+    token_ids = [encoding.ids[: teacher.LONGEST - 2] for encoding in encodings]
     recipe = student.Recipe(seed=args.seed)
     print(recipe, flush=True)
-    vectors = student.train(corpus.texts, corpus.pairs, corpus.vectors, alone, recipe)
+    vectors = student.train(token_ids, corpus.pairs, corpus.vectors, alone, recipe)
     table.write(args.out, tokenizer, vectors)
     rounded = table.rounded(vectors)
     cosines = (
@@ -55,7 +63,7 @@ def main() -> None:
         / np.linalg.norm(rounded, axis=1)
         / np.linalg.norm(vectors, axis=1)
     )
-    print(f"rounding to int8: a token's cosine with itself is {cosines.mean():.5f} on average")
+    print(f"rounding to four bits: a token's cosine with itself is {cosines.mean():.5f} on average")
     print(
         f"{args.out}: {args.out.stat().st_size:,} bytes, sha256 "
         f"{hashlib.sha256(args.out.read_bytes()).hexdigest()}"
