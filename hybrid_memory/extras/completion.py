@@ -203,7 +203,8 @@ else
 fi
 """
 
-FISH = r"""# hybrid-memory completion fish > ~/.config/fish/completions/hybrid-memory.fish
+FISH = r"""# mkdir -p ~/.config/fish/completions
+# hybrid-memory completion fish > ~/.config/fish/completions/hybrid-memory.fish
 function __hybrid_memory_complete
     set -l words (commandline -opc)
     set -l program (string replace -r '^~' $HOME -- $words[1])
