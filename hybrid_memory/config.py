@@ -11,10 +11,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from reprlib import repr as short_repr
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from .errors import ConfigError, UsageError, meant
 from .seams import PROVIDERS, RERANKERS
+
+DISTRIBUTION = "hybrid-memory-search"
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the folder of this package
 
 DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",
@@ -348,6 +351,26 @@ def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
     if os.path.isabs(folder):
         return folder
     return os.path.join(os.path.expanduser("~"), fallback)
+
+
+def checkouts() -> list[str]:
+    """Return the folder that this code is in, if it is a checkout, and the one that it was installed from,
+    if that still exists.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    folders = [CHECKOUT]
+    try:
+        # PEP 610
+        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+        folders.append(unquote(urlsplit(noted.get("url", "")).path))
+    except (PackageNotFoundError, ValueError, AttributeError):
+        pass  # imported from a folder, or installed in a way that does not note from where
+    return [
+        folder
+        for folder in dict.fromkeys(folders)
+        if os.path.isfile(os.path.join(folder, "pyproject.toml"))
+    ]
 
 
 def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:

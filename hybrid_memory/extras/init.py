@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config import CONFIG, absolute, is_server, shown, without_password
 from ..documents.files import Walk
-from ..environment import program
 from ..errors import HybridMemoryError, SourceError, StoreError
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
@@ -31,6 +30,7 @@ from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
+from .environment import program
 
 if TYPE_CHECKING:
     from ..config import Settings

@@ -350,7 +350,7 @@ TURN = re.compile(
     r"|\*\*[^*\n]{1,40}\*\*:\s|\*\*[^*\n]{1,40}:\*\*\s|([A-Za-z]{2,12}): "
 )
 SPEAKERS = frozenset("user assistant human agent system bot ai me model".split())
-TURNS = 2  # lines before it that a line of a conversation on from
+TURNS = 2  # lines that a line of a conversation goes on from
 ENTRY = re.compile(r"\d{1,2}[.:)]|[\w-]{2,12}: ")  # a time, a number of a list, or a speaker
 ITEMS = ("-", "*", "+", "|")
 

@@ -1,6 +1,5 @@
-"""The Python environment at hand: what adds a package to it, and where this program came from."""
+"""The Python environment at hand: what adds a package to it, and what starts this program again."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -9,11 +8,10 @@ from importlib.util import find_spec
 from shlex import join
 from shutil import which
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-from .errors import ConfigError
+from ..config import CHECKOUT
+from ..errors import ConfigError
 
-DISTRIBUTION = "hybrid-memory-search"
 EXTRAS = {  # of pyproject.toml
     "documents": "pypdfium2>=5",
     "local": "fastembed>=0.4",
@@ -22,7 +20,6 @@ EXTRAS = {  # of pyproject.toml
     "serve": "mcp>=2",
     "watch": "watchfiles>=0.21",
 }
-CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def missing_package(user: str, extra: str) -> str:
@@ -76,26 +73,6 @@ def program(*, for_cron: bool = False) -> list[str]:
     if for_cron or by_name is None or os.path.realpath(by_name) != os.path.realpath(script):
         return [script]
     return [name]
-
-
-def checkouts() -> list[str]:
-    """Return the folder that this code is in, if it is a checkout, and the one that it was installed from,
-    if that still exists.
-    """
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    folders = [CHECKOUT]
-    try:
-        # PEP 610
-        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
-        folders.append(unquote(urlsplit(noted.get("url", "")).path))
-    except (PackageNotFoundError, ValueError, AttributeError):
-        pass  # imported from a folder, or installed in a way that does not note from where
-    return [
-        folder
-        for folder in dict.fromkeys(folders)
-        if os.path.isfile(os.path.join(folder, "pyproject.toml"))
-    ]
 
 
 def _tool_install() -> list[str] | None:
