@@ -69,6 +69,12 @@ DONE = frozenset(
     """done finished completed signed ordered delivered renewed paid closed merged shipped sent arrived
     bought booked erledigt fertig bestellt bezahlt unterschrieben abgeschlossen""".split()
 )
+# It is still as it was.
+STAYS = frozenset(
+    """stays stay remains remain keeps keep continues continue unchanged same bleibt bleiben weiter
+    weiterhin unverandert bisher reste restent sigue siguen permanece rimane blijft""".split()
+)
+CLAUSE = re.compile(r"[,;:.!?()]\s|\s[–—-]\s")  # what stands between two clauses
 NUMBERS = frozenset(
     """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
     twenty thirty forty fifty ein zwei drei vier funf sechs sieben acht neun zehn elf zwolf""".split()
@@ -189,6 +195,18 @@ def is_change(words: Sequence[str], *, is_turn: bool) -> bool:
                 return False
             has_change = True
     return has_change
+
+
+def stays(text: str, subject: set[str]) -> bool:
+    """Return whether a clause of a text says that something stays as it was: what one of the words
+    of `subject` names.
+    """
+    for clause in CLAUSE.split(text):
+        words = words_of(clause)
+        says_so = not STAYS.isdisjoint(words) or words[-2:] == ["as", "before"]
+        if says_so and not subject.isdisjoint(roots(words)):
+            return True
+    return False
 
 
 def _is_from(words: Sequence[str]) -> bool:
