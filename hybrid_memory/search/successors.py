@@ -198,6 +198,7 @@ class Comparison:
             hit.id: _context(hit.doc_id, rows[hit.id].heading_path) for hit in self._shortlisted
         }
         self._statements: dict[int, list[Statement]] = {}
+        self._revising: dict[int, list[Statement]] = {}
         self._best_score = max(hit.score_before_decay for hit in hits) or 1.0
         self._total_asked = max(self.weight(question.words), 0.1)
 
@@ -206,6 +207,12 @@ class Comparison:
         if hit.id not in self._statements and hit.id in self._headings:
             self._statements[hit.id] = list(statements(hit, *self._headings[hit.id]))
         return self._statements.get(hit.id, [])
+
+    def _revising_of(self, hit: Hit) -> list[Statement]:
+        """Return the statements of a hit that may revise another one."""
+        if hit.id not in self._revising:
+            self._revising[hit.id] = list(filter(self._may_revise, self.statements_of(hit)))
+        return self._revising[hit.id]
 
     def _may_revise(self, statement: Statement) -> bool:
         """Return whether a statement has a value or a name of a kind that is asked for, or a word
@@ -428,9 +435,7 @@ class Comparison:
         for hit in self._shortlisted:
             if hit is former_hit or self.order(former_hit, hit) < 0:
                 continue
-            for former, later in product(
-                formers, filter(self._may_revise, self.statements_of(hit))
-            ):
+            for former, later in product(formers, self._revising_of(hit)):
                 signs = self.signs(former, later)
                 if signs is None:
                     continue

@@ -307,7 +307,7 @@ def is_number(value: str) -> bool:
 
 def value_roots(values: Iterable[str]) -> set[str]:
     """Return the words of values as texts are compared, without minutes that are 00."""
-    words = {word[:LETTERS] for value in values for word in words_of(value)}
+    words = {word[:LETTERS] for word in words_of(" ".join(values))}
     return {word for word in words if word.strip("0")}
 
 
