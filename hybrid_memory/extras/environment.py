@@ -8,8 +8,9 @@ from importlib.util import find_spec
 from shlex import join
 from shutil import which
 from typing import Any
+from urllib.parse import unquote
 
-from ..config import CHECKOUT
+from ..config import CHECKOUT, connection_words, is_connection_string, is_server, public_name
 from ..errors import ConfigError
 
 EXTRAS = {  # of pyproject.toml
@@ -20,6 +21,8 @@ EXTRAS = {  # of pyproject.toml
     "serve": "mcp>=2",
     "watch": "watchfiles>=0.21",
 }
+
+PASSWORDS = ("password", "sslpassword")  # of an address
 
 
 def missing_package(user: str, extra: str) -> str:
@@ -73,6 +76,28 @@ def program(*, for_cron: bool = False) -> list[str]:
     if for_cron or by_name is None or os.path.realpath(by_name) != os.path.realpath(script):
         return [script]
     return [name]
+
+
+def without_password(database: str) -> str:
+    """Return the database without the passwords of an address, which libpq finds elsewhere."""
+    if not is_server(database):
+        return database
+    if is_connection_string(database):
+        words = [
+            f"{key}={value}" for key, value in connection_words(database) if key not in PASSWORDS
+        ]
+        return " ".join(words)
+
+    place, _, query = database.partition("?")
+    parameters = [
+        parameter
+        for parameter in query.split("&")
+        if unquote(parameter.partition("=")[0]) not in PASSWORDS
+    ]
+    name = public_name(place)
+    if any(parameters):
+        return f"{name}?{'&'.join(parameters)}"
+    return name
 
 
 def _tool_install() -> list[str] | None:

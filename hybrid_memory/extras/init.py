@@ -19,7 +19,7 @@ from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..config import CONFIG, absolute, is_server, shown, without_password
+from ..config import CONFIG, absolute, is_server, shown
 from ..documents.files import Walk
 from ..errors import HybridMemoryError, SourceError, StoreError
 from ..storage.source import Source, default_collection, is_in, real_path
@@ -30,7 +30,7 @@ from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
-from .environment import program
+from .environment import program, without_password
 
 if TYPE_CHECKING:
     from ..config import Settings
