@@ -315,8 +315,6 @@ class Comparison:
             return None
         if _is_repeated(former, later) or self._is_of_another(former, later):
             return None
-        if stays(later.text, asked & former.words):
-            return None
         slot = self._slot(former, later)
         old_value = min(self.weight(slot.old & later.words), 1.0)
         if order == 0 and not self._may_be_later(former, later, old_value):
@@ -440,7 +438,7 @@ class Comparison:
                 if signs is None:
                     continue
                 total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
-                if total > most:
+                if total > most and not stays(later.text, self.question.words & former.words):
                     best = later
                     most = total
         return best, most
