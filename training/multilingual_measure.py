@@ -2,11 +2,18 @@
 
 A page says in one sentence what it is about; that sentence is the query, and the page without it
 the document. Across languages the query is the English sentence.
+
+    python training/multilingual_measure.py --work ~/multilingual-work --into ~/gnome-help
+
+writes for each language a folder `docs`, `queries.jsonl` and `qrels.tsv`, as `hybrid-memory eval`
+reads them.
 """
 
 from __future__ import annotations
 
+import argparse
 import html
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +23,7 @@ import numpy as np
 import texts
 
 LEAST_PAGES = 40  # that are translated
+LEAST_PARAGRAPHS = 2  # of a page that is written as a document
 SOURCE = texts.Source(
     "gnome-user-docs",
     "43.0-2",
@@ -101,3 +109,46 @@ def summary(by_language: dict[str, list[float]]) -> str:
         f"{language} {own:.2f} {across:.2f}" for language, (own, across, _) in by_language.items()
     )
     return f"recall@1 {own:.3f}, recall@5 from English {across:.3f} ({languages})"
+
+
+def write_collection(help_root: Path, language: str, folder: Path) -> int:
+    """Write the pages that are translated into a language, and return how many they are; none if
+    they are fewer than LEAST_PAGES.
+    """
+    pages = {}
+    for path in sorted((help_root / "C" / "gnome-help").glob("*.page")):
+        translation = help_root / language / "gnome-help" / path.name
+        if not translation.exists():
+            continue
+        english, own = page(path), page(translation)
+        paragraphs = [text for text in own.paragraphs if text not in english.paragraphs]
+        if own.summary not in ("", english.summary) and len(paragraphs) >= LEAST_PARAGRAPHS:
+            pages[path.stem] = own._replace(paragraphs=paragraphs)
+    if len(pages) < LEAST_PAGES:
+        return 0
+    documents = folder / language / "docs"
+    documents.mkdir(parents=True, exist_ok=True)
+    for name, own in pages.items():
+        text = "\n\n".join([f"# {own.title}", *own.paragraphs])
+        (documents / f"{name}.md").write_text(f"{text}\n", "utf-8")
+    queries = [json.dumps({"id": name, "text": own.summary}) for name, own in pages.items()]
+    (folder / language / "queries.jsonl").write_text("\n".join(queries), "utf-8")
+    judgements = "\n".join(f"{name}\tdocs/{name}\t1" for name in pages)
+    (folder / language / "qrels.tsv").write_text(judgements, "utf-8")
+    return len(pages)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--work", type=Path, required=True, help="folder for packages")
+    parser.add_argument("--into", type=Path, required=True, help="folder for the collections")
+    args = parser.parse_args()
+    help_root = texts.fetch(SOURCE, args.work.expanduser()) / "usr/share/help"
+    for folder in sorted(help_root.iterdir()):
+        count = write_collection(help_root, folder.name, args.into.expanduser())
+        if count:
+            print(f"{folder.name}: {count} pages")
+
+
+if __name__ == "__main__":
+    main()
