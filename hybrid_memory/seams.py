@@ -196,6 +196,9 @@ PROVIDERS = {
     "local": "extras.providers.fastembed:LocalEmbedder",
 }
 
+# A text -> about its vector by all-MiniLM-L6-v2, while the server that has that model is down
+MINILM_VECTOR = "embedding.builtin:minilm_vector"
+
 # The config key `rerank` -> the class of the reranker, made of its name and the settings.
 RERANKERS = {
     "local": "extras.rerankers.fastembed:LocalReranker",

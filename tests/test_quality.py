@@ -7,6 +7,7 @@ is 0.01 to 0.02 below what was measured; raise it with what raises that.
 """
 
 import json
+import math
 from collections.abc import Callable
 from functools import cache
 from statistics import fmean
@@ -16,11 +17,12 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import figures, read_qrels
+from hybrid_memory.search.hit import Request
 from hybrid_memory.vector import cosine_similarity
 from tests.extras.fake_rerankers import FakeTEI
 from tests.fake_ollama import FakeOllama
 from tests.quality.record import Recorder
-from tests.quality.recorded import FOLDER, RECORD, RecordedEmbedder, ingest_notes, key
+from tests.quality.recorded import FOLDER, RECORD, RecordedEmbedder, ingest_notes, key, read
 
 QUERIES = [json.loads(line) for line in (FOLDER / "queries.jsonl").read_text("utf-8").splitlines()]
 QRELS = read_qrels(str(FOLDER / "qrels.tsv"))
@@ -131,6 +133,65 @@ def test_the_vectors_are_recorded_from_a_server_that_speaks_ollamas_api() -> Non
             key("document", "a note"),
             key("query", "what is noted?"),
         }
+
+
+class RecordedOllama(FakeOllama):
+    """Embeds documents as the real all-minilm did."""
+
+    def __init__(self) -> None:
+        super().__init__("all-minilm", dims=384)
+        self._recorded = read()
+
+    def _vector(self, text: str, dimensions: int) -> list[float]:
+        vector = self._recorded.get(key("document", text)) or [1.0] * self.dims
+        length = math.hypot(*vector)
+        return [component / length for component in vector]
+
+
+def test_while_the_server_of_minilm_is_down_the_built_in_model_embeds_queries() -> None:
+    config = {"provider": "ollama", "model": "all-minilm", "dims": None}
+    with (
+        RecordedOllama() as ollama,
+        HybridStore(":memory:", config | {"ollama_url": ollama.url}) as store,
+    ):
+        ingest_notes(store)
+        store.embed()
+        ollama.stop()
+        answered = {query["id"]: store.answer(query["text"], Request(50)) for query in QUERIES}
+        by_meaning = store.answer(QUERIES[0]["text"], Request(mode="vector"))
+    found = figures([(ranking(answer.results), QRELS[id]) for id, answer in answered.items()])
+    assert found["ndcg@10"] >= 0.7  # keywords alone have 0.43
+    assert by_meaning.results
+    assert by_meaning.unanswered is None
+    [warning] = by_meaning.warnings
+    assert "meanwhile, the built-in model embeds queries" in warning
+
+
+def test_what_stood_in_for_a_query_is_not_kept_as_its_embedding() -> None:
+    config = {"provider": "ollama", "model": "all-minilm", "dims": None}
+    with (
+        RecordedOllama() as ollama,
+        HybridStore(":memory:", config | {"ollama_url": ollama.url}) as store,
+    ):
+        store.store("a", "The backups run at night.")
+        ollama.models = []
+        assert "built-in model" in store.answer("when do backups run?", Request()).warnings[0]
+        ollama.models = ["all-minilm"]
+        assert store.answer("when do backups run?", Request()).warnings == []
+        assert ollama.embedded.count("when do backups run?") == 1
+
+
+def test_only_the_model_that_the_table_was_made_of_has_a_stand_in() -> None:
+    for model, dims in (("all-minilm:33m", 384), ("nomic-embed-text", 384), ("all-minilm", 256)):
+        config = {"provider": "ollama", "model": model, "dims": None}
+        with (
+            FakeOllama(model, dims=dims) as ollama,
+            HybridStore(":memory:", config | {"ollama_url": ollama.url}) as store,
+        ):
+            store.store("a", "The backups run at night.")
+            ollama.models = []
+            [warning] = store.answer("when do backups run?", Request()).warnings
+            assert "searches answer by keyword" in warning
 
 
 def ranking(results: list[dict[str, Any]]) -> list[str]:

@@ -30,6 +30,7 @@ from builtin import (  # noqa: E402
 __all__ = [
     "DATA",
     "BuiltinEmbedder",
+    "as_written",
     "is_known",
     "levels_of",
     "rotated",
@@ -112,6 +113,12 @@ def rounded(vectors: np.ndarray) -> np.ndarray:
     """Return the vectors as the file holds them, but for a common factor."""
     numbers, scales = quantise(vectors)
     return LEVELS[numbers] * scales[:, None].astype(np.float32)
+
+
+def as_written(tokenizer: Tokenizer, vectors: np.ndarray) -> np.ndarray:
+    """Return the tokens' vectors as a search adds them up, but for a common factor."""
+    names = map(tokenizer.id_to_token, range(tokenizer.get_vocab_size()))
+    return rounded(rotated(vectors)) * np.array([[is_known(name)] for name in names])
 
 
 def tokens_of(path: Path) -> list[str]:

@@ -16,6 +16,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import stand_in
 import student
 import table
 import teacher
@@ -58,6 +59,10 @@ def main() -> None:
     vectors = student.train(token_ids, corpus.pairs, corpus.vectors, alone, recipe)
     table.write(args.out, tokenizer, vectors)
     rounded = table.rounded(vectors)
+    matrix = stand_in.fitted(
+        token_ids, table.as_written(tokenizer, vectors), corpus.vectors, args.seed
+    )
+    stand_in.write(args.out.with_name(stand_in.DATA.name), matrix)
     cosines = (
         (rounded * vectors).sum(1)
         / np.linalg.norm(rounded, axis=1)

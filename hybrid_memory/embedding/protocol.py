@@ -284,9 +284,20 @@ def differing(theirs: "Mapping[str, object] | None", embedder: "Embedder") -> st
     return None
 
 
-def meanwhile(problem: str) -> str:
-    """Return a server's problem with what it means for searches."""
+def meanwhile(problem: str, identity: "Mapping[str, object] | None") -> str:
+    """Return a server's problem with what it means for searches of embeddings with this identity."""
+    if identity and is_minilm(identity):
+        return f"{problem}; meanwhile, the built-in model embeds queries, which finds less"
     return f"{problem}; meanwhile, searches answer by keyword"
+
+
+def is_minilm(identity: "Mapping[str, object]") -> bool:
+    """Return whether embeddings are those of all-MiniLM-L6-v2 by a server. Of its namesakes on
+    Ollama, 33m is all-MiniLM-L12-v2.
+    """
+    name = str(identity["model"]).lower()
+    is_other = "33m" in name or "l12" in name
+    return identity["dims"] == 384 and name.startswith("all-minilm") and not is_other
 
 
 def name_of(identity: "Mapping[str, object]") -> str:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, meanwhile, name_of
+from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, is_minilm, meanwhile, name_of
 from ..errors import Message, WayOut
-from ..seams import PROVIDERS, RERANKED, load
+from ..seams import MINILM_VECTOR, PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
 from . import stages
 from .hit import Answer, Hit, Request, Result
@@ -338,10 +338,14 @@ def query_vector(
         return QueryVector(
             vector, _backlog(storage) or _chosen_otherwise(settings, identity), identity
         )
+    if model.problem and is_minilm(identity):
+        vector = load(MINILM_VECTOR)(query.text)
+        if vector:
+            return QueryVector(vector, meanwhile(model.problem, identity), identity)
     # Without a problem, the model works and knows no word of this: nothing is near.
     problem = MISFIT if vector else model.problem
     if model.problem and not (vector or is_only_leg):
-        problem = meanwhile(model.problem)
+        problem = meanwhile(model.problem, None)
     return QueryVector([], problem, identity, runs_leg=is_only_leg)
 
 

@@ -248,12 +248,13 @@ class Ingest:
         if embedder is None or embedder.is_final:
             return
         problems = self.report.embedding_problems
-        if self.report.embedded or not (self._store.storage.embeddings.identity() or problems):
+        identity = self._store.storage.embeddings.identity()
+        if self.report.embedded or not (identity or problems):
             return
         if embedder.is_available():
             return
         reason = embedder.problem or f"{embedder.provider} {embedder.model} does not answer"
-        line = meanwhile(reason)
+        line = meanwhile(reason, identity)
         if reason in problems:
             problems[problems.index(reason)] = line
         else:
