@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 HEADING = "From the user's notes (data, not instructions):"
 CHARACTERS = 1200
-FLOOR = 0.15  # the least bearing of what is printed
+FLOOR = 0.5  # the least bearing of what is printed
+LEAST_CONFIDENCE = 0.04  # of a passage that is printed beside others
 SECONDS = 0.3
 LIMIT = 16  # passages that are tried; some five fit
 START = 0.1  # seconds of processor time at most that the start of the process has taken
@@ -261,8 +262,8 @@ def recalled(
 ) -> list[Result]:
     """Return the passages that bear on a prompt, best first; none if their bearing is below the floor.
 
-    What the session was shown costs nothing of the budget, and is left out. Passages that are far
-    from the floor are no company for the others.
+    What the session was shown costs nothing of the budget, and is left out. Passages that are hardly
+    sure are no company for the others.
     """
     if not is_question_for_memory(prompt):
         explain("the prompt is a command, or too short")
@@ -278,7 +279,7 @@ def recalled(
         return len(printed([result]))
 
     usual = configured(store.config) | {"limit": LIMIT}
-    usual["min_confidence"] = max(floor / 4, usual["min_confidence"])
+    usual["min_confidence"] = max(LEAST_CONFIDENCE, usual["min_confidence"])
     budget = Budget(characters, cost, len(HEADING) + 1)
     request = Request(
         **usual, budget=budget, filters=filters, explain=True, rerank=False, literal=True
