@@ -178,6 +178,43 @@ def test_recalls_again_what_a_compaction_took_away(recall: Recall) -> None:
     assert recall(stdin=hook(prompt=QUESTION)).stdout == first
 
 
+def test_a_session_is_not_told_what_it_said_itself_until_a_compaction(
+    recall: Recall, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "logs" / "of-today.jsonl"
+    transcript.parent.mkdir()
+
+    def says(text: str) -> None:
+        line = {"type": "user", "message": {"role": "user", "content": text}, "sessionId": "one"}
+        with transcript.open("a") as file:
+            file.write(json.dumps(line | {"uuid": "u", "timestamp": "2026-11-01T10:00:00Z"}) + "\n")
+        command = [
+            sys.executable,
+            "-m",
+            "hybrid_memory",
+            "ingest",
+            "--path",
+            str(transcript),
+            "--quiet",
+        ]
+        database = {"HYBRID_MEMORY_DB_PATH": str(tmp_path / "notes.db")}
+        subprocess.run(command, env=os.environ | database, capture_output=True, check=True)
+
+    def prompt(about: str, session: str = "one") -> str:
+        given = {"session": session, "prompt": about, "transcript_path": str(transcript)}
+        if session != "one":
+            given["transcript_path"] = str(tmp_path / "another.jsonl")
+        return recall(stdin=hook(**given)).stdout
+
+    says("Quentin's dentist moved to Marzipan Lane 7.")
+    assert "Marzipan" in prompt("Where is Quentin's dentist?", "two")
+    assert "Marzipan" not in prompt("Where is Quentin's dentist?")
+    recall(stdin=hook("SessionStart", source="compact", transcript_path=str(transcript)))
+    assert "Marzipan" in prompt("Where is Quentin's dentist?")
+    says("Rosalind's barber closes on Thimble Street.")
+    assert "Thimble" not in prompt("Where is Rosalind's barber?")
+
+
 def test_the_files_of_sessions_are_private_and_go_after_a_week(
     recall: Recall, tmp_path: Path
 ) -> None:
