@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from reprlib import repr as short_repr
 from typing import Any
-from urllib.parse import unquote
 
 from .errors import ConfigError, UsageError, meant
 from .seams import PROVIDERS, RERANKERS
+
+DISTRIBUTION = "hybrid-memory-search"
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the folder of this package
 
 DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",
@@ -350,6 +352,27 @@ def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
     return os.path.join(os.path.expanduser("~"), fallback)
 
 
+def checkouts() -> list[str]:
+    """Return the folder that this code is in, if it is a checkout, and the one that it was installed from,
+    if that still exists.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    folders = [CHECKOUT]
+    try:
+        # PEP 610
+        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+        folders.append(unquote(urlsplit(noted.get("url", "")).path))
+    except (PackageNotFoundError, ValueError, AttributeError):
+        pass  # imported from a folder, or installed in a way that does not note from where
+    return [
+        folder
+        for folder in dict.fromkeys(folders)
+        if os.path.isfile(os.path.join(folder, "pyproject.toml"))
+    ]
+
+
 def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
     """Return the databases that exist of all that another environment, option or way of installing would
     use; no search of the disk.
@@ -419,7 +442,6 @@ _LIKE_ADDRESS = (
 )
 _KEYWORD = r"(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*="  # of a connection
 _WORD = r"""\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\']|\\.)*)(?=\s|$)"""
-_PASSWORDS = ("password", "sslpassword")
 _PUBLIC = ("host", "hostaddr", "port", "user", "dbname", "service")
 
 
@@ -432,7 +454,7 @@ def server_scheme(database: str) -> str | None:
     fault = address_fault(database)
     if fault:
         raise ConfigError(f"the name of the database {fault}")
-    if _is_words(database):
+    if is_connection_string(database):
         return "postgresql"
     if database.startswith(_SCHEMES):
         return database.partition("://")[0]
@@ -457,8 +479,8 @@ def address_fault(database: str) -> str | None:
     """
     if "://" not in database and ":" not in database and "=" not in database:
         return None
-    if _is_words(database):
-        if _words(database):
+    if is_connection_string(database):
+        if connection_words(database):
             return None
         return f"is not `host=... dbname=...` as libpq reads it; {_WRITE}"
     if database.startswith(_SCHEMES):
@@ -470,13 +492,13 @@ def address_fault(database: str) -> str | None:
     return None
 
 
-def _is_words(database: str) -> bool:
+def is_connection_string(database: str) -> bool:
     """Return True for words such as `host=db dbname=memory`. A file a=b.db has no word of libpq."""
     begins = re.match(r"\s*\w+\s*=", database)
     return bool(begins and re.search(rf"(?i)(?:^|\s){_KEYWORD}", database))
 
 
-def _words(address: str) -> list[tuple[str, str]]:
+def connection_words(address: str) -> list[tuple[str, str]]:
     """Return the keywords and values of an address, the values as written; [] if it is malformed."""
     words = []
     end = 0
@@ -499,8 +521,8 @@ def public_name(address: str) -> str:
     'postgresql://ann:secret@db.example/memory?sslmode=require' -> 'postgresql://ann@db.example/memory'
     'host=db.example password=secret dbname=memory' -> 'host=db.example dbname=memory'
     """
-    if _is_words(address):
-        words = [f"{key}={value}" for key, value in _words(address) if key in _PUBLIC]
+    if is_connection_string(address):
+        words = [f"{key}={value}" for key, value in connection_words(address) if key in _PUBLIC]
         return " ".join(words) or "the usual PostgreSQL server"
     scheme, _, rest = address.partition("://")
     place = rest.partition("?")[0]
@@ -523,23 +545,3 @@ def absolute(database: str) -> str:
     if is_server(database):
         return database
     return os.path.abspath(database)
-
-
-def without_password(database: str) -> str:
-    """Return the database without the passwords of an address, which libpq finds elsewhere."""
-    if not is_server(database):
-        return database
-    if _is_words(database):
-        words = [f"{key}={value}" for key, value in _words(database) if key not in _PASSWORDS]
-        return " ".join(words)
-
-    place, _, query = database.partition("?")
-    parameters = [
-        parameter
-        for parameter in query.split("&")
-        if unquote(parameter.partition("=")[0]) not in _PASSWORDS
-    ]
-    name = public_name(place)
-    if any(parameters):
-        return f"{name}?{'&'.join(parameters)}"
-    return name

@@ -100,7 +100,7 @@ class HybridStore:
         self._given_embedder = embedder
         self._fitting: Embedder | None = None
         # Text of what is about to be taken in: its language decides on a store's first embedder
-        self.sample = ""
+        self.incoming_text = ""
         self.storage: Storage
         if scheme:
             engine = load(ENGINES[scheme])
@@ -171,7 +171,7 @@ class HybridStore:
             return self._fitting
 
     @property
-    def moves_up(self) -> bool:
+    def may_change_over(self) -> bool:
         """Tell whether the store has the built-in model's embeddings only because nobody chose a model."""
         with self.storage.guarded():
             identity = self.storage.embeddings.identity() or {}
@@ -192,8 +192,8 @@ class HybridStore:
 
     def _text_of_notes(self) -> str:
         """Return what is about to be taken in, or else some text of the newest documents."""
-        if self.sample:
-            return self.sample
+        if self.incoming_text:
+            return self.incoming_text
         _, newest = self.storage.catalog.listing(None, SAMPLED)
         texts = []
         for document in newest:
@@ -243,7 +243,7 @@ class HybridStore:
 
         if not doc_id:
             raise ValueError("doc_id is empty")
-        self.sample = text
+        self.incoming_text = text
         document = Document(storable(doc_id), storable(text), metadata or {})
         while True:
             with self.storage.guarded("cannot write"):

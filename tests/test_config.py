@@ -7,6 +7,7 @@ import pytest
 
 from hybrid_memory import ConfigError, config
 from hybrid_memory.errors import UsageError
+from hybrid_memory.extras.environment import without_password
 from tests.command import in_process
 
 
@@ -396,7 +397,7 @@ def test_the_words_of_libpq_are_a_server_and_shown_without_their_password(
 ) -> None:
     address = "host=127.0.0.1 port=1 user=ta password='S3cr3t 2' dbname=m sslmode=disable"
     assert config.public_name(address) == "host=127.0.0.1 port=1 user=ta dbname=m"
-    assert config.without_password(address).endswith("user=ta dbname=m sslmode=disable")
+    assert without_password(address).endswith("user=ta dbname=m sslmode=disable")
     assert config.public_name("password=S3cr3t") == "the usual PostgreSQL server"
     assert config.public_name("service=team password=S3cr3t") == "service=team"
     assert not config.is_server("a=b.db")

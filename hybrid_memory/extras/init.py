@@ -19,9 +19,8 @@ from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..config import CONFIG, absolute, is_server, shown, without_password
+from ..config import CONFIG, absolute, is_server, shown
 from ..documents.files import Walk
-from ..environment import program
 from ..errors import HybridMemoryError, SourceError, StoreError
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
@@ -31,6 +30,7 @@ from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
+from .environment import program, without_password
 from .settings import are_of, own_memories
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from threading import Event
 
-from ..environment import missing_package
 from ..errors import ConnectionLostError, SourceError, StoreError
 from ..storage.source import Source, real_path
 from ..store import HybridStore
@@ -16,6 +15,7 @@ from ..surface.arguments import Parser, examples, open_store
 from ..surface.streams import advise, tell
 from ..sync.refresh import refresh
 from ..sync.report import Report
+from .environment import missing_package
 
 DEBOUNCE = 1500  # milliseconds without a further change until a change is taken in
 # The same where somebody may stop it: only then does it look whether that has happened

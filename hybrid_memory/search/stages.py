@@ -56,6 +56,8 @@ class SearchState:
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
         self.marks_successors = True  # note which passage revises which
         self.is_past = False  # the question is for what was
+        # What may revise one of the first hits, too unsurely to say so
+        self.possibly_newer: Hit | None = None
         self.warnings: list[str] = []  # what a stage could not do
         self.is_lookup = False  # whether the query is a name or an identifier
         # Words of the query that no chunk has, and those that were looked for in their place

@@ -6,7 +6,11 @@ each of the first results those sentences are taken that answer it best. Then ev
 of the candidates is scored: has it a new value in their place, of the kind that is asked for, does
 it keep the words that question and result share, does it repeat other rare words, does it name the
 old value, does it say that something changes? The weighted sum of these signs decides. What is said
-of another name, or of another month, never revises.
+of another name, or of another month, never revises, nor does a sentence that says of this very
+thing that it stays.
+
+Where the sum is a little less than a mark takes, the later passage is not named, but it is put
+among the first three results, so that who reads these reads both.
 
 Later means: a later date; else further down in a document with a date, since a page of reference
 says many things side by side; else, where one has no date, the words of the passage itself.
@@ -23,6 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, product
 from math import log
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from ..text import analyzer
@@ -38,6 +43,7 @@ from ..text.changes import (
     paragraphs,
     roots,
     sentences_of,
+    stays,
     value_roots,
     values_of,
     words_of,
@@ -71,6 +77,8 @@ BELIEVED = 0.5  # least share of the score of what it revises, where a reranker 
 # The weight of each sign, found on judged notes (docs/successors.md). All signs are shares or yes and
 # no, and none is a cosine, so that they fit every embedder, and a search without one.
 BASE = -10.4
+POSSIBLE = -2.0  # least sum of a passage that is put among the READ results; above 0 it is named
+READ = 3  # first results, which are read even if one of them seems to answer
 WEIGHTS = {
     "standing of the former": 3.2,
     "standing of the later": 1.5,
@@ -190,6 +198,7 @@ class Comparison:
             hit.id: _context(hit.doc_id, rows[hit.id].heading_path) for hit in self._shortlisted
         }
         self._statements: dict[int, list[Statement]] = {}
+        self._revising: dict[int, list[Statement]] = {}
         self._best_score = max(hit.score_before_decay for hit in hits) or 1.0
         self._total_asked = max(self.weight(question.words), 0.1)
 
@@ -198,6 +207,12 @@ class Comparison:
         if hit.id not in self._statements and hit.id in self._headings:
             self._statements[hit.id] = list(statements(hit, *self._headings[hit.id]))
         return self._statements.get(hit.id, [])
+
+    def _revising_of(self, hit: Hit) -> list[Statement]:
+        """Return the statements of a hit that may revise another one."""
+        if hit.id not in self._revising:
+            self._revising[hit.id] = list(filter(self._may_revise, self.statements_of(hit)))
+        return self._revising[hit.id]
 
     def _may_revise(self, statement: Statement) -> bool:
         """Return whether a statement has a value or a name of a kind that is asked for, or a word
@@ -406,25 +421,27 @@ class Comparison:
                 return hit
         return None
 
-    def successor(self, formers: Sequence[Statement]) -> Statement | None:
-        """Return the statement that most likely revises one of these, which are of one hit."""
+    def successor(
+        self, formers: Sequence[Statement], least: float = 0.0
+    ) -> tuple[Statement | None, float]:
+        """Return the statement that most likely revises one of these, which are of one hit, and the
+        sum of its signs; None where no sum is more than `least`.
+        """
         best = None
-        most = 0.0
+        most = least
         former_hit = formers[0].hit
         for hit in self._shortlisted:
             if hit is former_hit or self.order(former_hit, hit) < 0:
                 continue
-            for former, later in product(
-                formers, filter(self._may_revise, self.statements_of(hit))
-            ):
+            for former, later in product(formers, self._revising_of(hit)):
                 signs = self.signs(former, later)
                 if signs is None:
                     continue
                 total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
-                if total > most:
+                if total > most and not stays(later.text, self.question.words & former.words):
                     best = later
                     most = total
-        return best
+        return best, most
 
 
 def _are_of_one_talk(former: Statement, later: Statement) -> bool:
@@ -496,6 +513,7 @@ def with_successors(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
     comparison = Comparison(question, ranked[:POOL], state.storage)
     for former in comparison.anchor_hits:
         former.newer = comparison.declared(former)
+    possible = []
     is_name = not question.kinds and question.words <= comparison.names.words
     if is_name or not comparison.dates:  # a name alone asks for no value
         return ranked
@@ -503,18 +521,27 @@ def with_successors(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
         if former.newer:
             continue
         answers = comparison.answers(former)
-        later = comparison.successor(answers) if answers else None
+        if not answers:
+            continue
+        later, total = comparison.successor(answers, POSSIBLE)
         if later is None:
+            continue
+        if total <= 0:
+            possible.append((total, later.hit))
             continue
         former.newer = later.hit
         if later.hit not in comparison.anchor_hits:  # which may be revised itself
-            last = comparison.successor([later])
+            last, _ = comparison.successor([later])
             later.hit.newer = last.hit if last else None
+    if possible:
+        state.possibly_newer = max(possible, key=itemgetter(0))[1]
     return ranked
 
 
 def newest_first(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
-    """Put a passage that revises another before it, unless the question is for the past."""
+    """Put a passage that revises another before it, and one that may do so among the first READ,
+    unless the question is for the past.
+    """
     ranked = list(hits)
     if state.is_past:
         return ranked
@@ -528,7 +555,13 @@ def newest_first(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
         ranked.remove(newer)
         ranked.insert(ranked.index(former), newer)
         newer.succeed(former)
-    if not revised:
+    # A model that read both knows better what answers.
+    possible = None if state.reranking else state.possibly_newer
+    if possible in ranked[READ:]:
+        ranked.remove(possible)
+        possible.succeed(ranked[READ - 1])
+        ranked.insert(READ - 1, possible)
+    elif not revised:
         return ranked
     # What was pushed out of the first ones scores less than some that `spread` had put behind them;
     # the last digits of what was scaled down to an equal score tell nothing.

@@ -453,9 +453,7 @@ def place(args: Namespace, path: str) -> dict[str, Any]:
     """Return `db_path_from`: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or "default"; and
     `other_stores`, paths.
     """
-    from ..environment import checkouts
-
-    databases = config.known_databases(checkouts())
+    databases = config.known_databases(config.checkouts())
     others = [other for other in databases if other != os.path.realpath(path)]
     return {"db_path_from": origin(settings(args), "db_path"), "other_stores": others}
 

@@ -136,7 +136,7 @@ class Ingest:
         listings = plan.assign_files(listings, storage)
         self._total = sum(len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
-            self._store.sample = beginnings(listings)
+            self._store.incoming_text = beginnings(listings)
         with self._processes() as workers:
             for listing in listings:
                 self._take_in_source(listing, writer, workers)

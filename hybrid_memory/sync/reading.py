@@ -21,10 +21,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from ..config import CHECKOUT
 from ..documents.document import Document, Extract, Prepared, assemble, chunking, texts_of
 from ..documents.formats import Reading, format_of
 from ..documents.links import DocumentLinks, Link
-from ..environment import CHECKOUT
 from ..indexing import make_vectors
 from ..seams import PROVIDERS, load
 from ..storage.rows import Vectors

@@ -68,7 +68,7 @@ def _embed(store: HybridStore, report: Report, seconds: float) -> None:
     settings ask for.
     """
     embeddings = store.storage.embeddings
-    if embeddings.spare.next_identity() or store.moves_up:
+    if embeddings.spare.next_identity() or store.may_change_over:
         report.embedded_by(store.embed(seconds=seconds))
     elif report.pending and (embedder := store.fitting_embedder):
         report.embedded_by(embed_pending(store.storage, embedder, seconds=seconds))

@@ -69,6 +69,12 @@ DONE = frozenset(
     """done finished completed signed ordered delivered renewed paid closed merged shipped sent arrived
     bought booked erledigt fertig bestellt bezahlt unterschrieben abgeschlossen""".split()
 )
+# It is still as it was.
+STAYS = frozenset(
+    """stays stay remains remain keeps keep continues continue unchanged same bleibt bleiben weiter
+    weiterhin unverandert bisher reste restent sigue siguen permanece rimane blijft""".split()
+)
+CLAUSE = re.compile(r"[,;:.!?()]\s|\s[–—-]\s")  # what stands between two clauses
 NUMBERS = frozenset(
     """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
     twenty thirty forty fifty ein zwei drei vier funf sechs sieben acht neun zehn elf zwolf""".split()
@@ -191,6 +197,18 @@ def is_change(words: Sequence[str], *, is_turn: bool) -> bool:
     return has_change
 
 
+def stays(text: str, subject: set[str]) -> bool:
+    """Return whether a clause of a text says that something stays as it was: what one of the words
+    of `subject` names.
+    """
+    for clause in CLAUSE.split(text):
+        words = words_of(clause)
+        says_so = not STAYS.isdisjoint(words) or words[-2:] == ["as", "before"]
+        if says_so and not subject.isdisjoint(roots(words)):
+            return True
+    return False
+
+
 def _is_from(words: Sequence[str]) -> bool:
     return bool(words) and (words[-1] in FROM or words == ["as", "of"])
 
@@ -289,7 +307,7 @@ def is_number(value: str) -> bool:
 
 def value_roots(values: Iterable[str]) -> set[str]:
     """Return the words of values as texts are compared, without minutes that are 00."""
-    words = {word[:LETTERS] for value in values for word in words_of(value)}
+    words = {word[:LETTERS] for word in words_of(" ".join(values))}
     return {word for word in words if word.strip("0")}
 
 
@@ -350,7 +368,7 @@ TURN = re.compile(
     r"|\*\*[^*\n]{1,40}\*\*:\s|\*\*[^*\n]{1,40}:\*\*\s|([A-Za-z]{2,12}): "
 )
 SPEAKERS = frozenset("user assistant human agent system bot ai me model".split())
-TURNS = 2  # lines before it that a line of a conversation on from
+TURNS = 2  # lines that a line of a conversation goes on from
 ENTRY = re.compile(r"\d{1,2}[.:)]|[\w-]{2,12}: ")  # a time, a number of a list, or a speaker
 ITEMS = ("-", "*", "+", "|")
 

@@ -90,6 +90,33 @@ def test_what_metadata_declare_is_believed(notes: Notes, old_key: str, new_key: 
     assert found[:2] == [("0011-zarr.md", None), ("0003-format.md", "0011-zarr.md")]
 
 
+def test_what_is_said_to_stay_is_not_revised(notes: Notes) -> None:
+    old = "# Prices\n\n- Inspection, small: 49 euro\n- Inspection, large: 89 euro\n"
+    new = "# Monday\n\nPrices: the large inspection now costs 95 euro, the small one stays.\n"
+    with notes({"2026-01-08.md": old, "2026-02-13.md": new}) as store:
+        large = store.search("what does the large inspection cost?")
+        small = store.search("what does the small inspection cost?")
+    assert dict(places(large))["2026-01-08.md"] == "2026-02-13.md"
+    assert dict(places(small))["2026-01-08.md"] is None
+
+
+def test_what_may_revise_a_result_is_among_the_first_three_without_a_mark(notes: Notes) -> None:
+    fillers = {
+        f"2026-01-{day}.md": f"# Day {day}\n\nThe backups of host {day} run, as all of them do.\n"
+        for day in range(10, 20)
+    }
+    old = "# Setup\n\n- Backups run with restic, nightly at 02:00\n- Editor: Helix\n"
+    new = "# June\n\n- The run takes too long for the router: restic at 04:15\n- Flight booked\n"
+    texts = {"2026-01-02.md": old, "2026-02-13.md": new} | fillers
+    question = "when do the backups run?"
+    with notes(texts) as store:
+        found = places(store.search(question))
+        past = places(store.search("when did the backups run before?"))
+    assert [name for name, _ in found].index("2026-02-13.md") == 2
+    assert found[0] == ("2026-01-02.md", None)
+    assert "2026-02-13.md" not in [name for name, _ in past[:3]]
+
+
 def test_undated_pages_that_look_alike_revise_nothing(notes: Notes) -> None:
     with notes({"hosts.md": OLD, "changes.md": NEW}) as store:
         found = places(store.search("which ssh port does heron have?"))

@@ -167,7 +167,7 @@ def test_a_search_does_not_load_what_looks_for_databases(
     loaded = done.stdout.split("]")[-1].split()
     assert "hybrid_memory.store" in loaded
     assert not {
-        "hybrid_memory.environment",
+        "hybrid_memory.extras.environment",
         "importlib.metadata",
         "dataclasses",
     } & set(loaded)

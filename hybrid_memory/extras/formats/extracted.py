@@ -20,13 +20,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ...config import CHECKOUT
 from ...documents.document import Extract, ExtractError
 from ...documents.files import BadFileError, FileBytes, patience, read
 from ...documents.links import DocumentLinks, document_links
 from ...documents.markdown import Parsed, chunks
-from ...environment import CHECKOUT, missing_package
 from ...text.characters import Lines, digest, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
+from ..environment import missing_package
 
 if TYPE_CHECKING:
     from ...documents.chunker import Chunk

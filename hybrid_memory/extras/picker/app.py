@@ -16,7 +16,7 @@ from pydoc import pager
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
-from ...environment import needing
+from ..environment import needing
 
 with needing("picker", "`hybrid-memory search` without a query"):
     from prompt_toolkit.application import Application, run_in_terminal

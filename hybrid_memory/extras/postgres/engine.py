@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import date
 from functools import cached_property
 
-from ...environment import needing
+from ..environment import needing
 
 with needing("postgres", "a memory on PostgreSQL"):  # before the modules below import it, too
     import psycopg

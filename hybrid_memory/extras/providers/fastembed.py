@@ -8,7 +8,7 @@ from typing import Any
 
 from ...embedding.base import BaseEmbedder
 from ...embedding.transport import LONG, STOP, Failure
-from ...environment import missing_package
+from ..environment import missing_package
 
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 # Tokens, by the model card; its tokenizer_config.json, which fastembed reads, has another number

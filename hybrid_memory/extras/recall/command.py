@@ -360,8 +360,8 @@ def take_in(args: Namespace, transcript: str) -> None:
     """
     from subprocess import DEVNULL, Popen
 
-    from ...environment import program
     from ...storage.source import is_in, real_path
+    from ..environment import program
 
     path = real_path(transcript)
     with open_store(args) as store:

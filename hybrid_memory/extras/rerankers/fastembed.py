@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...embedding.transport import STOP, Failure
-from ...environment import missing_package
+from ..environment import missing_package
 from .base import Reranker
 
 if TYPE_CHECKING:

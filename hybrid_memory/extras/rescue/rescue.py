@@ -8,7 +8,7 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ...config import is_server, without_password
+from ...config import is_server
 from ...documents.document import (
     CHUNKER,
     CONTEXT,
@@ -32,6 +32,7 @@ from ...surface.streams import advise, print_with_warnings
 from ...surface.terminal import progress_line
 from ...sync.refresh import problems, refresh
 from ...text.characters import plural
+from ..environment import without_password
 from .rows import Rows
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from socket import socket
 from threading import Thread
 
-from ...environment import needing
+from ..environment import needing
 
 with needing("serve"):  # before the modules below import them, too
     import mcp  # noqa: F401

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import NoReturn
-from urllib.parse import quote
 
 from ... import messages
 from ...errors import StoreError, WayOut
@@ -254,8 +253,9 @@ def development_texts(path: str) -> Iterator[tuple[str, str, str]]:
     """
     if not os.path.exists(path):
         return
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")  # sqlite.org/uri.html
     with (
-        closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as conn,
+        closing(sqlite3.connect(f"file:{name}?mode=ro", uri=True)) as conn,
         suppress(sqlite3.DatabaseError),
     ):
         _, application, _ = conn.execute(VERSION_AND_OWNER).fetchone()

@@ -349,11 +349,11 @@ def _rank(hit: Scored) -> tuple[float, int]:
 
 
 class VectorIndex:
-    """The embeddings in a database, or those of the chunks that are chosen."""
+    """The embeddings in a database, or those of a selection of chunks."""
 
-    def __init__(self, conn: sqlite3.Connection, chosen: "Selection | None" = None) -> None:
+    def __init__(self, conn: sqlite3.Connection, selection: "Selection | None" = None) -> None:
         self._conn = conn
-        self._chosen = chosen
+        self._selection = selection
 
     def nearest(
         self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
@@ -370,9 +370,10 @@ class VectorIndex:
             if query is None or limit < 1:
                 return []
             slots = None
-            if self._chosen and (exact or not self._chosen.is_broad):
+            if self._selection and (exact or not self._selection.is_broad):
                 slots = [
-                    slot for (slot,) in self._conn.execute(CHOSEN_SLOTS.format(self._chosen.listed))
+                    slot
+                    for (slot,) in self._conn.execute(CHOSEN_SLOTS.format(self._selection.listed))
                 ]
             if exact:
                 found = self._scan(query, limit, slots)
@@ -414,7 +415,7 @@ class VectorIndex:
         return unit(vector)
 
     def _best(self, query: UnitVector, limit: int, slots: Collection[int] | None) -> list[Scored]:
-        unlisted = self._chosen if slots is None else None
+        unlisted = self._selection if slots is None else None
         # If a sample says that all pass, it is often enough to look at the results
         if unlisted and unlisted.share == 1:
             nearest = self._propose(query, limit, None, None)

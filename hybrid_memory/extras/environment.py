@@ -1,6 +1,5 @@
-"""The Python environment at hand: what adds a package to it, and where this program came from."""
+"""The Python environment at hand: what adds a package to it, and what starts this program again."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -9,11 +8,11 @@ from importlib.util import find_spec
 from shlex import join
 from shutil import which
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from .errors import ConfigError
+from ..config import CHECKOUT, connection_words, is_connection_string, is_server, public_name
+from ..errors import ConfigError
 
-DISTRIBUTION = "hybrid-memory-search"
 EXTRAS = {  # of pyproject.toml
     "documents": "pypdfium2>=5",
     "local": "fastembed>=0.4",
@@ -22,7 +21,8 @@ EXTRAS = {  # of pyproject.toml
     "serve": "mcp>=2",
     "watch": "watchfiles>=0.21",
 }
-CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+PASSWORDS = ("password", "sslpassword")  # of an address
 
 
 def missing_package(user: str, extra: str) -> str:
@@ -78,24 +78,26 @@ def program(*, for_cron: bool = False) -> list[str]:
     return [name]
 
 
-def checkouts() -> list[str]:
-    """Return the folder that this code is in, if it is a checkout, and the one that it was installed from,
-    if that still exists.
-    """
-    from importlib.metadata import PackageNotFoundError, distribution
+def without_password(database: str) -> str:
+    """Return the database without the passwords of an address, which libpq finds elsewhere."""
+    if not is_server(database):
+        return database
+    if is_connection_string(database):
+        words = [
+            f"{key}={value}" for key, value in connection_words(database) if key not in PASSWORDS
+        ]
+        return " ".join(words)
 
-    folders = [CHECKOUT]
-    try:
-        # PEP 610
-        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
-        folders.append(unquote(urlsplit(noted.get("url", "")).path))
-    except (PackageNotFoundError, ValueError, AttributeError):
-        pass  # imported from a folder, or installed in a way that does not note from where
-    return [
-        folder
-        for folder in dict.fromkeys(folders)
-        if os.path.isfile(os.path.join(folder, "pyproject.toml"))
+    place, _, query = database.partition("?")
+    parameters = [
+        parameter
+        for parameter in query.split("&")
+        if unquote(parameter.partition("=")[0]) not in PASSWORDS
     ]
+    name = public_name(place)
+    if any(parameters):
+        return f"{name}?{'&'.join(parameters)}"
+    return name
 
 
 def _tool_install() -> list[str] | None:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.environment import EXTRAS
+from hybrid_memory.extras.environment import EXTRAS
 from tests.test_docs import PAGES, ROOT, shell_lines, text
 
 PROJECT = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
-ASK = "import json; from hybrid_memory.environment import install_command; print(json.dumps(install_command('serve', 'mcp>=2')))"
+ASK = "import json; from hybrid_memory.extras.environment import install_command; print(json.dumps(install_command('serve', 'mcp>=2')))"
 
 INSTALLERS = [
     ("pip", "install"),
@@ -207,7 +207,7 @@ def test_code_tells_to_install_in_one_module_only() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the paths are those of other systems")
 def test_message_names_package_and_command(bare: Path) -> None:
-    code = "from hybrid_memory.environment import missing_package; print(missing_package('`hybrid-memory serve`', 'serve'))"
+    code = "from hybrid_memory.extras.environment import missing_package; print(missing_package('`hybrid-memory serve`', 'serve'))"
     done = subprocess.run(
         [bare / "bin/python", "-c", code],
         env={"PYTHONPATH": str(ROOT)},
