@@ -482,6 +482,17 @@ def test_keyword_search_loads_neither_network_nor_writing_modules(
     assert loaded & heavy == set()
 
 
+def test_a_search_that_prints_for_agents_starts_no_editor_and_loads_nothing_for_it(
+    environ: dict[str, str], run: Run, tmp_path: Path
+) -> None:
+    run("store", "--doc-id", "x", "--text", "gpu")
+    code = "import sys; from hybrid_memory.cli import main; main(['search', 'gpu', '--format', 'md']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
+                          env=environ, cwd=tmp_path, capture_output=True, text=True, check=True)  # fmt: skip
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert loaded & {"subprocess", "threading", "signal"} == set()
+
+
 def test_refresh_takes_in_what_changed_and_tells_what_it_could_not(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:

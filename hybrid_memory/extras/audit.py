@@ -80,13 +80,14 @@ class Listing(NamedTuple):
 
 
 class Passage:
-    """A chunk and where it stands."""
+    """A chunk and where it stands; `words` are those of its text in lower case, a space between them."""
 
     def __init__(self, row: ChunkRow) -> None:
         self.row = row
         self.doc_id = row.doc_id
         self.text = row.text
-        self.words = re.findall(r"\w+", row.text.lower())
+        self.words = " ".join(re.findall(r"\w+", row.text.lower()))
+        self.count = self.words.count(" ") + 1
 
     @property
     def citation(self) -> str:
@@ -164,10 +165,10 @@ def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 def copies(memory: Memory) -> Iterator[Place]:
     """Yield the first of the passages with the same words, those that stand most often first."""
-    by_words: dict[tuple[str, ...], list[Passage]] = defaultdict(list)
+    by_words: dict[str, list[Passage]] = defaultdict(list)
     for passage in memory.passages():
-        if len(passage.words) >= FEWEST_WORDS:
-            by_words[tuple(passage.words)].append(passage)
+        if passage.count >= FEWEST_WORDS:
+            by_words[passage.words].append(passage)
     groups = [passages for passages in by_words.values() if len(passages) > 1]
     for first, *others in sorted(groups, key=len, reverse=True):
         places = plural(len(others), "other place", "other places")
@@ -185,9 +186,14 @@ def near_copies(memory: Memory) -> Iterator[Place]:
     """Yield the passages that have nearly the words of one in another document.
 
     Two passages are compared if they share some of the least hashes of their shingles (Broder, "On
-    the resemblance and containment of documents", 1997).
+    the resemblance and containment of documents", 1997). Of those with the same words, which are
+    listed as copies, the first stands for all.
     """
-    passages = [passage for passage in memory.passages() if len(passage.words) >= FEWEST_OF_PROSE]
+    first_with: dict[str, Passage] = {}
+    for passage in memory.passages():
+        if passage.count >= FEWEST_OF_PROSE:
+            first_with.setdefault(passage.words, passage)
+    passages = list(first_with.values())
     by_hash: dict[int, list[int]] = defaultdict(list)
     for number, passage in enumerate(passages):
         for least in _sketch(passage.words):
@@ -204,8 +210,7 @@ def near_copies(memory: Memory) -> Iterator[Place]:
         if other in listed or first.doc_id == second.doc_id:
             continue
         share = _resemblance(first.words, second.words)
-        is_copy = share >= ALIKE and first.words != second.words
-        if is_copy and has_prose(first.text) and has_prose(second.text):
+        if share >= ALIKE and has_prose(first.text) and has_prose(second.text):
             listed.add(other)
             yield Place(second.citation, f"{share:.0%} the words of {first.citation}")
 
@@ -215,18 +220,17 @@ def has_prose(text: str) -> bool:
     return len(re.findall(r"\w+", NO_PROSE.sub(" ", text))) >= FEWEST_OF_PROSE
 
 
-def _sketch(words: Sequence[str]) -> list[int]:
-    hashes = set()
-    for start in range(len(words) - SHINGLE + 1):
-        shingle = " ".join(words[start : start + SHINGLE])
-        hashes.add(crc32(shingle.encode()))
-    return sorted(hashes)[:SKETCH]
+def _sketch(words: str) -> list[int]:
+    """Return the least hashes of the shingles."""
+    encoded = words.encode().split()
+    shingles = zip(*(encoded[start:] for start in range(SHINGLE)), strict=False)
+    return sorted(set(map(crc32, map(b" ".join, shingles))))[:SKETCH]
 
 
-def _resemblance(first: Sequence[str], second: Sequence[str]) -> float:
+def _resemblance(first: str, second: str) -> float:
     """Return the share of the words of both that both have, each as often as it stands."""
-    first_counts = Counter(first)
-    second_counts = Counter(second)
+    first_counts = Counter(first.split())
+    second_counts = Counter(second.split())
     common = first_counts & second_counts
     either = first_counts | second_counts
     return common.total() / either.total()
@@ -280,13 +284,17 @@ def secrets(memory: Memory) -> Iterator[Place]:
     """Yield the passages with what would be masked in a transcript, unless it is made up, as it is in
     documentation. The secret is not repeated.
     """
-    for batch in _batches(memory.passages(), READ_TOGETHER):
-        text = "\n\n".join(passage.text for passage in batch)
-        if redact(text, looks_real) == text:
+    by_text: dict[str, list[Passage]] = defaultdict(list)
+    for passage in memory.passages():
+        by_text[passage.text].append(passage)
+    for texts in _batches(by_text, READ_TOGETHER):
+        together = "\n\n".join(texts)
+        if redact(together, looks_real) == together:
             continue
-        for passage in batch:
-            if redact(passage.text, looks_real) != passage.text:
-                yield Place(passage.citation, "a key, a token or a password")
+        for text in texts:
+            if redact(text, looks_real) != text:
+                for passage in by_text[text]:
+                    yield Place(passage.citation, "a key, a token or a password")
 
 
 def looks_real(secret: str) -> bool:

@@ -31,6 +31,7 @@ from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
 from .environment import program, without_password
+from .settings import are_of, own_memories
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -262,15 +263,14 @@ def _with_own_memory(args: Namespace, settings: "Settings") -> "Settings":
         return settings
     top = real_path(args.dir)
     sources = _sources(args, settings)
-    if not sources or _are_of(sources, top):
+    if not sources or are_of(sources, top):
         return settings
     usual = absolute(settings["db_path"])
-    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
-    for end in chain([""], (f"-{number}" for number in count(2))):
-        args.db = f"{stem}{end}.db"
+    for path in own_memories(usual, top):
+        args.db = path
         settings = arguments.settings(args)
         sources = _sources(args, settings)
-        if _are_of(sources, top) or (not sources and not os.path.exists(args.db)):
+        if are_of(sources, top) or (not sources and not os.path.exists(args.db)):
             break
     advise(
         args,
@@ -278,11 +278,6 @@ def _with_own_memory(args: Namespace, settings: "Settings") -> "Settings":
         f"{shown(args.db)}; --db {shown(usual)} takes it in there",
     )
     return settings
-
-
-def _are_of(sources: Sequence[Source], top: str) -> bool:
-    """Return whether any source is in a folder, or around it."""
-    return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
 
 
 def _sources(args: Namespace, settings: "Settings") -> list[Source]:

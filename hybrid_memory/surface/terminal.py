@@ -3,7 +3,6 @@
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -241,6 +240,8 @@ def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
         raise HybridMemoryError(
             "--open needs an editor; set VISUAL or EDITOR, as in `export EDITOR=nano`"
         )
+    import subprocess  # takes a tenth of the time of a search; only --open needs it
+
     arguments = command(editor, result["path"], result["start_line"])
     try:
         status = subprocess.run(arguments, check=False).returncode

@@ -27,6 +27,22 @@ function within(config) {
   return config.collection ? ["--collection", config.collection] : [];
 }
 
+/** Return whether a document that was read is of the collection: a path may lead out of it (memory/../other/a.md). */
+function isOf(collection, document) {
+  return document.collection ? document.collection === collection : document.doc_id.startsWith(`${collection}/`);
+}
+
+/** Say what to do if OpenClaw's own memory stays loaded beside this one: it would keep the names of the tools. */
+function warnOfNameConflict(api) {
+  const plugins = api.config?.plugins;
+  if (plugins?.slots?.memory === plugin.id && plugins.entries?.["memory-core"]?.enabled !== false) {
+    api.logger?.warn?.(
+      "hybrid-memory: memory_search and memory_get stay with memory-core until: " +
+        "openclaw config set plugins.entries.memory-core.enabled false",
+    );
+  }
+}
+
 function answer(text) {
   return { content: [{ type: "text", text }], details: {} };
 }
@@ -38,6 +54,7 @@ const plugin = {
   kind: "memory",
   register(api) {
     const config = api.pluginConfig ?? {};
+    warnOfNameConflict(api);
 
     api.registerTool(
       {
@@ -85,10 +102,11 @@ const plugin = {
         async execute(_id, params, signal) {
           const last = params.from && params.lines ? `-L${params.from + params.lines - 1}` : "";
           const target = params.from ? `${params.path.split("#")[0]}#L${params.from}${last}` : params.path;
-          if (config.collection && !target.startsWith(`${config.collection}/`)) {
+          const text = await run(config, ["get", target, "--json"], { signal });
+          if (config.collection && !isOf(config.collection, JSON.parse(text))) {
             throw new Error(`only documents of ${config.collection} can be read`);
           }
-          return answer(await run(config, ["get", target, "--json"], { signal }));
+          return answer(text);
         },
       },
       { name: "memory_get" },

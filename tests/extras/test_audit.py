@@ -51,6 +51,21 @@ def test_near_copies_are_listed_and_no_others(notes: Path) -> None:
     assert listed(notes)["near copies"] == {"notes/b.md#L1-L1": "95% the words of notes/a.md#L1-L1"}
 
 
+def test_the_first_of_some_copies_stands_for_all_among_near_copies(notes: Path) -> None:
+    (notes / "a.md").write_text(f"{PARAGRAPH.replace('three', 'four')}\n")
+    for name in "bc":
+        (notes / f"{name}.md").write_text(f"{PARAGRAPH}\n")
+    found = listed(notes)
+    assert found["copies"].keys() == {"notes/b.md#L1-L1"}
+    assert found["near copies"].keys() == {"notes/b.md#L1-L1"}
+
+
+def test_a_secret_that_stands_twice_is_listed_twice(notes: Path) -> None:
+    for name in "ab":
+        (notes / f"{name}.md").write_text("key: sk-proj-aB3dE5gH7jK9mN1pQ2rS4tU6\n")
+    assert listed(notes)["secrets"].keys() == {"notes/a.md#L1-L1", "notes/b.md#L1-L1"}
+
+
 def test_templates_and_lists_of_links_are_no_near_copies(notes: Path) -> None:
     for name in ("ferry", "heron"):
         links = "".join(f"- [{word}](/guides/of-{name}/{word}.md)\n" for word in "abcdefghij")

@@ -308,9 +308,11 @@ def test_each_workspace_has_a_memory_of_its_own_unless_one_is_chosen(
     environ = {key: value for key, value in environ.items() if key != "HYBRID_MEMORY_DB_PATH"}
     environ |= {"PYTHONPATH": str(installed), "XDG_DATA_HOME": str(data)}
 
-    def run(*args: str) -> subprocess.CompletedProcess[str]:
+    def run(*args: str, cwd: Path = tmp_path, stdin: str = "") -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "hybrid_memory", *args]
-        return subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True)
+        return subprocess.run(
+            command, env=environ, cwd=cwd, input=stdin, capture_output=True, text=True
+        )
 
     memories = []
     for top in (home / "A", home / "B", tmp_path / "other/B"):
@@ -325,11 +327,28 @@ def test_each_workspace_has_a_memory_of_its_own_unless_one_is_chosen(
         hits = answer(run(*options, "search", "heron", "--json"))
         assert [hit["doc_id"] for hit in hits] == ["memory/2026-01-05.md"]
         assert str(top) in hits[0]["text"]
+    for top in (home / "A", home / "B", tmp_path / "other/B"):
+        below = top / "src"
+        below.mkdir()
+        hook = {"hook_event_name": "UserPromptSubmit", "prompt": "Where does our heron nest?"}
+        for cwd, stdin in ((tmp_path, hook | {"cwd": str(below)}), (below, hook)):
+            recalled = run("recall", "--timeout", "0", cwd=cwd, stdin=json.dumps(stdin)).stdout
+            assert f"The heron of {top} nests." in recalled
+            assert recalled.count("The heron of") == 1
+        said = run("note", "The wader came back.", cwd=top)
+        assert answer(said)["citation"]
+        call = {"name": "memory_search", "arguments": {"query": "heron wader"}}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        found = run("mcp", cwd=below, stdin=json.dumps(asked) + "\n").stdout
+        assert f"The heron of {top} nests." in found
+        assert "The wader came back." in found
+        assert found.count("The heron of") == 1
     folder = data / "hybrid-memory"
     assert memories == [str(folder / name) for name in ("hybrid_search.db", "B.db", "B-2.db")]
     both = run("init", str(home / "B"), "--yes", "--db", memories[0])
     assert both.returncode == 0
-    assert len(answer(run("search", "heron", "--json"))) == 2
+    found = run("search", "heron", "--json").stdout
+    assert found.count("The heron of") == 2
 
 
 def test_on_a_terminal_what_is_left_out_is_shown_with_its_reason(

@@ -152,8 +152,10 @@ def test_the_manifest_of_openclaw_has_the_published_form() -> None:
 
 CALL = """
 import plugin from "./plugin.mjs";
-const tools = {}, hooks = {};
+const tools = {}, hooks = {}, warnings = [];
 plugin.register({
+  config: {plugins: {slots: {memory: "hybrid-memory"}, entries: {"memory-core": {enabled: process.argv[3] === "enabled"}}}},
+  logger: {warn: (line) => warnings.push(line)},
   pluginConfig: JSON.parse(process.argv[2]),
   registerTool: (tool) => { tools[tool.name] = tool; },
   on: (name, handler) => { hooks[name] = handler; },
@@ -166,6 +168,8 @@ console.log(JSON.stringify({
   found: await text("memory_search", {query: "Which port does Atlas listen on?", maxResults: 1}),
   read: await text("memory_get", {path: "memory/atlas.md#L1-L9", from: 3, lines: 1}),
   outside: await text("memory_get", {path: "elsewhere/b.md"}),
+  around: await text("memory_get", {path: "memory/../private/secret.md"}),
+  warnings,
 }));
 """
 
@@ -177,6 +181,11 @@ def test_the_tools_of_openclaw_answer_as_the_command_does(
 ) -> None:
     shutil.copy(PLUGINS / "openclaw/index.js", tmp_path / "plugin.mjs")
     (tmp_path / "call.mjs").write_text(CALL)
+    private = Path(memory["HOME"]) / "private"
+    private.mkdir(exist_ok=True)
+    (private / "secret.md").write_text("The safe opens with 4711.\n")
+    ingest = [str(COMMAND), "ingest", "--path", str(private), "--quiet"]
+    subprocess.run(ingest, env=memory, capture_output=True, check=True)
     config = {"command": str(COMMAND)} | ({"collection": collection} if collection else {})
     done = subprocess.run(
         ["node", "call.mjs", json.dumps(config)],
@@ -191,20 +200,23 @@ def test_the_tools_of_openclaw_answer_as_the_command_does(
     assert told["found"].startswith("**memory/atlas.md#L")
     assert json.loads(told["read"])["text"] == "Atlas listens on port 2222."
     assert told["outside"].startswith("Error: ")
-    assert (
-        "only documents of memory" in told["outside"]
-        if collection
-        else "elsewhere" in told["outside"]
-    )
+    if collection:
+        assert told["around"] == "Error: only documents of memory can be read"
+    else:
+        assert "4711" in told["around"]
+    assert told["warnings"] == []
+    assert "elsewhere" in told["outside"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_openclaw_is_told_how_to_get_a_missing_command(tmp_path: Path) -> None:
     shutil.copy(PLUGINS / "openclaw/index.js", tmp_path / "plugin.mjs")
     (tmp_path / "call.mjs").write_text(CALL)
-    command = ["node", "call.mjs", json.dumps({"command": str(tmp_path / "nothing")})]
+    command = ["node", "call.mjs", json.dumps({"command": str(tmp_path / "nothing")}), "enabled"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "uv tool install" in json.loads(done.stdout)["found"]
+    told = json.loads(done.stdout)
+    assert "uv tool install" in told["found"]
+    assert "plugins.entries.memory-core.enabled false" in told["warnings"][0]
 
 
 def test_server_json_has_the_published_form_and_the_name_in_the_readme() -> None:

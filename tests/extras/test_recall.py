@@ -19,9 +19,11 @@ from hybrid_memory.extras.recall.command import HEADING, Session, printed, recal
 from hybrid_memory.extras.recall.prompts import (
     TELLING_WORDS,
     has_foreign_names,
+    is_order,
     is_personal,
-    is_question,
     read,
+    unknown_code,
+    work_among,
 )
 from hybrid_memory.search.hit import Request
 from hybrid_memory.surface.output import budget
@@ -176,6 +178,43 @@ def test_recalls_again_what_a_compaction_took_away(recall: Recall) -> None:
     assert recall(stdin=hook(prompt=QUESTION)).stdout == first
 
 
+def test_a_session_is_not_told_what_it_said_itself_until_a_compaction(
+    recall: Recall, tmp_path: Path
+) -> None:
+    transcript = tmp_path / "logs" / "of-today.jsonl"
+    transcript.parent.mkdir()
+
+    def says(text: str) -> None:
+        line = {"type": "user", "message": {"role": "user", "content": text}, "sessionId": "one"}
+        with transcript.open("a") as file:
+            file.write(json.dumps(line | {"uuid": "u", "timestamp": "2026-11-01T10:00:00Z"}) + "\n")
+        command = [
+            sys.executable,
+            "-m",
+            "hybrid_memory",
+            "ingest",
+            "--path",
+            str(transcript),
+            "--quiet",
+        ]
+        database = {"HYBRID_MEMORY_DB_PATH": str(tmp_path / "notes.db")}
+        subprocess.run(command, env=os.environ | database, capture_output=True, check=True)
+
+    def prompt(about: str, session: str = "one") -> str:
+        given = {"session": session, "prompt": about, "transcript_path": str(transcript)}
+        if session != "one":
+            given["transcript_path"] = str(tmp_path / "another.jsonl")
+        return recall(stdin=hook(**given)).stdout
+
+    says("Quentin's dentist moved to Marzipan Lane 7.")
+    assert "Marzipan" in prompt("Where is Quentin's dentist?", "two")
+    assert "Marzipan" not in prompt("Where is Quentin's dentist?")
+    recall(stdin=hook("SessionStart", source="compact", transcript_path=str(transcript)))
+    assert "Marzipan" in prompt("Where is Quentin's dentist?")
+    says("Rosalind's barber closes on Thimble Street.")
+    assert "Thimble" not in prompt("Where is Rosalind's barber?")
+
+
 def test_the_files_of_sessions_are_private_and_go_after_a_week(
     recall: Recall, tmp_path: Path
 ) -> None:
@@ -295,17 +334,17 @@ def test_silent_on_95_of_100_prompts_about_code_that_nothing_was_tuned_on(
     for path in (notes, vault):
         with HybridStore(path, {"provider": "builtin"}) as store:
             spoken += [prompt for prompt in HELD_OUT if recalled(store, prompt, Session(""))]
-    assert len(HELD_OUT) == 60
+    assert len(HELD_OUT) == 120
     assert len(spoken) <= 0.05 * 2 * len(HELD_OUT), spoken
 
 
 def test_silent_on_most_questions_about_the_world(notes: Path, vault: Path) -> None:
     """Of 40 prompts, at most so many are answered; nothing was tuned on the second list or the vault."""
     for path, prompts, most in (
-        (notes, WORLD, 8),
-        (notes, WORLD_HELD_OUT, 12),
-        (vault, WORLD, 8),
-        (vault, WORLD_HELD_OUT, 8),
+        (notes, WORLD, 4),
+        (notes, WORLD_HELD_OUT, 6),
+        (vault, WORLD, 4),
+        (vault, WORLD_HELD_OUT, 4),
     ):
         assert len(prompts) == 40
         with HybridStore(path, {"provider": "builtin"}) as store:
@@ -331,10 +370,16 @@ def test_names_are_foreign_if_most_are_in_no_chunk(prompt: str, expected: bool) 
 
 @pytest.mark.parametrize(
     ("prompt", "expected"),
-    [("Who fixed our boiler?", True), ("Is HER dog ill?", True), ("who is the hero?", False)],
+    [
+        ("Who fixed our boiler?", True),
+        ("Is HER dog ill?", True),
+        ("who is the hero?", False),
+        ("why is my loop endless", False),
+        ("why does she say my loop is endless", True),
+    ],
 )
 def test_what_is_personal(prompt: str, expected: bool) -> None:
-    assert is_personal(prompt) == expected
+    assert is_personal(prompt, work_among(prompt.split())) == expected
 
 
 def test_a_question_in_other_words_than_the_notes_is_answered_as_by_a_search(vault: Path) -> None:
@@ -358,17 +403,42 @@ def test_a_question_in_other_words_than_the_notes_is_answered_as_by_a_search(vau
 @pytest.mark.parametrize(
     ("prompt", "expected"),
     [
-        ("Who looks after my teeth?", True),
-        ("when is the boiler serviced", True),
-        ("And where is it?", True),
-        ("who's on call this week", True),
-        ("成都的酒店在哪里？", True),
+        ("Rename this variable", True),
+        ("could you please fix the spinner", True),
+        ("Yes, please", True),
+        ("go ahead", True),
+        ("Who looks after my teeth?", False),
         ("the boiler lost pressure", False),
-        ("Write down what we said", False),
+        ("log level on staging", False),
+        ("\u6210\u90fd\u7684\u9152\u5e97\u5728\u54ea\u91cc\uff1f", False),
     ],
 )
-def test_what_is_a_question(prompt: str, expected: bool) -> None:
-    assert is_question(prompt) == expected
+def test_what_is_an_order(prompt: str, expected: bool) -> None:
+    assert is_order(prompt) == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("Why does parse_duration() fail?", 1),
+        ("Rename userList to `active users` in list.ts", 2),
+        ("What did Anna say about the ferry?", 0),
+        ("Where is ferry_log written?", 0),
+    ],
+)
+def test_identifiers_that_no_chunk_has_are_counted(prompt: str, expected: int) -> None:
+    counts = {
+        "parse": 1,
+        "duration": 0,
+        "userList": 0,
+        "active": 0,
+        "users": 2,
+        "list": 3,
+        "ts": 1,
+        "ferry": 4,
+        "log": 2,
+    }
+    assert unknown_code(prompt, counts) == expected
 
 
 def test_names_of_faults_are_words_of_work(notes: Path) -> None:
