@@ -84,14 +84,16 @@ with old as (
     select term, space, {CHUNK} as chunk, entry
     from   (select term, space, first, unnest(entries) as entry from old) one
 ), loose as (
-    select * from entry where exists (select from words where words.chunk = entry.chunk)
+    select * from entry where exists (
+        select from words where words.space = entry.space and words.chunk = entry.chunk)
 ), merged as (
     update terms set loose = 0 where {{terms}}
 )
 insert into postings (term, space, first, last, share, average, entries) {PACKED}
 """
 MERGE_SMALL = MERGE.format(
-    blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}", terms="id = any(%(terms)s)"
+    blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}",
+    terms="space = %(space)s and id = any(%(terms)s)",
 )
 SLICES = 16  # of the terms of a space
 MERGE_SLICES = MERGE.format(
@@ -220,7 +222,7 @@ returning term, id
 COUNT_TERMS = """
 update terms set frequency = frequency + added, loose = loose + small
 from   unnest(%(ids)s::int[], %(counts)s::int[], %(small)s::int[]) change (number, added, small)
-where  id = number and (added <> 0 or small <> 0)
+where  space = %(space)s and id = number and (added <> 0 or small <> 0)
 returning id, frequency, loose
 """
 # COPY is refused to roles that see some spaces only. The server reads arrays from one long text
@@ -254,7 +256,7 @@ returning tokens::float8 / chunks
 # It returns of each term how many of the chunks had it, for COUNT_TERMS.
 REMOVE = """
 with gone as materialized (
-    delete from words where chunk = any(%(ids)s) returning chunk, sequence
+    delete from words where space = %(space)s and chunk = any(%(ids)s) returning chunk, sequence
 ), had as (
     select distinct chunk, term from gone, unnest(sequence) term where term <> 0
 ), fewer as (
@@ -267,12 +269,15 @@ with gone as materialized (
 select term, count(*)::int from had group by term
 """
 DROP_TERMS = """
-with unused as (delete from postings where term = any(%(ids)s)) delete from terms where id = any(%(ids)s)
+with unused as (delete from postings where term = any(%(ids)s))
+delete from terms where space = %(space)s and id = any(%(ids)s)
 """
 UNMERGED = "select chunks, unmerged, slice from spaces where id = %(space)s"
 MERGED = "update spaces set unmerged = 0, slice = %(slice)s where id = %(space)s"
 
-TERMS_OF = "select distinct unnest(sequence) from words where chunk = %(chunk)s"
+TERMS_OF = (
+    "select distinct unnest(sequence) from words where space = %(space)s and chunk = %(chunk)s"
+)
 MERGE_AROUND = MERGE.format(
     blocks="term = any(%(terms)s) and first <= %(chunk)s and last >= %(chunk)s", terms="false"
 )
@@ -286,9 +291,9 @@ update spaces set chunks = 0, tokens = 0, dead = 0, unmerged = 0, slice = 0 wher
 IDS = "select id from chunks where space = %(space)s and id > %(after)s order by id limit 1000"
 CHUNKS = """
 select   c.document, c.id, c.heading_path, c.content, d.doc_id, d.collection, d.metadata,
-         not exists (select from chunks f where f.document = c.document and f.id < c.id)
-from     chunks c join documents d on d.number = c.document
-where    c.id = any(%(ids)s)
+         not exists (select from chunks f where f.space = c.space and f.document = c.document and f.id < c.id)
+from     chunks c join documents d on d.space = c.space and d.number = c.document
+where    c.space = %(space)s and c.id = any(%(ids)s)
 order by c.document, c.id
 """
 CALLED = "select name from names where document = %(document)s and kind <> 'file'"
@@ -322,7 +327,9 @@ class Postings:
 
     def add_again(self, ids: Sequence[int]) -> None:
         """Index chunks that are in the table, in the order of their documents."""
-        for _, group in groupby(self._conn.all(CHUNKS, {"ids": list(ids)}), itemgetter(0)):
+        for _, group in groupby(
+            self._conn.all(CHUNKS, {"space": self._space, "ids": list(ids)}), itemgetter(0)
+        ):
             rows = list(group)
             *_, doc_id, collection, metadata, is_first = rows[0]
             called = None
@@ -396,7 +403,7 @@ class Postings:
 
     def _merge(self, statement: str, **which: Any) -> None:
         [average] = self._conn.one(AVERAGE, {"space": self._space})
-        self._conn.execute(statement, which | {"average": average or 1.0})
+        self._conn.execute(statement, which | {"space": self._space, "average": average or 1.0})
 
     def _add_blocks(
         self, entries: dict[str, list[int]], average: float
@@ -438,7 +445,7 @@ class Postings:
         )
         unused = [id for id, frequency, _ in changed if frequency <= 0]
         if unused:
-            self._conn.execute(DROP_TERMS, {"ids": unused})
+            self._conn.execute(DROP_TERMS, {"space": self._space, "ids": unused})
         return [id for id, _, loose in changed if loose >= LOOSE]
 
     def _counted(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
@@ -463,13 +470,13 @@ class Postings:
         following = slice + min(SLICES, int(unmerged / of_a_slice))
         slices = [number % SLICES for number in range(slice, following)]
         if slices:
-            self._merge(MERGE_SLICES, space=self._space, slices=slices)
+            self._merge(MERGE_SLICES, slices=slices)
             self._conn.execute(MERGED, {"space": self._space, "slice": following % SLICES})
 
     def take_out(self, chunk: int) -> None:
         """Take a chunk out of the index that is added again under its id."""
         self.flush()
-        terms = [id for (id,) in self._conn.all(TERMS_OF, {"chunk": chunk})]
+        terms = [id for (id,) in self._conn.all(TERMS_OF, {"space": self._space, "chunk": chunk})]
         self.remove([chunk])
         self._merge(MERGE_AROUND, terms=terms, chunk=chunk)
 
