@@ -22,7 +22,7 @@ from ...storage.vector import encode_embedding
 from .chunks import Links, text_of_chunks
 from .connection import LOCK, Connection, from_column, here, text, to_column
 from .embeddings import Embeddings
-from .postings import Postings
+from .postings import Postings, array, texts
 
 REMOVE = """
 with n as (delete from names where document = any(%(numbers)s)),
@@ -442,21 +442,24 @@ class Documents:
 
         `vectors` are the embeddings that are known of their texts, by content hash.
         """
-        values = {column: [_cleaned(chunk[column]) for chunk in chunks] for column in COLUMNS}
         ids: Sequence[int] = ()
         if chunks:
             last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": len(chunks)})[1]
             ids = range(last - len(chunks) + 1, last + 1)
             of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
             with_embeddings = self._embeddings.written([data for data, _ in of_chunks])
+            values = {
+                column: texts(_written(chunk[column]) for chunk in chunks) for column in COLUMNS
+            }
             values |= {
-                "documents": list(numbers),
-                "embeddings": with_embeddings,
-                "truncated": [cut for _, cut in of_chunks],
+                "documents": array(numbers),
+                "embeddings": texts(with_embeddings),
+                "truncated": array(int(cut) for _, cut in of_chunks),
             }
             self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "space": self._space})
             self._embeddings.put_in(sum(each is not None for each in with_embeddings))
-        self._postings.add(zip(ids, found, values["content"], strict=True))
+        contents = (text(chunk["content"]) for chunk in chunks)
+        self._postings.add(zip(ids, found, contents, strict=True))
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         parameters = {"space": self._space, "doc_ids": list(map(text, doc_ids))}
@@ -539,6 +542,15 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return text(value)
     return value
+
+
+def _written(value: Any) -> str | None:
+    """Return the value of a column of chunks as a text that the server reads."""
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    if isinstance(value, int):
+        return str(value)
+    return text(value) if value is not None else None
 
 
 def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
