@@ -28,7 +28,7 @@ ALL_IDS = f"select doc_id from documents where {OF_SPACE}"
 DOCUMENT = f"""
 select d.source_path, d.content_hash, coalesce(d.content, e.content), d.collection, d.date, d.host,
        d.number, e.pages
-from   documents d left join extracts e on e.document = d.number
+from   documents d left join extracts e on e.space = d.space and e.document = d.number
 where  d.{OF_SPACE} and d.doc_id = %(doc_id)s
 """
 
@@ -36,7 +36,8 @@ LIST = """
 select   d.doc_id, d.collection, d.date, case when d.host = %(host)s then d.source_path end as path,
          d.chunk_count as chunks,
          (select count(*) from chunks c
-          where  c.document = d.number and c.embedding is null and not c.unembeddable) as pending,
+          where  c.space = d.space and c.document = d.number
+          and    c.embedding is null and not c.unembeddable) as pending,
          d.file_size as size, nullif(d.host, %(host)s) as host,
          to_char(to_timestamp(trunc(coalesce(d.file_mtime, d.indexed_at))) at time zone 'utc',
                  'YYYY-MM-DD"T"HH24:MI:SS"Z"') as modified,
@@ -237,7 +238,7 @@ select count(*) from (
 FREQUENCIES = f"""
 select count(*) from (
     select term, count(*) as chunks from ({decoded("postings where space = %(space)s", "term")}) entry
-    where  exists (select from words where words.chunk = entry.chunk) group by term) p
+    where  exists (select from words where space = %(space)s and words.chunk = entry.chunk) group by term) p
 full   join (select id, frequency from terms where space = %(space)s) t on t.id = p.term
 where  chunks is distinct from frequency
 """
@@ -248,7 +249,8 @@ from   spaces where id = %(space)s
 """
 MISCOUNTED = """
 select doc_id from documents d
-where  space = %(space)s and chunk_count <> (select count(*) from chunks c where c.document = d.number)
+where  space = %(space)s
+and    chunk_count <> (select count(*) from chunks c where c.space = d.space and c.document = d.number)
 """
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
 MANY = "select count(*) from chunks where space = %(space)s and embedding is not null"

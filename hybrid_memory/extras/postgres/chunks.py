@@ -11,7 +11,7 @@ from .connection import Connection, from_column, here, text
 # The space is in every condition, so that of tables that are divided by it one partition is read.
 CANDIDATES = """
 select c.id, d.doc_id, c.chunk_id, c.content
-from   chunks c join documents d on d.number = c.document and d.space = c.space
+from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 order  by c.id
 """
@@ -25,19 +25,19 @@ CHUNK_ROWS = """
 select c.id, d.doc_id, c.chunk_id, c.heading, c.heading_path, c.content, c.start_line, c.end_line,
        case when d.host = %(host)s then d.source_path end, d.collection, coalesce(c.date, d.date),
        d.metadata, e.pages
-from   chunks c join documents d on d.number = c.document and d.space = c.space
-       left join extracts e on e.document = c.document and e.space = c.space
+from   chunks c join documents d on d.space = c.space and d.number = c.document
+       left join extracts e on e.space = c.space and e.document = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 """
 PLACES = """
 select c.id, d.doc_id, c.start_line, c.end_line, e.pages
-from   chunks c join documents d on d.number = c.document and d.space = c.space
-       left join extracts e on e.document = c.document and e.space = c.space
+from   chunks c join documents d on d.space = c.space and d.number = c.document
+       left join extracts e on e.space = c.space and e.document = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 """
 DATES = """
 select c.id, coalesce(c.date, d.date)
-from   chunks c join documents d on d.number = c.document and d.space = c.space
+from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s) and coalesce(c.date, d.date) is not null
 """
 OF_DOCUMENT = (
@@ -48,8 +48,8 @@ select start_line, date from chunks where {OF_DOCUMENT} and date is not null ord
 """
 AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
-from     chunks c join documents d on d.number = c.document
-where    c.id in (
+from     chunks c join documents d on d.space = c.space and d.number = c.document
+where    c.space = %(space)s and c.id in (
              (select id from chunks where {OF_DOCUMENT} and id <= %(id)s order by id desc limit %(count)s + 1)
              union all
              (select id from chunks where {OF_DOCUMENT} and id > %(id)s order by id limit %(count)s))
@@ -131,7 +131,8 @@ def text_of_chunks(conn: Connection, number: int) -> str:
 
 
 NAMED = """
-select d.doc_id, d.collection, n.kind, n.name from names n join documents d on d.number = n.document
+select d.doc_id, d.collection, n.kind, n.name from names n
+       join documents d on d.space = n.space and d.number = n.document
 where  n.space = %(space)s and n.key = %(key)s
 order  by d.doc_id, n.kind, n.name
 """
@@ -141,7 +142,7 @@ OF_DOCUMENT = (
 TITLES = f"select name from names where {OF_DOCUMENT} and kind = 'title' order by name"
 LINKS = """
 select d.doc_id, l.line, l.target, l.kind, d.collection
-from   links l join documents d on d.number = l.document
+from   links l join documents d on d.space = l.space and d.number = l.document
 where  l.space = %(space)s and {condition}
 order by d.doc_id, l.line, l.place
 """

@@ -5,6 +5,7 @@ Documents and sources belong to a user of a machine, as a path means nothing on 
 module names that owner.
 """
 
+import logging
 import os
 import platform
 import re
@@ -17,8 +18,11 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
+from psycopg.pq.abc import PGconn
+from psycopg.waiting import Wait
 
 from ...config import public_name
 from ...errors import ConnectionLostError, StoreError
@@ -86,6 +90,16 @@ UNKNOWN_KEYWORD = re.compile('invalid (?:connection option|URI query parameter:)
 
 Parameters = Mapping[str, Any]
 OnWait = Callable[[str], None]  # is told what a writer waits for
+
+
+# Of a pipeline that an error has ended, psycopg tells that its end failed, too.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+
+def _sent(conn: "PGconn") -> "PQGen[None]":
+    """Wait until the whole of a statement has left: the server begins when it has all of it."""
+    while conn.flush():
+        yield Wait.W
 
 
 class Connection:
@@ -168,6 +182,7 @@ class Connection:
         return self._open.info.transaction_status in (
             TransactionStatus.INTRANS,
             TransactionStatus.INERROR,
+            TransactionStatus.ACTIVE,  # in a pipeline, which only transactions have
         )
 
     def execute(
@@ -180,7 +195,9 @@ class Connection:
             self._reopen_if_lost()
         begun = self.in_transaction
         try:
-            return self._open.execute(statement, parameters)
+            cursor = self._open.execute(statement, parameters)
+            self._open.wait(_sent(self._open.pgconn))
+            return cursor
         except psycopg.OperationalError:
             if begun or not self.is_lost:
                 raise
@@ -213,8 +230,9 @@ class Connection:
     def dicts(self, statement: str, parameters: Parameters) -> list[dict[str, Any]]:
         """The rows of a statement by the names of their columns."""
         cursor = self.execute(statement, parameters)
+        rows = cursor.fetchall()
         names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def many(self, statement: str, rows: list[dict[str, Any]]) -> None:
         """Run a statement for each of these rows."""
@@ -263,6 +281,9 @@ class Connection:
     def write_transaction(self, space: int, on_wait: OnWait) -> Iterator[None]:
         """The only transaction that writes to the space. `on_wait` is called if others do so for
         longer than SILENCE seconds.
+
+        The server works on a statement while this process prepares the next one: only rows that are
+        fetched are waited for. An error of a statement comes with the next rows, or in the end.
         """
         self.to_primary()
         seconds = min(SILENCE, self.lock_timeout)
@@ -274,7 +295,8 @@ class Connection:
             on_wait(f"waiting for another process that writes to {self.name}")
             self._begin_writing(space, self.lock_timeout - seconds)
         try:
-            yield
+            with self._open.pipeline():
+                yield
             self.execute("commit")
         except BaseException:
             with suppress(Exception):

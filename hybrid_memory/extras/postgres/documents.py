@@ -22,7 +22,7 @@ from ...storage.vector import encode_embedding
 from .chunks import Links, text_of_chunks
 from .connection import LOCK, Connection, from_column, here, text, to_column
 from .embeddings import Embeddings
-from .postings import Postings
+from .postings import Postings, array, texts
 
 REMOVE = """
 with n as (delete from names where document = any(%(numbers)s)),
@@ -89,22 +89,22 @@ def put_links(
 # What is stored, compared with the chunks as they are now.
 CHUNKS_NOW = """
 select c.id, c.chunk_id, c.heading, c.start_line, c.end_line, c.content_hash, c.date
-from   chunks c join documents d on d.number = c.document
+from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 order  by c.id
 """
 COMPARED = ("chunk_id", "heading", "start_line", "end_line", "content_hash", "date")
 AFTER = """
-select c.id from chunks c join documents d on d.number = c.document
+select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id > %(last)s
 """
 KEPT = """
-select count(*), max(c.id) from chunks c join documents d on d.number = c.document
+select count(*), max(c.id) from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s
 """
 # The first chunk, which the keyword index also finds by the metadata, if these change while it stays.
 TELLING_FIRST = """
-select min(c.id) from chunks c join documents d on d.number = c.document
+select min(c.id) from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(space)s and d.doc_id = %(doc_id)s and c.id <= %(last)s and d.metadata <> %(metadata)s
 """
 BATCH = 500  # chunks of a growing document in memory
@@ -220,7 +220,7 @@ DOCUMENT_COLUMNS = (
 PUT_EXTRACT = """
 insert into extracts (document, space, pages, content) values (%(number)s, %(space)s, %(pages)s, %(content)s)
 """
-DROP_EXTRACTS = "delete from extracts where document = any(%(numbers)s)"
+DROP_EXTRACTS = "delete from extracts where space = %(space)s and document = any(%(numbers)s)"
 PUT_CHUNKS = """
 insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line,
                     content_hash, date, embedding, truncated)
@@ -253,16 +253,16 @@ COLUMNS = (
 CHUNKS_BEFORE = """
 select c.document, c.id, c.content_hash, c.embedding is not null as embedded, not c.unembeddable as may_stay,
        c.chunk_id, c.heading, c.heading_path, c.start_line, c.end_line, c.date, w.written[1:3]
-from   chunks c left join words w on w.chunk = c.id
-where  c.document = any(%(numbers)s)
+from   chunks c left join words w on w.space = c.space and w.chunk = c.id
+where  c.space = %(space)s and c.document = any(%(numbers)s)
 order by c.document, c.id
 """
 STAYING = ("chunk_id", "heading", "heading_path", "start_line", "end_line", "date")
 CHUNKS_OF = """
-select c.id from chunks c join documents d on d.number = c.document where d.space = %(space)s
-and    d.doc_id = any(%(doc_ids)s)
+select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
+where  d.space = %(space)s and d.doc_id = any(%(doc_ids)s)
 """
-DELETE_CHUNKS = "delete from chunks where id = any(%(ids)s)"
+DELETE_CHUNKS = "delete from chunks where space = %(space)s and id = any(%(ids)s)"
 DELETE_DOCUMENTS = "delete from documents where space = %(space)s and doc_id = any(%(doc_ids)s)"
 TOUCH = """
 update documents set file_mtime = %(mtime)s, file_size = %(size)s where space = %(space)s
@@ -285,7 +285,7 @@ WHOLE = """
 select d.number, d.doc_id, case when d.host = %(host)s then d.source_path end as source_path, d.file_mtime,
        d.file_size, d.content_hash, d.collection, d.date, d.metadata, d.content, d.chunking, d.chunk_count,
        e.pages, e.content as extracted
-from   documents d left join extracts e on e.document = d.number
+from   documents d left join extracts e on e.space = d.space and e.document = d.number
 where  d.space = %(space)s and d.doc_id = %(doc_id)s
 """
 WHOLE_CHUNKS = """
@@ -374,7 +374,7 @@ class Documents:
         ]
         put_links(self._conn, self._space, of_rows)
         stored: defaultdict[int, list[StoredChunk]] = defaultdict(list)
-        for row in self._conn.all(CHUNKS_BEFORE, {"numbers": numbers}):
+        for row in self._conn.all(CHUNKS_BEFORE, {"space": self._space, "numbers": numbers}):
             stored[row[0]].append(StoredChunk(*row[1:]))
         gone: list[int] = []
         leaving: list[int] = []
@@ -415,7 +415,7 @@ class Documents:
         }
         of_ids = dict(self._conn.all(PUT_DOCUMENTS, values | {"space": self._space}))
         numbers = [of_ids[row["doc_id"]] for row in written]
-        self._conn.execute(DROP_EXTRACTS, {"numbers": numbers})
+        self._conn.execute(DROP_EXTRACTS, {"space": self._space, "numbers": numbers})
         for number, row in zip(numbers, rows, strict=True):
             if extract := row.get("extract"):
                 pages = None
@@ -442,21 +442,24 @@ class Documents:
 
         `vectors` are the embeddings that are known of their texts, by content hash.
         """
-        values = {column: [_cleaned(chunk[column]) for chunk in chunks] for column in COLUMNS}
         ids: Sequence[int] = ()
         if chunks:
             last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": len(chunks)})[1]
             ids = range(last - len(chunks) + 1, last + 1)
             of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
             with_embeddings = self._embeddings.written([data for data, _ in of_chunks])
+            values = {
+                column: texts(_written(chunk[column]) for chunk in chunks) for column in COLUMNS
+            }
             values |= {
-                "documents": list(numbers),
-                "embeddings": with_embeddings,
-                "truncated": [cut for _, cut in of_chunks],
+                "documents": array(numbers),
+                "embeddings": texts(with_embeddings),
+                "truncated": array(int(cut) for _, cut in of_chunks),
             }
             self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "space": self._space})
             self._embeddings.put_in(sum(each is not None for each in with_embeddings))
-        self._postings.add(zip(ids, found, values["content"], strict=True))
+        contents = (text(chunk["content"]) for chunk in chunks)
+        self._postings.add(zip(ids, found, contents, strict=True))
 
     def remove(self, *doc_ids: str, keep: bool = False) -> int:
         parameters = {"space": self._space, "doc_ids": list(map(text, doc_ids))}
@@ -470,7 +473,7 @@ class Documents:
     def remove_chunks(self, ids: Sequence[int]) -> None:
         if ids:
             self._postings.remove(ids)
-            self._conn.execute(DELETE_CHUNKS, {"ids": list(ids)})
+            self._conn.execute(DELETE_CHUNKS, {"space": self._space, "ids": list(ids)})
 
     def purge(self) -> None:
         """Nothing to do: removed rows are gone from the index at once, and from the disk with the
@@ -539,6 +542,15 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return text(value)
     return value
+
+
+def _written(value: Any) -> str | None:
+    """Return the value of a column of chunks as a text that the server reads."""
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    if isinstance(value, int):
+        return str(value)
+    return text(value) if value is not None else None
 
 
 def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

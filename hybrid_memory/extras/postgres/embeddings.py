@@ -30,7 +30,7 @@ where  space = %(space)s and model = %(model)s and content_hash = any(%(hashes)s
 KEEP = """
 insert into spare_embeddings (space, model, content_hash, embedding, truncated)
 select distinct on (content_hash) space, %(model)s::bytea, content_hash, embedding, truncated
-from   chunks where id = any(%(ids)s) and embedding is not null
+from   chunks where space = %(space)s and id = any(%(ids)s) and embedding is not null
 on conflict (space, model, content_hash) do update
 set embedding = excluded.embedding, truncated = excluded.truncated, kept_at = excluded.kept_at
 """
@@ -85,7 +85,7 @@ set    embedding = s.embedding, truncated = coalesce(s.truncated, false),
        unembeddable = s.content_hash is not null and s.embedding is null
 from   chunks o left join spare_embeddings s
        on s.space = o.space and s.model = %(model)s and s.content_hash = o.content_hash
-where  o.id = c.id and c.space = %(space)s
+where  o.space = c.space and o.id = c.id and c.space = %(space)s
 """
 
 
@@ -192,7 +192,9 @@ where  space = %(space)s and embedding is null and (%(tried)s or not unembeddabl
 order  by id desc
 limit  %(batch)s
 """
-STILL_PENDING = "select id, content_hash from chunks where id = any(%(ids)s) and embedding is null"
+STILL_PENDING = """
+select id, content_hash from chunks where space = %(space)s and id = any(%(ids)s) and embedding is null
+"""
 COUNT_PENDING = (
     "select count(*) from chunks where space = %(space)s and embedding is null and not unembeddable"
 )
@@ -202,13 +204,14 @@ where  space = %(space)s and content_hash = any(%(hashes)s) and embedding is nul
 """
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
 CLEAR = """
-update chunks set embedding = null, truncated = false where id = any(%(ids)s) and embedding is not null
+update chunks set embedding = null, truncated = false
+where  space = %(space)s and id = any(%(ids)s) and embedding is not null
 """
 PUT = """
 update chunks c set embedding = new.embedding::vector, truncated = new.truncated
 from   unnest(%(ids)s::bigint[], %(embeddings)s::text[], %(truncated)s::boolean[])
        new (id, embedding, truncated)
-where  c.id = new.id
+where  c.space = %(space)s and c.id = new.id
 """
 
 
@@ -223,6 +226,9 @@ class Embeddings:
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn = conn
         self._space = space
+
+    def _of(self, ids: Sequence[int]) -> dict[str, Any]:
+        return {"space": self._space, "ids": list(ids)}
 
     def identity(self) -> Identity | None:
         row = self._conn.once(IDENTITY, {"space": self._space})
@@ -253,7 +259,7 @@ class Embeddings:
         ]
 
     def still_pending(self, batch: Sequence[Pending]) -> list[Pending]:
-        rows = self._conn.all(STILL_PENDING, {"ids": [chunk.id for chunk in batch]})
+        rows = self._conn.all(STILL_PENDING, self._of([chunk.id for chunk in batch]))
         left = {(id, bytes(content_hash)) for id, content_hash in rows}
         return [chunk for chunk in batch if (chunk.id, chunk.content_hash) in left]
 
@@ -267,10 +273,10 @@ class Embeddings:
             (id, each, cut) for (id, _, cut), each in zip(given, embeddings, strict=True) if each
         ]
         if refused := [id for (id, *_), each in zip(given, embeddings, strict=True) if not each]:
-            self._conn.execute(CLEAR, {"ids": refused})
+            self._conn.execute(CLEAR, self._of(refused))
         if units:
             ids, texts, cuts = map(list, zip(*units, strict=True))
-            self._conn.execute(PUT, {"ids": ids, "embeddings": texts, "truncated": cuts})
+            self._conn.execute(PUT, self._of(ids) | {"embeddings": texts, "truncated": cuts})
         self.put_in(len(units))
 
     def written(self, embeddings: Sequence[bytes]) -> list[str | None]:

@@ -63,7 +63,7 @@ WITH_TERM = decoded(
 )
 TEXT_WITH = f"""
 select array_to_string(w.written[1:3], ' ')
-from   ({WITH_TERM}) p join words w on w.chunk = p.chunk limit 1
+from   ({WITH_TERM}) p join words w on w.space = %(space)s and w.chunk = p.chunk limit 1
 """
 BEGINNING = "select id from terms where space = %(space)s and term >= %(start)s and term < %(end)s"
 BLOCKS = "postings where space = %(space)s and term = any(%(ids)s)"
@@ -73,7 +73,7 @@ group  by chunk
 """
 CANDIDATES = """
 select w.chunk, w.sequence, p0.length
-from   {terms} join words w on w.chunk = p0.chunk
+from   {terms} join words w on w.space = %(space)s and w.chunk = p0.chunk
 where  position(%(written)s in ' ' || array_to_string(w.sequence, ' ') || ' ') > 0
 """
 OF_TERM = decoded("postings where term = %(t{n})s")
@@ -204,7 +204,8 @@ class Phrases:
             for n in range(len(choosing))
         )
         written = f" {' '.join(str(id) for id, _ in terms)} "
-        parameters = {"written": written} | {f"t{n}": id for n, (id, _) in enumerate(choosing)}
+        parameters: dict[str, Any] = {"space": self._space, "written": written}
+        parameters |= {f"t{n}": id for n, (id, _) in enumerate(choosing)}
         ids = [id for id, _ in terms]
         if is_prefix:
             before = ids
@@ -246,8 +247,8 @@ order by 2 desc, length(c.content), c.id
 limit    %(limit)s
 """
 TEXTS = """
-select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.id = w.chunk
-where  w.chunk = any(%(ids)s)
+select w.chunk, c.content, w.written[1:3] from words w join chunks c on c.space = w.space and c.id = w.chunk
+where  w.space = %(space)s and w.chunk = any(%(ids)s)
 """
 
 
@@ -278,11 +279,13 @@ def substring_search(
     ]
 
 
-def by_fragments(conn: Connection, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
+def by_fragments(
+    conn: Connection, space: int, query: Query, ids: Collection[int]
+) -> dict[int, Coverage]:
     """The share of the query's fragments that each chunk contains."""
     fragments = [fragment.lower() for fragment in query.fragments]
     coverages = {}
-    for chunk, content, written in conn.all(TEXTS, {"ids": list(ids)}):
+    for chunk, content, written in conn.all(TEXTS, {"space": space, "ids": list(ids)}):
         text = "\n".join([content, *written]).lower()
         has = [fragment for fragment in fragments if fragment in text]
         coverages[chunk] = Coverage(len(has) / max(len(fragments), 1), has)
@@ -294,10 +297,11 @@ VALIDATOR = (
     "create virtual table chunks_fts using fts5(doc_id, chunk_id, heading, content, context)"
 )
 WITH = f"select chunk from ({decoded('postings where term = any(%({})s::int[])')}) p"
-SEQUENCES = "select chunk, sequence from words where chunk in ({chunks})"
-LENGTHS = (
-    "select chunk, cardinality(array_remove(sequence, 0)) from words where chunk = any(%(ids)s)"
-)
+SEQUENCES = "select chunk, sequence from words where space = %(space)s and chunk in ({chunks})"
+LENGTHS = """
+select chunk, cardinality(array_remove(sequence, 0)) from words
+where  space = %(space)s and chunk = any(%(ids)s)
+"""
 APART = 1 << 32  # between the positions of two columns
 
 Positions = list[
@@ -322,9 +326,12 @@ def read(query: Query) -> Node | None:
 class Matches:
     """Finds the chunks of a space that match an expression."""
 
-    def __init__(self, conn: Connection, phrases: Phrases, chunks: int, average: float) -> None:
+    def __init__(
+        self, conn: Connection, space: int, phrases: Phrases, chunks: int, average: float
+    ) -> None:
         """`chunks` are in the index, of so many tokens on `average`."""
-        self._conn, self._phrases, self._chunks, self._average = conn, phrases, chunks, average
+        self._conn, self._space = conn, space
+        self._phrases, self._chunks, self._average = phrases, chunks, average
 
     def of(self, node: Node) -> dict[int, float] | None:
         """Chunks with their BM25; None for strings without a word, which match nothing and are left
@@ -359,7 +366,7 @@ class Matches:
             places = [occurrences[chunk] for occurrences in of_phrases]
             if all(kept := near(places, lengths, leaf.distance) if len(places) > 1 else places):
                 placed[chunk] = kept
-        sizes = dict(self._conn.all(LENGTHS, {"ids": list(placed)}))
+        sizes = dict(self._conn.all(LENGTHS, {"space": self._space, "ids": list(placed)}))
         for number, occurrences in enumerate(of_phrases):
             counted = [
                 (chunk, sum(WEIGHTS[place // APART] for place in places[number]), sizes[chunk])
@@ -383,7 +390,8 @@ class Matches:
         sets = list(map(set, terms))
         answer = {}
         for chunk, sequence in self._conn.all(
-            SEQUENCES.format(chunks=" intersect ".join(map(WITH.format, given))), given
+            SEQUENCES.format(chunks=" intersect ".join(map(WITH.format, given))),
+            {"space": self._space, **given},
         ):
             places = [
                 place

@@ -109,7 +109,8 @@ AMONG = "having bool_or(chunk = any(%(among)s))"
 
 CHUNKS_OF = f"select chunk from ({decoded('postings where term = %(term)s')}) p"
 DOC_IDS = """
-select c.id, d.doc_id from chunks c join documents d on d.number = c.document where c.id = any(%(ids)s)
+select c.id, d.doc_id from chunks c join documents d on d.space = c.space and d.number = c.document
+where  c.space = %(space)s and c.id = any(%(ids)s)
 """
 SEQUENCES = """
 select chunk, sequence from words where space = %(space)s and chunk = any(%(ids)s)
@@ -268,7 +269,7 @@ class KeywordIndex:
             self._mended(query, is_found=self._is_known(query))
         query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
         if not self._is_known(query):
-            return by_fragments(self._conn, query, ids)
+            return by_fragments(self._conn, self._space, query, ids)
         words = _distinct_words(query)
         phrases = self._phrases.of(words)
         size = max(self._sizes()[0], *(phrase.frequency for phrase in phrases), 1)
@@ -319,7 +320,7 @@ class KeywordIndex:
         node = read(query)
         if not node:
             return []
-        found = Matches(self._conn, self._phrases, *self._sizes()).of(node) or {}
+        found = Matches(self._conn, self._space, self._phrases, *self._sizes()).of(node) or {}
         if self._chosen:
             among = self._chosen.among(found)
             found = {id: score for id, score in found.items() if id in among}
@@ -464,7 +465,7 @@ class KeywordIndex:
         named = {}
         if among:
             named = dict(self._search(phrases, limit, among=among))
-        rows = self._conn.all(DOC_IDS, {"ids": list(named)})
+        rows = self._conn.all(DOC_IDS, {"space": self._space, "ids": list(named)})
         ranks = {id: query.rank_as_name(doc_id) for id, doc_id in rows}
         top = 0.0
         if len(set(ranks.values())) > 1:

@@ -33,9 +33,11 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
+
+from psycopg import Cursor
 
 from ...documents.terms import Terms, terms
 from ...storage.keyword import (
@@ -84,14 +86,16 @@ with old as (
     select term, space, {CHUNK} as chunk, entry
     from   (select term, space, first, unnest(entries) as entry from old) one
 ), loose as (
-    select * from entry where exists (select from words where words.chunk = entry.chunk)
+    select * from entry where exists (
+        select from words where words.space = entry.space and words.chunk = entry.chunk)
 ), merged as (
     update terms set loose = 0 where {{terms}}
 )
 insert into postings (term, space, first, last, share, average, entries) {PACKED}
 """
 MERGE_SMALL = MERGE.format(
-    blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}", terms="id = any(%(terms)s)"
+    blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}",
+    terms="space = %(space)s and id = any(%(terms)s)",
 )
 SLICES = 16  # of the terms of a space
 MERGE_SLICES = MERGE.format(
@@ -112,12 +116,12 @@ IS_LIVE = (
 
 
 class Block(NamedTuple):
-    """A row of the table, its entries as an array is written."""
+    """A row of the table."""
 
     term: int
     first: int
     last: int
-    entries: str
+    entries: list[int]
 
 
 def payload(length: int) -> int:
@@ -134,15 +138,18 @@ def blocks(term: int, entries: Sequence[int], average: float) -> Iterator[Block]
         length = entry >> WEIGHT_BITS & MOST_LENGTH
         return (entry & MOST_WEIGHT) / (1 - B + B * length / average)  # rises with SHARE
 
-    if len(entries) > SIZE:
-        entries = sorted(entries, key=share, reverse=True)
+    if len(entries) <= SIZE:
+        yield _block(term, entries)
+        return
+    best_first = sorted(entries, key=share, reverse=True)
     for start in range(0, len(entries), SIZE):
-        some = sorted(entries[start : start + SIZE])
-        first = some[0] >> PLACE
-        base = first << PLACE
-        yield Block(
-            term, first, some[-1] >> PLACE, f"{{{','.join([str(entry - base) for entry in some])}}}"
-        )
+        yield _block(term, sorted(best_first[start : start + SIZE]))
+
+
+def _block(term: int, entries: Sequence[int]) -> Block:
+    first = entries[0] >> PLACE
+    base = first << PLACE
+    return Block(term, first, entries[-1] >> PLACE, [entry - base for entry in entries])
 
 
 def decoded(rows: str, *columns: str) -> str:
@@ -204,6 +211,8 @@ def fitting(term: str) -> str:
 BATCH = 4096  # chunks that are written together: all of most transactions
 COLUMN_END = 0  # stands between two columns of a sequence; no term has this id
 
+BLOCKS = 4096  # that are sent at once: the server writes them while the next ones are made
+
 QUARTERS = tuple(
     int(4 * weight) for weight in (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
 )  # of columns, as entries have them
@@ -217,11 +226,14 @@ select %(space)s, term, added, small
 from   unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (term, added, small)
 returning term, id
 """
-COUNT_TERMS = """
+COUNT_TERMS = f"""
+with counted as (
 update terms set frequency = frequency + added, loose = loose + small
 from   unnest(%(ids)s::int[], %(counts)s::int[], %(small)s::int[]) change (number, added, small)
-where  id = number and (added <> 0 or small <> 0)
+where  space = %(space)s and id = number and (added <> 0 or small <> 0)
 returning id, frequency, loose
+)
+select id, frequency from counted where frequency <= 0 or loose >= {LOOSE}
 """
 # COPY is refused to roles that see some spaces only. The server reads arrays from one long text
 # faster than one by one.
@@ -254,7 +266,7 @@ returning tokens::float8 / chunks
 # It returns of each term how many of the chunks had it, for COUNT_TERMS.
 REMOVE = """
 with gone as materialized (
-    delete from words where chunk = any(%(ids)s) returning chunk, sequence
+    delete from words where space = %(space)s and chunk = any(%(ids)s) returning chunk, sequence
 ), had as (
     select distinct chunk, term from gone, unnest(sequence) term where term <> 0
 ), fewer as (
@@ -267,12 +279,15 @@ with gone as materialized (
 select term, count(*)::int from had group by term
 """
 DROP_TERMS = """
-with unused as (delete from postings where term = any(%(ids)s)) delete from terms where id = any(%(ids)s)
+with unused as (delete from postings where term = any(%(ids)s))
+delete from terms where space = %(space)s and id = any(%(ids)s)
 """
 UNMERGED = "select chunks, unmerged, slice from spaces where id = %(space)s"
 MERGED = "update spaces set unmerged = 0, slice = %(slice)s where id = %(space)s"
 
-TERMS_OF = "select distinct unnest(sequence) from words where chunk = %(chunk)s"
+TERMS_OF = (
+    "select distinct unnest(sequence) from words where space = %(space)s and chunk = %(chunk)s"
+)
 MERGE_AROUND = MERGE.format(
     blocks="term = any(%(terms)s) and first <= %(chunk)s and last >= %(chunk)s", terms="false"
 )
@@ -286,9 +301,9 @@ update spaces set chunks = 0, tokens = 0, dead = 0, unmerged = 0, slice = 0 wher
 IDS = "select id from chunks where space = %(space)s and id > %(after)s order by id limit 1000"
 CHUNKS = """
 select   c.document, c.id, c.heading_path, c.content, d.doc_id, d.collection, d.metadata,
-         not exists (select from chunks f where f.document = c.document and f.id < c.id)
-from     chunks c join documents d on d.number = c.document
-where    c.id = any(%(ids)s)
+         not exists (select from chunks f where f.space = c.space and f.document = c.document and f.id < c.id)
+from     chunks c join documents d on d.space = c.space and d.number = c.document
+where    c.space = %(space)s and c.id = any(%(ids)s)
 order by c.document, c.id
 """
 CALLED = "select name from names where document = %(document)s and kind <> 'file'"
@@ -322,7 +337,9 @@ class Postings:
 
     def add_again(self, ids: Sequence[int]) -> None:
         """Index chunks that are in the table, in the order of their documents."""
-        for _, group in groupby(self._conn.all(CHUNKS, {"ids": list(ids)}), itemgetter(0)):
+        for _, group in groupby(
+            self._conn.all(CHUNKS, {"space": self._space, "ids": list(ids)}), itemgetter(0)
+        ):
             rows = list(group)
             *_, doc_id, collection, metadata, is_first = rows[0]
             called = None
@@ -352,94 +369,86 @@ class Postings:
         if rows:
             self._write(rows)
         elif self._lost:
-            self._count({}, {})
+            self._drop_unused(self._count({}))
 
     def _write(self, rows: list[tuple[int, Terms, str | None]]) -> None:
         """Write chunks, the lowest id first."""
         self.news += len(rows)
         lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
-        entries: defaultdict[str, list[int]] = defaultdict(list)
-        tokens = 0
-        for number, (chunk, *_) in enumerate(rows):
-            of_columns = lists[3 * number : 3 * number + 3]
-            weights: Counter[str] = Counter()
-            for column, weight in zip(of_columns, QUARTERS, strict=True):
-                for term, count in Counter(column).items():
-                    weights[term] += weight * count
-            length = sum(map(len, of_columns))
-            tokens += length
-            base = chunk << PLACE | payload(length)
-            for term, weight in weights.items():
-                entries[term].append(base | min(weight, MOST_WEIGHT))
+        of_chunks = [lists[start : start + 3] for start in range(0, len(lists), 3)]
+        entries = entries_of([chunk for chunk, *_ in rows], of_chunks)
+        tokens = sum(map(len, lists))
         size = {"chunks": len(rows), "tokens": tokens, "space": self._space}
         [average] = self._conn.one(ADD_TOTALS, size)
-        numbers, loose = self._add_blocks(entries, average or 1.0)
-        ids = {term: str(id) for term, id in numbers.items()}
-        headings, contents, contexts = (
-            list(texts) for texts in zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
+        known = dict(self._conn.all(IDS_OF_TERMS, {"space": self._space, "terms": texts(entries)}))
+        ids = known | self._add_terms(
+            {term: entries[term] for term in entries if term not in known}
         )
-        sequences = " ".join(
-            [_sequence(lists[3 * number : 3 * number + 3], ids) for number in range(len(rows))]
-        )
-        texts = {
-            "headings": headings,
-            "contents": contents,
-            "contexts": contexts,
-            "through": [through for *_, through in rows],
-        }
-        chunks = array(chunk for chunk, *_ in rows)
-        self._conn.execute(
-            ADD_WORDS, {"space": self._space, "chunks": chunks, "sequences": sequences, **texts}
-        )
-        if loose:  # not before the chunks are in `words`, or they would be taken for some that left
+        counted = self._count({id: entries[term] for term, id in known.items()})
+        self._add_words(rows, of_chunks, ids)
+        self._add_blocks({ids[term]: of_term for term, of_term in entries.items()}, average or 1.0)
+        if loose := self._drop_unused(counted):
+            # not before the chunks are in `words`, or they would be taken for some that left
             self._merge(MERGE_SMALL, terms=loose)
+
+    def _add_terms(self, new: dict[str, list[int]]) -> dict[str, int]:
+        """Write terms that no chunk had. Return their ids."""
+        if not new:
+            return {}
+        return dict(self._conn.all(NEW_TERMS, self._counted(new) | {"terms": texts(new)}))
+
+    def _add_words(
+        self,
+        rows: list[tuple[int, Terms, str | None]],
+        of_chunks: Sequence[Sequence[Sequence[str]]],
+        numbers: dict[str, int],
+    ) -> None:
+        """Write what is indexed of chunks, and their terms in order."""
+        ids = {term: str(id) for term, id in numbers.items()}
+        headings, contents, contexts = zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
+        columns = {
+            "chunks": array(chunk for chunk, *_ in rows),
+            "headings": texts(headings),
+            "contents": texts(contents),
+            "contexts": texts(contexts),
+            "through": texts(through for *_, through in rows),
+            "sequences": " ".join([_sequence(columns, ids) for columns in of_chunks]),
+        }
+        self._conn.execute(ADD_WORDS, {"space": self._space, **columns})
 
     def _merge(self, statement: str, **which: Any) -> None:
         [average] = self._conn.one(AVERAGE, {"space": self._space})
-        self._conn.execute(statement, which | {"average": average or 1.0})
+        self._conn.execute(statement, which | {"space": self._space, "average": average or 1.0})
 
-    def _add_blocks(
-        self, entries: dict[str, list[int]], average: float
-    ) -> tuple[dict[str, int], list[int]]:
-        """Write the entries of terms. Return the ids of these terms, and those with LOOSE small blocks."""
-        given = {"space": self._space, "terms": list(entries)}
-        ids = dict(self._conn.all(IDS_OF_TERMS, given))
-        loose = self._count(entries, ids)
-        if new := {term: of_term for term, of_term in entries.items() if term not in ids}:
-            ids |= dict(self._conn.all(NEW_TERMS, self._counted(new) | {"terms": list(new)}))
-        made = (
-            block
-            for term, of_term in entries.items()
-            for block in blocks(ids[term], of_term, average)
-        )
-        terms, firsts, lasts, texts = zip(*made, strict=True)
-        columns = {
-            "terms": array(terms),
-            "firsts": array(firsts),
-            "lasts": array(lasts),
-            "entries": " ".join(texts),
-            "average": average,
-        }
-        self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
-        return ids, loose
+    def _add_blocks(self, entries: dict[int, list[int]], average: float) -> None:
+        """Write the entries of terms, by id, in the order of the table's index."""
+        made = (block for id in sorted(entries) for block in blocks(id, entries[id], average))
+        while some := list(islice(made, BLOCKS)):
+            terms, firsts, lasts, written = zip(*some, strict=True)
+            columns = {
+                "terms": array(terms),
+                "firsts": array(firsts),
+                "lasts": array(lasts),
+                "entries": arrays(written),
+                "average": average,
+            }
+            self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
 
-    def _count(self, entries: dict[str, list[int]], ids: dict[str, int]) -> list[int]:
-        """Change the frequencies of terms that are known, and drop those that no chunk has any more.
-        Return the ids of those with LOOSE small blocks.
-        """
-        by_id = {id: entries[term] for term, id in ids.items()}
-        for id in self._lost:
-            by_id.setdefault(id, [])
-        changes = self._counted(by_id)
+    def _count(self, entries: dict[int, list[int]]) -> "Cursor[tuple[Any, ...]]":
+        """Change the frequencies of terms that are known, by id. The rows are for `_drop_unused`."""
+        by_id = entries | {id: [] for id in self._lost if id not in entries}
         added = [len(of_term) - self._lost[id] for id, of_term in by_id.items()]
         self._lost.clear()
-        changed = self._conn.all(
-            COUNT_TERMS, changes | {"ids": array(by_id), "counts": array(added)}
-        )
-        unused = [id for id, frequency, _ in changed if frequency <= 0]
+        changes = self._counted(by_id) | {"ids": array(by_id), "counts": array(added)}
+        return self._conn.execute(COUNT_TERMS, changes)
+
+    def _drop_unused(self, counted: "Cursor[tuple[Any, ...]]") -> list[int]:
+        """Drop those terms that no chunk has any more. Return the ids of those with LOOSE small blocks."""
+        rows = counted.fetchall()
+        unused = [id for id, frequency in rows if frequency <= 0]
         if unused:
-            self._conn.execute(DROP_TERMS, {"ids": unused})
-        return [id for id, _, loose in changed if loose >= LOOSE]
+            self._conn.execute(DROP_TERMS, {"space": self._space, "ids": unused})
+        return [id for id, frequency in rows if frequency > 0]
 
     def _counted(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
         """Return how many entries each term has, and whether they make a small block."""
@@ -463,13 +472,13 @@ class Postings:
         following = slice + min(SLICES, int(unmerged / of_a_slice))
         slices = [number % SLICES for number in range(slice, following)]
         if slices:
-            self._merge(MERGE_SLICES, space=self._space, slices=slices)
+            self._merge(MERGE_SLICES, slices=slices)
             self._conn.execute(MERGED, {"space": self._space, "slice": following % SLICES})
 
     def take_out(self, chunk: int) -> None:
         """Take a chunk out of the index that is added again under its id."""
         self.flush()
-        terms = [id for (id,) in self._conn.all(TERMS_OF, {"chunk": chunk})]
+        terms = [id for (id,) in self._conn.all(TERMS_OF, {"space": self._space, "chunk": chunk})]
         self.remove([chunk])
         self._merge(MERGE_AROUND, terms=terms, chunk=chunk)
 
@@ -492,9 +501,45 @@ def ascii_lower(text: str) -> str:
 
 def array(numbers: Iterable[int]) -> str:
     """Numbers as an array is written, which is much faster than passing them on as a list: [1, 2]
-    -> "{1,2}".
+    -> "{1, 2}".
     """
-    return f"{{{','.join(map(str, numbers))}}}"
+    return f"{{{str(list(numbers))[1:-1]}}}"
+
+
+def arrays(lists: Iterable[list[int]]) -> str:
+    """Several such arrays, separated by spaces: [[1, 2], [3]] -> "{1,2} {3}"."""
+    written = str(list(lists)).replace(" ", "")
+    return written[1:-1].replace("],[", "} {").replace("[", "{").replace("]", "}")
+
+
+def texts(values: Iterable[str | None]) -> str:
+    """Texts as an array is written, which is faster, too: ['a', None] -> '{"a",NULL}'."""
+    written = [
+        "NULL" if value is None else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        for value in values
+    ]
+    return f"{{{','.join(written)}}}"
+
+
+def entries_of(
+    chunks: Sequence[int], of_chunks: Sequence[Sequence[Sequence[str]]]
+) -> dict[str, list[int]]:
+    """Return the entries of each term, with whole ids as their places, from the terms in the columns of
+    chunks, the lowest id first.
+    """
+    entries: defaultdict[str, list[int]] = defaultdict(list)
+    for chunk, columns in zip(chunks, of_chunks, strict=True):
+        weights: dict[str, int] = {}
+        for column, weight in zip(columns, QUARTERS, strict=True):
+            for term in column:
+                weights[term] = weights.get(term, 0) + weight
+        length = sum(map(len, columns))
+        base = chunk << PLACE | payload(length)
+        if length * max(QUARTERS) > MOST_WEIGHT:
+            weights = {term: min(weight, MOST_WEIGHT) for term, weight in weights.items()}
+        for term, weight in weights.items():
+            entries[term].append(base + weight)
+    return entries
 
 
 def _sequence(columns: Sequence[Sequence[str]], ids: dict[str, str]) -> str:

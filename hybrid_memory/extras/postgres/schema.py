@@ -50,8 +50,8 @@ create table meta (
 );
 
 create table documents (
-    number       bigint generated always as identity primary key,
     space        integer not null,
+    number       bigint generated always as identity,
     doc_id       text collate "C" not null,
     -- absolute, as the file system has it; null for texts that have no file
     source_path  bytea,
@@ -65,18 +65,17 @@ create table documents (
     chunking     text not null,            -- how the text was cut; other settings make the document due again
     chunk_count  integer not null,
     indexed_at   double precision not null default extract(epoch from clock_timestamp()),
-    content      text                      -- of documents that have no file
+    content      text,                     -- of documents that have no file
+    primary key (space, number)
 );
 create unique index documents_by_id on documents (space, doc_id);
 create index documents_by_collection on documents (space, collection);
 create index documents_by_path on documents (space, source_path);
--- no row belongs to a document of another space
-create unique index documents_by_number on documents (number, space);
 
 create table chunks (
-    id           bigint primary key,       -- of a document that was written at once, one after the other
-    document     bigint not null,
     space        integer not null,
+    id           bigint not null,          -- of a document that was written at once, one after the other
+    document     bigint not null,
     start_line   integer not null,
     end_line     integer not null,
     truncated    boolean not null default false,
@@ -88,22 +87,24 @@ create table chunks (
     content      text not null,
     content_hash bytea not null,           -- of the text that is embedded
     embedding    vector,                   -- unit length
-    foreign key (document, space) references documents (number, space)
+    primary key (space, id),
+    -- no row belongs to a document of another space
+    foreign key (space, document) references documents (space, number)
 );
 create sequence chunk_ids owned by chunks.id;
 create index chunks_by_document on chunks (document, id);
-create index chunks_by_space on chunks (space, id);
 create index chunks_by_content on chunks (space, content_hash);
 create index chunks_by_date on chunks (document, date) where date is not null;
 create index chunks_pending on chunks (space, id) where embedding is null;
 
 create table terms (
-    id        integer generated always as identity primary key,
     space     integer not null,
+    id        integer generated always as identity,
     frequency integer not null,            -- of all chunks of the space, so many have the term
     -- small blocks of postings that were written since they were last merged
     loose     integer not null default 0,
-    term      text collate "C" not null
+    term      text collate "C" not null,
+    primary key (space, id)
 ) with (fillfactor = 80);
 create unique index terms_by_text on terms (space, term);
 
@@ -120,21 +121,23 @@ create index postings_by_term on postings (term, first);
 
 -- the keyword index by chunk: what was indexed, and its terms in order
 create table words (
-    chunk    bigint primary key,
     space    integer not null,
+    chunk    bigint not null,
     -- of the columns heading, content and context; then what fragments are looked for in
     written  text[] not null,
-    sequence integer[] not null            -- ids of terms; a 0 between two columns
+    sequence integer[] not null,           -- ids of terms; a 0 between two columns
+    primary key (space, chunk)
 );
 
 -- the texts of documents whose files are not text, as their lines are cited
 create table extracts (
-    document bigint primary key,
     space    integer not null,
+    document bigint not null,
     -- JSON: the line with which each page begins; null where there are no pages
     pages    text,
     content  text not null,
-    foreign key (document, space) references documents (number, space) on delete cascade
+    primary key (space, document),
+    foreign key (space, document) references documents (space, number) on delete cascade
 );
 
 create table names (                       -- what documents are called: by file name, alias and title
@@ -143,7 +146,7 @@ create table names (                       -- what documents are called: by file
     key      text collate "C" not null,    -- the last part of the name, folded
     kind     text not null,                -- file, alias, title
     name     text collate "C" not null,
-    foreign key (document, space) references documents (number, space) on delete cascade
+    foreign key (space, document) references documents (space, number) on delete cascade
 );
 create index names_by_key on names (space, key);
 create index names_by_document on names (document);
@@ -157,7 +160,7 @@ create table links (
     target   text collate "C" not null,
     kind     text not null,                -- wikilink, embed, markdown
     key      text collate "C" not null,    -- that of names
-    foreign key (document, space) references documents (number, space) on delete cascade
+    foreign key (space, document) references documents (space, number) on delete cascade
 );
 create index links_by_document on links (document, place);
 create index links_by_key on links (space, md5(key)); -- a target may be longer than what an index takes
@@ -167,7 +170,7 @@ create table tags (
     document bigint not null,
     space    integer not null,
     tag      text collate "C" not null,
-    foreign key (document, space) references documents (number, space) on delete cascade
+    foreign key (space, document) references documents (space, number) on delete cascade
 );
 create index tags_by_document on tags (document);
 

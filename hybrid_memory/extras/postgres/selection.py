@@ -21,19 +21,22 @@ LISTED = 20_000  # chunks: of so many, the ids are listed before a search begins
 SAMPLE = 64  # chunks that tell which share is chosen
 
 IDS = """
-select c.id from documents d join chunks c on c.document = d.number where d.space = %(own_space)s
+select c.id from documents d join chunks c on c.space = d.space and c.document = d.number
+where  d.space = %(own_space)s
 and    {where} {below}
 limit  {limit}
 """
 JOINED = """
-exists (select from chunks s join documents d on d.number = s.document where s.id = {id} and {where} {below})
+exists (select from chunks s join documents d on d.space = s.space and d.number = s.document
+        where  s.space = %(own_space)s and s.id = {id} and {where} {below})
 """
 # A text without a file is of the collection that its id begins with.
 OF_COLLECTION = """
 (d.collection = %(in_collection)s or d.collection is null and starts_with(d.doc_id, %(below_collection)s))
 """
 AMONG = """
-select c.id from chunks c join documents d on d.number = c.document where c.id = any(%(looked_at)s)
+select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
+where  c.space = %(own_space)s and c.id = any(%(looked_at)s)
 and    {where} {below}
 """
 SAMPLED = """
@@ -68,7 +71,7 @@ WITHOUT = "and not {chunks}.id = any(%(without)s::bigint[])"
 PASSAGES_DATED = f"and {OF_DAYS.format(date='coalesce({chunks}.date, d.date)')}"
 EARLIEST, LATEST = "", "9999-12-31"
 HEADINGS = """
-select distinct c.heading_path from chunks c join documents d on d.number = c.document
+select distinct c.heading_path from chunks c join documents d on d.space = c.space and d.number = c.document
 where  d.space = %(own_space)s and {where}
 """
 MAY_BE_BELOW = """

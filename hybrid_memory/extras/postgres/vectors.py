@@ -45,7 +45,9 @@ BY_ID = (
     "select id, {cosine} from chunks where space = %(space)s and id = any(%(ids)s) "
     "and vector_dims(embedding) = {dims}"
 )
-OF = "select embedding::real[] from chunks where id = %(id)s and embedding is not null"
+OF = """
+select embedding::real[] from chunks where space = %(space)s and id = %(id)s and embedding is not null
+"""
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
 # Hashes are in no order of meaning, and the same in every engine. A text that stands in many places
 # counts once.
@@ -122,7 +124,7 @@ class VectorIndex:
 
     def of(self, chunk_id: int) -> Sequence[float] | None:
         """The embedding of a chunk, or None."""
-        row = self._conn.first(OF, {"id": chunk_id})
+        row = self._conn.first(OF, {"space": self._space, "id": chunk_id})
         return row and row[0]
 
     def sample(self, vector: Sequence[float]) -> dict[int, float]:

@@ -1,13 +1,13 @@
 """Postings in blocks: written, merged and taken out of without a change of what they say."""
 
 import random
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import psycopg
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
@@ -57,8 +57,7 @@ def test_blocks_hold_all_entries_in_order(wanted: dict[int, int]) -> None:
     made = list(blocks.blocks(7, whole, 80))
     found = []
     for block in made:
-        numbers = list(map(int, re.findall(r"\d+", block.entries)))
-        of_block = [(block.first + (entry >> PLACE), entry & PAYLOAD) for entry in numbers]
+        of_block = [(block.first + (entry >> PLACE), entry & PAYLOAD) for entry in block.entries]
         assert (block.term, block.first, block.last) == (7, of_block[0][0], of_block[-1][0])
         assert len(of_block) <= SIZE
         assert of_block == sorted(of_block)
@@ -78,8 +77,7 @@ def share(entry: int, average: float) -> float:
 def test_a_block_has_no_entry_that_scores_more_than_those_before(wanted: dict[int, int]) -> None:
     whole = [chunk << PLACE | payload for chunk, payload in sorted(wanted.items())]
     shares = [
-        [share(int(entry), 80) for entry in re.findall(r"\d+", block.entries)]
-        for block in blocks.blocks(7, whole, 80)
+        [share(entry, 80) for entry in block.entries] for block in blocks.blocks(7, whole, 80)
     ]
     for before, after in pairwise(shares):
         assert min(before) >= max(after) * (1 - 1e-9)
@@ -343,3 +341,30 @@ def test_blocks_that_cannot_reach_the_best_stay_unread(
     assert (
         0 < read[0][0] < len(rows(store, f"select from postings where term = {given['common'][0]}"))
     )
+
+
+anything = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+def test_arrays_are_written_as_the_server_reads_them(store: HybridStore) -> None:
+    @given(
+        st.lists(st.none() | anything), st.lists(st.lists(st.integers(), min_size=1), min_size=1)
+    )
+    @settings(deadline=None)
+    def read(values: list[str | None], lists: list[list[int]]) -> None:
+        given = {"texts": blocks.texts(values), "lists": blocks.arrays(lists)}
+        [row] = rows(store, "select %(texts)s::text[], string_to_array(%(lists)s, ' ')", given)
+        assert row == (values, [blocks.array(numbers).replace(" ", "") for numbers in lists])
+
+    read()
+
+
+def test_an_error_that_nobody_waited_for_undoes_the_transaction(store: HybridStore) -> None:
+    store.store("before", "an old kettle")
+    with pytest.raises(psycopg.errors.NotNullViolation), store.storage.transaction():
+        store.storage.documents.put(store.prepare(Document("a", "another kettle", {})))
+        store.storage.connection.execute("insert into names (space) values (1)")  # type: ignore[attr-defined]
+        store.storage.documents.put(store.prepare(Document("b", "a third kettle", {})))
+    store.store("after", "a new kettle")
+    assert store.stats()["doc_count"] == 2
+    assert {hit["doc_id"] for hit in store.search("kettle")} == {"before", "after"}

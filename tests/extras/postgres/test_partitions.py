@@ -19,7 +19,6 @@ pytestmark = pytest.mark.large
 
 PARTITIONS = 16
 SPACES = ("default", "team-a", "team-b")
-KEY = re.compile(r"^    (\w+)( +\w+(?: generated always as identity)?) primary key", re.MULTILINE)
 PARTITION = f"""
 create table {{name}}_{{n}} partition of {{name}} for values with (modulus {PARTITIONS}, remainder {{n}});
 alter table {{name}}_{{n}} enable row level security;
@@ -28,17 +27,13 @@ END = re.compile(r"\n\)(?: with \(.*?\))?;")
 
 
 def partitioned(tables: str) -> str:
-    """Return the schema with every table of a space divided by it: unique keys begin with the space."""
+    """Return the schema with every table of a space divided by it, which needs unique keys that have it."""
     made = []
     for part in re.split(r"(?m)^(?=create table )", tables):
         name = part.partition("create table ")[2].partition(" ")[0]
         if name in OF_A_SPACE:
-            key = KEY.search(part)
-            part = KEY.sub(r"    \1\2 not null", part)
             part = END.sub("\n) partition by hash (space);", part, count=1)
             part += "".join(PARTITION.format(name=name, n=n) for n in range(PARTITIONS))
-            if key:
-                part += f"create unique index on {name} (space, {key[1]});\n"
         made.append(part)
     return "".join(made)
 
