@@ -24,14 +24,13 @@ from ..documents.files import Walk
 from ..errors import HybridMemoryError, SourceError, StoreError
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
-from ..surface.arguments import Parser, examples, open_store
+from ..surface.arguments import Parser, are_of, examples, open_store, own_memories
 from ..surface.streams import advise, advise_model, harmless, output, print_answer, printable, tell
 from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
 from .environment import program, without_password
-from .settings import are_of, own_memories
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -212,6 +211,7 @@ def run_init(args: Namespace) -> int:
     if args.hook is False:
         print_answer(args, {"hook": remove_hook(args.dir)})
         return 0
+    args.workspace = args.dir
     settings = _with_own_memory(args, arguments.settings(args))
     places, left_out = workspace(args.dir, os.path.expanduser("~"))
     sources = _sources(args, settings)
@@ -259,7 +259,7 @@ def _with_own_memory(args: Namespace, settings: "Settings") -> "Settings":
     """Return the settings. Where nobody chose a memory, and the usual one has the notes of other
     workspaces only, they name one beside it that is this workspace's own.
     """
-    if arguments.origin(settings, "db_path") != "default":
+    if arguments.origin(settings, "db_path") != arguments.DEFAULT:
         return settings
     top = real_path(args.dir)
     sources = _sources(args, settings)
@@ -383,7 +383,11 @@ def _chosen_options(args: Namespace, settings: "Settings") -> list[str]:
     file = args.config or os.environ.get(CONFIG)
     if file:
         options += ["--config", os.path.abspath(os.path.expanduser(file))]
-    if arguments.origin(settings, "db_path") in ("--db", "HYBRID_MEMORY_DB_PATH"):
+    if arguments.origin(settings, "db_path") in (
+        "--db",
+        "HYBRID_MEMORY_DB_PATH",
+        arguments.WORKSPACE,
+    ):
         options += ["--db", without_password(absolute(settings["db_path"]))]
     for key in ("space", "provider"):
         if arguments.origin(settings, key) == f"--{key}":

@@ -15,7 +15,6 @@ from ..surface.streams import print_with_warnings
 from ..sync.ingest import Ingest
 from ..sync.refresh import refresh
 from ..text.characters import citation
-from .settings import use_own_memory
 
 if TYPE_CHECKING:
     from ..store import HybridStore
@@ -35,7 +34,7 @@ def note_options(parser: Parser) -> None:
 
 
 def run_note(args: Namespace) -> int:
-    use_own_memory(args, args.dir or ".")
+    args.workspace = args.dir or "."
     with open_store(args, create=True) as store:
         answer = write_note(store, " ".join(args.words), args.dir)
     print_with_warnings(args, answer)

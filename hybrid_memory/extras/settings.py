@@ -1,17 +1,13 @@
 """The command `config`: shows the settings, and changes one key of the config file. All other keys
 stay as they are, and the file is whole at any moment.
-
-Also which memory a workspace has where no setting names one: `init` gives every workspace but the
-first one of its own, beside the usual memory and with the name of the workspace's folder.
 """
 
 import json
 import os
 import re
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import count
 from shutil import copymode
 from typing import Any, TextIO
 
@@ -19,48 +15,10 @@ from .. import config
 from ..config import absolute, shown
 from ..errors import ConfigError, UsageError, meant
 from ..search.pipeline import WEIGHTS
-from ..storage.source import Source, is_in, real_path
 from ..surface import arguments
-from ..surface.arguments import Parser, add_json, examples, open_store
+from ..surface.arguments import Parser, add_json, examples
 from ..surface.streams import harmless, json_text, print_answer, tell
 from ..surface.terminal import Style
-
-
-def use_own_memory(args: Namespace, folder: str) -> None:
-    """Let `args` name the memory that a workspace around this folder has of its own, if it has one
-    and nobody chose another.
-    """
-    settings = arguments.settings(args)
-    if arguments.origin(settings, "db_path") != "default":
-        return
-    usual = absolute(settings["db_path"])
-    top = real_path(folder)
-    while top != os.path.dirname(top):
-        for path in own_memories(usual, top):
-            if not os.path.exists(path):
-                break
-            own = Namespace(**vars(args) | {"db": path})
-            with open_store(own) as store:
-                sources = store.storage.sources.all()
-            if are_of(sources, top):
-                args.db = path
-                return
-        top = os.path.dirname(top)
-
-
-def own_memories(usual: str, top: str) -> Iterator[str]:
-    """Yield the paths, one of which is that of the workspace's own memory, if it has one: the first
-    that no other workspace has. `usual` is the memory of the first workspace.
-    """
-    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
-    yield f"{stem}.db"
-    for number in count(2):
-        yield f"{stem}-{number}.db"
-
-
-def are_of(sources: Sequence[Source], top: str) -> bool:
-    """Return whether any source is in a folder, or around it."""
-    return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
 
 
 def change(path: str, key: str, *value: Any) -> dict[str, Any]:

@@ -7,10 +7,11 @@ this one, and which others there are.
 """
 
 import argparse
+import itertools
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from shlex import quote
@@ -22,6 +23,7 @@ from ..errors import StoreError, UsageError, meant
 from ..seams import COMMANDS, load
 from ..search.hit import MODES
 from ..storage.filters import Filters
+from ..storage.source import Source, is_in, real_path
 from ..store import HybridStore
 from ..text.characters import storable_name
 from ..text.dates import first_day
@@ -121,6 +123,9 @@ exit status:
 
 The answer is one JSON document on stdout. Everything else goes to stderr.
 """
+# What decides a value if nobody chose one
+DEFAULT = "default"
+WORKSPACE = "workspace"
 WHEN = ("auto", "always", "never")
 SETTINGS = {  # option -> config key
     "db": "db_path",
@@ -340,6 +345,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 
 def _add_common_options(parser: Parser) -> None:
     group = parser.add_argument_group("options of every command")
+    parser.set_defaults(workspace=".")
 
     def add(flag: str, **options: Any) -> None:
         parser.arguments.append(group.add_argument(flag, **options))
@@ -384,8 +390,48 @@ def _columns() -> int:
 
 
 def settings(args: Namespace) -> config.Settings:
-    """Return the settings of a command. Raises ConfigError."""
-    return config.load(args.config, options(args))
+    """Return the settings of a command. Where nobody chose a memory, it is the one that a workspace
+    around `args.workspace` has of its own, if it has one. Raises ConfigError.
+    """
+    chosen = config.load(args.config, options(args))
+    if origin(chosen, "db_path") == DEFAULT and has_working_directory():
+        own = _own_memory(args, config.absolute(chosen["db_path"]))
+        if own:
+            chosen["db_path"] = own
+            chosen.origins = {**chosen.origins, "db_path": (WORKSPACE, "db_path")}
+    return chosen
+
+
+def _own_memory(args: Namespace, usual: str) -> str | None:
+    top = real_path(args.workspace)
+    while top != os.path.dirname(top):
+        for path in own_memories(usual, top):
+            if not os.path.exists(path):
+                break
+            with open_store(Namespace(**vars(args) | {"db": path})) as store:
+                sources = store.storage.sources.all()
+            if are_of(sources, top):
+                return path
+        top = os.path.dirname(top)
+    return None
+
+
+def own_memories(usual: str, top: str) -> Iterator[str]:
+    """Yield the paths, one of which is that of the workspace's own memory, if it has one: the first
+    that no other workspace has. `usual` is the memory of the first workspace.
+
+    `init` gives every workspace but the first one such a memory, beside the usual one and with the
+    name of the workspace's folder.
+    """
+    stem = os.path.join(os.path.dirname(usual), os.path.basename(top) or "workspace")
+    yield f"{stem}.db"
+    for number in itertools.count(2):
+        yield f"{stem}-{number}.db"
+
+
+def are_of(sources: Iterable[Source], top: str) -> bool:
+    """Return whether any source is in a folder, or around it."""
+    return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
 
 
 def options(args: Namespace) -> dict[str, Any]:
@@ -397,10 +443,12 @@ def options(args: Namespace) -> dict[str, Any]:
 
 
 def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.environ) -> str:
-    """Return what decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or
-    "default".
+    """Return what decided a value: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file,
+    "workspace", or "default".
     """
     layer, named = chosen.origins[key]
+    if layer == WORKSPACE:
+        return WORKSPACE
     if layer == config.COMMAND_LINE:
         [option] = [option for option, of in SETTINGS.items() if of == named]
         return f"--{option.replace('_', '-')}"
@@ -408,7 +456,7 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
         variable = f"{config.PREFIX}{named.upper()}"
         return variable if environ.get(variable) else "OLLAMA_HOST"
     if layer == config.THE_DEFAULTS:
-        return "default"
+        return DEFAULT
     return os.path.abspath(os.path.expanduser(layer))
 
 
@@ -450,9 +498,7 @@ def has_working_directory() -> bool:
 
 
 def place(args: Namespace, path: str) -> dict[str, Any]:
-    """Return `db_path_from`: "--db", "HYBRID_MEMORY_DB_PATH", the path of a config file, or "default"; and
-    `other_stores`, paths.
-    """
+    """Return `db_path_from`, as `origin` tells it, and `other_stores`, paths."""
     databases = config.known_databases(config.checkouts())
     others = [other for other in databases if other != os.path.realpath(path)]
     return {"db_path_from": origin(settings(args), "db_path"), "other_stores": others}
@@ -462,7 +508,7 @@ def _why_this_path(args: Namespace, path: str) -> str:
     """Return `place` as the rest of a message that says that there is nothing at this path."""
     facts = place(args, path)
     source = facts["db_path_from"]
-    if source == "default":
+    if source == DEFAULT:
         origin_of_path = "the default"
     else:
         origin_of_path = f"from {source}"

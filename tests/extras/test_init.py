@@ -335,6 +335,10 @@ def test_each_workspace_has_a_memory_of_its_own_unless_one_is_chosen(
             recalled = run("recall", "--timeout", "0", cwd=cwd, stdin=json.dumps(stdin)).stdout
             assert f"The heron of {top} nests." in recalled
             assert recalled.count("The heron of") == 1
+        hits = answer(run("search", "heron", "--json", cwd=below))
+        assert [hit["text"] for hit in hits] == [f"The heron of {top} nests."]
+        chosen_by = answer(run("stats", "--json", cwd=below))["db_path_from"]
+        assert chosen_by == ("default" if top.name == "A" else "workspace")
         said = run("note", "The wader came back.", cwd=top)
         assert answer(said)["citation"]
         call = {"name": "memory_search", "arguments": {"query": "heron wader"}}

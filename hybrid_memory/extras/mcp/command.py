@@ -8,7 +8,6 @@ from ...surface import arguments
 from ...surface.arguments import Parser, examples, open_store, place
 from ...surface.streams import json_lines, output
 from ..serve.bounds import add_bounds, bounds_of
-from ..settings import use_own_memory
 from .definitions import TOOLS
 from .protocol import serve
 from .tools import Tools
@@ -20,7 +19,6 @@ def mcp_options(parser: Parser) -> None:
 
 
 def run_mcp(args: Namespace) -> int:
-    use_own_memory(args, ".")
     settings = arguments.settings(args)  # a wrong setting is reported now, not at the first call
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # or a call that runs would hold up the end
     tools = Tools(

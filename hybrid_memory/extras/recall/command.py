@@ -28,7 +28,6 @@ from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import SETTINGS, Parser, add_filters, examples, open_store
 from ...surface.streams import output, tell
-from ..settings import use_own_memory
 from .prompts import bearing, is_question_for_memory, read
 
 if TYPE_CHECKING:
@@ -218,7 +217,7 @@ def run_recall(args: Namespace) -> int:
     try:
         hook = _hook(args)
         event = hook.get("hook_event_name", "UserPromptSubmit")
-        use_own_memory(args, hook.get("cwd") or ".")
+        args.workspace = hook.get("cwd") or "."
         if event == "UserPromptSubmit":
             session = Session(hook.get("session_id") or args.session, hook.get("transcript_path"))
             results = _passages(args, hook["prompt"], session)
