@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -103,6 +104,20 @@ def test_search_finds_the_judged_notes(name: str, difficulty: str, floor: float)
     asked = [query["id"] for query in QUERIES if difficulty in (query["difficulty"], "all")]
     measured = figures([(ranking(answers(name)[id]), QRELS[id]) for id in asked])
     assert measured["ndcg@10"] >= floor, measured
+
+
+def test_the_documentation_has_these_figures() -> None:
+    documentation = Path("docs/evaluation.md").read_text("utf-8")
+    readme = Path("README.md").read_text("utf-8")
+    measured = {}
+    for mode, name in (("keyword", "keyword"), ("hybrid", "builtin")):
+        rankings = [(ranking(answers(name)[id]), QRELS[id]) for id in QRELS]
+        measured[mode] = figures(rankings)
+        [row] = [line for line in documentation.splitlines() if line.startswith(f"{mode}  ")]
+        told = [float(cell) for cell in row.split()[1:6]]
+        assert told == pytest.approx(list(measured[mode].values())[:5], abs=0.002)
+    best, keywords = (round(measured[mode]["ndcg@10"], 2) for mode in ("hybrid", "keyword"))
+    assert f"nDCG@10 {best}, keywords alone {keywords}" in readme
 
 
 @pytest.mark.parametrize("name", ["builtin", "minilm"])
