@@ -88,7 +88,6 @@ COMMAND_LINE = "the command line"
 PREFIX = "HYBRID_MEMORY_"  # of a variable, before a key in capitals
 CONFIG = "HYBRID_MEMORY_CONFIG"
 OF_TESTS = "HYBRID_MEMORY_TEST_"  # what this project's own tests are told
-CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Settings(dict[str, Any]):

@@ -166,7 +166,7 @@ class Document:
     def _blocks(self, parent: ElementTree.Element) -> Iterator[tuple[str, list[str]]]:
         """Yield the kind of each block, "text", "list", "code" or "table", and its lines."""
         for element in parent:
-            name = _name(element)
+            name = local_name(element)
             if name == "p":
                 yield from self._paragraph(element)
             elif name == "tbl":
@@ -243,7 +243,7 @@ class Document:
     def _inline(self, element: ElementTree.Element) -> str:
         parts: list[str] = []
         for child in element:
-            name = _name(child)
+            name = local_name(child)
             if name in LEFT_OUT or name == "txbxContent":
                 continue
             if name == "t":
@@ -264,7 +264,7 @@ class Document:
 
     def _note(self, reference: ElementTree.Element) -> int:
         """Return the number of a note, the same one each time that it is referred to."""
-        key = _name(reference).removesuffix("Reference"), _value(reference, "id")
+        key = local_name(reference).removesuffix("Reference"), _value(reference, "id")
         if key not in self._numbers:
             self._notes.append(key)
             self._numbers[key] = len(self._notes)
@@ -390,7 +390,7 @@ def _boxes(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
     box once more, for old programs.
     """
     for child in element:
-        name = _name(child)
+        name = local_name(child)
         if name == "txbxContent":
             yield child
         elif name == "pict" or name not in LEFT_OUT:  # an old program's box is in a picture
@@ -402,9 +402,9 @@ def _children(parent: ElementTree.Element, name: str) -> Iterator[ElementTree.El
     is around.
     """
     for child in parent:
-        if _name(child) == name:
+        if local_name(child) == name:
             yield child
-        elif _name(child) in AROUND_ROWS:
+        elif local_name(child) in AROUND_ROWS:
             yield from _children(child, name)
 
 
@@ -427,7 +427,8 @@ def spaced(blocks: Iterator[tuple[str, list[str]]]) -> Iterator[str]:
         yield "```"
 
 
-def _name(element: ElementTree.Element) -> str:
+def local_name(element: ElementTree.Element) -> str:
+    """Return the name of an element without its namespace."""
     return element.tag.rpartition("}")[2]
 
 

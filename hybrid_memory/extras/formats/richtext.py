@@ -24,6 +24,7 @@ from .docx import (
     LIKE_MARKDOWN_MARK,
     MAX_XML,
     UNREADABLE,
+    local_name,
     part,
     root_of,
     spaced,
@@ -500,7 +501,7 @@ class _Document:
 
     def _blocks(self, parent: ElementTree.Element) -> Iterator[Block]:
         for element in parent:
-            name = _local(element)
+            name = local_name(element)
             if name == "h":
                 title = " ".join(self._inline(element).split())
                 level = element.get(f"{TEXT}outline-level", "1")
@@ -542,7 +543,7 @@ class _Document:
             texts = []
             inner = []
             for element in item:
-                if _local(element) == "list":
+                if local_name(element) == "list":
                     inner.append(element)
                 else:
                     texts.append(self._inline(element))
@@ -554,7 +555,7 @@ class _Document:
 
     def _rows(self, table: ElementTree.Element) -> Iterator[list[str]]:
         for element in table:
-            name = _local(element)
+            name = local_name(element)
             if name in ("table-header-rows", "table-row-group", "table-rows"):
                 yield from self._rows(element)
             elif name == "table-row":
@@ -565,7 +566,7 @@ class _Document:
     def _inline(self, element: ElementTree.Element) -> str:
         parts = [_on_a_line(element.text)]
         for child in element:
-            name = _local(child)
+            name = local_name(child)
             if name in ("s", "tab"):
                 parts.append(" ")
             elif name == "line-break":
@@ -594,7 +595,3 @@ class _Document:
         if not target or not text.strip() or target in (text, f"#{text}") or not WEB.match(target):
             return text
         return f"[{text}]({target})"
-
-
-def _local(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
