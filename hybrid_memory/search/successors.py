@@ -515,7 +515,8 @@ def with_successors(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
         former.newer = comparison.declared(former)
     possible = []
     is_name = not question.kinds and question.words <= comparison.names.words
-    if is_name or not comparison.dates:  # a name alone asks for no value
+    # A name alone asks for no value.
+    if is_name or not question.is_for_fact or not comparison.dates:
         return ranked
     for former in comparison.anchor_hits:
         if former.newer:

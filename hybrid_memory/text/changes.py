@@ -215,15 +215,23 @@ def _is_from(words: Sequence[str]) -> bool:
 
 # --- questions
 
+# Telling words of a question for a fact. What has more is a turn of a conversation.
+MOST_WORDS = 15
+MOST_WITHOUT_KIND = 7  # where it names no kind of value
+
 
 class Question:
-    """What is asked: its words, the kinds of value that would answer it, and its time."""
+    """What is asked: its words, the kinds of value that would answer it, its time, and whether it
+    asks for a fact.
+    """
 
     def __init__(self, query: "Query") -> None:
         words = words_of(query.text)
         self.words = roots(words)
         self.kinds = {kind for word in words for kind in _asked(word)}
         self.is_past = _is_past(words, query)
+        most = MOST_WORDS if self.kinds else MOST_WITHOUT_KIND
+        self.is_for_fact = len(self.words) <= most
 
 
 def _asked(word: str) -> Iterator[str]:

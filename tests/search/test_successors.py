@@ -100,6 +100,22 @@ def test_what_is_said_to_stay_is_not_revised(notes: Notes) -> None:
     assert dict(places(small))["2026-01-08.md"] is None
 
 
+def test_a_long_turn_of_a_conversation_gets_no_marks(notes: Notes) -> None:
+    turn = (
+        "Heron and the ssh on it came up again this morning, people from the bakery complained,"
+        " somebody wanted a wiki page, the scan was silly and everybody had lunch outside afterwards"
+    )
+    with notes({"2026-01-08.md": OLD, "2026-02-13.md": NEW}) as store:
+        long = places(store.search(turn))
+        short = places(store.search("Heron and the ssh on it"))
+        asked = places(store.search("which port? " + turn[:125]))
+        longer = places(store.search("which port? " + turn))
+    assert dict(long)["2026-01-08.md"] is None
+    assert dict(short)["2026-01-08.md"] == "2026-02-13.md"
+    assert dict(asked)["2026-01-08.md"] == "2026-02-13.md"
+    assert dict(longer)["2026-01-08.md"] is None
+
+
 def test_what_may_revise_a_result_is_among_the_first_three_without_a_mark(notes: Notes) -> None:
     fillers = {
         f"2026-01-{day}.md": f"# Day {day}\n\nThe backups of host {day} run, as all of them do.\n"
