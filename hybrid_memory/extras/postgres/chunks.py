@@ -136,9 +136,6 @@ select d.doc_id, d.collection, n.kind, n.name from names n
 where  n.space = %(space)s and n.key = %(key)s
 order  by d.doc_id, n.kind, n.name
 """
-OF_DOCUMENT = (
-    "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
-)
 TITLES = f"select name from names where {OF_DOCUMENT} and kind = 'title' order by name"
 LINKS = """
 select d.doc_id, l.line, l.target, l.kind, d.collection
