@@ -105,7 +105,7 @@ MERGE_SLICES = MERGE.format(
 # Of the chunks of a space: where a fifth is edited at a time, the room of entries that are dead and of
 # blocks that were written anew is least, together, if as many leave while all slices are.
 DEAD_SHARE = 0.5
-LEAST_DEAD = 1000  # chunks that leave in any case while all slices are written anew
+LEAST_DEAD = 4000  # chunks that leave in any case while all slices are written anew
 
 SIZE_OF_SPACE = "select chunks, tokens, dead from spaces where id = %(space)s"
 AVERAGE = "select coalesce(tokens::float8 / nullif(chunks, 0), 1) from spaces where id = %(space)s"

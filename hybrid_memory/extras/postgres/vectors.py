@@ -69,6 +69,7 @@ from   pg_class where oid = 'chunks'::regclass
 """
 CREATE_INDEX = """
 create index if not exists {name} on chunks using hnsw ((embedding::halfvec({dims})) halfvec_ip_ops)
+with   (ef_construction = 128) -- with 64, some queries miss all of the ten nearest
 where  vector_dims(embedding) = {dims}
 """
 
