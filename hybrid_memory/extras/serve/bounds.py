@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ...store import HybridStore
 
 MOST = 10**9  # documents
-NEWEST = 10  # documents that the overview names
 
 
 class Bounds(NamedTuple):
@@ -118,7 +117,7 @@ def counts_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
 
 
 def facets_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
-    """Return the facets of what is within the bounds, without tags."""
+    """Return the facets of what is within the bounds, without tags and newest documents."""
     documents = _listed(store, bounds)
     collections: dict[str | None, list[int]] = {}
     months: Counter[str] = Counter()
@@ -126,7 +125,6 @@ def facets_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
         collections.setdefault(document["collection"], []).append(document["chunks"])
         if document["date"]:
             months[document["date"][:7]] += 1
-    newest = sorted(documents, key=lambda document: str(document["indexed_at"]), reverse=True)
     return {
         "collections": [
             {"name": name, "documents": len(chunks), "chunks": sum(chunks)}
@@ -138,7 +136,6 @@ def facets_of(store: "HybridStore", bounds: Bounds) -> dict[str, Any]:
         ],
         "undated": sum(not document["date"] for document in documents),
         "tags": [],
-        "newest": newest[:NEWEST],
     }
 
 
