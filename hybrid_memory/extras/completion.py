@@ -234,7 +234,7 @@ def completion_options(parser: Parser) -> None:
     examples(
         parser,
         "completion bash >> ~/.bash_completion",
-        "completion fish > ~/.config/fish/completions/hybrid-memory.fish",
+        "completion fish | source",
     )
 
 
