@@ -16,12 +16,12 @@ from ..errors import StoreError
 from ..messages import Progress
 from ..storage.protocol import Storage
 from ..storage.source import Whole
-from ..storage.sqlite.connection import development_texts
 from ..store import HybridStore
 from ..surface import arguments
 from ..surface.arguments import Parser, examples
 from ..surface.streams import print_answer
 from ..surface.terminal import progress_line
+from .rescue.rows import development_texts
 
 GROUP = 64  # documents in a transaction
 

@@ -40,6 +40,7 @@ from ..text.changes import (
     is_change,
     is_number,
     joined,
+    letters_in,
     paragraphs,
     roots,
     sentences_of,
@@ -299,6 +300,18 @@ class Comparison:
             or is_change(later.beside, is_turn=later.is_turn)
         )
 
+    def _may_be_named(
+        self, former: Statement, later: Statement, signs: Mapping[str, float]
+    ) -> bool:
+        """Return whether anything but likeness says that the later one of two statements revises the
+        other: an undated one has to name the value of a dated one, and where the question asks for
+        no kind of value, it has to be named, or something has to change.
+        """
+        is_undated = later.hit.id not in self.dates and former.hit.id in self.dates
+        if signs["old value"] >= SURELY_NAMED:
+            return True
+        return not is_undated and bool(self.question.kinds or signs["change"])
+
     def signs(self, former: Statement, later: Statement) -> dict[str, float] | None:
         """Return the signs that a statement revises another, by WEIGHTS; None if it cannot."""
         order = self.order(former.hit, later.hit)
@@ -392,12 +405,16 @@ class Comparison:
             slot.likeness = max(slot.likeness, ONLY_LATER)
 
     def _is_of_another(self, former: Statement, later: Statement) -> bool:
-        """Return whether the statements differ in a name, a month or a number that the question
-        has. Where it asks for a name, the new one is the answer.
+        """Return whether the statements differ in a name, a letter, a month or a number that the
+        question has. Where it asks for a name, the new one is the answer.
         """
         asked = self.question.words
         answered = asked & former.near_words
         lost = answered - later.all_words
+        if self.question.letters & letters_in(former.text):
+            letters = letters_in(later.text)
+            if letters and letters.isdisjoint(self.question.letters):
+                return True
         has_rival = bool((asked & later.words & self.names.words) - former.all_words)
         if has_rival or any(word in CALENDAR or word.isdigit() for word in lost):
             return True
@@ -438,6 +455,8 @@ class Comparison:
                 if signs is None:
                     continue
                 total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
+                if not self._may_be_named(former, later, signs):
+                    total = min(total, 0.0)
                 if total > most and not stays(later.text, self.question.words & former.words):
                     best = later
                     most = total

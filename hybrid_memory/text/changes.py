@@ -217,12 +217,13 @@ def _is_from(words: Sequence[str]) -> bool:
 
 # Telling words of a question for a fact. What has more is a turn of a conversation.
 MOST_WORDS = 15
-MOST_WITHOUT_KIND = 7  # where it names no kind of value
+# Where it names no kind of value; of a single word, nobody knows which fact is asked for.
+LEAST_WITHOUT_KIND, MOST_WITHOUT_KIND = 2, 7
 
 
 class Question:
-    """What is asked: its words, the kinds of value that would answer it, its time, and whether it
-    asks for a fact.
+    """What is asked: its words, the kinds of value that would answer it, its time, the letters that
+    tell things apart ("Flat B"), and whether it asks for a fact.
     """
 
     def __init__(self, query: "Query") -> None:
@@ -230,8 +231,11 @@ class Question:
         self.words = roots(words)
         self.kinds = {kind for word in words for kind in _asked(word)}
         self.is_past = _is_past(words, query)
-        most = MOST_WORDS if self.kinds else MOST_WITHOUT_KIND
-        self.is_for_fact = len(self.words) <= most
+        self.letters = letters_in(query.text)
+        if self.kinds:
+            self.is_for_fact = len(self.words) <= MOST_WORDS
+        else:
+            self.is_for_fact = LEAST_WITHOUT_KIND <= len(self.words) <= MOST_WITHOUT_KIND
 
 
 def _asked(word: str) -> Iterator[str]:
@@ -481,6 +485,7 @@ def _is_inside(before: str, after: str) -> bool:
 
 INSIDE = r"(?<=[\w,;)] )[^\W\da-z_]\w+"  # a word with a capital, not at the beginning of a sentence
 TITLED = r"\b(?:Mrs?|Ms|Dr|Frau|Herrn?|Mme|Sra?|Don)\.? ([^\W\da-z_]\w+)"
+LETTER = r"(?<=\w )[A-HJ-Z]\b(?!')"  # "Flat A"; I is a pronoun
 HEAD = r"(?m)^\s*(?:[-*+|]|\d+\.)\s+\**([^\W\d_][\w-]{2,20})\**(?::| \|)"
 MANY_CAPITALS = 0.25  # of the words: a language that writes every noun so
 
@@ -508,6 +513,11 @@ class Names:
 def capitals_in(text: str) -> set[str]:
     """Return the words with a capital inside a sentence."""
     return _roots_of(re.findall(INSIDE, text)) - CALENDAR
+
+
+def letters_in(text: str) -> set[str]:
+    """Return the capital letters that stand alone behind a word."""
+    return set(re.findall(LETTER, text))
 
 
 def _roots_of(words: Iterable[str]) -> set[str]:

@@ -116,6 +116,31 @@ def test_a_long_turn_of_a_conversation_gets_no_marks(notes: Notes) -> None:
     assert dict(longer)["2026-01-08.md"] is None
 
 
+def test_a_single_word_asks_for_no_fact(notes: Notes) -> None:
+    new = NEW.replace("Seun closed the ssh port 22", "Seun closed ssh on port 22")
+    with notes({"2026-01-08.md": OLD, "2026-02-13.md": new}) as store:
+        assert [newer for _, newer in places(store.search("ssh"))] == [None, None]
+        assert dict(places(store.search("ssh heron")))["2026-01-08.md"] == "2026-02-13.md"
+
+
+def test_a_page_without_a_date_revises_a_dated_note_if_it_has_the_old_value(notes: Notes) -> None:
+    note = "# Thursday\n\nThe spare key of the office hangs behind the freezer, hook 27.\n"
+    page = "# Office\n\nThe spare key of the office {}, instead it is hook 31 at the porter's.\n"
+    for text, newer in (("is no longer on hook 27", "office.md"), ("is no longer here", None)):
+        with notes({"2026-01-08.md": note, "office.md": page.format(text)}) as store:
+            found = dict(places(store.search("which number is the hook of the office spare key?")))
+        assert found["2026-01-08.md"] == newer
+
+
+def test_letters_tell_things_apart(notes: Notes) -> None:
+    old = "# Deposits\n\nThe deposit for flat A is 1,100 pounds, paid in full by the tenant.\n"
+    new = "# Deposits\n\nThe deposit for flat {} is 1,300 pounds now, paid in full by the tenant.\n"
+    for letter, newer in (("A", "2026-02-13.md"), ("B", None)):
+        with notes({"2026-01-08.md": old, "2026-02-13.md": new.format(letter)}) as store:
+            found = dict(places(store.search("How much is the deposit for flat A?")))
+        assert found["2026-01-08.md"] == newer
+
+
 def test_what_may_revise_a_result_is_among_the_first_three_without_a_mark(notes: Notes) -> None:
     fillers = {
         f"2026-01-{day}.md": f"# Day {day}\n\nThe backups of host {day} run, as all of them do.\n"

@@ -1,19 +1,20 @@
 """Read the records of a damaged database as documents, chunks and sources. What can be checked by a
-hash or a length is checked.
+hash or a length is checked. Read the stored texts of a file of a development version.
 """
 
 import json
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from math import hypot
 from typing import Any
 
 from ...documents.document import embedded_text
 from ...errors import StoreError
 from ...storage.rows import Identity
-from ...storage.sqlite.schema import path_from_column
+from ...storage.sqlite.schema import DEVELOPMENT_ID, path_from_column
 from ...storage.vector import FLOAT_BYTES, UNIT, decode_embedding
 from ...text.characters import digest
 from .pages import LOST, DamageError, Pages, Place, Record, record, records, tree
@@ -47,10 +48,30 @@ CHUNKING = re.compile(r"\d+\.\d+:(\d{1,9}):(\d{1,9})(?::.*)?")
 PUT_SOURCE = (
     f"insert or ignore into folders ({', '.join(FOLDER)}) values ({', '.join('?' * len(FOLDER))})"
 )
+DEVELOPMENT_TEXTS = """
+select doc_id, content, metadata from documents where source_path is null and content is not null
+"""
 # Tables and an index, by name
 DOCUMENTS = "documents"
 IDS = "sqlite_autoindex_documents_1"
 FOLDERS = "folders"
+
+
+def development_texts(path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield id, text and metadata (JSON) of each stored text of a file that a development version
+    made.
+
+    Yields nothing for any other file.
+    """
+    if not os.path.exists(path):
+        return
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")  # sqlite.org/uri.html
+    with (
+        closing(sqlite3.connect(f"file:{name}?mode=ro", uri=True)) as conn,
+        suppress(sqlite3.DatabaseError),
+    ):
+        if conn.execute("pragma application_id").fetchone() == (DEVELOPMENT_ID,):
+            yield from conn.execute(DEVELOPMENT_TEXTS)
 
 
 class Rows:

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from ... import messages
@@ -58,10 +58,6 @@ select user_version, application_id, exists (select 1 from sqlite_schema)
 from   pragma_user_version, pragma_application_id
 """
 
-
-DEVELOPMENT_TEXTS = """
-select doc_id, content, metadata from documents where source_path is null and content is not null
-"""
 
 # Rows of text and embedding have 1.5 to 5 KB: of small pages, they leave up to half unused. Freed
 # pages can be given back.
@@ -243,24 +239,6 @@ def _upgrade(conn: sqlite3.Connection, path: str, create: bool, on_wait: OnWait)
         if conn.in_transaction:
             conn.execute("rollback")
         raise
-
-
-def development_texts(path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield id, text and metadata (JSON) of each stored text of a file that a development version
-    made.
-
-    Yields nothing for any other file.
-    """
-    if not os.path.exists(path):
-        return
-    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")  # sqlite.org/uri.html
-    with (
-        closing(sqlite3.connect(f"file:{name}?mode=ro", uri=True)) as conn,
-        suppress(sqlite3.DatabaseError),
-    ):
-        _, application, _ = conn.execute(VERSION_AND_OWNER).fetchone()
-        if application == schema.DEVELOPMENT_ID:
-            yield from conn.execute(DEVELOPMENT_TEXTS)
 
 
 def compact(conn: sqlite3.Connection, path: str, on_wait: OnWait = messages.warning) -> None:
