@@ -143,15 +143,6 @@ def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS
     return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}{keys}"
 
 
-def sizes_in(chunking: str) -> tuple[int, int]:
-    """Return chunk size and overlap of what `chunking` gave."""
-    _, size, overlap, *_ = chunking.split(":")
-    return int(size), int(overlap)
-
-
-MAX_TEXT = 10_000_000  # characters
-
-
 class Extract(NamedTuple):
     """A text in markdown. `pages` has the line, from 1, with which each page begins; it is empty if
     the format has no pages. A warning is a reason and its kind, as in `formats.Reading`.
@@ -161,11 +152,3 @@ class Extract(NamedTuple):
     pages: list[int]
     metadata: dict[str, Any]
     warnings: Sequence[tuple[str, str]] = ()
-
-
-class ExtractError(Exception):
-    """The reason why there is no text, `kind` in a word or two as in the report of an ingest."""
-
-    def __init__(self, reason: str, kind: str) -> None:
-        super().__init__(reason)
-        self.kind = kind

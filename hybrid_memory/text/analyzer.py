@@ -290,3 +290,12 @@ STOP_WORDS = frozenset(
     wants was we were what whatever when where whether which while who whom whose why will with
     within without would you your yours""".split()
 )
+# Of German, French, Spanish, Italian, Dutch and Portuguese, without diacritics.
+OTHER_STOP_WORDS = frozenset(
+    """der die das den dem des ein eine einen einem einer und oder im am an auf aus bei mit nach von
+    vor zu zum zur fur ist sind war wird werden hat haben habe er sie es wir ihr ich nicht
+    auch noch wer was wann wo wie viel welche welcher welches unser unsere mein meine le la
+    les un une et ou est sont du dans que qui quel quelle mon el los las una son en mi cual
+    donde il lo gli di da che het een van wat waar os do dos uma qual onde de del por para
+    pour con""".split()
+)

@@ -11,17 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from . import analyzer
-from .analyzer import STOP_WORDS
+from .analyzer import OTHER_STOP_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
     from .query import Query
 
-SMALL_WORDS = STOP_WORDS | frozenset(
-    """der die das den dem des ein eine einen einem einer und oder im am an auf aus bei mit nach von
-    vor zu zum zur fur ist sind war wird werden hat haben er sie es wir ihr ich nicht auch noch wer
-    was wann wo wie welche welcher welches unser unsere le la les un une et ou est sont du dans el
-    los las una es son en il lo gli di da het een""".split()
-)
+SMALL_WORDS = STOP_WORDS | OTHER_STOP_WORDS
 LETTERS = 5  # of a word that are compared
 
 WEEKDAYS = frozenset(

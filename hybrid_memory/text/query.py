@@ -458,11 +458,22 @@ def _parsed(folded: str) -> tuple[list[Term], list[Term]]:
                 compounds[phrase(piece)] = None
             for identifier in symbolic(piece):
                 compounds[Term((identifier,))] = None
-    content_words = [term for term in singles if _is_content_word(term.tokens[0])]
+    stop_words = _stop_words({term.tokens[0].lower() for term in singles})
+    content_words = [term for term in singles if term.tokens[0].lower() not in stop_words]
     if not content_words and len(singles) > 1:
         compounds[phrase(folded)] = None
     words = [term for term in content_words or singles if term not in compounds]
     return list(compounds), words
+
+
+def _stop_words(words: set[str]) -> frozenset[str]:
+    """Return the words that do not count: those of English, and of other languages where a query has
+    several of them and more than of English alone.
+    """
+    others = analyzer.OTHER_STOP_WORDS
+    if len(words & others) > max(1, len(words & STOP_WORDS - others)):
+        return STOP_WORDS | others
+    return STOP_WORDS
 
 
 def _is_content_word(token: str) -> bool:

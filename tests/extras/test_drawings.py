@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.documents.document import ExtractError
 from hybrid_memory.documents.formats import format_of
 from hybrid_memory.extras.formats import drawings
+from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views import links_of_document
 

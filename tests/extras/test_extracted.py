@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.documents.document import ExtractError
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import format_of, refusal
 from hybrid_memory.extras.formats import docx, pdf
 from hybrid_memory.extras.formats import extracted as sandbox
+from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.extras.why import explain
 from hybrid_memory.search.hit import Budget, Request
 from hybrid_memory.sync.ingest import Ingest

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.documents.document import ExtractError
 from hybrid_memory.extras.formats import richtext
+from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views import read
 

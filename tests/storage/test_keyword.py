@@ -353,6 +353,26 @@ def test_query_of_stop_words_alone_finds_their_phrase_first(
     assert found("the who")[0] == "band"
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Wer ist Petra", ["person"]),
+        ("où est la clé de Petra", ["person"]),
+        ("war diary of Petra", ["person", "quotes"]),  # "war" alone makes no German question
+        ("how did he die in the war", ["quotes"]),
+    ],
+)
+def test_common_words_of_a_language_do_not_count_in_its_questions(
+    keyword_store: HybridStore, found: Found, query: str, expected: list[str]
+) -> None:
+    put(
+        keyword_store,
+        person="Petra lives on the third floor.",
+        quotes="Wer ist schon glücklich? Die war est la de.",
+    )
+    assert sorted(found(query)) == expected
+
+
 def test_exact_phrase_is_first(keyword_store: HybridStore, found: Found) -> None:
     put(
         keyword_store,

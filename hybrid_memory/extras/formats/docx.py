@@ -13,7 +13,8 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import BadZipFile, ZipFile
 
-from ...documents.document import MAX_TEXT, Extract, ExtractError
+from ...documents.document import Extract
+from .extracted import MAX_TEXT, ExtractError
 
 MAX_XML = 50_000_000  # bytes of a part when it is unpacked
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

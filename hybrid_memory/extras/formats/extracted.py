@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...config import CHECKOUT
-from ...documents.document import Extract, ExtractError
+from ...documents.document import Extract
 from ...documents.files import BadFileError, FileBytes, patience, read
 from ...documents.links import DocumentLinks, document_links
 from ...documents.markdown import Parsed, chunks
@@ -32,6 +32,7 @@ from ..environment import missing_package
 if TYPE_CHECKING:
     from ...documents.chunker import Chunk
 
+MAX_TEXT = 10_000_000  # characters
 MEMORY = 1 << 29  # bytes of address space
 SECONDS = 60  # of CPU time
 PATIENCE = 3  # times the limit of CPU time, on a busy machine
@@ -44,6 +45,14 @@ RUN = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from hybrid_memory.extras.formats.extracted import main; main()"
 )
+
+
+class ExtractError(Exception):
+    """The reason why there is no text, `kind` in a word or two as in the report of an ingest."""
+
+    def __init__(self, reason: str, kind: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class ExtractedReading:

@@ -18,7 +18,8 @@ from unicodedata import normalize
 import pypdfium2
 from pypdfium2 import raw
 
-from ...documents.document import MAX_TEXT, Extract, ExtractError
+from ...documents.document import Extract
+from .extracted import MAX_TEXT, ExtractError
 
 LARGER = 1.15  # times the size of the body
 LEVELS = 4  # sizes of headings that are told apart

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from ...documents.document import MAX_TEXT, Extract, ExtractError
+from ...documents.document import Extract
 from .docx import (
     DAY,
     DEEPEST_LIST,
@@ -30,6 +30,7 @@ from .docx import (
     spaced,
     table_lines,
 )
+from .extracted import MAX_TEXT, ExtractError
 
 # Only what stands at the beginning of a page may say in which encoding it is.
 ENCODING = re.compile(r"(?:charset|encoding) ?= ?[\"']?([\w:.-]{2,40})", re.IGNORECASE)

@@ -17,7 +17,6 @@ from ...documents.document import (
     chunking,
     embedded_text,
     prepare,
-    sizes_in,
 )
 from ...errors import StoreError
 from ...indexing import embed_pending
@@ -33,7 +32,7 @@ from ...surface.terminal import progress_line
 from ...sync.refresh import problems, refresh
 from ...text.characters import plural
 from ..environment import without_password
-from .rows import Rows
+from .rows import Rows, sizes_in
 
 if TYPE_CHECKING:
     from ...config import Settings

@@ -308,6 +308,12 @@ def _is_chunking(text: str) -> bool:
     return sizes is not None and int(sizes[2]) < int(sizes[1])
 
 
+def sizes_in(chunking: str) -> tuple[int, int]:
+    """Return chunk size and overlap of what `documents.document.chunking` gave."""
+    _, size, overlap, *_ = chunking.split(":")
+    return int(size), int(overlap)
+
+
 def _is_list_of_texts(text: object) -> bool:
     items = _json(text)
     return isinstance(items, list) and all(isinstance(item, str) for item in items)
