@@ -355,25 +355,23 @@ class HybridStore:
     @retry_once
     def answer(self, query: str, request: Request) -> Answer:
         """Search, and return the results with the warnings and timings of this search."""
-        if request.filters and request.filters.linked_to is not None:
-            from .storage.target import resolved
-
-            with self.storage.snapshot():
-                request = request.changed(filters=resolved(self.storage, request.filters))
         search = Search(
             self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
         )
         parsed = self.parsed(query, request)
         if parsed.asked:
             request = request.changed(filters=narrowed(request.filters, parsed.asked))
+        if request.filters:
+            from .storage.target import resolved, unmet
+
+            with self.storage.snapshot():
+                request = request.changed(filters=resolved(self.storage, request.filters))
         answer = search.answer(parsed, request)
         answer.filters = request.filters
         answer.operators = parsed.operators
         if parsed.asked and parsed.is_blank:
             answer.warnings.append(ONLY_FILTERS)
         if request.filters and not answer.results and not answer.nearest_miss:
-            from .storage.target import unmet
-
             problem = unmet(self.storage, request.filters)
             if problem:
                 answer.warnings.append(problem)

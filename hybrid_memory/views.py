@@ -325,16 +325,16 @@ def links(store: "HybridStore", target: str) -> dict[str, Any]:
     that it stands in. Raises as `read` does.
     """
     with store.storage.snapshot():
-        return _links(store, find(store.storage, target)[0])
-
-
-@retry_once
-def links_of_document(store: "HybridStore", doc_id: str) -> dict[str, Any]:
-    """Return `links` of the document with exactly this id. Raises NotFoundError if there is none."""
-    with store.storage.snapshot():
-        if store.storage.catalog.by_id(doc_id) is None:
-            raise NotFoundError(f"no document {doc_id!r} in this memory")
-        return _links(store, doc_id)
+        doc_id, _ = find(store.storage, target)
+        links = store.storage.links
+        return {
+            "doc_id": doc_id,
+            "links": [
+                {**_place(link), "doc_id": link.doc_id, "broken": link.broken}
+                for link in links.links_of(doc_id)
+            ],
+            "linked_from": [_place(link) for link in links.links_to(doc_id)],
+        }
 
 
 @retry_once
@@ -355,18 +355,6 @@ def tags(store: "HybridStore") -> dict[str, Any]:
     return {
         "total": len(counts),
         "tags": [{"tag": tag, "documents": count} for tag, count in counts],
-    }
-
-
-def _links(store: "HybridStore", doc_id: str) -> dict[str, Any]:
-    links = store.storage.links
-    return {
-        "doc_id": doc_id,
-        "links": [
-            {**_place(link), "doc_id": link.doc_id, "broken": link.broken}
-            for link in links.links_of(doc_id)
-        ],
-        "linked_from": [_place(link) for link in links.links_to(doc_id)],
     }
 
 

@@ -88,6 +88,8 @@ def test_keywords_say_in_which_documents_to_look(embedder: TopicEmbedder) -> Non
         assert ids() == {"work/a", "work/b", "home/c"}
         assert ids(collection="work") == {"work/a", "work/b"}
         assert ids(inside="home/*") == {"home/c"}
+        assert ids(inside="c") == {"home/c"}  # below its collection
+        assert ids(inside="nowhere") == set()
         assert ids(tags=["gpu"]) == {"work/a"}
         assert ids(where={"owner": "ben"}) == {"work/b"}
         assert ids(since="2026-02", until="2026-02") == {"work/b"}

@@ -142,12 +142,20 @@ def _close(name: str, ids: list[str]) -> list[str]:
 
 
 def resolved(storage: "Storage", filters: "Filters | None") -> "Filters | None":
-    """Return the filters with the id of a document in place of what the user wrote for it in `linked_to`.
-    Raises as `find` does.
+    """Return the filters with the id of a document in place of what the user wrote for it in `linked_to`,
+    and with the collection before a folder that has only there its name. Raises as `find` does.
     """
-    if filters is None or filters.linked_to is None:
+    if filters is None:
+        return None
+    if filters.linked_to is not None:
+        filters = filters._replace(linked_to=find(storage, filters.linked_to)[0])
+    if not filters.inside:
         return filters
-    return filters._replace(linked_to=find(storage, filters.linked_to)[0])
+    place = Filters(inside=filters.inside, collection=filters.collection, within=filters.within)
+    below = place._replace(inside=f"*/{filters.inside}")
+    if _is_met_by_none(storage, place) and not _is_met_by_none(storage, below):
+        return filters._replace(inside=below.inside)
+    return filters
 
 
 def unmet(storage: "Storage", filters: "Filters") -> str | None:

@@ -123,15 +123,18 @@ SCHEMAS: Mapping[str, Json] = {
         title=TEXT_OR_NULL,
         explain=OBJECT,  # if the request asks for it
     ),
-    "Search": fields(
-        results=listed(ref("Result")),
-        nearest_miss=or_null(ref("Result")),
-        timings={"type": "object", "additionalProperties": NUMBER},
-        warnings=listed(TEXT),
-        unanswered=TEXT_OR_NULL,
-        instead=WORDS,
-        hint=TEXT_OR_NULL,
-        operators=listed(TEXT),  # the parts of the query that are filters
+    "Search": and_perhaps(
+        fields(
+            results=listed(ref("Result")),
+            nearest_miss=or_null(ref("Result")),
+            timings={"type": "object", "additionalProperties": NUMBER},
+            warnings=listed(TEXT),
+            unanswered=TEXT_OR_NULL,
+            instead=WORDS,
+            hint=TEXT_OR_NULL,
+            operators=listed(TEXT),  # the parts of the query that are filters
+        ),
+        listing=ref("Listing"),  # if the request asks for marks, and the query has filters only
     ),
     "Entry": and_perhaps(ENTRY, host=TEXT),  # if it is a file of another one
     "Listing": and_perhaps(

@@ -15,13 +15,14 @@ from ...documents.formats import own_suffix
 from ...errors import NotFoundError
 from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
-from ...store import HybridStore, retry_once
+from ...store import ONLY_FILTERS, HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...views import broken, links_of_document, outlined
+from ...views import broken, outlined
 from ...views import documents as listed
+from ...views import links as links_of
 from ..audit import Beginnings, superseded
 from ..doctor import examine
 from . import images, parameters, responses
@@ -62,6 +63,9 @@ async def search(request: Request) -> Response:
         search_request = wanted.changed(filters=filters)
         answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
         filters_in_force = answer.pop("filters")
+        if values["marks"] and ONLY_FILTERS in answer["warnings"]:
+            answer["warnings"].remove(ONLY_FILTERS)
+            answer["listing"] = listed(store, filters=filters_in_force, limit=wanted.limit)
         if memory.bounds.hide:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
@@ -72,7 +76,7 @@ async def search(request: Request) -> Response:
         hint = None
         if is_unclear(answer["results"]):
             hint = UNCLEAR
-        elif not answer["results"] and not answer["nearest_miss"]:
+        elif not answer["results"] and not answer["nearest_miss"] and "listing" not in answer:
             in_force = search_request.changed(filters=filters_in_force)
             hint = why_nothing(store, in_force, refreshed=refresh)
         return answer | {"hint": hint}
@@ -156,7 +160,9 @@ async def links(request: Request, doc_id: str) -> Response:
     needs_all(request)
 
     def work(store: HybridStore) -> dict[str, Any]:
-        return links_of_document(store, doc_id)
+        if store.storage.catalog.by_id(doc_id) is None:
+            raise NotFoundError(f"no document {doc_id!r} in this memory")
+        return links_of(store, doc_id)
 
     return await unless_known(request, work, doc_id)
 

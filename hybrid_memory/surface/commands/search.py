@@ -20,7 +20,7 @@ from ...search.hit import (
     lean,
 )
 from ...storage.filters import Filters
-from ...store import HybridStore
+from ...store import ONLY_FILTERS, HybridStore
 from .. import arguments
 from ..arguments import Parser, add_filters, examples, open_store
 from ..streams import advise, json_lines, output, tell
@@ -209,7 +209,7 @@ def _advise(args: argparse.Namespace, store: HybridStore, request: Request, answ
     if answer.nearest_miss:  # of which the last line tells
         advice = warnings[-1:]
         warnings = warnings[:-1]
-    elif not answer.results and not answer.unanswered:
+    elif not (answer.results or answer.unanswered or ONLY_FILTERS in warnings):
         in_force = request.changed(filters=answer.filters)
         advice = [_forms().why_nothing(store, in_force, refreshed=store.config["refresh"])]
     elif is_unclear(answer.results):

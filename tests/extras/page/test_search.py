@@ -214,6 +214,21 @@ def test_filter_without_a_question_lists_its_documents(open_page: Open) -> None:
     assert page.locator("#count").inner_text() == "2 notes"
 
 
+def test_query_of_filters_alone_lists_their_documents(open_page: Open) -> None:
+    page = open_page("?q=tag:home")
+    page.wait_for_selector("#results li")
+    assert titles(page) == ["2026-04-01", "2026-01-09"]
+    assert page.locator("#count").inner_text() == "2 notes"
+    assert page.locator(".chip").inner_text().split() == ["tag:home", "×"]
+
+
+def test_commands_in_a_sentence_are_code_where_nothing_is_found(open_page: Open) -> None:
+    page = open_page("?q=wombat+in:nowhere")
+    page.wait_for_selector("#results .nothing")
+    assert page.locator("#results .nothing code").inner_text() == "hybrid-memory search"
+    assert "object" not in page.locator("#results .nothing").inner_text()
+
+
 def test_back_leads_through_what_was_asked_and_opened(open_page: Open) -> None:
     page = open_page()
     page.wait_for_selector("#overview .figures")

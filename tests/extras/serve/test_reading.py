@@ -140,6 +140,16 @@ def test_a_search_that_finds_nothing_says_what_to_try(client: Client) -> None:
     assert "filters" in client.json("/api/search", q="server", collection="nix")["hint"]
 
 
+def test_a_search_for_filters_alone_has_their_documents_for_the_page(client: Client) -> None:
+    answer = client.json("/api/search", q="tag:ops", marks="true")
+    listed = client.json("/api/documents", tag="ops")
+    assert answer["listing"] == listed
+    assert listed["total"] > 0
+    assert answer["results"] == answer["warnings"] == []
+    assert answer["hint"] is None
+    assert "no words" in client.json("/api/search", q="tag:ops")["warnings"][0]
+
+
 def test_a_search_with_refresh_reads_what_was_written_lately(client: Client, folder: Path) -> None:
     (folder / "new.md").write_text("# Zebra\n\nThe zebra crossing is closed.\n")
     assert "memory/new.md" not in str(client.json("/api/search", q="zebra crossing")["results"])

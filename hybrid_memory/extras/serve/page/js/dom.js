@@ -29,7 +29,7 @@ function fill(element, attributes, children) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else element.setAttribute(key, value === true ? "" : value);
   }
-  element.append(...children.flat().filter(present));
+  element.append(...children.flat(Infinity).filter(present));
   return element;
 }
 

@@ -59,7 +59,11 @@ async function found(q, filters, limit, signal) {
 }
 
 function showFound(answer, limit) {
-  const { results, warnings, timings, hint, instead, operators } = answer;
+  const { results, warnings, timings, hint, instead, operators, listing } = answer;
+  if (listing) {
+    showListing(listing, limit, operators);
+    return;
+  }
   showResults({ ...answer, complete: results.length < limit }, () => ask(limit + PAGE));
   view("results");
   showOperators(operators);
@@ -73,8 +77,12 @@ function showFound(answer, limit) {
 
 async function listed(filters, limit, signal) {
   const answer = await api.documents(filters, limit, signal);
-  if (signal.aborted) return;
-  showOperators([]);
+  if (!signal.aborted) showListing(answer, limit, []);
+}
+
+/** The notes that filters leave, where no words are looked for. */
+function showListing(answer, limit, operators) {
+  showOperators(operators);
   showDocuments(answer, () => ask(limit + PAGE));
   view("results");
   count(answer.total === 1 ? "1 note" : `${answer.total.toLocaleString("en")} notes`);
