@@ -300,9 +300,7 @@ class Comparison:
             or is_change(later.beside, is_turn=later.is_turn)
         )
 
-    def _may_be_named(
-        self, former: Statement, later: Statement, signs: Mapping[str, float]
-    ) -> bool:
+    def _may_mark(self, former: Statement, later: Statement, signs: Mapping[str, float]) -> bool:
         """Return whether anything but likeness says that the later one of two statements revises the
         other: an undated one has to name the value of a dated one, and where the question asks for
         no kind of value, it has to be named, or something has to change.
@@ -455,7 +453,7 @@ class Comparison:
                 if signs is None:
                     continue
                 total = BASE + sum(WEIGHTS[name] * sign for name, sign in signs.items())
-                if not self._may_be_named(former, later, signs):
+                if not self._may_mark(former, later, signs):
                     total = min(total, 0.0)
                 if total > most and not stays(later.text, self.question.words & former.words):
                     best = later

@@ -165,7 +165,8 @@ def _place(conn: sqlite3.Connection, complaint: str, expression: str) -> str:
 LEAST = 3  # letters of a word for which others are looked for
 LEAST_MISSPELT = 4
 LEAST_BESIDE = 5  # letters of a word that is misspelt beside known ones
-LONG = 6  # letters from which on two errors are allowed; below, one
+LONG = 8  # letters from which on two errors are allowed; below, one
+LEAST_INSIDE = 6  # letters of a word of a dictionary that is looked for inside others
 LONG_BESIDE = 9  # the same beside known words, where a word is more often only new
 MANY_WORDS = 1024
 LONGEST_TERM = 40
@@ -193,7 +194,8 @@ def terms_meant(word: str, stem: str, vocabulary: Vocabulary, *, is_new: bool) -
 
     They are those that begin with it; else, if it `is_new` to the index, those with the same first
     letter from which it differs by one letter, or by two if it is long; else those that contain it;
-    else those that differ in the first letter, too. `vocabulary` gives the terms from one to another:
+    else those that differ in the first letter, too. A word that a dictionary has is not misspelt, and
+    only a long one is looked for inside others. `vocabulary` gives the terms from one to another:
     each on a line with the number of its chunks, with a line break before and after.
     """
     if len(word) < LEAST:
@@ -204,10 +206,13 @@ def terms_meant(word: str, stem: str, vocabulary: Vocabulary, *, is_new: bool) -
         beginning = dict(_having(f"\n{stem}", of_letter))
     if beginning:
         return _commonest(beginning)
-    may_be_misspelt = is_new and len(word) >= LEAST_MISSPELT and word.isalpha()
+    is_known = _is_in_a_dictionary(word)
+    may_be_misspelt = is_new and len(word) >= LEAST_MISSPELT and word.isalpha() and not is_known
     alike = _nearly_alike(word, stem, of_letter, _most(word)) if may_be_misspelt else []
     if alike:
         return alike
+    if is_known and len(word) < LEAST_INSIDE:
+        return []  # "river" is in "driver" by chance
     whole = vocabulary(*range_of_terms(word))
     containing = dict(_having(word, whole))
     for root in _roots(word):

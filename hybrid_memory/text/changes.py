@@ -227,9 +227,8 @@ class Question:
         self.kinds = {kind for word in words for kind in _asked(word)}
         self.is_past = _is_past(words, query)
         self.letters = letters_in(query.text)
-        if self.kinds:
-            self.is_for_fact = len(self.words) <= MOST_WORDS
-        else:
+        self.is_for_fact = len(self.words) <= MOST_WORDS
+        if not self.kinds:
             self.is_for_fact = LEAST_WITHOUT_KIND <= len(self.words) <= MOST_WITHOUT_KIND
 
 

@@ -49,6 +49,23 @@ def test_a_word_without_likeness_finds_nothing(keyword_store: HybridStore) -> No
         assert keyword_store.search(word) == []
 
 
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("guitar", "git is a tool"),  # two errors
+        ("horse", "the house"),
+        ("river", "the drivers"),
+        ("Bäder", "the bar"),
+        ("Bruder", "some bread"),  # in no dictionary of ours, but too short for two errors
+    ],
+)
+def test_a_word_of_a_dictionary_is_not_misspelt(
+    keyword_store: HybridStore, word: str, text: str
+) -> None:
+    put(keyword_store, it=text)
+    assert keyword_store.search(word, mode="keyword") == []
+
+
 def test_a_question_of_which_no_word_is_known_is_about_something_else(
     keyword_store: HybridStore,
 ) -> None:
@@ -155,7 +172,7 @@ def test_the_last_word_that_is_being_typed_is_a_beginning(keyword_store: HybridS
     assert found("the port") == ["b", "a"]
     assert found("port ") == ["b"]
     assert found("portf") == ["a"]
-    assert found("prot pla") == ["a", "b"]  # a misspelt word before it is mended, too
+    assert found("porrt pla") == ["a", "b"]  # a misspelt word before it is mended, too
     assert found("po") == []
 
 
