@@ -12,8 +12,8 @@ import zipfile
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from hybrid_memory.documents.document import ExtractError
 from hybrid_memory.extras.formats import docx, pdf
+from hybrid_memory.extras.formats.extracted import ExtractError
 
 SIZES = (20, 60, 200)  # times that a structure is repeated
 LARGER = 4  # times the size of the first file

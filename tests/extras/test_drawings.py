@@ -11,7 +11,7 @@ from hybrid_memory.documents.formats import format_of
 from hybrid_memory.extras.formats import drawings
 from hybrid_memory.extras.formats.extracted import ExtractError
 from hybrid_memory.sync.ingest import Ingest
-from hybrid_memory.views import links_of_document
+from hybrid_memory.views import links
 
 NOTE = """\
 ---
@@ -70,7 +70,7 @@ def test_of_a_note_with_a_drawing_the_words_are_text_with_their_lines(
     ]
     [hit] = store.search("valve leaks sink", 1)
     assert (hit["doc_id"], hit["start_line"]) == (doc_id, 7)
-    targets = [link["target"] for link in links_of_document(store, doc_id)["links"]]
+    targets = [link["target"] for link in links(store, doc_id)["links"]]
     assert targets == ["Boiler", "gauge.png"]
     assert [hit["doc_id"] for hit in store.search("valve tag:plans")] == [doc_id]
 
