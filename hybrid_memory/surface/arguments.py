@@ -323,7 +323,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since",
         metavar="DATE",
-        help="only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y",
+        help="only documents of this date or later: 2026-01-05, 2026-01, 2026, 7d, 3w, 6m, 1y",
     )
     parser.add_argument("--until", metavar="DATE", help="only documents of this date or earlier")
     parser.add_argument(

@@ -33,7 +33,7 @@ _NAMES = (  # of the months in English, German, French and Spanish, without acce
     "november nov novembre noviembre",
     "december dec dezember dez decembre diciembre dic",
 )
-_MONTH = "[0-9]{4}-[0-9]{2}"
+_YEAR_OR_MONTH = "[0-9]{4}(-[0-9]{2})?"
 _AGE = "([0-9]{1,5})([dwmy])"
 _DAYS = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}
 
@@ -139,17 +139,17 @@ def months() -> tuple[dict[str, int], re.Pattern[str]]:
 
 
 def first_day(text: str, today: date) -> str:
-    """Return the day on which a period begins: '2026-01' -> '2026-01-01', '7d' -> the day a week
-    ago. Raises ValueError if the text is not a date.
+    """Return the day on which a period begins: '2026' -> '2026-01-01', '2026-02' -> '2026-02-01', '7d' ->
+    the day a week ago. Raises ValueError if the text is not a date.
     """
-    return _day(text, today, "-01")
+    return _day(text, today, "-01-01")
 
 
 def last_day(text: str, today: date) -> str:
-    """Return the day on which a period ends: '2026-01' -> '2026-01-31', and '-31' for every other
-    month too: it only has to compare well. Raises like `first_day`.
+    """Return the day on which a period ends: '2026' -> '2026-12-31', '2026-01' -> '2026-01-31', and
+    '-31' for every other month too: it only has to compare well. Raises like `first_day`.
     """
-    return _day(text, today, "-31")
+    return _day(text, today, "-12-31")
 
 
 def first_second(text: str, today: date) -> float:
@@ -187,19 +187,20 @@ def iso(match: re.Match[str]) -> str | None:
     return "-".join(filter(None, match.groups()))
 
 
-def _day(text: str, today: date, rest_of_month: str) -> str:
+def _day(text: str, today: date, rest_of_year: str) -> str:
     age_in_words = re.fullmatch(_AGE, text)
     if age_in_words:
         number, unit = age_in_words.groups()
         days = round(int(number) * _DAYS[unit])
         return (today - timedelta(min(days, today.toordinal() - 1))).isoformat()
     try:
-        if re.fullmatch(_MONTH, text):
-            return date.fromisoformat(text + "-01").isoformat()[:7] + rest_of_month
+        if re.fullmatch(_YEAR_OR_MONTH, text):
+            date.fromisoformat(f"{text}-01-01"[:10])
+            return text + rest_of_year[len(text) - len("2026") :]
         return date.fromisoformat(text).isoformat()
     except ValueError:
         raise ValueError(
-            f"{text!r} is not a date: write 2026-01-05, 2026-01, or an age such as 7d, 3w, 6m, 1y"
+            f"{text!r} is not a date: write 2026-01-05, 2026-01, 2026, or an age such as 7d, 3w, 6m, 1y"
         ) from None
 
 

@@ -320,7 +320,7 @@ def _without_operators(
     """Return the text without its operators, the fields of `Filters` that they give, and them as they
     are written. What is no operator, or has a value that it cannot have, is words.
 
-    'backups tag:ops date:2026' -> 'backups', {tags: [ops], since: 2026-01, ...}, [tag:ops, date:2026]
+    'backups tag:ops date:2026' -> 'backups', {tags: [ops], since: 2026, ...}, [tag:ops, date:2026]
     'deadlock -"page cache"' -> 'deadlock', {without: [page+cache]}, [-"page cache"]
     """
     asked: dict[str, Any] = {}
@@ -406,18 +406,15 @@ def _fields(
 
 
 def _days(operator: str, value: str, today: "date | None") -> dict[str, Any]:
-    is_year = re.fullmatch(r"\d{4}", value)
-    first = f"{value}-01" if is_year else value
-    last = f"{value}-12" if is_year else value
     try:
-        begin = date.fromisoformat(first_day(first, today or date.today()))
+        begin = date.fromisoformat(first_day(value, today or date.today()))
     except ValueError:
         return {}
     if operator == "before":
         return {"until": str(begin - timedelta(days=1))}
     if operator == "after":
-        return {"since": first}
-    return {"since": first, "until": last}
+        return {"since": value}
+    return {"since": value, "until": value}
 
 
 def phrase(folded: str) -> Term:

@@ -96,6 +96,7 @@ TODAY = date(2026, 3, 1)
         ("20260105", "2026-01-05", "2026-01-05"),
         ("2026-02", "2026-02-01", "2026-02-31"),
         ("2026-12", "2026-12-01", "2026-12-31"),
+        ("2026", "2026-01-01", "2026-12-31"),
         ("2024-02-29", "2024-02-29", "2024-02-29"),
         ("0d", "2026-03-01", "2026-03-01"),
         ("1d", "2026-02-28", "2026-02-28"),
@@ -116,7 +117,8 @@ def test_days_that_a_filter_means(text: str, first: str, last: str) -> None:
         "",
         " ",
         "today",
-        "2026",
+        "0000",
+        "20261",
         "2026-00",
         "2026-13",
         "2025-02-29",
@@ -134,7 +136,7 @@ def test_days_that_a_filter_means(text: str, first: str, last: str) -> None:
 def test_what_is_not_a_date_is_an_error_that_shows_some(text: str) -> None:
     for day in (first_day, last_day):
         with pytest.raises(
-            ValueError, match="is not a date: write 2026-01-05, 2026-01, or an age such as 7d"
+            ValueError, match="is not a date: write 2026-01-05, 2026-01, 2026, or an age such as 7d"
         ):
             day(text, TODAY)
 

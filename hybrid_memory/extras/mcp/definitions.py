@@ -31,7 +31,7 @@ FILTERS: Json = {
     "where": {"type": "object", "description": 'With this metadata: {"project": "boss-api"}'},
     "since": {
         "type": "string",
-        "description": "From this date: 2026-01-05, 2026-01, or an age: 7d, 3w, 6m, 1y",
+        "description": "From this date: 2026-01-05, 2026-01, 2026 or an age: 7d, 3w, 6m",
     },
     "until": {"type": "string", "description": "Up to this date"},
     "heading": {"type": "string", "description": "Below this heading: Meeting > Costs"},

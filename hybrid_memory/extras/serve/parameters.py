@@ -37,7 +37,7 @@ MEANT = {
     COUNT: "a whole number",
     NUMBER: "a number",
     SWITCH: "true or false",
-    DATE: "a date: write 2026-01-05, 2026-01, or an age such as 7d, 3w, 6m, 1y",
+    DATE: "a date: write 2026-01-05, 2026-01, 2026, or an age such as 7d, 3w, 6m, 1y",
     PAIR: "KEY=VALUE",
     LINES: "a range of lines, as 12-30",
 }
@@ -110,7 +110,9 @@ FILTERS = (
     Parameter("tag", TEXT, "Only documents with this tag.", repeated=True),
     Parameter("where", PAIR, "Only documents with this metadata, as KEY=VALUE.", repeated=True),
     Parameter(
-        "since", DATE, "Only documents of this date or later: 2026-01-05, 2026-01, 7d, 3w, 6m, 1y."
+        "since",
+        DATE,
+        "Only documents of this date or later: 2026-01-05, 2026-01, 2026, 7d, 3w, 6m, 1y.",
     ),
     Parameter("until", DATE, "Only documents of this date or earlier."),
     Parameter("modified_since", DATE, "Only documents whose file changed then or later."),
