@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from shlex import quote
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__, config
 from ..config import is_server
@@ -23,11 +23,13 @@ from ..errors import StoreError, UsageError, meant
 from ..seams import COMMANDS, load
 from ..search.hit import MODES
 from ..storage.filters import Filters
-from ..storage.source import Source, is_in, real_path
 from ..store import HybridStore
 from ..text.characters import storable_name
 from ..text.dates import first_day
 from .streams import output, tell
+
+if TYPE_CHECKING:
+    from ..storage.source import Source
 
 PROGRAM = "hybrid-memory"
 MOST = 10**9  # a larger count means the same, and SQLite has no number above 2**63
@@ -403,7 +405,7 @@ def settings(args: Namespace) -> config.Settings:
 
 
 def _own_memory(args: Namespace, usual: str) -> str | None:
-    top = real_path(args.workspace)
+    top = os.path.realpath(args.workspace)
     while top != os.path.dirname(top):
         for path in own_memories(usual, top):
             if not os.path.exists(path):
@@ -429,8 +431,10 @@ def own_memories(usual: str, top: str) -> Iterator[str]:
         yield f"{stem}-{number}.db"
 
 
-def are_of(sources: Iterable[Source], top: str) -> bool:
+def are_of(sources: "Iterable[Source]", top: str) -> bool:
     """Return whether any source is in a folder, or around it."""
+    from ..storage.source import is_in  # most searches need no sources
+
     return any(is_in(source.path, top) or is_in(top, source.path) for source in sources)
 
 
