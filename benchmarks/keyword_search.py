@@ -109,7 +109,7 @@ def sides(store: HybridStore) -> dict[str, Search]:
             " OR ".join(f'"{word}"' for word in dict.fromkeys(searchable(query).split()))
         ),
         "no pruning": lambda query: scored(match_expression(Query(query).affordable_terms)),
-        "ranked": lambda query: index.ranked(Query(query), LIMIT).scores,
+        "ranked": lambda query: index.ranked(Query(query), LIMIT).ranking,
     }
 
 

@@ -438,7 +438,7 @@ def _with_rarest_words(storage: "Storage", text: str) -> list["ChunkRow"]:
         return []
     words = Query(" ".join(rarest[:TWIN_WORDS]), is_literal=True)
     ranked = index.ranked(words, TWIN_PASSAGES)
-    return list(storage.chunks.rows(id for id, _ in ranked.scores).values())
+    return list(storage.chunks.rows(id for id, _ in ranked.ranking).values())
 
 
 def _shingles(text: str) -> set[str]:

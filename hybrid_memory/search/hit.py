@@ -1,7 +1,7 @@
 """What a search is asked, what it passes from stage to stage, and what it answers.
 
-These are plain classes, because defining a NamedTuple takes twenty times as long, and every search
-is a fresh process.
+These are plain classes, because most searches are a fresh process, and defining a NamedTuple takes
+twenty times as long.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ..storage.filters import Filters
+    from ..storage.protocol import KeywordIndex, Storage
     from ..storage.rows import ChunkRow, Neighbour
+    from ..text.query import Query
     from .legs import Legs
 
 MODES = ("hybrid", "keyword", "vector")
@@ -20,18 +22,18 @@ MODES = ("hybrid", "keyword", "vector")
 class Request:
     """What is wanted beside the query. It does not change; `changed` makes another one.
 
-    `filters` say in which documents to look. `exact` compares every embedding, without the index.
-    With `fts_syntax` the query is an expression in FTS5's syntax, and keywords alone answer,
-    because it is not a text to embed. `min_score` keeps back what scores less, `min_confidence`
-    what is less sure. The scores of dated documents are halved by every `half_life_days` of age
-    (None: the configured number; 0: never), counted from `today`. At most `per_doc` results are of
-    one document. `context` adds as many chunks before and after to the text of each result.
-    `budget` is how many characters all of them may have. With either, results that stand side by
-    side are joined, so that there may be fewer than `limit`. With `explain` each result says what
-    its score is made of. Without `rerank` the configured reranker is not asked. A query that is being `typed`
-    ends with the beginning of a word, and words that no chunk has are replaced. In a `literal` one,
-    as a text that nobody wrote as a query, operators such as tag: and - are words. Raises ValueError
-    for a value that no search can have.
+    `filters` say among which documents and passages to look. `exact` compares every embedding,
+    without the index. With `fts_syntax` the query is an expression in FTS5's syntax, and keywords
+    alone answer, because it is not a text to embed. `min_score` keeps back what scores less,
+    `min_confidence` what is less sure. The scores of dated documents are halved by every
+    `half_life_days` of age (None: the configured number; 0: never), counted from `today`. At most
+    `per_doc` results are of one document. `context` adds as many chunks before and after to the
+    text of each result. `budget` is how many characters all of them may have. With either,
+    results that stand side by side are joined, so that there may be fewer than `limit`. With
+    `explain` each result says what its score is made of. Without `rerank` the configured reranker
+    is not asked. The last word of a query that is being `typed` may be the beginning of one. In a
+    `literal` one, as a text that nobody wrote as a query, operators such as tag: and - are words.
+    Raises ValueError for a value that no search can have.
     """
 
     __slots__ = (
@@ -150,7 +152,7 @@ class Result(TypedDict):
     metadata: dict[str, Any]
     scores: Scores
     page: NotRequired[int]  # where the document has pages
-    instead: NotRequired[dict[str, list[str]]]  # words looked for in place of others; `typed` only
+    instead: NotRequired[dict[str, list[str]]]  # by a word that no chunk has, those in its place
     explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
 
@@ -227,7 +229,7 @@ class Hit:
         self.also: list[str] = []  # citations of the same text elsewhere
 
     @property
-    def place(self) -> int:
+    def number(self) -> int:
         """The number of the chunk in its document: that of a neighbour is one more or less. The ids of
         neighbours may be far apart where a document has grown.
         """
@@ -254,6 +256,9 @@ class Hit:
         self.succession *= share
         if self._score_before_decay is not None:
             self._score_before_decay *= share
+        if self.rerank:
+            self.rerank["weight"] *= share
+            self.rerank["part"] *= share
 
     def succeed(self, former: "Hit") -> None:
         """Take the score of a hit that this one revises."""
@@ -274,8 +279,42 @@ class Hit:
             self._score_before_decay += part
 
 
+class SearchState:
+    """The state of a search that is going on: what every stage may know, and what it notes for
+    later ones and for the answer.
+    """
+
+    def __init__(
+        self,
+        query: "Query",
+        request: Request,
+        half_life_days: float,
+        storage: "Storage",
+        keyword_index: "KeywordIndex",
+        *,
+        marks_successors: bool,
+    ) -> None:
+        self.query = query
+        self.request = request
+        self.half_life_days = half_life_days
+        self.storage = storage
+        self.keyword_index = keyword_index
+        self.marks_successors = marks_successors  # note which passage revises which
+        # A reranker and what follows it: when the snapshot is closed, which a slow server must not hold
+        self.after_snapshot: list[Any] = []
+        self.refused: list[Hit] = []  # what `min_confidence` keeps back
+        self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
+        self.is_past = False  # the question is for what was
+        # What may revise one of the first hits, too unsurely to say so
+        self.possibly_newer: Hit | None = None
+        self.warnings: list[str] = []  # what a stage could not do
+        self.is_lookup = False  # whether the query is a name or an identifier
+        # Words of the query that no chunk has, and those that were looked for in their place
+        self.substitutes: Mapping[str, Sequence[str]] = {}
+
+
 class Answer:
-    """What a search found."""
+    """What a search found. HTTP answers with these attributes as they are named here."""
 
     def __init__(self, results: list[Result], warnings: list[str]) -> None:
         self.results = results  # best first
@@ -296,6 +335,22 @@ class Answer:
             return None
         pairs = [f"{', '.join(others)} for {word}" for word, others in self.instead.items()]
         return f"searched for {'; '.join(pairs)}, which no passage has"
+
+    def keep_back(self, surest: Result, least: float) -> None:
+        """Give no results, and tell of the surest, which has not this confidence."""
+        self.results = []
+        self.nearest_miss = surest
+        nearest = f"the nearest is {surest['citation']} with {surest['confidence']:g}"
+        self.warnings.append(f"nothing reaches confidence {least:g}; {nearest}")
+
+    def require(self, confidence: float) -> None:
+        """Keep all results back unless one has this confidence.
+
+        Single results are not kept back, because a passage that continues a sure one often shares
+        few words with the query.
+        """
+        if self.results and all(result["confidence"] < confidence for result in self.results):
+            self.keep_back(max(self.results, key=lambda result: result["confidence"]), confidence)
 
 
 class Reranker(Protocol):
@@ -332,26 +387,6 @@ UNCLEAR = "nothing here is clearly about this"
 
 
 FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read
-
-
-def floored(answer: Answer, floor: float) -> Answer:
-    """Return the answer if a result is as sure as `floor`, else one without results, which tells of
-    the surest.
-
-    Whole answers are kept back, not single results, because a passage that continues a sure one
-    often shares few words with the query.
-    """
-    if not answer.results or any(result["confidence"] >= floor for result in answer.results):
-        return answer
-    surest = max(answer.results, key=lambda result: result["confidence"])
-    nearest = f"the nearest is {surest['citation']} with {surest['confidence']:g}"
-    least = f"nothing reaches confidence {floor:g}"
-    kept_back = Answer([], [*answer.warnings, f"{least}; {nearest}"])
-    kept_back.nearest_miss = surest
-    kept_back.timings = answer.timings
-    kept_back.filters = answer.filters
-    kept_back.operators = answer.operators
-    return kept_back
 
 
 def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:

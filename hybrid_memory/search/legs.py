@@ -8,8 +8,9 @@ divided by the best one: where a model has nothing to say, as to a language that
 all nearnesses are small, and keywords decide.
 
 BM25 is divided by its best value, and multiplied by the strength of that value: of chunks that share
-one common word with a long question, one is still the best. The best hit is strong if it has as
-much BM25 as all words of the query are worth, or twice the logarithm of the number of chunks. (By
+one common word with a long question, one is still the best. The best hit is strong if its BM25
+reaches the smaller of two numbers: what all words of the query together are worth, and twice the
+logarithm of the number of chunks. (By
 the definition of inverse document frequency, those of independent words add up to that logarithm
 where one chunk of all has these words by chance. Words are not independent, hence twice.) One that
 has less counts by the cube of its share.
@@ -21,13 +22,14 @@ it does not repeat.
 These figures were found on judged collections (docs/measurements.md).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..storage.rows import Ranked, Ranking
+from ..storage.rows import KeywordLeg, Ranking
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less
 LEADS = 2  # chunks with which a document begins that speak for all of it
+ROUNDING = 1e-9  # of a mean of cosines
 LEAD_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of its document
 
 
@@ -38,14 +40,13 @@ class Legs(NamedTuple):
     embedding it is an estimate: as near as its words say, so that it is not ranked last.
     """
 
-    keyword_ranking: Ranking | None  # None: this leg could not run
-    vector_ranking: Ranking | None
     keyword_parts: Mapping[int, float]  # 0 to 1, before the weights
     vector_parts: Mapping[int, float]
     strength: float  # of the best keyword hit, 0 to 1; "telling" in `explain`
-    # As the index gives them: BM25, raised for the document that the query names; of symbols a share
+    # What each leg retrieved, best first. As the index gives them: BM25, raised for the document that
+    # the query names; of symbols a share
     keyword_scores: Mapping[int, float]
-    vector_scores: Mapping[int, float]  # the cosines of what the vector leg retrieved
+    vector_scores: Mapping[int, float]  # cosines
     cosines: Mapping[int, float]  # also of chunks that only the keyword leg retrieved
     nearness: Mapping[int, float]  # of each chunk that has a cosine
     weights: tuple[float, float]  # of keywords and vectors; their sum is 1
@@ -57,7 +58,7 @@ class Legs(NamedTuple):
         return of_keywords + vector_weight * self.vector_parts.get(id, 0.0)
 
     def source(self, id: int) -> str:
-        """Return which legs retrieved a chunk that one of them did."""
+        """Return which legs retrieved a chunk: "keyword", "vector" or "hybrid"."""
         if id not in self.keyword_scores:
             return "vector"
         return "hybrid" if id in self.vector_scores else "keyword"
@@ -67,15 +68,15 @@ class Legs(NamedTuple):
         keyword_weight, vector_weight = self.weights
         return {
             "keyword": {
-                **_part(id, self.keyword_ranking, self.keyword_parts, scale * keyword_weight),
+                **_part(id, self.keyword_scores, self.keyword_parts, scale * keyword_weight),
                 "telling": self.strength,
             },
-            "vector": _part(id, self.vector_ranking, self.vector_parts, scale * vector_weight),
+            "vector": _part(id, self.vector_scores, self.vector_parts, scale * vector_weight),
         }
 
 
 def put_on_one_scale(
-    ranked: Ranked | None,
+    keyword_leg: KeywordLeg | None,
     vector_ranking: Ranking | None,
     cosines: Mapping[int, float],
     sample: Mapping[int, float],
@@ -88,24 +89,22 @@ def put_on_one_scale(
     `sample` has the cosines of some chunks, the same ones each time, which tell what the model gives
     to any text. `leads` are the first chunks of each chunk's document.
     """
-    keyword_ranking = None if ranked is None else ranked.scores
+    keyword_ranking = keyword_leg.ranking if keyword_leg else []
     nearness = measure_nearness(cosines, sample)
-    keyword_parts = divide_by_best(keyword_ranking or [])
+    keyword_parts = divide_by_best(keyword_ranking)
     vector_parts = divide_by_best(vector_ranking or [])
     strength = 1.0
-    if ranked is not None and vector_ranking is not None:
-        strength = _strength(ranked)
+    if keyword_leg is not None and vector_ranking is not None:
+        strength = _strength(keyword_leg)
         greatest = max(nearness.values(), default=0.0)
         estimates = {id: share * greatest for id, share in keyword_parts.items()}
         vector_parts = _with_leads(estimates | nearness, nearness, leads)
         keyword_parts = {id: share * strength for id, share in keyword_parts.items()}
     return Legs(
-        keyword_ranking=keyword_ranking,
-        vector_ranking=vector_ranking,
         keyword_parts=keyword_parts,
         vector_parts=vector_parts,
         strength=strength,
-        keyword_scores=dict(keyword_ranking or []),
+        keyword_scores=dict(keyword_ranking),
         vector_scores=dict(vector_ranking or []),
         cosines=cosines,
         nearness=nearness,
@@ -132,7 +131,11 @@ def measure_nearness(cosines: Mapping[int, float], sample: Mapping[int, float]) 
         mean = 0.0
         if others:
             mean = max((total - sample.get(id, 0.0)) / others, 0.0)
-        nearness[id] = max(own - mean, 0.0) / (1 - mean) if mean < 1 else 0.0
+        room = 1 - mean
+        if room < ROUNDING:
+            nearness[id] = 0.0
+        else:
+            nearness[id] = max(own - mean, 0.0) / room
     return nearness
 
 
@@ -151,21 +154,21 @@ def _with_leads(
     return parts
 
 
-def _strength(ranked: Ranked) -> float:
+def _strength(keyword_leg: KeywordLeg) -> float:
     """Return how much the best keyword hit says, 0 to 1."""
-    if ranked.enough <= 0:
+    if keyword_leg.full_score <= 0:
         return 1.0
-    best = ranked.scores[0][1] if ranked.scores else 0.0
-    return min(best / ranked.enough, 1.0) ** SHARPNESS
+    best = keyword_leg.ranking[0][1] if keyword_leg.ranking else 0.0
+    return min(best / keyword_leg.full_score, 1.0) ** SHARPNESS
 
 
 def _part(
-    id: int, ranking: Ranking | None, parts: Mapping[int, float], weight: float
+    id: int, retrieved: Iterable[int], parts: Mapping[int, float], weight: float
 ) -> dict[str, Any]:
     """Return one leg's part: the chunk's rank there, from 1 (None if it was not retrieved), and
     what it gives, weighted.
     """
-    ranks = (rank for rank, (retrieved, _) in enumerate(ranking or [], 1) if retrieved == id)
+    ranks = (rank for rank, other in enumerate(retrieved, 1) if other == id)
     normalised = parts.get(id, 0.0)
     return {
         "rank": next(ranks, None),

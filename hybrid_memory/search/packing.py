@@ -47,7 +47,7 @@ class Group:
         if pages:
             self.result["page"] = page(pages, start)
         self.result["also"] = list(dict.fromkeys(place for hit in hits for place in hit.also))
-        if best.newer and best.newer.doc_id == self.doc_id and best.newer.place in chunks:
+        if best.newer and best.newer.doc_id == self.doc_id and best.newer.number in chunks:
             self.result["newer"] = None  # the text has the revision, too
 
     def is_beside(self, hit: "Hit") -> bool:
@@ -61,7 +61,7 @@ class Group:
 def placed(hit: "Hit") -> "list[tuple[int, Neighbour]]":
     """Return the chunks of a hit's text, each with its number in the document."""
     before = [chunk.id for chunk in hit.chunks].index(hit.id)
-    return list(enumerate(hit.chunks, hit.place - before))
+    return list(enumerate(hit.chunks, hit.number - before))
 
 
 def packed(

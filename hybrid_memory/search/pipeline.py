@@ -2,14 +2,16 @@
 results.
 
 A stage is a function from hits and the state of the search to hits, best first. It may be lazy:
-later stages take only as many hits as they need. To add a stage, write the function and give it a
-place in STAGES; one that goes by the final score or order also goes into FINAL.
+later stages take only as many hits as they need. To add a stage, write the function and put it into
+ORDERING, which runs for each round of candidates, or into CHOOSING, which runs once, on the hits of
+all rounds. One that goes by the final score or order also goes into FINAL.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, is_minilm, meanwhile, name_of
@@ -17,16 +19,15 @@ from ..errors import Message, WayOut
 from ..seams import MINILM_VECTOR, PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
 from . import stages
-from .hit import Answer, Hit, Request, Result
+from .hit import Answer, Hit, Request, Result, SearchState
 from .legs import LEADS, Legs, put_on_one_scale
-from .stages import SearchState
 from .successors import newest_first, with_successors
 
 if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.protocol import Embedder
     from ..storage.protocol import Storage
-    from ..storage.rows import Identity, Ranked, Ranking
+    from ..storage.rows import Identity, KeywordLeg, Ranking
     from ..text.query import Query
     from .hit import Reranker
 
@@ -46,7 +47,7 @@ ORDERING: list[Stage] = [
     stages.merged,
     stages.with_phrases,
     stages.with_evidence,
-    stages.dated,
+    stages.with_asked_dates,
     stages.scoring_enough,
     stages.aged,
     stages.same_text_once,
@@ -63,10 +64,10 @@ CHOOSING: list[Stage] = [
 STAGES = [*ORDERING, with_successors, *CHOOSING]
 # What goes by the final score or order, so that with a reranker it comes after it, when the snapshot
 # is closed; none of these reads the store.
-#   without a reranker: merged, with_phrases, with_evidence, dated, scoring_enough, aged,
+#   without a reranker: merged, with_phrases, with_evidence, with_asked_dates, scoring_enough, aged,
 #     same_text_once, spread, with_successors, phrases_first, newest_first, with_confidence,
 #     about_something, confident_enough, limited
-#   with one: merged, with_phrases, with_evidence, dated, aged, same_text_once, with_successors,
+#   with one: merged, with_phrases, with_evidence, with_asked_dates, aged, same_text_once, with_successors,
 #     with_confidence, about_something, confident_enough; the reranker, which gives the first
 #     `rerank_limit` another order; scoring_enough, spread, phrases_first, newest_first, limited
 FINAL: frozenset[Stage] = frozenset(
@@ -99,9 +100,9 @@ class Search:
         timings: dict[str, float] = {}
         with _timed("total", timings):
             vector, state, hits = self._retrieved(query, request, timings)
-            if state.reranking:
+            if state.after_snapshot:
                 with _timed("rerank", timings):
-                    hits = _through(state.reranking, hits, state)
+                    hits = _through(state.after_snapshot, hits, state)
             answer = self._packed(hits, state)
         if vector.problem:
             answer.warnings.insert(0, vector.problem)
@@ -137,13 +138,17 @@ class Search:
         if half_life is None:
             half_life = self._settings["half_life_days"]
         state = SearchState(
-            query, request, half_life, self._storage, self._storage.keyword(selection)
+            query,
+            request,
+            half_life,
+            self._storage,
+            self._storage.keyword(selection),
+            marks_successors=self._settings["successors"],
         )
-        state.marks_successors = self._settings["successors"]
         reranker = self._reranker() if request.rerank else None
         if reranker:
             rerank: Stage = partial(load(RERANKED), reranker=reranker, settings=self._settings)
-            state.reranking = [rerank, *(stage for stage in STAGES if stage in FINAL)]
+            state.after_snapshot = [rerank, *(stage for stage in STAGES if stage in FINAL)]
         return state
 
     def _ranked(
@@ -155,7 +160,7 @@ class Search:
         that adds comes after all before it, whatever its score, so that a result has the same place
         with every limit.
         """
-        passed_over = FINAL if state.reranking else frozenset()
+        passed_over = FINAL if state.after_snapshot else frozenset()
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
         candidates = self._candidates(legs)
@@ -203,11 +208,8 @@ class Search:
             citation = answer.nearest_miss["citation"]
             answer.warnings.append(f"the budget is too small for the best result, {citation}")
         elif state.nearest_miss:
-            miss = result_of(state.nearest_miss, explain=False)
-            answer.nearest_miss = miss
-            nearest = f"the nearest is {miss['citation']} with {miss['confidence']:g}"
-            least = f"nothing reaches confidence {request.min_confidence:g}"
-            answer.warnings.append(f"{least}; {nearest}")
+            surest = result_of(state.nearest_miss, explain=False)
+            answer.keep_back(surest, request.min_confidence)
         return answer
 
     @contextmanager
@@ -232,49 +234,49 @@ class Search:
         """Return what both legs find, `depth` chunks each, on one scale. Note in the state what the
         keyword leg says of the query, which is the same at every depth.
         """
-        ranked: Ranked | None = None
+        keyword_leg: KeywordLeg | None = None
         vector_ranking: Ranking | None = None
         cosines: dict[int, float] = {}
         sample: dict[int, float] = {}
         leads: dict[int, list[int]] = {}
         with _timed("keyword", timings):
             if state.request.mode != "vector":
-                ranked = state.keyword_index.ranked(state.query, depth)
-                state.substitutes = dict(ranked.substitutes)
-                state.is_lookup = ranked.is_name or state.query.is_identifier
+                keyword_leg = state.keyword_index.ranked(state.query, depth)
+                state.substitutes = dict(keyword_leg.substitutes)
+                state.is_lookup = keyword_leg.is_name or state.query.is_identifier
         with _timed("vector", timings):
-            if vector.runs_leg and self._embedder():
+            if vector.values:
                 vectors = self._storage.vectors(selection)
                 vector_ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
                 cosines = dict(vector_ranking)
-                if ranked is not None:
-                    ids = dict.fromkeys(
-                        id for leg in (vector_ranking, ranked.scores) for id, _ in leg
-                    )
+                if keyword_leg is not None:
+                    ids = dict.fromkeys([*cosines, *dict(keyword_leg.ranking)])
                     leads = self._storage.chunks.leads(ids, LEADS)
-                    ids |= dict.fromkeys(id for of_document in leads.values() for id in of_document)
-                    cosines |= vectors.cosines(
-                        vector.values, [id for id in ids if id not in cosines]
-                    )
+                    ids |= dict.fromkeys(chain.from_iterable(leads.values()))
+                    without = [id for id in ids if id not in cosines]
+                    cosines |= vectors.cosines(vector.values, without)
                 sample = vectors.sample(vector.values)
-        if ranked is not None and not cosines:
+        if keyword_leg is not None and not cosines:
             vector_ranking = None  # nothing that was found has an embedding
-        weights = self._weights(ranked, vector_ranking, state.query)
-        return put_on_one_scale(ranked, vector_ranking, cosines, sample, leads, weights)
+        weights = self._weights(keyword_leg, vector_ranking, state)
+        return put_on_one_scale(keyword_leg, vector_ranking, cosines, sample, leads, weights)
 
     def _weights(
-        self, ranked: "Ranked | None", vector_ranking: "Ranking | None", query: "Query"
+        self,
+        keyword_leg: "KeywordLeg | None",
+        vector_ranking: "Ranking | None",
+        state: SearchState,
     ) -> tuple[float, float]:
         """Return the weights of both legs; all for the only leg that ran. A name is looked up by
         its letters: keywords weigh more.
         """
         if vector_ranking is None:
             return 1.0, 0.0
-        if ranked is None:
+        if keyword_leg is None:
             return 0.0, 1.0
         if self._settings.chosen & {"keyword_weight", "vector_weight"}:
             weights = self._settings["keyword_weight"], self._settings["vector_weight"]
-        elif ranked.scores and (ranked.is_name or query.is_identifier):
+        elif keyword_leg.ranking and state.is_lookup:
             weights = LOOKUP_WEIGHTS
         elif (self._storage.embeddings.identity() or {}).get("provider") == "builtin-multilingual":
             weights = MULTILINGUAL_WEIGHTS
@@ -284,35 +286,26 @@ class Search:
 
     def _candidates(self, legs: Legs) -> list[Hit]:
         """Return a hit for every chunk that either leg found and that still exists."""
-        ids = dict.fromkeys(
-            id for leg in (legs.keyword_ranking, legs.vector_ranking) for id, _ in leg or []
-        )
-        return [Hit(*row, legs) for row in self._storage.chunks.candidates(ids)]
+        ids = [*legs.keyword_scores, *legs.vector_scores]
+        return [Hit(*row, legs) for row in self._storage.chunks.candidates(dict.fromkeys(ids))]
 
 
 class QueryVector:
     """The embedding of a query, [] if there is none; `problem` is what the user should be told of
-    it.
-
-    `runs_leg` says whether vectors are searched, even if there is none to search by: then nothing is
-    near, and the answer is empty. `identity` is that of the store's embeddings when the query was
-    embedded.
+    it, and `identity` that of the store's embeddings when the query was embedded.
     """
 
-    __slots__ = ("identity", "problem", "runs_leg", "values")
+    __slots__ = ("identity", "problem", "values")
 
     def __init__(
         self,
         values: list[float],
         problem: str | None = None,
         identity: "Identity | None" = None,
-        *,
-        runs_leg: bool = False,
     ) -> None:
         self.values = values
         self.problem = problem
         self.identity = identity
-        self.runs_leg = runs_leg or bool(values)
 
 
 def query_vector(
@@ -322,31 +315,31 @@ def query_vector(
     query: "Query",
     mode: str,
 ) -> QueryVector:
-    """Return the query's embedding: from memory, from the store or from the model."""
+    """Return the query's embedding: kept by the model's object, kept in the store, or newly made."""
     if mode == "keyword" or query.is_blank:
         return QueryVector([])
-    is_only_leg = mode == "vector"
     identity = storage.embeddings.identity()
-    problem = _why_none(storage, settings, embedder, identity, mode)
+    problem = _why_no_vector(storage, settings, embedder, identity, mode)
     if problem:
-        return QueryVector([], problem, identity, runs_leg=is_only_leg)
+        return QueryVector([], problem, identity)
     model = embedder() if identity else None
     if model is None or identity is None:
-        return QueryVector([], None, identity, runs_leg=is_only_leg)
+        return QueryVector([], None, identity)
     vector = _embedded(storage, settings, model, identity, query.text)
     if len(vector) == identity["dims"]:
-        return QueryVector(
-            vector, _backlog(storage) or _chosen_otherwise(settings, identity), identity
-        )
+        advice = _backlog(storage) or _settings_name_another(settings, identity)
+        return QueryVector(vector, advice, identity)
     if model.problem and is_minilm(identity):
         vector = load(MINILM_VECTOR)(query.text)
         if vector:
             return QueryVector(vector, meanwhile(model.problem, identity), identity)
+    if vector:
+        return QueryVector([], MISFIT, identity)
     # Without a problem, the model works and knows no word of this: nothing is near.
-    problem = MISFIT if vector else model.problem
-    if model.problem and not (vector or is_only_leg):
-        problem = meanwhile(model.problem, None)
-    return QueryVector([], problem, identity, runs_leg=is_only_leg)
+    problem = model.problem
+    if problem and mode == "hybrid":
+        problem = meanwhile(problem, None)
+    return QueryVector([], problem, identity)
 
 
 def _embedded(
@@ -371,7 +364,7 @@ def _backlog(storage: "Storage") -> str | None:
     )
 
 
-def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
+def _settings_name_another(settings: "Settings", identity: "Identity") -> str | None:
     """Return what to tell the user where the settings choose another model than the one that
     answers.
     """
@@ -389,7 +382,7 @@ def _chosen_otherwise(settings: "Settings", identity: "Identity") -> str | None:
     return Message(f"answering with the embeddings of {name_of(identity)}", way_out, " until ")
 
 
-def _why_none(
+def _why_no_vector(
     storage: "Storage",
     settings: "Settings",
     embedder: "Callable[[], Embedder | None]",
@@ -455,12 +448,12 @@ def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None
     """
     rows = storage.chunks.rows([hit.id for hit in hits])
     newer = [hit.newer.id for hit in hits if hit.newer]
-    places = storage.chunks.places([*newer, *(id for hit in hits for id in hit.others)])
+    locations = storage.chunks.locations([*newer, *(id for hit in hits for id in hit.others)])
     for hit in hits:
         hit.row = rows[hit.id]
-        hit.also = [citation(*places[id]) for id in hit.others]
+        hit.also = [citation(*locations[id]) for id in hit.others]
         if hit.newer:
-            hit.newer_citation = citation(*places[hit.newer.id])
+            hit.newer_citation = citation(*locations[hit.newer.id])
         if around is not None:
             hit.chunks = storage.chunks.around(hit.doc_id, hit.id, around)
 
@@ -500,8 +493,8 @@ def result_of(hit: Hit, *, explain: bool) -> Result:
 
 
 def _explanation(hit: Hit) -> dict[str, Any]:
-    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`
-    and `rerank` where there are any, add up to `score_before_decay`.
+    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`,
+    `succession` and `rerank` where there are any, add up to `score_before_decay`.
     """
     parts = {
         **hit.legs.parts(hit.id, hit.scale),

@@ -5,63 +5,29 @@ numbers were found on judged collections (docs/measurements.md).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import chain, islice
 from math import exp, log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..storage.keyword import stems
 from ..text import analyzer
 from ..text.characters import fold
 from ..text.dates import age, mentions
-from .hit import Hit, Request
+from .hit import Hit, SearchState
 from .legs import order
 
 if TYPE_CHECKING:
-    from ..storage.protocol import KeywordIndex, Storage
     from ..text.dates import Period
-    from ..text.query import Query
 
-NEIGHBOUR = 0.05  # of the score of the chunk before, and of the one after
-DOCUMENT = 0.07  # of the sum of the document's best scores
+NEIGHBOUR_SHARE = 0.05  # of the score of the chunk before, and of the one after
+DOCUMENT_SHARE = 0.07  # of the sum of the document's best scores
 BEST = 3  # chunks of a document that count
-OF_DATE = 0.2  # of the score, for a document of the days that the query means
+DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
 FIRST = 10  # results that people look at
-SHARE = 3  # of these, how many one document may have
+MOST_OF_ONE = 3  # of these, how many hits may be of one document
 NEAR = 0.3  # of a passage to a query that it has no word of; words that mean nothing reach 0.26
-
-
-class SearchState:
-    """The state of a search that is going on: what every stage may know, and what it notes for
-    later ones and for the answer.
-    """
-
-    def __init__(
-        self,
-        query: "Query",
-        request: Request,
-        half_life_days: float,
-        storage: "Storage",
-        keyword_index: "KeywordIndex",
-    ) -> None:
-        self.query = query
-        self.request = request
-        self.half_life_days = half_life_days
-        self.storage = storage
-        self.keyword_index = keyword_index
-        # Stages that run when the snapshot is closed, because a slow server must not hold it.
-        self.reranking: list[Any] = []
-        self.refused: list[Hit] = []  # what `min_confidence` keeps back
-        self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
-        self.marks_successors = True  # note which passage revises which
-        self.is_past = False  # the question is for what was
-        # What may revise one of the first hits, too unsurely to say so
-        self.possibly_newer: Hit | None = None
-        self.warnings: list[str] = []  # what a stage could not do
-        self.is_lookup = False  # whether the query is a name or an identifier
-        # Words of the query that no chunk has, and those that were looked for in their place
-        self.substitutes: Mapping[str, Sequence[str]] = {}
 
 
 def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
@@ -125,17 +91,17 @@ def add_evidence(hits: list[Hit]) -> list[Hit]:
     All scores are scaled so that the best one stays what it was; where every document has one hit,
     nothing changes.
     """
-    scores = {(hit.doc_id, hit.place): hit.score for hit in hits}
-    of_document: dict[str, list[float]] = defaultdict(list)
+    scores = {(hit.doc_id, hit.number): hit.score for hit in hits}
+    scores_of_documents: dict[str, list[float]] = defaultdict(list)
     for hit in hits:
-        of_document[hit.doc_id].append(hit.score)
+        scores_of_documents[hit.doc_id].append(hit.score)
     sums = {}
-    for doc_id, document_scores in of_document.items():
+    for doc_id, document_scores in scores_of_documents.items():
         best = sorted(document_scores, reverse=True)[:BEST]
-        sums[doc_id] = DOCUMENT * sum(best)
+        sums[doc_id] = DOCUMENT_SHARE * sum(best)
     for hit in hits:
-        beside = ((hit.doc_id, hit.place + step) for step in (-1, 1))
-        hit.neighbours = NEIGHBOUR * sum(scores.get(neighbour, 0.0) for neighbour in beside)
+        beside = ((hit.doc_id, hit.number + step) for step in (-1, 1))
+        hit.neighbours = NEIGHBOUR_SHARE * sum(scores.get(neighbour, 0.0) for neighbour in beside)
         hit.document = sums[hit.doc_id]
     highest = max((hit.score + hit.neighbours + hit.document for hit in hits), default=0.0)
     scale = 1.0
@@ -154,8 +120,8 @@ def best_first(hits: Iterable[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: -hit.score)
 
 
-def dated(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Where the query means certain days, multiply all scores by 1 - OF_DATE, and add OF_DATE to
+def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+    """Where the query means certain days, multiply all scores by 1 - DATE_SHARE, and add DATE_SHARE to
     those of passages that are of these days or speak of them.
     """
     periods = [] if state.request.fts_syntax else state.query.periods
@@ -168,15 +134,15 @@ def dated(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
         is_meant = day is not None and any(period.has(day) for period in periods)
         if not is_meant:
             is_meant = _speaks_of(periods, hit.text, day)
-        hit.of_date = OF_DATE if is_meant else 0.0
-        hit.scale_by(1 - OF_DATE)
+        hit.of_date = DATE_SHARE if is_meant else 0.0
+        hit.scale_by(1 - DATE_SHARE)
         hit.add(hit.of_date)
     return best_first(hits)
 
 
 def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
-    """Return whether a passage names one of these days, counted from its own; of days that are
-    open to a side it says too little.
+    """Return whether a passage names one of these days, counted from its own. A mention proves
+    nothing of a period without an end, as "since March".
     """
     closed = [period for period in periods if not period.is_open]
     if not closed or day is None or len(day) != len("YYYY-MM-DD"):
@@ -222,7 +188,7 @@ def same_text_once(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 
 def spread(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    """Let at most SHARE hits of one document be among the FIRST; its others come after these,
+    """Let at most MOST_OF_ONE hits of one document be among the FIRST; its others come after these,
     unless there is nothing else.
 
     With `per_doc` the user has said how many, and under a budget neighbours become one result: then
@@ -233,12 +199,12 @@ def spread(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
         return ranked
     first: list[Hit] = []
     surplus: list[Hit] = []
-    of_document: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for number, hit in enumerate(ranked):
         if len(first) == FIRST:
             return first + surplus + ranked[number:]
-        of_document[hit.doc_id] += 1
-        if of_document[hit.doc_id] <= SHARE:
+        counts[hit.doc_id] += 1
+        if counts[hit.doc_id] <= MOST_OF_ONE:
             first.append(hit)
         else:
             surplus.append(hit)
@@ -344,12 +310,12 @@ def limited(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     shown: dict[str, list[int]] = defaultdict(list)
     count = 0
     for hit in hits:
-        of_document = shown[hit.doc_id]
-        if request.per_doc is not None and len(of_document) >= request.per_doc:
+        numbers = shown[hit.doc_id]
+        if request.per_doc is not None and len(numbers) >= request.per_doc:
             continue
-        if any(abs(hit.place - place) <= request.context for place in of_document):
+        if any(abs(hit.number - number) <= request.context for number in numbers):
             continue
-        of_document.append(hit.place)
+        numbers.append(hit.number)
         yield hit
         count += 1
         if count == request.limit:

@@ -53,7 +53,7 @@ from .hit import Hit
 
 if TYPE_CHECKING:
     from ..storage.protocol import Storage
-    from .stages import SearchState
+    from .hit import SearchState
 
 FIRST = 10  # results that people look at, as in stages
 POOL = 40  # hits that are compared with the first results
@@ -568,13 +568,13 @@ def newest_first(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
         newer = former.newer
         if newer not in ranked or ranked.index(newer) < ranked.index(former):
             continue
-        if state.reranking and newer.score < BELIEVED * former.score:
+        if state.after_snapshot and newer.score < BELIEVED * former.score:
             continue  # a model that read both found that the newer one does not answer
         ranked.remove(newer)
         ranked.insert(ranked.index(former), newer)
         newer.succeed(former)
     # A model that read both knows better what answers.
-    possible = None if state.reranking else state.possibly_newer
+    possible = None if state.after_snapshot else state.possibly_newer
     if possible in ranked[READ:]:
         ranked.remove(possible)
         possible.succeed(ranked[READ - 1])

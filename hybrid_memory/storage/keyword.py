@@ -35,9 +35,9 @@ def idf(count: int, size: int) -> float:
     return max(log((size - count + 0.5) / (count + 0.5)), 1e-6)
 
 
-def enough(counts: Collection[int], size: int) -> float:
-    """Return the BM25 of a hit that tells all that keywords can: that of all words, or what none
-    has by chance, if that is less.
+def full_score(counts: Collection[int], size: int) -> float:
+    """Return the BM25 of a hit that says all that the words of a query can say: that of all words,
+    or what none has by chance, if that is less.
 
     `counts` says how many of all chunks have each word.
     """

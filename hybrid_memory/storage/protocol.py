@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 from ..documents.document import Prepared
 from ..text.query import Query
 from .filters import Filters
-from .rows import ChunkRow, Coverage, Identity, Neighbour, Ranked, Ranking, Vectors
+from .rows import ChunkRow, Coverage, Identity, KeywordLeg, Neighbour, Ranking, Vectors
 from .source import DocumentRow, Pending, Refusal, Source, SourceFile, StoredDocument, Whole
 
 
@@ -284,7 +284,7 @@ class Sources(Protocol):
 class KeywordIndex(Protocol):
     """The keyword leg, for one state of the store."""
 
-    def ranked(self, query: Query, limit: int) -> Ranked:
+    def ranked(self, query: Query, limit: int) -> KeywordLeg:
         """Return the best chunks. Raises QueryError for an expression that is not valid."""
 
     def coverage(self, query: Query, ids: Collection[int]) -> Mapping[int, Coverage]:
@@ -329,7 +329,7 @@ class Chunks(Protocol):
         document.
         """
 
-    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
+    def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
         """Document id, first and last line of each chunk, and the lines with which the pages of the
         document begin.
         """

@@ -10,16 +10,17 @@ Vectors = dict[bytes, tuple[bytes, bool]]
 Ranking = list[tuple[int, float]]  # (chunks.id, score), best first
 
 
-class Ranked(NamedTuple):
-    """What the keyword leg found; `is_name` says that the query is the name of a document.
+class KeywordLeg(NamedTuple):
+    """What the keyword leg of a search found; `is_name` says that the query is the name of a document.
 
-    `enough` is the score of a hit that tells all that keywords can; 0 if any does. `substitutes` has words
-    of the query that find nothing, and those that were looked for in their place.
+    `full_score` is the BM25 of a hit that says all that the words of the query can say; 0 where
+    every hit does. `substitutes` has words of the query that find nothing, and those that were
+    looked for in their place.
     """
 
-    scores: Ranking
+    ranking: Ranking
     is_name: bool = False
-    enough: float = 0.0
+    full_score: float = 0.0
     substitutes: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 

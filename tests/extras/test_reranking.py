@@ -415,8 +415,9 @@ def test_only_the_first_are_sent_and_the_others_stay_below(server: FakeTEI, open
 @pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("half_life", [0.0, 30.0])
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+@pytest.mark.parametrize("query", [QUERY, '"new password" server'])
 def test_parts_add_up_to_the_score(
-    weight: float, half_life: float, mode: str, server: FakeTEI, opened: Opened
+    weight: float, half_life: float, mode: str, query: str, server: FakeTEI, opened: Opened
 ) -> None:
     store = opened(server, rerank_weight=weight, half_life_days=half_life, rerank_limit=4)
     for day in range(1, 6):
@@ -424,7 +425,7 @@ def test_parts_add_up_to_the_score(
             f"2026-01-{day:02}",
             f"On day {day} the gpu server had a new password.\n\n# Rack\n\nThe server hums.",
         )
-    for hit in store.search(QUERY, mode=mode, explain=True, today=date(2026, 3, 1)):
+    for hit in store.search(query, mode=mode, explain=True, today=date(2026, 3, 1)):
         why = hit["explain"]
         rerank = why.get("rerank", {"part": 0.0, "weight": weight, "normalised": 0.0})
         assert rerank["part"] == pytest.approx(rerank["weight"] * rerank["normalised"], abs=5e-6)

@@ -164,7 +164,8 @@ def test_nearness_is_between_0_and_1_and_does_not_count_the_chunk_itself(
 
 @pytest.mark.parametrize(
     ("cosine", "others", "near"),
-    [(1.0, [0.5], 1.0), (0.75, [0.5], 0.5), (0.5, [0.5], 0.0), (0.2, [0.5], 0.0), (0.6, [], 0.6), (0.6, [-0.4], 0.6), (1.0, [1.0], 0.0)],
+    [(1.0, [0.5], 1.0), (0.75, [0.5], 0.5), (0.5, [0.5], 0.0), (0.2, [0.5], 0.0), (0.6, [], 0.6), (0.6, [-0.4], 0.6), (1.0, [1.0], 0.0),
+     (1.0, [1 - 1e-15] * 3, 0.0)],
 )  # fmt: skip
 def test_nearness_is_the_share_of_the_way_from_the_mean(
     cosine: float, others: list[float], near: float
@@ -198,6 +199,14 @@ def test_less_sure_results_are_kept_back_and_what_is_shown_reaches_the_bar(
     assert store.search("server karaoke dog", 50, min_confidence=bar) == [
         hit for hit in everything if hit["confidence"] >= bar
     ]
+
+
+def test_an_answer_that_is_not_sure_enough_still_tells_what_was_looked_for(run: Run) -> None:
+    run("store", "--doc-id", "it", "--text", ANSWER)
+    done = run("search", f"server pasword {NONSENSE}", "--provider", "none", "--floor", "1")
+    assert answer(done) == []
+    assert "searched for password for pasword" in done.stderr
+    assert "nothing reaches confidence 1;" in done.stderr
 
 
 def test_an_empty_answer_names_the_nearest_miss(run: Run) -> None:

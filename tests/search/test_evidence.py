@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from hybrid_memory.search.hit import Hit
 from hybrid_memory.search.legs import put_on_one_scale
-from hybrid_memory.search.stages import BEST, DOCUMENT, NEIGHBOUR, add_evidence
+from hybrid_memory.search.stages import BEST, DOCUMENT_SHARE, NEIGHBOUR_SHARE, add_evidence
 
 
 def hit(id: int, doc_id: str, score: float) -> Hit:
@@ -43,7 +43,7 @@ def test_neighbours_and_the_best_of_a_document_add_their_shares() -> None:
 
 
 def test_shares_are_those_of_the_documentation() -> None:
-    assert (NEIGHBOUR, DOCUMENT, BEST) == (0.05, 0.07, 3)
+    assert (NEIGHBOUR_SHARE, DOCUMENT_SHARE, BEST) == (0.05, 0.07, 3)
 
 
 def test_a_chunk_among_good_ones_passes_a_lonely_one() -> None:

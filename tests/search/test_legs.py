@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.search.legs import LEAD_SHARE, LEADS, put_on_one_scale
-from hybrid_memory.storage.rows import Ranked
+from hybrid_memory.storage.rows import KeywordLeg
 from hybrid_memory.text.query import Query
 from tests.conftest import TopicEmbedder
 
@@ -18,7 +18,7 @@ SAMPLE = {7: 0.8, 8: 0.8}  # of a model that gives 0.8 to any two texts
 def test_each_leg_gives_its_part_on_one_scale() -> None:
     """The best hit has half of the BM25 that is enough, so keywords count by 0.5 cubed; a cosine of 0.9 is halfway from 0.8."""
     legs = put_on_one_scale(
-        Ranked([(1, 4.0), (2, 2.0)], enough=8.0),
+        KeywordLeg([(1, 4.0), (2, 2.0)], full_score=8.0),
         [(3, 0.9)],
         {1: 0.8, 2: 0.85, 3: 0.9},
         SAMPLE,
@@ -32,19 +32,19 @@ def test_each_leg_gives_its_part_on_one_scale() -> None:
 
 
 @pytest.mark.parametrize(
-    ("enough", "strength"), [(2.0, 1.0), (4.0, 1.0), (0.0, 1.0), (40.0, 0.001)]
+    ("full_score", "strength"), [(2.0, 1.0), (4.0, 1.0), (0.0, 1.0), (40.0, 0.001)]
 )
 def test_keywords_count_in_full_where_the_best_hit_has_enough(
-    enough: float, strength: float
+    full_score: float, strength: float
 ) -> None:
     assert put_on_one_scale(
-        Ranked([(1, 4.0)], enough=enough), [], {1: 0.5}, {}, {}, HALF
+        KeywordLeg([(1, 4.0)], full_score=full_score), [], {1: 0.5}, {}, {}, HALF
     ).strength == pytest.approx(strength)
 
 
 def test_a_hit_without_an_embedding_is_as_near_as_its_words_say() -> None:
     legs = put_on_one_scale(
-        Ranked([(1, 4.0), (2, 2.0)], enough=8.0), [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF
+        KeywordLeg([(1, 4.0), (2, 2.0)], full_score=8.0), [(3, 0.9)], {3: 0.9}, SAMPLE, {}, HALF
     )
     assert legs.vector_parts == pytest.approx({1: 0.5, 2: 0.25, 3: 0.5})
     assert legs.nearness.keys() == {3}
@@ -56,7 +56,7 @@ def test_a_third_of_the_vector_part_is_the_mean_nearness_of_the_first_chunks_of_
     """Chunk 3 begins with 7 and 8, nearnesses 0.5 and 0; 4 begins with 9, which has no embedding; 5 has none, but leads."""
     cosine = {3: 0.9, 4: 0.9, 7: 0.9, 8: 0.8}
     legs = put_on_one_scale(
-        Ranked([(5, 4.0)]),
+        KeywordLeg([(5, 4.0)]),
         [(3, 0.9), (4, 0.9)],
         cosine,
         {1: 0.8, 2: 0.8},
@@ -75,7 +75,7 @@ def test_leads_and_their_share_are_those_of_the_documentation() -> None:
 
 def test_a_leg_alone_is_divided_by_its_best() -> None:
     assert put_on_one_scale(
-        Ranked([(1, 4.0), (2, 1.0)], enough=8.0), None, {}, {}, {}, (1.0, 0.0)
+        KeywordLeg([(1, 4.0), (2, 1.0)], full_score=8.0), None, {}, {}, {}, (1.0, 0.0)
     ).keyword_parts == {
         1: 1.0,
         2: 0.25,
@@ -106,10 +106,12 @@ def test_parts_are_between_0_and_1_and_keep_the_order_of_the_words(
     cosine: dict[int, float],
     sample: dict[int, float],
     leads: dict[int, list[int]],
-    enough: float,
+    full_score: float,
 ) -> None:
     by_vector = sorted(((id, x) for id, x in cosine.items() if x > 0), key=lambda hit: -hit[1])
-    legs = put_on_one_scale(Ranked(ranked, enough=enough), by_vector, cosine, sample, leads, HALF)
+    legs = put_on_one_scale(
+        KeywordLeg(ranked, full_score=full_score), by_vector, cosine, sample, leads, HALF
+    )
     assert all(
         0 <= part <= 1 for part in [*legs.keyword_parts.values(), *legs.vector_parts.values()]
     )
@@ -133,16 +135,16 @@ def test_enough_is_what_all_words_are_worth_or_twice_the_logarithm_of_the_size(
     many: FTSIndex,
 ) -> None:
     rare, common, nowhere = log(59.5 / 1.5), log(40.5 / 20.5), log(60.5 / 0.5)
-    assert many.ranked(Query("rare"), 10).enough == pytest.approx(rare)
-    assert many.ranked(Query("common rare"), 10).enough == pytest.approx(rare + common)
+    assert many.ranked(Query("rare"), 10).full_score == pytest.approx(rare)
+    assert many.ranked(Query("common rare"), 10).full_score == pytest.approx(rare + common)
     assert rare + nowhere > 2 * log(61)
-    assert many.ranked(Query("rare zeppelin"), 10).enough == pytest.approx(2 * log(61))
+    assert many.ranked(Query("rare zeppelin"), 10).full_score == pytest.approx(2 * log(61))
 
 
 def test_enough_of_a_name_and_of_fragments_is_reached_by_what_has_them(many: FTSIndex) -> None:
-    assert many.ranked(Query("d30"), 10).enough == 0
-    assert many.ranked(Query("ommo"), 10).enough == many.ranked(Query("common"), 10).enough
-    assert many.ranked(Query("→"), 10).enough == 1
+    assert many.ranked(Query("d30"), 10).full_score == 0
+    assert many.ranked(Query("ommo"), 10).full_score == many.ranked(Query("common"), 10).full_score
+    assert many.ranked(Query("→"), 10).full_score == 1
 
 
 def test_one_common_word_of_a_long_question_does_not_outweigh_what_is_near(

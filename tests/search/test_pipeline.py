@@ -15,7 +15,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.search.pipeline import CANDIDATES, LOOKUP_WEIGHTS
-from hybrid_memory.search.stages import SHARE
+from hybrid_memory.search.stages import MOST_OF_ONE
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.text.query import Query
 from hybrid_memory.vector import VectorSearch, decode_embedding, encode_embedding
@@ -136,7 +136,7 @@ def by_share(hits: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dic
     of_document: Counter[str] = Counter()
     for number, hit in enumerate(hits):
         of_document[hit["doc_id"]] += 1
-        if of_document[hit["doc_id"]] > SHARE:
+        if of_document[hit["doc_id"]] > MOST_OF_ONE:
             return hits[:number], hits[number:]
     return hits, []
 
@@ -201,7 +201,8 @@ def test_parts_add_up_to_the_score(
 @given(queries)
 def test_ranks_are_those_of_each_half(library: HybridStore, query: str) -> None:
     by_keyword = [
-        id for id, _ in FTSIndex(library.storage.connection).ranked(Query(query), CANDIDATES).scores
+        id
+        for id, _ in FTSIndex(library.storage.connection).ranked(Query(query), CANDIDATES).ranking
     ]
     assert library.embedder
     vector = decode_embedding(encode_embedding(library.embedder.embed(query)))  # as it is kept

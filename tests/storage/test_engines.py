@@ -69,9 +69,9 @@ def scores(
     storage = store.storage
     with storage.snapshot():
         if filters is None:
-            return named(store, storage.keyword().ranked(Query(query), limit).scores)
+            return named(store, storage.keyword().ranked(Query(query), limit).ranking)
         with storage.selection(filters) as chosen:
-            return named(store, storage.keyword(chosen).ranked(Query(query), limit).scores)
+            return named(store, storage.keyword(chosen).ranked(Query(query), limit).ranking)
 
 
 def named(store: HybridStore, found: list[tuple[int, float]]) -> list[tuple[str, float]]:
@@ -239,10 +239,10 @@ def covered(store: HybridStore, query: str) -> tuple[float, list[tuple[float, li
     with store.storage.snapshot():
         keyword = store.storage.keyword()
         ranked = keyword.ranked(Query(query), 20)
-        ids = [id for id, _ in ranked.scores][:10]
+        ids = [id for id, _ in ranked.ranking][:10]
         coverage = keyword.coverage(Query(query), ids)
     shares = [(round(coverage[id].share, 9), sorted(coverage[id].terms)) for id in ids]
-    return round(ranked.enough, 9), shares
+    return round(ranked.full_score, 9), shares
 
 
 @settings(

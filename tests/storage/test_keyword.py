@@ -36,7 +36,7 @@ def found(keyword_store: HybridStore) -> Found:
 
 def doc_ids(store: HybridStore, query: Query, limit: int = 10) -> list[str]:
     with store.storage.snapshot():
-        ids = [id for id, _ in store.storage.keyword().ranked(query, limit).scores]
+        ids = [id for id, _ in store.storage.keyword().ranked(query, limit).ranking]
         rows = {row[0]: row[1] for row in store.storage.chunks.candidates(ids)}
     return [rows[id] for id in ids]
 
@@ -245,7 +245,7 @@ def test_pruned_search_ranks_as_if_every_row_was_scored(
     everything = {"expression": match_expression(Query(query).affordable_terms), "limit": limit}
     expected = crowded.storage.connection.execute(SEARCH.format(rows=""), everything).fetchall()
     assert (
-        FTSIndex(crowded.storage.connection).ranked(Query(query), limit).scores[:PROVEN]
+        FTSIndex(crowded.storage.connection).ranked(Query(query), limit).ranking[:PROVEN]
         == expected[:PROVEN]
     )
 

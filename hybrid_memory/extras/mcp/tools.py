@@ -22,7 +22,7 @@ from ...errors import (
     StoreError,
     WayOut,
 )
-from ...search.hit import FLOOR, POOL, UNCLEAR, Request, configured, floored, is_unclear
+from ...search.hit import FLOOR, POOL, UNCLEAR, Request, configured, is_unclear
 from ...search.hit import Answer as SearchAnswer
 from ...storage.filters import Filters
 from ...storage.target import collections
@@ -211,7 +211,8 @@ class Tools:
             else:
                 refreshed = not self._bounds.read_only
                 answer = search(store, query, request, refreshed=refreshed)
-        return passages(floored(answer, floor))
+        answer.require(floor)
+        return passages(answer)
 
     def memory_get(self, arguments: Json) -> str:
         target = arguments["target"]

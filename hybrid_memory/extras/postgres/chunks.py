@@ -92,7 +92,7 @@ class Chunks:
             for row in rows
         }
 
-    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
+    def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
         rows = self._conn.all(PLACES, self._of(ids))
         return {
             id: (doc_id, start, end, json.loads(pages or "[]"))

@@ -12,12 +12,12 @@ from ...storage.keyword import (
     CONTEXT_WEIGHT,
     HEADING_WEIGHT,
     K1,
-    enough,
+    full_score,
     idf,
     match_expression,
     mended,
 )
-from ...storage.rows import Coverage, Ranked
+from ...storage.rows import Coverage, KeywordLeg
 from ...text.query import Query, Term
 from .connection import Connection
 from .expressions import Matches, Phrase, Phrases, by_fragments, read, substring_search
@@ -209,14 +209,14 @@ class KeywordIndex:
             False  # whether postings have entries of chunks that left; known with the size
         )
 
-    def ranked(self, query: Query, limit: int) -> Ranked:
+    def ranked(self, query: Query, limit: int) -> KeywordLeg:
         """The best `limit` chunks by BM25; see `sqlite.keyword.FTSIndex.ranked`, whose ranking this
         is.
 
         Raises QueryError for an expression in FTS5's syntax that is not valid.
         """
         if query.fts_syntax:
-            return Ranked(self._matching(query)[:limit])
+            return KeywordLeg(self._matching(query)[:limit])
         if query.is_typed:
             query = self._mended(query, is_found=False)
         hits, is_name = self._found(query, limit)
@@ -226,11 +226,11 @@ class KeywordIndex:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
             hits = substring_search(self._conn, self._space, self._chosen, query, limit)
-            return Ranked(hits, enough=1.0)
+            return KeywordLeg(hits, full_score=1.0)
         if is_name:
-            return Ranked(hits, is_name=True, substitutes=query.substitutes)
+            return KeywordLeg(hits, is_name=True, substitutes=query.substitutes)
         frequencies = [phrase.frequency for phrase in self._phrases.of(_distinct_words(query))]
-        return Ranked(hits, False, enough(frequencies, self._sizes()[0]), query.substitutes)
+        return KeywordLeg(hits, False, full_score(frequencies, self._sizes()[0]), query.substitutes)
 
     def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
         """Return the chunks that have words of the query, and whether it is a document's name."""

@@ -89,7 +89,7 @@ class Chunks:
             for row in rows
         }
 
-    def places(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
+    def locations(self, ids: Iterable[int]) -> dict[int, tuple[str, int, int, Sequence[int]]]:
         return {
             id: (*place, json.loads(pages or "[]"))
             for id, *place, pages in self._conn.execute(PLACES, (json.dumps(list(ids)),))

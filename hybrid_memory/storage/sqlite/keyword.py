@@ -28,14 +28,14 @@ from ..keyword import (
     Choice,
     any_of,
     checked_expression,
-    enough,
+    full_score,
     idf,
     match_expression,
     mended,
     stems,
     word_of_stem,
 )
-from ..rows import Coverage, Ranked, as_results
+from ..rows import Coverage, KeywordLeg, as_results
 from . import schema
 from .chunks import of_chunks, of_document
 
@@ -174,7 +174,7 @@ class FTSIndex:
         """Return the chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0),
         source.
         """
-        scores = self.ranked(Query(query, fts_syntax=fts_syntax), limit).scores
+        scores = self.ranked(Query(query, fts_syntax=fts_syntax), limit).ranking
         ids = json.dumps([id for id, _ in scores])
         return as_results(scores, self._conn.execute(self._shown, (ids,)), "keyword")
 
@@ -190,7 +190,7 @@ class FTSIndex:
         highlighter = Highlighter(Query(query), [hit["text"] for hit in hits], stems)
         return [hit | {"snippet": highlighter.snippet(hit["text"], "**", "**")} for hit in hits]
 
-    def ranked(self, query: Query, limit: int) -> Ranked:
+    def ranked(self, query: Query, limit: int) -> KeywordLeg:
         """Return the best `limit` chunks by BM25.
 
         If the query is a document's path, file name, stem, alias or title, that document comes
@@ -203,7 +203,7 @@ class FTSIndex:
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
-            return Ranked(self._run(expression, limit, self._condition) if expression else [])
+            return KeywordLeg(self._run(expression, limit, self._condition) if expression else [])
         if query.is_typed:
             query = self._mended(query, is_found=False)
         hits, is_name = self._found(query, limit)
@@ -213,11 +213,13 @@ class FTSIndex:
                 hits = self._best(query.affordable_terms, limit)
         if not hits:
             # Shares of the query's symbols: all of them are enough
-            return Ranked(self._with_fragments(query, limit), enough=1.0)
+            return KeywordLeg(self._with_fragments(query, limit), full_score=1.0)
         if is_name:
-            return Ranked(hits, is_name=True, substitutes=query.substitutes)
+            return KeywordLeg(hits, is_name=True, substitutes=query.substitutes)
         frequencies = self._frequencies_of(query)
-        return Ranked(hits, False, enough(frequencies.values(), self.size()), query.substitutes)
+        return KeywordLeg(
+            hits, False, full_score(frequencies.values(), self.size()), query.substitutes
+        )
 
     def _found(self, query: Query, limit: int) -> tuple[list[tuple[int, float]], bool]:
         """Return the chunks that have words of the query, and whether it is a document's name."""

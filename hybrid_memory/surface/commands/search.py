@@ -15,7 +15,6 @@ from ...search.hit import (
     Request,
     Result,
     configured,
-    floored,
     is_unclear,
     lean,
 )
@@ -174,7 +173,8 @@ def run_search(args: argparse.Namespace) -> int:
     query = _query(args)
     with open_store(args) as store:
         request = _request(args, filters, store.config)
-        answer = floored(_answer(store, query, request), args.floor)
+        answer = _answer(store, query, request)
+        answer.require(args.floor)
         _advise(args, store, request, answer)
         if args.explain:
             parts = answer.timings.items()
