@@ -44,7 +44,7 @@ class NewVectors(NamedTuple):
 
     vectors: Vectors
     # Content hashes of the texts that the model was asked about and gave no vector for
-    without: list[bytes]
+    not_embedded: list[bytes]
     problem: str | None
 
 
@@ -88,13 +88,13 @@ def make_vectors(
     """Ask the model about texts, by content hash."""
     vectors = embedder.embed_batch(list(texts.values()), seconds=seconds)
     encoded: Vectors = {}
-    without = []
+    not_embedded = []
     for number, (content_hash, vector) in enumerate(zip(texts, vectors, strict=True)):
         if vector:
             encoded[content_hash] = encode_embedding(vector), number in embedder.truncated
         else:
-            without.append(content_hash)
-    return NewVectors(encoded, without, embedder.problem)
+            not_embedded.append(content_hash)
+    return NewVectors(encoded, not_embedded, embedder.problem)
 
 
 def accepts(
@@ -127,12 +127,12 @@ def dims_of(vectors: Vectors) -> int:
     return len(next(iter(vectors.values()))[0]) // FLOAT_BYTES
 
 
-def mark_unembeddable(storage: Storage, embedder: Embedder, without: Sequence[bytes]) -> None:
+def mark_unembeddable(storage: Storage, embedder: Embedder, not_embedded: Sequence[bytes]) -> None:
     """Mark texts that the model gave no vector for, if it is one that never will. Inside a
     transaction.
     """
     if embedder.is_final and not conflict(storage.embeddings.identity(), embedder):
-        storage.embeddings.mark_unembeddable(without)
+        storage.embeddings.mark_unembeddable(not_embedded)
 
 
 def embed_pending(
@@ -177,7 +177,7 @@ def embed_pending(
                 if chunk.content_hash in vectors
             ]
             storage.embeddings.put(rows)
-            mark_unembeddable(storage, embedder, new.without)
+            mark_unembeddable(storage, embedder, new.not_embedded)
         count += len(rows)
         before = batch[-1].id
         progress(len(batch))
@@ -278,9 +278,9 @@ def change_over(
                 return _unfinished(storage, following, count, problems)
             vectors = dict(new.vectors)
             if embedder.is_final:  # it has none for these texts, and never will
-                vectors |= dict.fromkeys(new.without, (b"", False))
+                vectors |= dict.fromkeys(new.not_embedded, (b"", False))
             else:
-                refused.update(new.without)
+                refused.update(new.not_embedded)
             with storage.transaction():
                 # Another process may have begun another set, or have finished this one.
                 if spare.next_identity() != following:
@@ -451,7 +451,7 @@ def put_document(
         if source:
             storage.sources.remember(source)
         if embedder:
-            mark_unembeddable(storage, embedder, new.without)
+            mark_unembeddable(storage, embedder, new.not_embedded)
     return problems
 
 

@@ -13,7 +13,7 @@ from .config import server_scheme
 from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
-from .search.hit import Answer, Budget, Request, configured
+from .search.hit import Answer, Budget, Request, request_defaults
 from .search.hit import Result as Result
 from .search.pipeline import Search
 from .storage.filters import Filters, narrowed
@@ -43,14 +43,16 @@ SAMPLED = 20  # documents, and lines of each, whose language decides which built
 def retry_once(
     read: "Callable[Concatenate[HybridStore, P], R]",
 ) -> "Callable[Concatenate[HybridStore, P], R]":
-    """Return a function that only reads, begun once more on a new connection if that to a server was lost
-    in the middle of it.
+    """Decorate a method that only reads: where the connection to a database server is lost meanwhile,
+    it is run once more on a new one.
     """
 
     @wraps(read)
     def run(store: "HybridStore", /, *args: "P.args", **options: "P.kwargs") -> "R":
         try:
-            with store.storage.guarded():
+            with (
+                store.storage.guarded()
+            ):  # one thread at a time, and with errors that name a way out
                 return read(store, *args, **options)
         except ConnectionLostError:
             with store.storage.guarded():
@@ -137,7 +139,9 @@ class HybridStore:
 
     @cached_property
     def embedder(self) -> "Embedder | None":
-        """Return what makes the vectors of all texts from now on; None with the provider "none"."""
+        """Return the model that the settings choose: the store's embeddings are its, or will be after a
+        change-over. None with the provider "none".
+        """
         if self._given_embedder is not None:
             return providers.complete(self._given_embedder)
         return providers.make(self.config, self.storage.embeddings.identity(), self._text_of_notes)
@@ -152,8 +156,8 @@ class HybridStore:
 
     @property
     def fitting_embedder(self) -> "Embedder | None":
-        """Return what makes vectors comparable with the store's; None if that is a remote
-        provider which the settings do not name: no text goes there.
+        """Return a model whose vectors can be compared with those in the store. None if only a remote
+        provider has it and the settings do not name that: no text may go there.
         """
         with self.storage.guarded():
             identity = self.storage.embeddings.identity()
@@ -161,9 +165,7 @@ class HybridStore:
                 return self.embedder
             if self._fitting and not providers.conflict(identity, self._fitting):
                 return self._fitting
-            given = None
-            if self._given_embedder is not None:
-                given = self.embedder
+            given = self.embedder if self._given_embedder is not None else None
             if given and not providers.conflict(identity, given):
                 self._fitting = given
             else:
@@ -172,7 +174,9 @@ class HybridStore:
 
     @property
     def may_change_over(self) -> bool:
-        """Tell whether the store has the built-in model's embeddings only because nobody chose a model."""
+        """Return whether a better model may take the place of the store's: the built-in one is there
+        only because nobody chose one.
+        """
         with self.storage.guarded():
             identity = self.storage.embeddings.identity() or {}
         return (
@@ -262,7 +266,7 @@ class HybridStore:
                 return len(prepared.chunks)
 
     def prepare(self, document: "Document") -> "Prepared":
-        """Cut a document into chunks. Reads and writes nothing."""
+        """Cut a text that has no file into chunks; sync/reading.py does it for files."""
         from .documents.document import prepare
 
         return prepare(
@@ -303,8 +307,8 @@ class HybridStore:
     ) -> list[Result]:
         """Return the best results for the query, best first; scores are 0 to 1.
 
-        `collection` to `heading` say in which documents to look, and win over the same fields of
-        `filters`; `hybrid_memory.storage.filters.Filters` says what each means. A `budget` in
+        `collection` to `heading` say among which documents and passages to look, and win over the same
+        fields of `filters`; `hybrid_memory.storage.filters.Filters` says what each means. A `budget` in
         characters counts the passages. The other keywords are the fields of
         `hybrid_memory.search.hit.Request`. Where `limit`, `min_score`, `min_confidence` or
         `per_doc` is None, the config's value holds; a `per_doc` of 0 is no bound.
@@ -313,7 +317,7 @@ class HybridStore:
         why. Raises ValueError for an option that no search can have, QueryError for an expression
         that is not valid.
         """
-        own_filters = {
+        keyword_filters = {
             "collection": collection,
             "inside": inside,
             "tags": tags,
@@ -330,17 +334,13 @@ class HybridStore:
             "min_confidence": min_confidence,
             "per_doc": per_doc,
         }
-        fields = configured(self.config) | _given(bounds)
+        fields = request_defaults(self.config) | _given(bounds)
         if isinstance(budget, int):
             budget = Budget(budget)
         request = Request(
-            fields["limit"],
-            mode,
-            filters=_filters(filters, own_filters),
-            min_score=fields["min_score"],
-            min_confidence=fields["min_confidence"],
+            mode=mode,
+            filters=_filters(filters, keyword_filters),
             half_life_days=half_life_days,
-            per_doc=fields["per_doc"] or None,
             context=context,
             budget=budget,
             exact=exact,
@@ -349,6 +349,7 @@ class HybridStore:
             explain=explain,
             today=today,
             typed=typed,
+            **fields,
         )
         return self.answer(query, request).results
 

@@ -1,6 +1,10 @@
 """Split a text into chunks at its headings. A chunk is one slice of the readable text, so that its
 lines can be cited.
 
+A text is divided into *sections*, each a heading with what is below it. Sections with text become
+*parts*, and a part is cut into *passages*, not inside a short *block* of code or a table
+(passages.py). Each passage becomes a *chunk*.
+
 The text is markdown, or of another `Syntax`. ATX headings and fenced code are recognized: a `#`
 inside a fence is not a heading. Setext headings, HTML blocks, and headings inside lists and quotes
 are treated as text. This module does not use storage or embeddings.
@@ -37,7 +41,8 @@ class Syntax(NamedTuple):
     blocks: Callable[[str, int, int], list[Block]]
 
 
-MAX_HEADING = 1000  # characters: a longer line is text, and a heading waits no longer for its text
+LONGEST_HEADING = 1000  # characters: a longer line is text
+LONGEST_WAIT = 1000  # characters, or a chunk: so much later, a text is no longer that of a heading
 LONGEST_PATH = 300  # characters of a heading or a heading path, which goes with every chunk
 
 HEADING_OR_FENCE = re.compile(  # CommonMark 0.31, 4.2 ATX headings
@@ -71,7 +76,7 @@ class Section(NamedTuple):
     end: int
 
 
-def chunks_after(
+def chunks_of(
     text: str,
     skipped: int,
     chunk_size: int,
@@ -79,12 +84,13 @@ def chunks_after(
     title: str = "",
     syntax: Syntax | None = None,
 ) -> list[Chunk]:
-    """Cut a text with plain newlines into chunks, as `chunk_text` does, without its first `skipped`
-    lines. `title` begins the heading paths.
+    """Cut a text with plain newlines into chunks of at most `chunk_size` characters. `overlap` are the
+    characters that a chunk may repeat from the one before it.
 
-    The text is in markdown unless another `syntax` is given.
+    The first `skipped` lines, a front matter, are left out but counted. `title` begins the heading
+    paths. The text is in markdown unless another `syntax` is given.
     """
-    syntax = syntax or MARKDOWN
+    syntax = syntax or MARKDOWN  # which stands at the end of this module
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     if not 0 <= overlap < chunk_size:
@@ -129,8 +135,10 @@ def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Ite
             untaken = section.start if untaken is None else untaken
         body = next_text(text, section.body, section.end, size)
         has_text = body < section.end
-        waited = 0 if untaken is None else section.end - untaken
-        if not has_text and waited <= max(size, MAX_HEADING):
+        waited = (
+            0 if untaken is None else section.end - untaken
+        )  # characters of headings without text
+        if not has_text and waited <= max(size, LONGEST_WAIT):
             continue
         if last:
             yield last
@@ -163,7 +171,7 @@ def _sections(text: str, start: int, headings: Iterable[Heading]) -> Iterator[Se
     section = Section(0, "", start + 1, start + 1, len(text))
     for heading in headings:
         yield section._replace(end=heading.start)
-        is_too_long = heading.end - heading.start > MAX_HEADING
+        is_too_long = heading.end - heading.start > LONGEST_HEADING
         body = heading.start if is_too_long else heading.end
         title = _clipped(heading.title, LONGEST_PATH)
         section = Section(heading.level, title, heading.start, body, len(text))

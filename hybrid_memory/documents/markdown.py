@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..text.characters import Lines, digest, storable, with_plain_newlines
 from ..text.dates import DATE_KEYS, document_date
-from .chunker import Chunk, Syntax, chunks_after
+from .chunker import Chunk, Syntax, chunks_of
 from .files import BadFileError, FileBytes, read
 from .links import document_links
 
@@ -264,7 +264,7 @@ def chunk_text(text: str, chunk_size: int = 512, overlap: int = 50) -> list[Chun
     leaves no room for new text.
     """
     text = with_plain_newlines(text)
-    return chunks_after(text, front_matter(text).lines, chunk_size, overlap)
+    return chunks_of(text, front_matter(text).lines, chunk_size, overlap)
 
 
 def chunks(
@@ -279,14 +279,14 @@ def chunks(
     above = ""
     if isinstance(title, str):
         above = storable(" ".join(title.split())[:LONGEST_TITLE])
-    of_text = chunks_after(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
+    of_text = chunks_of(parsed.text, parsed.skipped, chunk_size, overlap, above, syntax)
     if of_text or not parsed.skipped:
         return of_text
     # A note that is only front matter, such as a contact card: the front matter is its text.
     card = "\n".join(parsed.text.split("\n")[1 : parsed.skipped - 1])
     return [
         replace(chunk, start_line=chunk.start_line + 1, end_line=chunk.end_line + 1)
-        for chunk in chunks_after(card, 0, chunk_size, overlap, above)
+        for chunk in chunks_of(card, 0, chunk_size, overlap, above)
     ]
 
 

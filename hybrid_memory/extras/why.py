@@ -28,7 +28,7 @@ from ..documents.files import (
 )
 from ..documents.formats import format_of, refusal
 from ..errors import QueryError
-from ..search.hit import Request, configured
+from ..search.hit import Request, request_defaults
 from ..storage.source import (
     Refusal,
     Source,
@@ -451,7 +451,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     leaves it out. `before` has the best of what outranks it. `has` and `lacks` are words of the
     query, folded, and mean the whole document.
     """
-    settings = configured(store.config)
+    settings = request_defaults(store.config)
     parsed = store.parsed(query, Request())
     everything = store.answer(query, Request(DEPTH, explain=True))
     ranked = store.answer(query, Request(**settings | {"limit": DEPTH}, explain=True))

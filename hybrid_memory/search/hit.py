@@ -27,13 +27,13 @@ class Request:
     alone answer, because it is not a text to embed. `min_score` keeps back what scores less,
     `min_confidence` what is less sure. The scores of dated documents are halved by every
     `half_life_days` of age (None: the configured number; 0: never), counted from `today`. At most
-    `per_doc` results are of one document. `context` adds as many chunks before and after to the
-    text of each result. `budget` is how many characters all of them may have. With either,
-    results that stand side by side are joined, so that there may be fewer than `limit`. With
-    `explain` each result says what its score is made of. Without `rerank` the configured reranker
-    is not asked. The last word of a query that is being `typed` may be the beginning of one. In a
-    `literal` one, as a text that nobody wrote as a query, operators such as tag: and - are words.
-    Raises ValueError for a value that no search can have.
+    `per_doc` results are of one document (None or 0: any number). `context` adds as many chunks
+    before and after to the text of each result. `budget` is how many characters all of them may
+    have. With either, results that stand side by side are joined, so that there may be fewer than
+    `limit`. With `explain` each result says what its score is made of. Without `rerank` the
+    configured reranker is not asked. The last word of a query that is being `typed` may be the
+    beginning of one. In a `literal` one, as a text that nobody wrote as a query, operators such
+    as tag: and - are words. Raises ValueError for a value that no search can have.
     """
 
     __slots__ = (
@@ -63,11 +63,11 @@ class Request:
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
-        for name, number in (("limit", limit), ("per_doc", per_doc)):
-            if number is not None and number < 1:
-                raise ValueError(f"{name} is {number}; it must be at least 1")
-        for name, value in (("half_life_days", half_life_days or 0), ("context", context)):
-            if value < 0:
+        if limit < 1:
+            raise ValueError(f"limit is {limit}; it must be at least 1")
+        not_negative = {"per_doc": per_doc, "half_life_days": half_life_days, "context": context}
+        for name, value in not_negative.items():
+            if value is not None and value < 0:
                 raise ValueError(f"{name} is {value}; it must be at least 0")
         for name, share in (("min_score", min_score), ("min_confidence", min_confidence)):
             if not 0 <= share <= 1:
@@ -80,7 +80,7 @@ class Request:
         self.min_score = min_score
         self.min_confidence = min_confidence
         self.half_life_days = half_life_days
-        self.per_doc = per_doc
+        self.per_doc = per_doc or None
         self.context = context
         self.explain = explain
         self.today = today
@@ -108,13 +108,13 @@ class Request:
         return Request(**({name: getattr(self, name) for name in self.__slots__} | values))
 
 
-def configured(config: Mapping[str, Any]) -> dict[str, Any]:
+def request_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request that a config has."""
     return {
         "limit": config["limit"],
         "min_score": config["min_score"],
         "min_confidence": config["min_confidence"],
-        "per_doc": config["per_doc"] or None,
+        "per_doc": config["per_doc"],
     }
 
 

@@ -1,9 +1,15 @@
 """Make the store the mirror of folders: what is new or changed goes in, what vanished goes out, and
 all else is left alone.
+
+First all sources are listed, and each file is given to one of them. Then, source by source, it is
+decided which files are due; these are read, here or in worker processes, and written, many in a
+transaction. What is only cut anew is held back until its new chunks have embeddings. Then what
+vanished is removed. Last, what has no embedding gets one; with the built-in model, new documents
+have theirs already.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +24,7 @@ from ..store import HybridStore
 from ..text.characters import plural
 from . import plan
 from .plan import Listing, Refusals, Rules
-from .reading import Job, Outcome, Unchanged, Way, Workers, read
+from .reading import Job, Outcome, ReadOptions, Unchanged, Workers, read
 from .report import ELSEWHERE, Report
 from .writing import Recut, Writer
 
@@ -63,7 +69,7 @@ class Ingest:
         self._store = store
         self._progress = progress
         chunk_size, chunk_overlap = sizes or (None, None)
-        self._like = Source(
+        self._template = Source(
             path="",
             collection=None,
             is_file=False,
@@ -89,12 +95,10 @@ class Ingest:
         Raises SourceError, before anything is written, if that leaves none, or for a collection
         that another folder has.
         """
-        self._embeds = True
-        listings = self.mirror(
-            plan.select_sources(
-                paths, self._like, collection, self._store.storage.sources, self.report
-            )
+        sources = plan.select_sources(
+            paths, self._template, collection, self._store.storage.sources, self.report
         )
+        listings = self.mirror(sources, embeds=True)
         self._tell_of_others(listings)
         for listing in listings:
             if not (listing.files or listing.others or listing.walk.unread or listing.ours()):
@@ -117,13 +121,16 @@ class Ingest:
             raise SourceError(
                 "nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to take in"
             )
-        self._embeds = True
-        self._tell_of_others(self.mirror(plan.known_sources(storage.sources, self.report)))
+        sources = plan.known_sources(storage.sources, self.report)
+        self._tell_of_others(self.mirror(sources, embeds=True))
         self._embed()
         return self.report
 
-    def mirror(self, sources: Iterable[Source]) -> list[Listing]:
-        """Take in what is due and remove what is gone; embed nothing."""
+    def mirror(self, sources: Iterable[Source], *, embeds: bool = False) -> list[Listing]:
+        """Take in what is due and remove what is gone. Embed nothing; but if it `embeds`, a built-in
+        model embeds new documents as they are read.
+        """
+        self._embeds = embeds
         storage, settings = self._store.storage, self._store.config
         writer = Writer(storage, self.report)
         self._refusals = Refusals(storage, settings)
@@ -137,24 +144,19 @@ class Ingest:
         self._total = sum(len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
             self._store.incoming_text = beginnings(listings)
-        with self._processes() as workers:
+        processes = closing(Workers(self._workers)) if self._workers > 1 else nullcontext()
+        with processes as workers:
             for listing in listings:
                 self._take_in_source(listing, writer, workers)
         # Last, because what moved from one source to another has its embeddings in the first.
         for listing in listings:
             self._remove_vanished(listing, writer)
-            self._refusals.forget_others(listing)
+            self._refusals.forget_gone(listing)
         self._refusals.save()
         if self.report.files or self.report.removed:
-            writer.settle(settings["old_embeddings_mb"], settings["old_embeddings_days"])
+            writer.tidy_spares(settings["old_embeddings_mb"], settings["old_embeddings_days"])
         self.report.leave_out(plan.count_left_out(listings))
         return listings
-
-    def _processes(self) -> "AbstractContextManager[Workers | None]":
-        if self._workers < 2:
-            return nullcontext()
-
-        return closing(Workers(self._workers))
 
     def _take_in_source(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
         """Read and write what is due."""
@@ -166,23 +168,23 @@ class Ingest:
         writer.embedder = builtin
         outcomes: Iterable[tuple[Due | None, Outcome | None]]
         if workers:
-            table = (builtin.provider, builtin.path) if builtin else None
-            jobs = ((due, due and due.job) for due in intake.due())
-            outcomes = workers.outcomes(jobs, intake.way, table)
+            model = (builtin.provider, builtin.path) if builtin else None
+            jobs = ((due, due and due.job) for due in intake.decisions())
+            outcomes = workers.outcomes(jobs, intake.options, model)
         else:
-            outcomes = ((due, None) for due in intake.due())
+            outcomes = ((due, None) for due in intake.decisions())
         try:
             for number, (due, outcome) in enumerate(outcomes, 1):
                 if due:
                     intake.take_in(due, outcome)
-                if number == len(listing.files):
+                if number == len(listing.files):  # the last one
                     intake.finish()  # before progress is told, which counts what was written
                 self._done += 1
                 self._tell(Progress("files", self._done, self._total, self.report.chunks))
         except KeyboardInterrupt:
             writer.flush(listing.source)  # what was read before is not lost
             raise
-        intake.remember()
+        intake.remember_source()
 
     @property
     def _builtin(self) -> "BuiltinEmbedder | None":
@@ -323,7 +325,7 @@ class Intake:
         self._refusals = refusals
         self._report = report
         self._recut = Recut(store, writer, report)
-        self.way = Way(
+        self.options = ReadOptions(
             collection=source.collection,
             metadata=dict(source.metadata),
             follow_symlinks=source.follow_symlinks,
@@ -332,8 +334,8 @@ class Intake:
             date_keys=settings["date_keys"],
         )
 
-    def due(self) -> Iterator[Due | None]:
-        """Yield for each file what is to be done; None if nothing is."""
+    def decisions(self) -> Iterator[Due | None]:
+        """Yield for each file what is to be done, or None, as all files are counted."""
         documents = self._listing.known
         files = [(self._source.doc_id(file.relative), file) for file in self._listing.files]
         paths = {doc_id: document.path for doc_id, document in documents.items()}
@@ -358,7 +360,7 @@ class Intake:
             return
         seconds = _seconds_for_extraction()
         if outcome is None:
-            outcome = read(self.way, due.job, self._writer.embedder)
+            outcome = read(self.options, due.job, self._writer.embedder)
         self._report.errors += outcome.errors
         self._report.warnings += outcome.warnings
         self._refusals.note(due.file, outcome.errors, seconds)
@@ -369,16 +371,16 @@ class Intake:
                 self._recut.add(self._source, document)
                 return
         if document:
-            self._writer.add(self._source, document, outcome.vectors, outcome.without)
+            self._writer.add(self._source, document, outcome.vectors, outcome.not_embedded)
 
     def finish(self) -> None:
         """Write what is not yet written of the files."""
         self._recut.flush(self._source)
         self._writer.flush(self._source)
 
-    def remember(self) -> None:
-        """Note how the source was ingested, unless a write of its documents has done so. A file that
-        was refused leaves no source.
+    def remember_source(self) -> None:
+        """Note how the source was ingested, also if no document of it was written. A file that was
+        refused leaves no source.
         """
         if self._source.is_file and not all(map(self._is_in, self._listing.files)):
             return
@@ -412,11 +414,11 @@ class Intake:
         """
         doc_id, file, known, _ = due
         with (
-            self._report.reading(file.path),
-            closing(self.way.open(file.path)) as reading,
+            self._report.reading(file.path),  # where an error becomes a line of the report
+            closing(self.options.open(file.path)) as reading,
             closing(self._storage.documents.growing(doc_id)) as document,
         ):
-            chunks = reading.chunks(*self.way.sizes)
+            chunks = reading.chunks(*self.options.sizes)
             count = document.spool(chunk_row(doc_id, chunk) for chunk in chunks)
             for warning in reading.warnings:
                 self._report.warning(file.path, *warning)
@@ -424,12 +426,12 @@ class Intake:
                 unchanged = Unchanged(doc_id, reading.mtime, reading.size)
                 self._writer.add(self._source, unchanged)
                 return
-            recut = known and plan.is_recut(known, reading.digest, self.way.chunking)
+            recut = known and plan.is_recut(known, reading.digest, self.options.chunking)
             if recut and not self._recut.spooled(document):
                 return
-            date = reading.date(doc_id, self.way.date_keys)
-            of_file = self.way.document(doc_id, file.path, reading)
-            row = document_row(of_file, date, self.way.chunking, count)
+            date = reading.date(doc_id, self.options.date_keys)
+            file_document = self.options.document(doc_id, file.path, reading)
+            row = document_row(file_document, date, self.options.chunking, count)
             self._writer.grown(self._source, document, row, file.path)
 
     def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
@@ -440,5 +442,6 @@ class Intake:
 
 
 def _seconds_for_extraction() -> float | None:
+    """Return the seconds that `files.hurried` has left for this call; None: as many as it takes."""
     hurry = patience.get()
     return hurry.left if hurry else None

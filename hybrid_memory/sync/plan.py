@@ -394,7 +394,7 @@ class Refusals:
             self._by_path[file.path] = refusal
             self._is_changed = True
 
-    def forget_others(self, listing: Listing) -> None:
+    def forget_gone(self, listing: Listing) -> None:
         """Forget the files of a source that are not there any more."""
         present = {file.path for file in listing.files}
         above = os.path.join(listing.source.path, "")

@@ -47,7 +47,7 @@ class Unchanged(NamedTuple):
     size: int
 
 
-class Way(NamedTuple):
+class ReadOptions(NamedTuple):
     """How the files of a source are read: what every document of it has, `sizes` (chunk size and
     overlap in characters), and the keys of the front matter that may date one.
     """
@@ -96,33 +96,33 @@ class Outcome(NamedTuple):
 
     found: Prepared | Unchanged | None
     vectors: Vectors  # by content hash; empty if the chunks are to be embedded later
-    without: Sequence[bytes]  # content hashes of the texts that the model has no vector for
+    not_embedded: Sequence[bytes]  # content hashes of the texts that the model has no vector for
     errors: Sequence[dict[str, str]]
     warnings: Sequence[dict[str, str]]
 
 
-def read(way: Way, job: Job, embedder: "Embedder | None") -> Outcome:
+def read(options: ReadOptions, job: Job, embedder: "Embedder | None") -> Outcome:
     """Read a file that fits into memory. Needs no store, so that another process can do it."""
     report = Report()
     found: Prepared | Unchanged | None = None
     vectors: Vectors = {}
-    without: Sequence[bytes] = []
-    with report.reading(job.path), closing(way.open(job.path)) as reading:
+    not_embedded: Sequence[bytes] = []
+    with report.reading(job.path), closing(options.open(job.path)) as reading:
         if job.known is not None and job.known == reading.digest:
             found = Unchanged(job.doc_id, reading.mtime, reading.size)
         else:
-            document = way.document(job.doc_id, job.path, reading)
-            date = reading.date(job.doc_id, way.date_keys)
+            document = options.document(job.doc_id, job.path, reading)
+            date = reading.date(job.doc_id, options.date_keys)
             found = assemble(
-                document, reading.chunks(*way.sizes), date, way.chunking, reading.links
+                document, reading.chunks(*options.sizes), date, options.chunking, reading.links
             )
             for warning in reading.warnings:
                 report.warning(job.path, *warning)
             if embedder and job.embed:
                 new = make_vectors(embedder, found.texts)
                 vectors = new.vectors
-                without = new.without
-    return Outcome(found, vectors, without, report.errors, report.warnings)
+                not_embedded = new.not_embedded
+    return Outcome(found, vectors, not_embedded, report.errors, report.warnings)
 
 
 LENGTH = struct.Struct("<Q")
@@ -148,11 +148,13 @@ def receive(stream: IO[bytes]) -> bytes:
     return data
 
 
-def asked(process: "Popen[bytes]", way: Way, table: BuiltinTable | None, jobs: list[Job]) -> bytes:
+def asked(
+    process: "Popen[bytes]", options: ReadOptions, table: BuiltinTable | None, jobs: list[Job]
+) -> bytes:
     """Return the reply of a process to a batch. Raises EOFError or OSError if it has ended."""
     assert process.stdin
     assert process.stdout
-    send(process.stdin, (tuple(way), table, [tuple(job) for job in jobs]))
+    send(process.stdin, (tuple(options), table, [tuple(job) for job in jobs]))
     return receive(process.stdout)
 
 
@@ -195,9 +197,9 @@ def _plain(found: Prepared) -> tuple[Any, ...]:
     )
 
 
-def _answered(way: Way, job: Job, embedder: "BuiltinEmbedder | None") -> Any:
+def _answered(options: ReadOptions, job: Job, embedder: "BuiltinEmbedder | None") -> Any:
     try:
-        return _reply(read(way, job, embedder))
+        return _reply(read(options, job, embedder))
     except Exception:
         return None
 
@@ -211,12 +213,12 @@ def main() -> None:
     embedder: BuiltinEmbedder | None = None
     try:
         while True:
-            way, table, jobs = marshal.loads(receive(requests))
+            options, table, jobs = marshal.loads(receive(requests))
             if table and not embedder:
                 provider, path = table
                 embedder = load(PROVIDERS[provider])(path)
             used = embedder if table else None
-            send(replies, [_answered(Way(*way), Job(*job), used) for job in jobs])
+            send(replies, [_answered(ReadOptions(*options), Job(*job), used) for job in jobs])
     except (EOFError, BrokenPipeError):
         pass
 
@@ -256,10 +258,10 @@ def cores() -> int:
 class _Batch:
     """Jobs that one process does; `reply` is None if it did not."""
 
-    def __init__(self, way: Way, table: BuiltinTable | None) -> None:
+    def __init__(self, options: ReadOptions, table: BuiltinTable | None) -> None:
         from threading import Event  # imports like this one are not for every ingest to pay
 
-        self.way = way
+        self.options = options
         self.table = table
         self.jobs: list[Job] = []
         self.reply: bytes | None = None
@@ -321,7 +323,10 @@ class Workers:
         self._closed = False
 
     def outcomes(
-        self, items: Iterable[tuple[Item, Job | None]], way: Way, table: BuiltinTable | None
+        self,
+        items: Iterable[tuple[Item, Job | None]],
+        options: ReadOptions,
+        table: BuiltinTable | None,
     ) -> Iterator[tuple[Item, Outcome | None]]:
         """Yield the items in their order, each with the outcome of its job; None where the caller
         has to do the job.
@@ -341,7 +346,7 @@ class Workers:
             number = 0
             if job:
                 if not waiting or waiting[-1].is_full():
-                    waiting.append(_Batch(way, table))
+                    waiting.append(_Batch(options, table))
                 batch = waiting[-1]
                 number = batch.add(job)
                 bytes_ahead += job.size
@@ -405,7 +410,7 @@ class Workers:
             try:
                 if self._failures < FAILURES and not self._closed:
                     process = process or self._started()
-                    batch.reply = asked(process, batch.way, batch.table, batch.jobs)
+                    batch.reply = asked(process, batch.options, batch.table, batch.jobs)
             except Exception:
                 # The caller, who does the batch itself, finds out what is wrong with it.
                 self._failures += 1

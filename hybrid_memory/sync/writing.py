@@ -36,7 +36,7 @@ class Writer:
         self._documents: list[Prepared] = []  # read, and not yet written
         self._unchanged: list[Unchanged] = []
         self._vectors: Vectors = {}
-        self._without: list[bytes] = []
+        self._not_embedded: list[bytes] = []
         self._chunks = 0
 
     def add(
@@ -44,13 +44,13 @@ class Writer:
         source: Source,
         found: Prepared | Unchanged,
         vectors: Vectors | None = None,
-        without: Iterable[bytes] = (),
+        not_embedded: Iterable[bytes] = (),
     ) -> None:
         """Write a document of the source, or the new time of its file, at the latest with the next
         `flush`.
 
-        `vectors` are embeddings of its texts, by content hash; `without` the hashes of those that
-        the model has none for.
+        `vectors` are embeddings of its texts, by content hash; `not_embedded` the hashes of
+        those that the model has none for.
         """
         if isinstance(found, Unchanged):
             self._report.skip(UNCHANGED)
@@ -61,7 +61,7 @@ class Writer:
             self._documents.append(found)
             self._chunks += len(found.chunks)
             self._vectors |= vectors or {}
-            self._without += without
+            self._not_embedded += not_embedded
         if len(self._documents) + len(self._unchanged) >= GROUP or self._chunks >= GROUP_CHUNKS:
             self.flush(source)
 
@@ -72,7 +72,7 @@ class Writer:
             self._documents = []
             self._unchanged = []
             self._vectors = {}
-            self._without = []
+            self._not_embedded = []
             self._chunks = 0
 
     def grown(
@@ -93,7 +93,7 @@ class Writer:
             self._storage.documents.purge()
         self._report.removed += len(doc_ids)
 
-    def settle(self, megabytes: float, days: float) -> None:
+    def tidy_spares(self, megabytes: float, days: float) -> None:
         """Give texts that came back the embeddings that left, and drop those that nobody has asked
         for so long.
         """
@@ -139,8 +139,8 @@ class Writer:
         if self.embedder and not accepts(self._storage, self.embedder, vectors):
             vectors = {}
         self._storage.documents.put_all(self._free(vectors), vectors)
-        if self.embedder and self._without:
-            mark_unembeddable(self._storage, self.embedder, self._without)
+        if self.embedder and self._not_embedded:
+            mark_unembeddable(self._storage, self.embedder, self._not_embedded)
         for file in self._unchanged:
             self._storage.documents.touch(*file)
 
@@ -243,4 +243,4 @@ class Recut:
                     return False
                 storage.embeddings.spare.put(storage.embeddings.identity() or identity, new.vectors)
             self._embedded.update(new.vectors)
-        return embedder.is_final or not (new.without or new.problem)
+        return embedder.is_final or not (new.not_embedded or new.problem)

@@ -2,6 +2,10 @@
 
 Keyword search, weights, confidence and highlighting all take a `Query`, so that they agree on what
 was asked.
+
+Text in scripts without spaces is looked for by overlapping pairs or triples of characters, grams. At
+the end of a run stand shorter ones, tokens of the kind TAIL, and a run that is shorter than a gram is
+one token of the kind SHORT (text/analyzer.py).
 """
 
 import re
@@ -37,7 +41,7 @@ _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
 _PIECE = (
     r"(?<!\S)(?:(?P<name>[^\W\d_][\w-]*):(?!//)(?P<value>\"[^\"]+\"|[^\s\"]+)"
     r"|-(?P<without>\"[^\"]+\"|[^\W\d_][^\s\"]{2,}))(?!\S)"
-    r"|\"[^\"]*\""
+    r"|\"[^\"]*\""  # matches so that nothing inside of it does, and stays as it is
 )
 _ALTERNATIVE = r'"[^"]*"|\S+'
 OR = "OR"
@@ -147,8 +151,8 @@ class Query:
     def plain_words(self) -> frozenset[str]:
         """Return the words that are letters alone: not in quotes, no part of an identifier."""
         pieces = [text for text, is_quoted in _quoted_pieces(self._folded) if not is_quoted]
-        of_pieces = [tokens(_without_possessive(piece)) for piece in pieces]
-        words = {of_piece[0].text for of_piece in of_pieces if len(of_piece) == 1}
+        tokens_by_piece = [tokens(_without_possessive(piece)) for piece in pieces]
+        words = {own[0].text for own in tokens_by_piece if len(own) == 1}
         return frozenset(word for word in words if word.isalpha()) - self.exact_words
 
     @property
@@ -205,15 +209,19 @@ class Query:
     def _with_a_beginning(
         self, compounds: list[Term], words: list[Term]
     ) -> tuple[list[Term], list[Term]]:
-        """Let the last word match words that begin with it, best those that are no longer.
+        """Let the last word also match longer words that begin with it. It stays a term of its own, so
+        that what has exactly this word comes first.
 
         One of two letters begins too many words to be looked for before there is a third. In scripts
         without spaces, and after a space, nothing is a beginning.
         """
-        of_text = tokens(self._folded)
-        if not of_text or of_text[-1].kind != analyzer.WORD or of_text[-1].end < len(self._folded):
+        text_tokens = tokens(self._folded)
+        if not text_tokens:
             return compounds, words
-        last = Term((of_text[-1].text,))
+        end = text_tokens[-1]
+        if end.kind != analyzer.WORD or end.end < len(self._folded):
+            return compounds, words
+        last = Term((end.text,))
         if last not in words or not _is_content_word(last.tokens[0]):
             return compounds, words
         others = [word for word in words if word != last]
@@ -376,9 +384,9 @@ def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
     groups: list[list[str]] = []
     follows_or = False
     for number, piece in enumerate(pieces):
-        after = pieces[number + 1 :][:1]
-        if piece == OR and words and after and after != [OR]:
-            if not (groups and groups[-1][-1] is words[-1]):
+        following = pieces[number + 1 : number + 2]  # [] at the end
+        if piece == OR and words and following and following != [OR]:
+            if not (groups and groups[-1][-1] is words[-1]):  # "a OR b OR c" is one group
                 groups.append([words[-1]])
             follows_or = True
         elif piece != OR or not (has_filters or follows_or):

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory.documents import chunker, markdown
-from hybrid_memory.documents.chunker import LONGEST_PATH, MAX_HEADING, Chunk
+from hybrid_memory.documents.chunker import LONGEST_PATH, LONGEST_WAIT, Chunk
 from hybrid_memory.documents.markdown import chunk_text
 from hybrid_memory.documents.noise import readable
 from hybrid_memory.documents.passages import passages
@@ -308,9 +308,9 @@ def test_all_headings_count():
 
 
 def test_heading_does_not_wait_for_text_beyond_a_thousand_blank_lines():
-    assert chunk_text("# A\n" + "\n" * MAX_HEADING + "text") == [
+    assert chunk_text("# A\n" + "\n" * LONGEST_WAIT + "text") == [
         Chunk("# A", "A", 0, "A", 1, 1),
-        Chunk("text", "A", 1, "A", MAX_HEADING + 2, MAX_HEADING + 2),
+        Chunk("text", "A", 1, "A", LONGEST_WAIT + 2, LONGEST_WAIT + 2),
     ]
 
 

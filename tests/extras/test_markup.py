@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
-from hybrid_memory.documents.chunker import Chunk, chunks_after
+from hybrid_memory.documents.chunker import Chunk, chunks_of
 from hybrid_memory.documents.formats import format_of
 from hybrid_memory.extras.formats import org, rst
 from hybrid_memory.search.hit import Request
@@ -84,7 +84,7 @@ def read_text(
     """The metadata and the chunks of a text in a file of this name."""
     parsed = format_of(name).parsed(text, {})  # type: ignore[attr-defined]
     title = str(parsed.metadata.get("title", ""))
-    return dict(parsed.metadata), chunks_after(
+    return dict(parsed.metadata), chunks_of(
         parsed.text, parsed.skipped, size, overlap, title, format_of(name).syntax
     )  # type: ignore[attr-defined]
 

@@ -22,7 +22,7 @@ from ...errors import (
     StoreError,
     WayOut,
 )
-from ...search.hit import FLOOR, POOL, UNCLEAR, Request, configured, is_unclear
+from ...search.hit import FLOOR, POOL, UNCLEAR, Request, is_unclear, request_defaults
 from ...search.hit import Answer as SearchAnswer
 from ...storage.filters import Filters
 from ...storage.target import collections
@@ -94,7 +94,7 @@ class Tools:
         self._open_store = open_store
         self._create_store = create_store
         self._place = place
-        self._usual = configured(settings)
+        self._usual = request_defaults(settings)
         if "limit" in settings.chosen:
             self._usual["limit"] = min(self._usual["limit"], MOST_PASSAGES)
         else:
@@ -196,7 +196,7 @@ class Tools:
             half_life_days=arguments["half_life"],
             min_score=options["min_score"],
             min_confidence=options["min_confidence"],
-            per_doc=options["per_doc"] or None,
+            per_doc=options["per_doc"],
             budget=budget_of(arguments["budget"], "md", query),
         )
         floor = 0.0

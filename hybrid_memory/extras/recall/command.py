@@ -23,7 +23,7 @@ from contextlib import suppress
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from ...search.hit import Budget, Request, Result, configured
+from ...search.hit import Budget, Request, Result, request_defaults
 from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import SETTINGS, Parser, add_filters, examples, open_store
@@ -292,7 +292,7 @@ def recalled(
             return 0
         return len(printed([result]))
 
-    usual = configured(store.config) | {"limit": LIMIT}
+    usual = request_defaults(store.config) | {"limit": LIMIT}
     usual["min_confidence"] = max(LEAST_CONFIDENCE, usual["min_confidence"])
     budget = Budget(characters, cost, len(HEADING) + 1)
     request = Request(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from starlette.datastructures import QueryParams
 
 from ...errors import meant
-from ...search.hit import MODES, Request, configured
+from ...search.hit import MODES, Request, request_defaults
 from ...storage.filters import Filters
 from ...text.dates import first_day
 from .responses import Problem
@@ -278,11 +278,10 @@ def filters(values: dict[str, Any]) -> Filters | None:
 
 def search_request(values: dict[str, Any], settings: dict[str, Any]) -> Request:
     """Return the options of a search; where they are not given, the settings hold."""
-    options = configured(settings)
+    options = request_defaults(settings)
     for name in ("limit", "min_score", "min_confidence", "per_doc"):
         if values[name] is not None:
             options[name] = values[name]
-    options["per_doc"] = options["per_doc"] or None
     for name in ("mode", "context", "explain", "exact", "fts_syntax", "rerank", "typed"):
         options[name] = values[name]
     return Request(**options, filters=filters(values), half_life_days=values["half_life"])

@@ -12,6 +12,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from itertools import accumulate
 from math import ceil, log
 from typing import TYPE_CHECKING, Any
@@ -104,24 +105,24 @@ LIKE = r"(content like ? escape '\')"
 OF_SYMBOLS = "*[\uf800-\uf8ff]*"
 MAKE_VOCABULARY = """
 create virtual table if not exists temp.vocabulary using fts5vocab (main, chunks_fts, row);
-create virtual table if not exists temp.places using fts5vocab (main, chunks_fts, instance);
+create virtual table if not exists temp.occurrences using fts5vocab (main, chunks_fts, instance);
 """
 VOCABULARY = """
 select group_concat(term || ' ' || doc, char(10)) from temp.vocabulary
 where  term >= ? and term < ? and length(term) <= ? and term not glob ?
 """
 STATE = "select block from chunks_fts_data where id = 10"  # FTS5 counts in it what it writes
-PLACE = "select doc from temp.places where term = ? limit 1"
+OCCURRENCE = "select doc from temp.occurrences where term = ? limit 1"
 
 DOC_IDS = "select id, doc_id from chunks where id in (select value from json_each(?))"
-CHUNKS = """
+SHOWN_CHUNKS = """
 select value, coalesce(c.doc_id, f.doc_id), coalesce(c.chunk_id, f.chunk_id), coalesce(c.heading, f.heading),
        coalesce(c.content, f.content)
 from   json_each(?) left join chunks c on c.id = value left join chunks_fts f on f.rowid = value
 """  # a row that somebody put into chunks_fts alone is shown as it is written there
 
 # Of tables that somebody else made, the index is shown as it is.
-SHOWN = """
+SHOWN_FOREIGN = """
 select rowid, doc_id, chunk_id, heading, content from chunks_fts
 where  rowid in (select value from json_each(?))
 """
@@ -148,7 +149,7 @@ class FTSIndex:
     It remembers how many chunks have a term, so it is good for one state of the database.
     """
 
-    _shown = CHUNKS  # the statement that reads the rows of results
+    _shown = SHOWN_CHUNKS  # the statement that reads the rows of results
     _texts = "chunks"  # where the last tier reads `id` and `content`
 
     def __init__(
@@ -193,13 +194,14 @@ class FTSIndex:
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
         """Return the best `limit` chunks by BM25.
 
-        If the query is a document's path, file name, stem, alias or title, that document comes
-        first, with scores raised above the others. Where nothing is found for a query of at most two
-        words, other words of the index are looked for that begin with them, contain them or are spelt
-        nearly so; where something is, those that are spelt nearly as a word that no chunk has. Where there
-        are none, the score is the share of the query's symbols that a chunk contains. An expression in
-        FTS5's syntax is matched as it is, and nothing else is tried; raises QueryError if it is not
-        valid.
+        An expression in FTS5's syntax is matched as it is; raises QueryError if it is not valid.
+
+        Else, a document whose path, file name, stem, alias or title the query is comes first, with
+        scores raised above the others. Words that no chunk has are replaced by those that are spelt
+        nearly so, and in a query of at most two words that finds nothing also by words that begin
+        with them or contain them: before the search while somebody types, else after it, and then
+        it is searched again. Where still nothing is found, the score is the share of the query's
+        symbols that a chunk contains.
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
@@ -247,11 +249,40 @@ class FTSIndex:
         return changed
 
     def coverage(self, query: Query, ids: Collection[int]) -> dict[int, Coverage]:
-        """Return which words of the query each of these chunks has, or others in their place."""
+        """Return which words of the query each of these chunks has, by FTS5's own matching of each word.
+
+        Of words that stand for one of the query, any will do. If no chunk has any, the coverage is
+        the share of the query's fragments that the chunk contains.
+        """
         if query.text not in self._substitutes and not query.fts_syntax:
             self._mended(query, is_found=any(self._frequencies_of(query).values()))
         query = query.with_substitutes(self._substitutes.get(query.text, query.substitutes))
-        return coverage(self._conn, query, ids, self._frequencies_of(query), self.size())
+        counts = self._frequencies_of(query)
+        chunks = list(of_chunks(self._conn, ids))
+        if not any(counts.values()):
+            return _by_fragments(self._conn, query, chunks)
+        words = {match_expression([term]): term.tokens[0] for term in query.affordable_words}
+        size = max(self.size(), *counts.values(), 1)
+        rarities: dict[str, float] = {}
+        for expression, count in counts.items():
+            own = query.stands_for(words[expression])
+            # Not the one of BM25: above 0 also for a word that most chunks have
+            rarity = log(1 + (size - count + 0.5) / (count + 0.5))
+            rarities[own] = min(rarity, rarities.get(own, rarity))
+        found: dict[int, list[str]] = {id: [] for id in ids}
+        # For a few rows of a large index, FTS5 answers only by walking the whole index
+        with closing(sqlite3.connect(":memory:")) as copy:
+            schema.create_keyword_index(copy, with_texts=True)
+            copy.executemany(ADD, ((id, *texts) for id, texts in chunks))
+            for expression in words:
+                for (id,) in copy.execute(MATCHED, (expression,)):
+                    found[id].append(words[expression])
+        total = sum(rarities.values())
+        coverages = {}
+        for id, has in found.items():
+            own_words = dict.fromkeys(map(query.stands_for, has))
+            coverages[id] = Coverage(sum(rarities[own] for own in own_words) / total, has)
+        return coverages
 
     def counts(self, query: Query) -> dict[str, int]:
         """Return how many chunks of the store have each word of the query, in the query's order."""
@@ -284,6 +315,7 @@ class FTSIndex:
             hits = self._best_of(wanted, depth, proven)
             among = self._selection.among(id for id, _ in hits)
             ranks = [rank for rank, (id, _) in enumerate(hits) if id in among][:limit]
+            # All that match were found; or the tenth that is selected is among the proven ranks
             if len(hits) < depth or (len(ranks) == limit and ranks[:PROVEN][-1] < proven):
                 return [hits[rank] for rank in ranks]
         elif self._selection:  # so few rows that all terms are scored at once
@@ -308,7 +340,7 @@ class FTSIndex:
             return self._run(expression, limit, condition)
         expressions = [match_expression([term]) for term in wanted]
         counts = self.frequencies(expressions)
-        size = max(self.size(), *counts)
+        size = max(self.size(), *counts)  # if a kept size were too small, no logarithm may fail
         rarest = sorted(
             (count, expression)
             for count, expression in zip(counts, expressions, strict=True)
@@ -485,8 +517,8 @@ class Vocabulary:
 
     def _written(self, term: str) -> str:
         """Return a word of a chunk for a term, which is its stem: 'kubernet' -> 'kubernetes'."""
-        place = self._conn.execute(PLACE, (term,)).fetchone()
-        terms = self._of_chunks(self._conn, place or ())
+        occurrence = self._conn.execute(OCCURRENCE, (term,)).fetchone()
+        terms = self._of_chunks(self._conn, occurrence or ())
         return word_of_stem(term, " ".join(text for _, texts in terms for text in texts))
 
 
@@ -501,7 +533,7 @@ class BareIndex(FTSIndex):
         super().__init__(conn)
         self._is_own = schema.is_own(conn)
         if not self._is_own:
-            self._shown = SHOWN
+            self._shown = SHOWN_FOREIGN
             self._vocabulary = Vocabulary(conn, lambda conn, ids: iter(()))  # other tables: stems
             self._texts = "(select rowid as id, content from chunks_fts)"
 
@@ -541,48 +573,6 @@ def _pattern(text: str) -> str:
 
 ORIGINAL = "select id, content from chunks where id in (select value from json_each(?))"
 MATCHED = "select rowid from chunks_fts where chunks_fts match ?"
-
-
-def coverage(
-    conn: sqlite3.Connection,
-    query: Query,
-    ids: Collection[int],
-    counts: Mapping[str, int],
-    size: int,
-) -> dict[int, Coverage]:
-    """Return the coverage of each chunk, by FTS5's own matching of each word.
-
-    `counts` says how many of all `size` chunks have each word, by its expression for MATCH. Of words
-    that stand for one of the query, any will do. If no chunk has any, the coverage is the share of the
-    query's fragments that the chunk contains.
-    """
-    chunks = list(of_chunks(conn, ids))
-    if not any(counts.values()):
-        return _by_fragments(conn, query, chunks)
-    words = {match_expression([term]): term.tokens[0] for term in query.affordable_words}
-    size = max(size, *counts.values(), 1)
-    rarity: dict[str, float] = {}
-    for expression, count in counts.items():
-        own = query.stands_for(words[expression])
-        of_word = log(1 + (size - count + 0.5) / (count + 0.5))
-        rarity[own] = min(of_word, rarity.get(own, of_word))
-    found: dict[int, list[str]] = {id: [] for id in ids}
-    # For a few rows of a large index, FTS5 answers only by walking the whole index
-    copy = sqlite3.connect(":memory:")
-    try:
-        schema.create_keyword_index(copy, with_texts=True)
-        copy.executemany(ADD, ((id, *texts) for id, texts in chunks))
-        for expression in words:
-            for (id,) in copy.execute(MATCHED, (expression,)):
-                found[id].append(words[expression])
-    finally:
-        copy.close()
-    total = sum(rarity.values())
-    coverages = {}
-    for id, has in found.items():
-        own_words = dict.fromkeys(map(query.stands_for, has))
-        coverages[id] = Coverage(sum(rarity[own] for own in own_words) / total, has)
-    return coverages
 
 
 def _by_fragments(

@@ -45,7 +45,7 @@ create table chunks (
     truncated    integer not null default 0,
     date         text,                -- YYYY-MM-DD, of its own; null: it has its document's date
     created_at   real not null default (unixepoch('now')),
-    embedding    blob,                -- little-endian float32, unit length; last, as it may overflow the page
+    embedding    blob,                -- little-endian float32, unit length; null: pending
     unembeddable integer not null default 0, -- the model can never embed this text: embedding is null
     indexed      integer              -- checksum of what the keyword index was given, see chunks.py
 );
@@ -81,7 +81,7 @@ create table documents (              -- with rowids: without them, a look-up re
     source_path  text,                -- absolute; null for texts that have no file
     file_mtime   real,
     file_size    integer,             -- bytes; also of texts without a file
-    content_hash blob,                -- of the source's bytes
+    content_hash blob,                -- of the source's bytes, not of a text as that of chunks
     collection   text,
     date         text,                -- YYYY-MM-DD
     metadata     text not null default '{}',
@@ -107,7 +107,7 @@ create table folders (                -- what was ingested, and how; a refresh l
     doc_id          text,             -- of a single file whose document has not the file's name
     metadata        text not null default '{}', -- JSON; of a single file: what wins over its front matter
     primary key (collection, path)
-) without rowid
+) without rowid;
 """
 
 EXTRACTS = """
@@ -115,7 +115,7 @@ create table extracts (               -- the text of a PDF or the like, whose li
     doc_id  text primary key not null,
     pages   text,                     -- JSON: the line with which each page begins; null: no pages
     content text not null             -- last, as it may be long
-)
+);
 """
 
 SPARE_EMBEDDINGS = """
@@ -126,7 +126,7 @@ create table spare_embeddings (       -- of texts that left, and of the next mod
     truncated    integer not null,
     kept_at      real not null default (unixepoch('now')),
     primary key (model, content_hash)
-)
+);
 """
 
 MARKS = """
@@ -161,7 +161,7 @@ create index tags_by_document on tags (doc_id);
 # What it is given to index is another thing, see KEYWORD_INDEX.
 INDEXED_CHUNKS = """
 create view indexed_chunks as
-select id, doc_id, chunk_id, heading_path as heading, content, '' as context from chunks
+select id, doc_id, chunk_id, heading_path as heading, content, '' as context from chunks;
 """
 
 # Of each chunk, FTS5 is given what documents/terms.py makes of it; chunks.id is the rowid.
@@ -206,17 +206,14 @@ def upgrade(conn: sqlite3.Connection, version: int) -> None:
 def create_tables(conn: sqlite3.Connection) -> None:
     """Make all tables and indexes of an empty database, inside a transaction."""
     conn.execute(f"pragma application_id = {APPLICATION_ID}")
-    run(conn, META + CHUNKS + VECTORS + DOCUMENTS + MARKS)
-    conn.execute(INDEXED_CHUNKS)
-    conn.execute(FOLDERS)
-    conn.execute(SPARE_EMBEDDINGS)
-    conn.execute(EXTRACTS)
+    run(conn, META + CHUNKS + VECTORS + DOCUMENTS + FOLDERS)
+    run(conn, EXTRACTS + SPARE_EMBEDDINGS + MARKS + INDEXED_CHUNKS)
     create_keyword_index(conn)
 
 
 def complete(conn: sqlite3.Connection) -> None:
-    """Make what is missing of all tables: all of them, or the keyword index beside tables that are
-    there. Never commits.
+    """Make all tables of an empty database, or the keyword index that somebody else's tables lack, for
+    a bare connection. Never commits.
 
     The index gets a copy of its texts, as somebody may put rows into it that have no chunk.
     """

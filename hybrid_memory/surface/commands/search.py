@@ -14,9 +14,9 @@ from ...search.hit import (
     Answer,
     Request,
     Result,
-    configured,
     is_unclear,
     lean,
+    request_defaults,
 )
 from ...storage.filters import Filters
 from ...store import ONLY_FILTERS, HybridStore
@@ -289,7 +289,7 @@ def _request(
 ) -> Request:
     """Return the options of a search, which the settings complete."""
     same = {name: getattr(args, name) for name in SAME_NAME}
-    same |= configured(settings)
+    same |= request_defaults(settings)
     budget = _budget(args) if args.budget else None
     if budget and "limit" not in settings.chosen:
         same["limit"] = budget.pool
