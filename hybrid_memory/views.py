@@ -18,8 +18,8 @@ from .documents.files import BadFileError, open_regular
 from .documents.formats import format_of
 from .documents.noise import without_code
 from .documents.terms import plain
-from .errors import NotFoundError, QueryError, SourceError, WayOut
-from .storage.target import WHOLE, Place, find, in_lines, resolved, unmet
+from .errors import QueryError, SourceError, WayOut
+from .storage.target import Place, find, resolved, unmet
 from .store import retry_once
 from .text.characters import Lines, citation, page, plural, storable
 from .text.characters import digest as of_bytes
@@ -131,38 +131,11 @@ def read(
     with store.storage.snapshot():
         doc_id, place = find(store.storage, target)
         row = store.storage.catalog.document(doc_id)
-        days = _days(store, doc_id, row)
-    return _passage(store, doc_id, row, days, place, max_lines, max_chars)
+        days = days_of(store, doc_id, row)
+    return passage(store, doc_id, row, days, place, max_lines, max_chars)
 
 
-@retry_once
-def outlined(
-    store: "HybridStore",
-    doc_id: str,
-    lines: str | None,
-    *,
-    max_lines: int = 200,
-    max_chars: int = 20_000,
-) -> dict[str, Any]:
-    """Return what `read` gives of the document with exactly this id, with its metadata and the places of
-    its passages.
-
-    `lines` are "12-30", "12", or "12C501-30"; `next_lines` are those that read on, or None. Raises
-    as `read` does.
-    """
-    with store.storage.snapshot():
-        if store.storage.catalog.by_id(doc_id) is None:
-            raise NotFoundError(f"no document {doc_id!r} in this memory")
-        row = store.storage.catalog.document(doc_id)
-        outline = store.storage.catalog.outline(doc_id)
-        days = _days(store, doc_id, row)
-    place = in_lines(lines) if lines else WHOLE
-    answer = _passage(store, doc_id, row, days, place, max_lines, max_chars)
-    rest = answer["next"] and answer["next"].removeprefix(f"{doc_id}#L").replace("-L", "-")
-    return answer | outline | {"next_lines": rest}
-
-
-class _Days(NamedTuple):
+class Days(NamedTuple):
     """The date of a document, what gave it, when its file changed, and the dates that passages have
     of their own, each with the passage's first line, in the order of the document.
     """
@@ -180,7 +153,7 @@ class _Days(NamedTuple):
         return self.of_document, self.origin
 
 
-def _days(store: "HybridStore", doc_id: str, row: "DocumentRow") -> _Days:
+def days_of(store: "HybridStore", doc_id: str, row: "DocumentRow") -> Days:
     """Return the dates of a document and of its passages, by the settings of now."""
     if row.date is None:
         origin = None
@@ -191,14 +164,14 @@ def _days(store: "HybridStore", doc_id: str, row: "DocumentRow") -> _Days:
     if origin == "text" and row.path is None and row.host is None:
         origin = "stored"
     modified = store.storage.catalog.entry(doc_id)["modified"]
-    return _Days(row.date, origin, modified, store.storage.chunks.own_dates(doc_id))
+    return Days(row.date, origin, modified, store.storage.chunks.own_dates(doc_id))
 
 
-def _passage(
+def passage(
     store: "HybridStore",
     doc_id: str,
     row: "DocumentRow",
-    days: _Days,
+    days: Days,
     place: Place,
     max_lines: int,
     max_chars: int,

@@ -28,7 +28,7 @@ from hybrid_memory.extras.why import explain
 from hybrid_memory.search.hit import Budget, Request
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.report import Report
-from hybrid_memory.views import outlined, read
+from hybrid_memory.views import read
 from tests.command import Run, answer
 
 FILES = Path(__file__).parent / "files"
@@ -498,7 +498,7 @@ def test_nothing_is_extracted_again_that_did_not_change(
     assert ingest(store, folder, incremental=True).skipped == 2
     os.utime(folder / "report.pdf")
     assert ingest(store, folder, incremental=True).skipped == 2
-    assert outlined(store, "papers/report.pdf", None)["text"] + "\n" == REPORT
+    assert read(store, "papers/report.pdf")["text"] + "\n" == REPORT
 
 
 def test_without_the_extra_a_pdf_names_the_command_and_a_docx_is_read(

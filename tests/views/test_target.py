@@ -3,7 +3,8 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore, QueryError
-from hybrid_memory.views import Place, in_lines, read
+from hybrid_memory.storage.target import Place, in_lines
+from hybrid_memory.views import read
 
 PLAN = """\
 ---

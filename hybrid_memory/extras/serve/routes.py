@@ -15,12 +15,13 @@ from ...documents.formats import own_suffix
 from ...errors import NotFoundError
 from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
+from ...storage.target import WHOLE, in_lines
 from ...store import ONLY_FILTERS, HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...views import broken, outlined
+from ...views import broken, days_of, passage
 from ...views import documents as listed
 from ...views import links as links_of
 from ..audit import Beginnings, superseded
@@ -139,6 +140,33 @@ async def document(request: Request) -> Response:
     if responses.has(request, tag):
         return responses.not_modified(tag)
     return responses.tagged(answer, tag)
+
+
+@retry_once
+def outlined(
+    store: "HybridStore",
+    doc_id: str,
+    lines: str | None,
+    *,
+    max_lines: int = 200,
+    max_chars: int = 20_000,
+) -> dict[str, Any]:
+    """Return what `read` gives of the document with exactly this id, with its metadata and the places of
+    its passages.
+
+    `lines` are "12-30", "12", or "12C501-30"; `next_lines` are those that read on, or None. Raises
+    as `read` does.
+    """
+    with store.storage.snapshot():
+        if store.storage.catalog.by_id(doc_id) is None:
+            raise NotFoundError(f"no document {doc_id!r} in this memory")
+        row = store.storage.catalog.document(doc_id)
+        outline = store.storage.catalog.outline(doc_id)
+        days = days_of(store, doc_id, row)
+    place = in_lines(lines) if lines else WHOLE
+    answer = passage(store, doc_id, row, days, place, max_lines, max_chars)
+    rest = answer["next"] and answer["next"].removeprefix(f"{doc_id}#L").replace("-L", "-")
+    return answer | outline | {"next_lines": rest}
 
 
 async def similar(request: Request, doc_id: str) -> Response:
