@@ -24,7 +24,8 @@ class Filters(NamedTuple):
     it must link to. `heading` leaves the passages below a heading, alone or with those above it
     (`Costs`, `Meeting > Costs`), in any case. `modified_since` is a day as `since` is: the file has
     changed, or the text was stored, then or later. `without` leaves the passages that a keyword
-    search for any of these words and phrases would not find.
+    search for any of these words and phrases would not find. A document for which any of `excluded`
+    holds is left out.
     """
 
     collection: str | None = None
@@ -38,19 +39,22 @@ class Filters(NamedTuple):
     modified_since: str | None = None
     within: str | None = None
     without: Sequence[Term] = ()
+    excluded: Sequence["Filters"] = ()
 
 
 def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
-    """Return the filters with those that a query asks for: its tags, values and words to leave out
+    """Return the filters with those that a query asks for: its tags, values and what it leaves out
     besides, the others in their place.
     """
     filters = filters or Filters()
+    excluded = [*filters.excluded, *(Filters(**fields) for fields in asked.get("excluded", ()))]
     tags = [*filters.tags, *asked.get("tags", ())]
     without = [*filters.without, *asked.get("without", ())]
     where = {key: listed(values) for key, values in filters.where.items()}
     for key, values in asked.get("where", {}).items():
         where[key] = [*where.get(key, ()), *values]
-    return filters._replace(**{**asked, "tags": tags, "where": where, "without": without})
+    fields = {"tags": tags, "where": where, "without": without, "excluded": excluded}
+    return filters._replace(**{**asked, **fields})
 
 
 def key_like(name: str, metadata: Iterable[str]) -> str | None:

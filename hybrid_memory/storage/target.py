@@ -149,6 +149,17 @@ def resolved(storage: "Storage", filters: "Filters | None") -> "Filters | None":
         return None
     if filters.linked_to is not None:
         filters = filters._replace(linked_to=find(storage, filters.linked_to)[0])
+    excluded = [
+        _with_collection(
+            storage, other._replace(collection=filters.collection, within=filters.within)
+        )
+        for other in filters.excluded
+    ]
+    return _with_collection(storage, filters)._replace(excluded=excluded)
+
+
+def _with_collection(storage: "Storage", filters: "Filters") -> "Filters":
+    """Return the filters with the collection before a folder that has only there its name."""
     if not filters.inside:
         return filters
     place = Filters(inside=filters.inside, collection=filters.collection, within=filters.within)

@@ -39,8 +39,8 @@ _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
 # Compiled only when needed: few queries have an operator. What stands in quotes is none. Two letters
 # behind a - are an option of a command, and "//" is in an address.
 _PIECE = (
-    r"(?<!\S)(?:(?P<name>[^\W\d_][\w-]*):(?!//)(?P<value>\"[^\"]+\"|[^\s\"]+)"
-    r"|-(?P<without>\"[^\"]+\"|[^\W\d_][^\s\"]{2,}))(?!\S)"
+    r"(?<!\S)(?:-?(?P<name>[^\W\d_][\w-]*):(?!//)(?P<value>\"[^\"]+\"|[^\s\"]+)"
+    r"|-(?:\"[^\"]+\"|[^\W\d_][^\s\"]{2,}))(?!\S)"
     r"|\"[^\"]*\""  # matches so that nothing inside of it does, and stays as it is
 )
 _ALTERNATIVE = r'"[^"]*"|\S+'
@@ -330,15 +330,18 @@ def _without_operators(
 
     'backups tag:ops date:2026' -> 'backups', {tags: [ops], since: 2026, ...}, [tag:ops, date:2026]
     'deadlock -"page cache"' -> 'deadlock', {without: [page+cache]}, [-"page cache"]
+    'deadlock -tag:ops' -> 'deadlock', {excluded: [{tags: [ops]}]}, [-tag:ops]
     """
     asked: dict[str, Any] = {}
     operators: list[str] = []
 
     def take(match: re.Match[str]) -> str:
+        written, is_left_out = match[0].removeprefix("-"), match[0].startswith("-")
+        fields: dict[str, Any] = {}
         if match["name"]:
             fields = _fields(match["name"], match["value"].strip('"'), today, key_of)
-        else:
-            fields = _left_out(match["without"])
+        if is_left_out:
+            fields = {"excluded": [fields]} if fields else _left_out(written)
         if not fields:
             return match[0]
         _add(asked, fields)
@@ -364,9 +367,9 @@ def _add(asked: dict[str, Any], fields: Mapping[str, Any]) -> None:
             asked[name] = value
 
 
-def _left_out(written: str | None) -> dict[str, Any]:
+def _left_out(written: str) -> dict[str, Any]:
     """Return what -word or -"a phrase" says; nothing for what has no word."""
-    folded = fold((written or "").strip('"'))
+    folded = fold(written.strip('"'))
     return {"without": [phrase(folded)]} if tokens(folded) else {}
 
 

@@ -756,6 +756,38 @@ def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
     assert "server" in Filters(without=Query("-server").asked["without"]).without[0].tokens
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
+def test_a_filter_with_a_minus_leaves_out_the_documents_that_it_finds(
+    store: HybridStore, mode: str
+) -> None:
+    put(
+        store,
+        {
+            "vault/old/a.md": {"tags": ["ops/gpu"], "status": "done"},
+            "vault/new/b.md": {"tags": ["ops"], "status": ["waiting", "done"]},
+            "vault/new/c.md": {"tags": ["food"], "date": "2026-03-02"},
+            "vault/older/d.md": {},
+        },
+        "vault",
+    )
+    a, b, c, d = "vault/old/a.md", "vault/new/b.md", "vault/new/c.md", "vault/older/d.md"
+    assert answered(store, "server -tag:ops", mode) == [c, d]
+    assert answered(store, "server -tag:ops/gpu -tag:FOOD", mode) == [b, d]
+    assert answered(store, "server -in:vault/old", mode) == [b, c, d]
+    assert answered(store, "server -in:old", mode) == [b, c, d]
+    assert answered(store, "server in:new -tag:ops", mode) == [c]
+    assert answered(store, "server -status:waiting", mode) == [c, a, d]
+    assert answered(store, "server -tag:nosuch -in:nowhere", mode) == sorted([a, b, c, d])
+    assert answered(store, "server -in:*", mode) == []
+
+
+def test_a_period_with_a_minus_leaves_documents_without_a_date(store: HybridStore) -> None:
+    put(store, {"march": {"date": "2026-03-02"}, "april": {"date": "2026-04-02"}, "ever": {}})
+    assert answered(store, "server -date:2026-03") == ["april", "ever"]
+    assert answered(store, "server -after:2026-04") == ["ever", "march"]
+    assert answered(store, "server -before:2026-04") == ["april", "ever"]
+
+
 def test_many_passages_without_a_word_are_those_of_all_that_do_not_have_it(
     store: HybridStore,
 ) -> None:

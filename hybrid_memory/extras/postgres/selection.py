@@ -1,7 +1,7 @@
 """Filters as a condition on documents, and the chunks of the documents that fulfil it."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -46,6 +46,7 @@ select (select id from chunks
 from   generate_series(0, {n}) n, (select min(id) as low, max(id) as high
                             from   chunks where space = %(own_space)s) range
 """
+NUMBERS = "select d.number from documents d where d.space = %(own_space)s and {where}"
 METADATA = "select d.number, d.metadata from documents d where d.space = %(own_space)s and {where}"
 # All between "a/" and "a0", the next character, are nested in a.
 TAGGED = """
@@ -194,6 +195,9 @@ def condition(
         given["linking"] = list(
             {link.source for link in Links(conn, space).links_to(filters.linked_to)}
         )
+    if filters.excluded:
+        parts.append("d.number <> all(%(excluded)s::bigint[])")
+        given["excluded"] = _fulfilling(conn, space, filters.excluded, today)
     values = [
         (key, storable(value))
         for key, of_key in filters.where.items()
@@ -204,6 +208,17 @@ def condition(
     if filters.heading is not None:
         parts, given = _below(conn, parts, given, storable(filters.heading))
     return " and ".join(parts) or EVERYTHING, given
+
+
+def _fulfilling(
+    conn: Connection, space: int, alternatives: Sequence[Filters], today: date
+) -> list[int]:
+    """The numbers of the documents that any of these filters leaves."""
+    numbers: set[int] = set()
+    for filters in alternatives:
+        where, given = condition(conn, space, filters, today)
+        numbers.update(number for (number,) in conn.all(NUMBERS.format(where=where), given))
+    return list(numbers)
 
 
 def _with_values(

@@ -131,7 +131,7 @@ SEARCH = (
     Parameter(
         "q",
         TEXT,
-        "The query: a question in plain words, or exact names; -word, tag:, in:, before: and after: filter.",
+        "The query: a question in plain words, or exact names; -word, tag:, -tag:, in:, before: and after:.",
         required=True,
     ),
     Parameter("limit", COUNT, "How many results at most (default: the setting, 10).", least=1),

@@ -279,6 +279,10 @@ def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None
         add("has_values(d.metadata, ?)", json.dumps(values))
     if filters.linked_to is not None:
         add("d.doc_id in (select value from json_each(?))", _linking(conn, filters.linked_to))
+    for left_out in filters.excluded:
+        excluded = _of_documents(conn, left_out, today)
+        conditions.append(f"({excluded.checking}) is not true")
+        parameters.extend(excluded.parameters)
     if not tags:
         everything_else = " and ".join(conditions) or EVERYTHING
         return Condition(everything_else, everything_else, parameters)

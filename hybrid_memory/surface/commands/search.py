@@ -42,7 +42,7 @@ def search_options(parser: Parser) -> None:
         "words",
         nargs="*",
         metavar="QUERY",
-        help='words; "a phrase"; -word leaves out; a OR b; tag:T in:DIR date:2026-03 before:D after:D KEY:V',
+        help='words; "a phrase"; a OR b; tag:T in:DIR date:2026-03 before:D after:D KEY:V; - leaves out',
     )
     parser.add_argument(
         "--query",

@@ -405,9 +405,9 @@ def test_a_result_for_people_has_its_match_and_the_title_of_its_note(
 
 
 def test_the_filters_in_a_query_are_told_as_they_are_written(client: Client) -> None:
-    query = 'server tag:ops in:"memory" http://x:1 after:nonsense -gnu status:x'
+    query = 'server tag:ops in:"memory" http://x:1 after:nonsense -gnu -tag:old status:x'
     answer = client.json("/api/search", q=query)
-    assert answer["operators"] == ["tag:ops", 'in:"memory"', "-gnu"]
+    assert answer["operators"] == ["tag:ops", 'in:"memory"', "-gnu", "-tag:old"]
     assert "filters" not in answer
 
 
