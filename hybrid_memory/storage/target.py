@@ -49,11 +49,6 @@ class Place(NamedTuple):
 WHOLE = Place()
 
 
-def in_lines(lines: str) -> Place:
-    """Return the place of "12-30", "12" or "12C501-30"."""
-    return _split(f"any#L{lines}")[1]
-
-
 def find(storage: "Storage", target: str) -> tuple[str, Place]:
     """Return the id of the document, and the place in it. Raises QueryError if it may be several,
     NotFoundError if it is none.
@@ -64,7 +59,7 @@ def find(storage: "Storage", target: str) -> tuple[str, Place]:
     doc_id = _exactly(storage.catalog, target)
     if doc_id:
         return doc_id, WHOLE
-    name, place = _split(target)
+    name, place = split_target(target)
     doc_id = _document(storage, name)
     if doc_id:
         return doc_id, place
@@ -76,7 +71,8 @@ def find(storage: "Storage", target: str) -> tuple[str, Place]:
     raise _not_found(storage.catalog, name)
 
 
-def _split(target: str) -> tuple[str, Place]:
+def split_target(target: str) -> tuple[str, Place]:
+    """Return the name in a target, and its place; the whole target without lines behind it."""
     lines = LINES.fullmatch(target)
     if not lines:
         return target, WHOLE

@@ -21,7 +21,6 @@ from .. import __version__, config
 from ..config import is_server
 from ..errors import StoreError, UsageError, meant
 from ..seams import COMMANDS, load
-from ..search.hit import MODES
 from ..storage.filters import Filters
 from ..store import HybridStore
 from ..text.characters import storable_name
@@ -62,13 +61,6 @@ def budget(text: str) -> int:
     return count(text, 100)
 
 
-def port(text: str) -> int:
-    number = count(text)
-    if number > 65535:
-        raise argparse.ArgumentTypeError(f"{number} is more than 65535")
-    return number
-
-
 def days(text: str) -> float:
     try:
         number = float(text)
@@ -91,14 +83,6 @@ def share(text: str) -> float:
     if number > 1:
         raise argparse.ArgumentTypeError(f"{text} is more than 1")
     return number
-
-
-def modes(text: str) -> list[str]:
-    modes = text.split(",")
-    for mode in modes:
-        if mode not in MODES:
-            raise argparse.ArgumentTypeError(f"{mode!r} is not one of {', '.join(MODES)}")
-    return modes
 
 
 def key_value(text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from hybrid_memory import HybridStore, QueryError
-from hybrid_memory.storage.target import Place, in_lines
+from hybrid_memory.storage.target import Place, split_target
 from hybrid_memory.views import read
 
 PLAN = """\
@@ -107,7 +107,7 @@ def test_a_part_of_a_document(vault: HybridStore, part: str, lines: tuple[int, i
 
 
 def test_lines_without_a_name_are_a_place() -> None:
-    assert [in_lines(text) for text in ("12-30", "12", "12C501-30")] == [
+    assert [split_target(f"any#L{text}")[1] for text in ("12-30", "12", "12C501-30")] == [
         Place(12, 1, 30),
         Place(12, 1, 12),
         Place(12, 501, 30),

@@ -14,7 +14,7 @@ import math
 import re
 import statistics
 import time
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os.path import splitext
@@ -24,7 +24,6 @@ from ...errors import EmbedderError, SourceError
 from ...messages import Progress
 from ...search.pipeline import query_vector
 from ...store import HybridStore, Result
-from ...surface import arguments
 from ...surface.arguments import Parser, examples, open_store
 from ...surface.streams import harmless, print_answer, tell
 from ...surface.terminal import Style, progress_line
@@ -400,6 +399,15 @@ def _misses(
         }
 
 
+def modes_of(text: str) -> list[str]:
+    """Return the modes that a text with commas names."""
+    modes = text.split(",")
+    for mode in modes:
+        if mode not in MODES:
+            raise ArgumentTypeError(f"{mode!r} is not one of {', '.join(MODES)}")
+    return modes
+
+
 def eval_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] --queries FILE --qrels FILE"
     parser.add_argument(
@@ -416,7 +424,7 @@ def eval_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--modes",
-        type=arguments.modes,
+        type=modes_of,
         metavar="MODES",
         default="keyword,vector,hybrid",
         help="default: %(default)s",

@@ -5,6 +5,7 @@ leave, and never widen it. The options of `serve` stand here, because its help n
 packages that the server needs.
 """
 
+from argparse import ArgumentTypeError
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ from ...errors import NotFoundError, QueryError, SourceError, WayOut
 from ...storage.filters import Filters
 from ...storage.sqlite.selection import is_inside
 from ...storage.target import find
-from ...surface.arguments import Parser, examples, filled, port
+from ...surface.arguments import Parser, count, examples, filled
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -161,6 +162,13 @@ def add_bounds(parser: Parser) -> None:
 def bounds_of(args: "Namespace") -> Bounds:
     """Return the bounds that the command line sets."""
     return Bounds(args.collection, args.inside, args.read_only)
+
+
+def port(text: str) -> int:
+    number = count(text)
+    if number > 65535:
+        raise ArgumentTypeError(f"{number} is more than 65535")
+    return number
 
 
 def serve_options(parser: Parser) -> None:

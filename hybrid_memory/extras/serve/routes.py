@@ -15,7 +15,7 @@ from ...documents.formats import own_suffix
 from ...errors import NotFoundError
 from ...search.hit import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
-from ...storage.target import WHOLE, in_lines
+from ...storage.target import WHOLE, split_target
 from ...store import ONLY_FILTERS, HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled, why_nothing
@@ -163,7 +163,7 @@ def outlined(
         row = store.storage.catalog.document(doc_id)
         outline = store.storage.catalog.outline(doc_id)
         days = days_of(store, doc_id, row)
-    place = in_lines(lines) if lines else WHOLE
+    place = split_target(f"any#L{lines}")[1] if lines else WHOLE
     answer = passage(store, doc_id, row, days, place, max_lines, max_chars)
     rest = answer["next"] and answer["next"].removeprefix(f"{doc_id}#L").replace("-L", "-")
     return answer | outline | {"next_lines": rest}
