@@ -266,9 +266,14 @@ def _cover(batch: list[Hit], state: SearchState) -> None:
             hit.terms = [state.query.text]
         return
     coverage = state.keyword_index.coverage(state.query, [hit.id for hit in batch])
+    besides = state.query.words_besides_days
     for hit in batch:
         hit.coverage = coverage[hit.id].share
         hit.terms = coverage[hit.id].terms
+        if besides is not None and hit.of_date:
+            # A passage of a day need not name it. It counts as having the two words of a date.
+            count = 2 + sum(word in hit.terms for word in besides)
+            hit.coverage = max(hit.coverage, count / (2 + len(besides)))
 
 
 def confidence(coverage: float, nearness: float | None) -> float:

@@ -334,15 +334,23 @@ class Period(NamedTuple):
         """
         return self.first[: len(day)] <= day <= self.last[: len(day)]
 
+    @property
+    def days(self) -> int:
+        return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days + 1
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether the period says little of a passage, because it has many days."""
+        return self.is_open or self.days > 31
+
     def phrases(self) -> list[tuple[str, ...]]:
         """Return what a text or a path of the period says: its year, its month or each of its days,
         as tokens of a date.
         """
         if self.is_open:
             return []  # too many
-        first, last = date.fromisoformat(self.first), date.fromisoformat(self.last)
-        days = (last - first).days + 1
-        if days > 31:
+        first, days = date.fromisoformat(self.first), self.days
+        if self.is_long:
             return [(self.first[:4],)]
         if days > 7:
             return [tuple(self.first[:7].split("-"))]

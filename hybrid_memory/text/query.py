@@ -190,11 +190,8 @@ class Query:
         """Return compounds and words. Phrases of days stand in place of words such as "yesterday",
         and beside a date that is written.
         """
-        text = self._folded
-        for period in reversed(self.periods):
-            if period.is_named:
-                text = f"{text[: period.start]} {text[period.end :]}"
-        compounds, words = _parsed(text)
+        named = [period for period in self.periods if period.is_named]
+        compounds, words = _parsed(_without_periods(self._folded, named))
         if self.periods and not any(_is_content_word(term.tokens[0]) for term in words):
             compounds, words = [], []  # nothing but days is asked for
         for period in self.periods:
@@ -260,6 +257,18 @@ class Query:
         that of the clock if it is None.
         """
         return periods(self._folded.lower(), self._today or date.today())
+
+    @cached_property
+    def words_besides_days(self) -> list[str] | None:
+        """Return the words of a query that means certain days, at most a month, but for those that name
+        them; None if it means none.
+        """
+        if not self.periods or any(period.is_long for period in self.periods):
+            return None
+        _, terms = _parsed(_without_periods(self._folded, self.periods))
+        words = [term.tokens[0] for term in terms]
+        stop_words = _stop_words({word.lower() for word in words})
+        return [word for word in words if word.lower() not in stop_words]
 
     @cached_property
     def _folded(self) -> str:
@@ -426,6 +435,12 @@ def _days(operator: str, value: str, today: "date | None") -> dict[str, Any]:
     if operator == "after":
         return {"since": value}
     return {"since": value, "until": value}
+
+
+def _without_periods(folded: str, periods: "Sequence[Period]") -> str:
+    for period in reversed(periods):
+        folded = f"{folded[: period.start]} {folded[period.end :]}"
+    return folded
 
 
 def phrase(folded: str) -> Term:

@@ -1,3 +1,4 @@
+from datetime import date
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.indexing import new_vectors
+from hybrid_memory.search.hit import Request
 from hybrid_memory.search.legs import measure_nearness
 from hybrid_memory.search.stages import confidence
 from hybrid_memory.storage.filters import Filters
@@ -69,6 +71,27 @@ def test_a_word_that_is_nowhere_weighs_most(store: HybridStore) -> None:
     assert of("password karaoke")[ids["it"]].share < 0.5
     assert of("dog karaoke")[ids["d1"]].share < of("n1 karaoke")[ids["d1"]].share < 0.5
     assert of("gpu")[ids["d1"]] == (0.0, [])
+
+
+@pytest.mark.parametrize(
+    ("query", "coverage"),
+    [
+        ("what did I do on 3 May 2026?", 1.0),
+        ("was habe ich am 3. Mai gemacht?", 2 / 3),
+        ("what did Jonas do yesterday?", 1.0),
+        ("what did Petra do yesterday?", 2 / 3),
+        ("what did Petra pay the plumber last week?", 0.4),
+        ("what did Petra do since last week?", 0.0),
+    ],
+)
+def test_a_passage_of_the_day_that_is_asked_for_need_not_name_it(
+    store: HybridStore, query: str, coverage: float
+) -> None:
+    store.store("journal/2026-05-03", "Hiked up the hill with Jonas.")
+    store.store("journal/2026-05-20", "Petra paid the plumber.")
+    request = Request(10, today=date(2026, 5, 4), explain=True)
+    found = {hit["doc_id"]: hit["explain"] for hit in store.answer(query, request).results}
+    assert found["journal/2026-05-03"]["coverage"] == pytest.approx(coverage, abs=0.01)
 
 
 def test_how_sure_does_not_hang_on_how_often_documents_were_replaced(store: HybridStore) -> None:
