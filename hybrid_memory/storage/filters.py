@@ -7,7 +7,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..documents.terms import listed, names_in
+from ..errors import QueryError
 from ..text.query import Term
+
+MOST_EXCLUDED = 200  # SQLite takes conditions of some 1,000 parts
 
 
 class Filters(NamedTuple):
@@ -45,9 +48,12 @@ class Filters(NamedTuple):
 def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
     """Return the filters with those that a query asks for: its tags, values and what it leaves out
     besides, the others in their place.
+    Raises QueryError if it leaves out by too many.
     """
     filters = filters or Filters()
     excluded = [*filters.excluded, *(Filters(**fields) for fields in asked.get("excluded", ()))]
+    if len(excluded) > MOST_EXCLUDED:
+        raise QueryError(f"the query has more than {MOST_EXCLUDED} filters with a minus")
     tags = [*filters.tags, *asked.get("tags", ())]
     without = [*filters.without, *asked.get("without", ())]
     where = {key: listed(values) for key, values in filters.where.items()}

@@ -781,6 +781,21 @@ def test_a_filter_with_a_minus_leaves_out_the_documents_that_it_finds(
     assert answered(store, "server -in:*", mode) == []
 
 
+def test_any_number_of_operators_has_an_answer_or_an_error(store: HybridStore) -> None:
+    put(store, {"a": {}, "b": {"tags": ["t7"]}})
+
+    def query(operator: str, count: int) -> str:
+        return " ".join(["server", *map(operator.format, range(count))])
+
+    assert answered(store, query("-tag:t{}", 200)) == ["a"]
+    assert answered(store, query("-in:x{}", 200)) == ["a", "b"]
+    for operator in ("-tag:t{}", "-in:x{}"):
+        with pytest.raises(QueryError, match="more than 200 filters with a minus"):
+            store.search(query(operator, 3000))
+    assert answered(store, query("tag:t{}", 3000)) == []
+    assert answered(store, query("-word{}", 3000)) == ["a", "b"]
+
+
 def test_a_period_with_a_minus_leaves_documents_without_a_date(store: HybridStore) -> None:
     put(store, {"march": {"date": "2026-03-02"}, "april": {"date": "2026-04-02"}, "ever": {}})
     assert answered(store, "server -date:2026-03") == ["april", "ever"]
