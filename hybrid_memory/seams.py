@@ -216,6 +216,7 @@ ENGINES = {
     "postgres": "extras.postgres.engine:PostgresStorage",
 }
 
+EDITOR = "extras.environment:open_result"  # opens the file of a result
 PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
 # HTTP by `requests`, whose import takes as long as three searches
 LOOPBACK_SESSION = "embedding.loopback:LoopbackSession"  # plain HTTP to this machine

@@ -18,6 +18,7 @@ from hybrid_memory.embedding import protocol as providers
 from hybrid_memory.extras.rerankers.servers import FORMS
 from hybrid_memory.seams import (
     COMMANDS,
+    EDITOR,
     ENGINES,
     FORMATS,
     MARKDOWN,
@@ -202,7 +203,7 @@ def test_every_row_of_a_table_of_names_leads_somewhere() -> None:
         *ENGINES.values(),
     ]
     assert all(callable(load(place)) or place in {*FORMATS.values(), MARKDOWN} for place in places)
-    assert all(map(callable, map(load, (RERANKED, PICKER))))
+    assert all(map(callable, map(load, (RERANKED, PICKER, EDITOR))))
     assert set(PROVIDERS) == set(providers.TABLE)
     assert set(RERANKERS) == {"local", *FORMS}
 

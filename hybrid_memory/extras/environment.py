@@ -1,17 +1,22 @@
-"""The Python environment at hand: what adds a package to it, and what starts this program again."""
+"""What is at hand: the packages of Python and what adds one, what starts this program again, and the
+user's editor.
+"""
 
 import os
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from shlex import join
+from shlex import join, quote, split
 from shutil import which
 from typing import Any
 from urllib.parse import unquote
 
 from ..config import CHECKOUT, connection_words, is_connection_string, is_server, public_name
-from ..errors import ConfigError
+from ..documents.formats import format_of
+from ..errors import ConfigError, HybridMemoryError, SourceError, UsageError
+from ..text.characters import plural
 
 EXTRAS = {  # of pyproject.toml
     "documents": "pypdfium2>=5",
@@ -144,3 +149,59 @@ def _made_by_uv() -> bool:
             )
     except OSError:
         return False
+
+
+# The name of the program -> its arguments for a line. Other editors get the file alone.
+PLUS_LINE = ("vi", "vim", "nvim", "gvim", "nano", "emacs", "emacsclient", "micro", "kak")
+COLON_LINE = ("subl", "hx", "helix", "zed")
+GOTO = ("code", "code-insiders", "codium", "cursor")
+
+
+def open_result(results: Sequence[Mapping[str, Any]], number: int) -> None:
+    """Open the file of a result, counted from 1, at its first line, and wait until the editor ends.
+
+    Raises UsageError if there is no such result, SourceError for a stored text or a file that is no
+    text, HybridMemoryError if no editor is known or it fails.
+    """
+    if number > len(results):
+        raise UsageError(f"--open {number}: the search has {plural(len(results), 'result')}")
+    result = results[number - 1]
+    if result["path"] is None:
+        raise SourceError(f"{result['citation']} was stored without a file; `get` reads it")
+    if not format_of(result["path"]).is_text:
+        way_out = f"`hybrid-memory get {quote(result['citation'])}` reads it"
+        raise SourceError(f"{result['path']} is no text for an editor; {way_out}")
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise HybridMemoryError(
+            "--open needs an editor; set VISUAL or EDITOR, as in `export EDITOR=nano`"
+        )
+    arguments = command(editor, result["path"], result["start_line"])
+    try:
+        status = subprocess.run(arguments, check=False).returncode
+    except OSError as error:
+        raise HybridMemoryError(
+            f"cannot start the editor {arguments[0]!r}: {error.strerror}; see VISUAL and EDITOR"
+        ) from error
+    if status:
+        raise HybridMemoryError(f"the editor {arguments[0]!r} ended with exit status {status}")
+
+
+def command(editor: str, path: str, line: int) -> list[str]:
+    """Return the editor with its own arguments, and the file at the line if the editor's way to say that
+    is known.
+
+    'code -w', '/a.md', 3 -> code -w --goto /a.md:3
+    """
+    try:
+        words = split(editor)
+    except ValueError:
+        words = []
+    if not words:
+        raise HybridMemoryError(f"VISUAL or EDITOR is not a command: {editor!r}")
+    name = os.path.basename(words[0]).removesuffix(".exe")
+    if name in PLUS_LINE:
+        return [*words, f"+{line}", path]
+    if name in GOTO:
+        return [*words, "--goto", f"{path}:{line}"]
+    return [*words, f"{path}:{line}" if name in COLON_LINE else path]

@@ -44,7 +44,7 @@ from ..surface.output import sureness
 from ..surface.streams import harmless, print_answer, tell
 from ..surface.terminal import Style
 from ..sync.plan import by_claim
-from ..text.characters import plural
+from ..text.characters import plural, spellings
 from ..text.query import Query
 
 NEW = "new"  # nothing keeps it out: it was not there, or could not be read, at the last ingest
@@ -581,8 +581,10 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
         print(
             f"  a search leaves it out, because of the setting {rank['left_out_by']}", file=stream
         )
+    written = spellings(rank["query"])
     for verb in ("has", "lacks"):
-        words = harmless(", ".join(rank[verb])) or "no word of the query"
+        words = harmless(", ".join(written.get(word.lower(), word) for word in rank[verb]))
+        words = words or "no word of the query"
         print(f"  it {verb}: {words}", file=stream)
     for other in rank["before"]:
         words = harmless(", ".join(other["has"])) or "no word"

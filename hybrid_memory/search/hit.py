@@ -7,6 +7,8 @@ twenty times as long.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
 
+from ..text.characters import spellings
+
 if TYPE_CHECKING:
     from datetime import date
 
@@ -320,7 +322,7 @@ class Answer:
         self.results = results  # best first
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings: dict[str, float] = {}  # seconds, by part of the search
-        # The substitutes: words of the query that no passage has, and others for them, as in JSON
+        # The substitutes: words of the query that no passage has, and others for them, as written
         self.instead: Mapping[str, Sequence[str]] = {}
         # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
         self.nearest_miss: Result | None = None
@@ -333,8 +335,7 @@ class Answer:
         """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
         if not self.instead:
             return None
-        pairs = [f"{', '.join(others)} for {word}" for word, others in self.instead.items()]
-        return f"searched for {'; '.join(pairs)}, which no passage has"
+        return f"searched for {in_place(self.instead)}, which no passage has"
 
     def keep_back(self, surest: Result, least: float) -> None:
         """Give no results, and tell of the surest, which has not this confidence."""
@@ -351,6 +352,26 @@ class Answer:
         """
         if self.results and all(result["confidence"] < confidence for result in self.results):
             self.keep_back(max(self.results, key=lambda result: result["confidence"]), confidence)
+
+
+def in_place(instead: Mapping[str, Sequence[str]]) -> str:
+    """Return words that are looked for in place of others, as "kubernetes for kuberntes"."""
+    return "; ".join(f"{', '.join(others)} for {word}" for word, others in instead.items())
+
+
+def as_written(
+    instead: Mapping[str, Sequence[str]], query: str, results: Sequence[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """Return words that stand in place of others as the results have them, and these as the query does.
+
+    {badern: [bader]} -> {Bädern: [Bäder]}
+    """
+    asked = spellings(query)
+    found = spellings(" ".join(result["text"] for result in results))
+    return {
+        asked.get(word.lower(), word): [found.get(other, other) for other in others]
+        for word, others in instead.items()
+    }
 
 
 class Reranker(Protocol):

@@ -19,7 +19,7 @@ from ..errors import Message, WayOut
 from ..seams import MINILM_VECTOR, PROVIDERS, RERANKED, load
 from ..text.characters import citation, page
 from . import stages
-from .hit import Answer, Hit, Request, Result, SearchState
+from .hit import Answer, Hit, Request, Result, SearchState, as_written
 from .legs import LEADS, Legs, put_on_one_scale
 from .successors import newest_first, with_successors
 
@@ -197,12 +197,12 @@ class Search:
         else:
             results = [make(hit) for hit in hits]
         if state.substitutes:
+            instead = {word: list(others) for word, others in state.substitutes.items()}
             for result in results:
-                result["instead"] = {
-                    word: list(others) for word, others in state.substitutes.items()
-                }
+                result["instead"] = instead
         answer = Answer(results, state.warnings)
-        answer.instead = state.substitutes
+        if state.substitutes:
+            answer.instead = as_written(state.substitutes, state.query.text, results)
         if hits and not results:
             answer.nearest_miss = result_of(hits[0], explain=False)
             citation = answer.nearest_miss["citation"]

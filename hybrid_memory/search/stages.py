@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..storage.keyword import stems
 from ..text import analyzer
-from ..text.characters import fold
+from ..text.characters import fold, spellings
 from ..text.dates import age, mentions
 from .hit import Hit, SearchState
 from .legs import order
@@ -267,12 +267,14 @@ def _cover(batch: list[Hit], state: SearchState) -> None:
         return
     coverage = state.keyword_index.coverage(state.query, [hit.id for hit in batch])
     besides = state.query.words_besides_days
+    written = spellings(state.query.text)
     for hit in batch:
         hit.coverage = coverage[hit.id].share
-        hit.terms = coverage[hit.id].terms
+        terms = coverage[hit.id].terms
+        hit.terms = [written.get(term.lower(), term) for term in terms]
         if besides is not None and hit.of_date:
             # A passage of a day need not name it. It counts as having the two words of a date.
-            count = 2 + sum(word in hit.terms for word in besides)
+            count = 2 + sum(word in terms for word in besides)
             hit.coverage = max(hit.coverage, count / (2 + len(besides)))
 
 

@@ -15,6 +15,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..documents.terms import SEPARATOR, plain
+from ..seams import EDITOR, load
 from ..search.hit import Budget, Request, lean, match
 from ..storage.keyword import stems
 from ..text.analyzer import stem
@@ -22,7 +23,7 @@ from ..text.characters import clipped, columns, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
 from ..text.query import NOTHING, Query
 from .streams import harmless, json_line, json_lines, printable
-from .terminal import Style, open_result
+from .terminal import Style
 
 if TYPE_CHECKING:
     from ..store import HybridStore
@@ -247,11 +248,8 @@ def shown(text: str, highlighter: Highlighter, width: int) -> Iterator[str]:
     for first, last, is_fixed in lines:
         if is_fixed and first <= start <= last:
             start = first
-            break
-    for first, last, is_fixed in lines:
         if is_fixed and first <= end <= last:
             end = last
-            break
     lead = "…" if text[:start].strip() else ""
     more = "…" if text[end:].strip() else ""
     for first, last, is_fixed in lines:
@@ -448,7 +446,7 @@ def show(
         FORMATS[form](list(map(lean, results)) if is_lean else results, query, stream)
     if opened:
         stream.flush()
-        open_result(results, opened)
+        load(EDITOR)(results, opened)
 
 
 def budget(

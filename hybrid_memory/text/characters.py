@@ -229,6 +229,15 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+def spellings(text: str) -> dict[str, str]:
+    """Return the words of a text by what they are folded to, in small letters; of each the first.
+
+    'Die Bäder' -> {die: Die, bader: Bäder}
+    """
+    words = re.findall(r"\w+", text)
+    return {fold(word).lower(): word for word in reversed(words)}
+
+
 def _is_mark(c: str) -> bool:
     # FTS5 took its categories from Unicode 6.1, where the New Tai Lue vowels and two Vedic signs
     # were marks.

@@ -16,7 +16,7 @@ from pydoc import pager
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
-from ..environment import needing
+from ..environment import needing, open_result
 
 with needing("picker", "`hybrid-memory search` without a query"):
     from prompt_toolkit.application import Application, run_in_terminal
@@ -33,11 +33,11 @@ with needing("picker", "`hybrid-memory search` without a query"):
 
 from ...documents.terms import listed
 from ...errors import HybridMemoryError
+from ...search.hit import as_written, in_place
 from ...storage.keyword import stems
 from ...store import HybridStore
 from ...surface.output import AFTER, BEFORE, asked, by_note, marked, titled, titles_of
 from ...surface.streams import harmless, printable
-from ...surface.terminal import open_result
 from ...text.analyzer import stem
 from ...text.characters import clipped, columns, plural, wrapped
 from ...text.highlight import Highlighter
@@ -397,12 +397,12 @@ class _Picker:
         instead = {}
         if results:
             instead = results[0].get("instead", {})
-        pairs = [f"{', '.join(others)} for {word}" for word, others in instead.items()]
+        told = in_place(as_written(instead, self._found.query, results))
         if self._prints:
             keys = PRINTING
         else:
             keys = OPENING
-        return [("class:dim", harmless("; ".join(pairs)) or keys)]
+        return [("class:dim", harmless(told) or keys)]
 
     def _bindings(self) -> KeyBindings:
         keys = KeyBindings()

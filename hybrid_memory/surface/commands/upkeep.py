@@ -131,9 +131,14 @@ def run_delete(args: Namespace) -> int:
         if doc_id is not None:
             answer = delete_by_id(store, doc_id)
         elif args.collection is not None:
-            answer = _delete_collection(store, args.collection)
+            sources = store.storage.sources.all()
+            known = sorted({source.collection for source in sources if source.collection})
+            deleted = delete_collection(store.storage, args.collection)
+            answer = _deleted("collection", args.collection, deleted, known)
         else:
-            answer = _delete_path(store, args.path)
+            known = [source.path for source in store.storage.sources.all()]
+            deleted = delete_path(store.storage, args.path)
+            answer = _deleted("path", real_path(args.path), deleted, known)
         print_with_warnings(args, answer, lambda stream: show_deleted(answer, stream))
     return 0
 
@@ -196,22 +201,6 @@ def delete_by_id(store: HybridStore, doc_id: str) -> dict[str, Any]:
     }
 
 
-def _delete_collection(store: HybridStore, collection: str) -> dict[str, Any]:
-    """Remove all documents of a collection. Gives `documents_deleted` and `chunks_deleted`."""
-    known = {source.collection for source in store.storage.sources.all() if source.collection}
-    return _deleted(
-        "collection", collection, delete_collection(store.storage, collection), sorted(known)
-    )
-
-
-def _delete_path(store: HybridStore, path: str) -> dict[str, Any]:
-    """Remove all documents of a path. Gives `documents_deleted` and `chunks_deleted`. Raises
-    SourceError for an empty path.
-    """
-    known = [source.path for source in store.storage.sources.all()]
-    return _deleted("path", real_path(path), delete_path(store.storage, path), known)
-
-
 def _reindex(
     store: HybridStore, *, embeddings: bool, progress: "Callable[[Progress], None]"
 ) -> dict[str, Any]:
@@ -244,6 +233,7 @@ def _reindex(
 
 
 def _deleted(key: str, name: str, deleted: "Deleted", known: list[str]) -> dict[str, Any]:
+    """Return what was deleted of a collection or a path, and a warning if there was none."""
     nothing = f"nothing was deleted, because there is no {key} {name!r}; known: {', '.join(known) or 'none'}"
     is_known = deleted.documents or deleted.sources
     warnings = _told(deleted.warning, None if is_known else nothing)
