@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .store import HybridStore
 
 NAMED_HEADINGS = 8  # headings in an error message
+LATEST = 500  # documents among which the newest are looked for
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*\Z")
 ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
 NO_LETTER = re.compile(r"[^\w\s-]")
@@ -369,6 +370,24 @@ def documents(
     if problem:
         return {"total": total, "documents": rows, "warnings": [problem]}
     return {"total": total, "documents": rows}
+
+
+def newest(
+    store: "HybridStore", filters: "Filters | None" = None, limit: int = 10
+) -> list[dict[str, Any]]:
+    """Return the newest documents: by the day of the last change, then by date, then by time.
+
+    After a vault was copied, all its files changed on the same day; what has no date changed once.
+    """
+    latest: list[dict[str, Any]] = documents(store, filters=filters, limit=LATEST, by_change=True)[
+        "documents"
+    ]
+    latest.sort(key=_newness, reverse=True)
+    return latest[:limit]
+
+
+def _newness(document: dict[str, Any]) -> tuple[str, str, str]:
+    return document["modified"][:10], document["date"] or "", document["modified"]
 
 
 @retry_once

@@ -419,7 +419,7 @@ def _fields(
         return {"tags": [value.lstrip("#")]}
     if operator in ("in", "path"):
         return {"inside": value}
-    if operator in ("date", "before", "after"):
+    if operator in ("date", "before", "after", "modified"):
         return _days(operator, value, today)
     key = key_of(operator)
     return {"where": {key: [value]}} if key else {}
@@ -434,6 +434,8 @@ def _days(operator: str, value: str, today: "date | None") -> dict[str, Any]:
         return {"until": str(begin - timedelta(days=1))}
     if operator == "after":
         return {"since": value}
+    if operator == "modified":
+        return {"modified_since": value}
     return {"since": value, "until": value}
 
 

@@ -9,8 +9,10 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -20,6 +22,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.picker.app import Found, Worker, with_next
+from hybrid_memory.search.hit import Answer
 from tests.command import Run
 
 # The child only executes another program, so no lock of another thread can stop it.
@@ -68,6 +71,10 @@ class Screen:
             for row in self._screen.buffer.values()
         )
         return [row.strip() for row in rows if row.strip()]
+
+    def has_found(self, query: str) -> bool:
+        """Return whether results of this query are shown."""
+        return self.lines[0] == f"> {query}" and bool(self.chosen())
 
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -148,7 +155,7 @@ def test_results_and_the_passage_of_the_first_follow_what_is_typed(
 def test_another_result_is_chosen_and_its_citation_copied(started: Callable[..., Screen]) -> None:
     screen = started()
     screen.type("kettle")
-    screen.until(lambda: len(screen.chosen()) == 1 and screen.lines[10])
+    screen.until(lambda: screen.has_found("kettle") and screen.lines[10])
     first = screen.chosen()
     screen.type(DOWN)
     screen.until(lambda: screen.chosen() not in ([], first) and "2/12" in screen.lines[11])
@@ -176,10 +183,10 @@ def test_enter_opens_the_file_at_the_line_in_the_editor_and_comes_back(
 ) -> None:
     screen = started(EDITOR=editor_in(tmp_path))
     screen.type("atlas")
-    screen.until(screen.chosen)
+    screen.until(lambda: screen.has_found("atlas"))
     screen.type(ENTER)
     screen.until(lambda: (tmp_path / "opened").exists() and screen.raw.count(b"\x1b[?1049h") == 2)
-    screen.until(lambda: screen.lines[0] == "> atlas" and screen.chosen())
+    screen.until(lambda: screen.has_found("atlas"))
     screen.type("\x15note-03")
     screen.until(lambda: screen.chosen() and "note-03" in screen.chosen()[0])
     screen.type(ESC)
@@ -192,7 +199,7 @@ def test_an_editor_that_fails_is_told_on_the_screen(
 ) -> None:
     screen = started(EDITOR="false")
     screen.type("atlas")
-    screen.until(screen.chosen)
+    screen.until(lambda: screen.has_found("atlas"))
     screen.type(ENTER)
     screen.until(lambda: screen.lines[-1] == "the editor 'false' ended with exit status 1")
     screen.type(ESC)
@@ -204,7 +211,7 @@ def test_several_notes_are_chosen_and_opened_one_after_another(
 ) -> None:
     screen = started(EDITOR=editor_in(tmp_path))
     screen.type("kettle")
-    screen.until(lambda: screen.chosen() and screen.lines[10])
+    screen.until(lambda: screen.has_found("kettle") and screen.lines[10])
     screen.type(TAB)
     screen.until(lambda: screen.lines[-1] == "1 note chosen" and screen.lines[1].startswith("*"))
     screen.type(TAB)
@@ -231,8 +238,7 @@ def test_what_is_chosen_is_printed_for_another_command(
         out = tmp_path / "out"
         out.unlink(missing_ok=True)
         screen = started("--print", "atlas", *form, out=out)
-        screen.until(screen.chosen)
-        assert screen.lines[0] == "> atlas"
+        screen.until(partial(screen.has_found, "atlas"))
         screen.type(ENTER)
         assert screen.end() == 0
         assert out.read_text().startswith(text)
@@ -293,12 +299,37 @@ def test_keys_put_filters_into_the_query_and_take_them_out(
     screen.until(lambda: screen.lines[0] == "> zebra kettle in:memory")
     screen.until(lambda: any(line.endswith("/13 ──") for line in screen.lines) and screen.chosen())
     screen.type(CTRL_F)
-    screen.until(lambda: screen.lines[0] == "> zebra kettle" and screen.chosen())
+    screen.until(lambda: screen.has_found("zebra kettle"))
     screen.type(CTRL_T)
-    screen.until(lambda: screen.lines[0] == "> zebra kettle tag:animals" and screen.chosen())
+    screen.until(lambda: screen.has_found("zebra kettle tag:animals"))
     screen.type(CTRL_T + CTRL_R)
-    screen.until(lambda: screen.lines[0] == "> zebra kettle after:7d")
+    screen.until(lambda: screen.has_found("zebra kettle modified:7d"))
+    screen.type(CTRL_R + CTRL_R + CTRL_R)
+    screen.until(lambda: screen.lines[0] == "> zebra kettle")
+    screen.type("\x15in:deep modified:1y xyzzy")
     screen.until(lambda: screen.lines[-1] == "nothing found")
+    screen.type(ESC)
+    assert screen.end() == 0
+
+
+def test_the_newest_notes_are_listed_before_a_word_is_typed(
+    started: Callable[..., Screen], tmp_path: Path, run: Run
+) -> None:
+    now = time.time()
+    for number in range(12):
+        path = tmp_path / f"memory/note-{number:02}.md"
+        os.utime(path, (now - number * 86400, now - number * 86400))
+    assert run("update", "--provider", "none").returncode == 0
+    screen = started(rows=40)
+    screen.until(lambda: "Server 11" in screen.lines[12])
+    days = [screen.lines[number].split()[0] for number in range(1, 13)]
+    assert days == sorted(days, reverse=True)
+    assert [screen.lines[number].split()[2] for number in (1, 2, 3)] == ["0", "1", "2"]
+    screen.type(CTRL_R)
+    screen.until(lambda: screen.lines[0] == "> modified:7d")
+    screen.until(lambda: any(re.search(r" 1/[78] ──", line) for line in screen.lines))
+    screen.type("atlas")
+    screen.until(lambda: screen.lines[0] == "> modified:7d atlas")
     screen.type(ESC)
     assert screen.end() == 0
 
@@ -312,8 +343,7 @@ def test_passages_of_a_note_are_one_result_and_the_list_takes_half_of_the_rows(
     assert run("update", "--provider", "none").returncode == 0
     screen = started(rows=50)
     screen.type("kettle atlas")
-    screen.until(lambda: screen.chosen() and "note-07" in screen.chosen()[0])
-    screen.until(lambda: screen.chosen()[0].endswith("+2"))
+    screen.until(lambda: screen.has_found("kettle atlas") and screen.chosen()[0].endswith("+2"))
     screen.until(lambda: sum("note-07" in line for line in screen.lines[1:13]) == 1)
     screen.until(
         lambda: screen.lines[13].startswith("── ")
@@ -325,13 +355,13 @@ def test_passages_of_a_note_are_one_result_and_the_list_takes_half_of_the_rows(
 @pytest.mark.parametrize(
     ("query", "operator", "values", "following"),
     [
-        ("gpu", "in", ["a/b", "a"], "gpu in:a/b"),
-        ("gpu in:a/b", "in", ["a/b", "a"], "gpu in:a"),
+        ("gpu", "in", ["a/b", "a"], "gpu in:a/b "),
+        ("gpu in:a/b", "in", ["a/b", "a"], "gpu in:a "),
         ("gpu in:a x", "in", ["a/b", "a"], "gpu x"),
-        ('in:"a b" gpu', "in", ["c d"], 'gpu in:"c d"'),
-        ("", "after", ["7d"], "after:7d"),
+        ('in:"a b" gpu', "in", ["c d"], 'gpu in:"c d" '),
+        ("", "after", ["7d"], "after:7d "),
         ("gpu", "tag", [], "gpu"),
-        ("begin:a", "in", ["b"], "begin:a in:b"),
+        ("begin:a", "in", ["b"], "begin:a in:b "),
     ],
 )
 def test_the_next_value_of_a_filter(
@@ -342,9 +372,8 @@ def test_the_next_value_of_a_filter(
 
 def test_enter_shows_the_text_where_there_is_no_editor(started: Callable[..., Screen]) -> None:
     screen = started()
-    screen.type(ENTER)  # which opens nothing yet
     screen.type("atlas")
-    screen.until(screen.chosen)
+    screen.until(lambda: screen.has_found("atlas"))
     screen.type(ENTER)
     screen.until(lambda: screen.raw.count(b"\x1b[?1049h") == 2)
     screen.type(ESC)
@@ -356,7 +385,7 @@ def test_enter_shows_the_text_where_there_is_no_editor(started: Callable[..., Sc
 def test_filters_hold_and_a_small_terminal_is_enough(started: Callable[..., Screen]) -> None:
     screen = started("--in", "*/note-1*", rows=8, columns=30)
     screen.type("kettle")
-    screen.until(lambda: screen.chosen() and screen.lines[3].startswith("── "))
+    screen.until(lambda: screen.has_found("kettle") and screen.lines[3].startswith("── "))
     screen.until(lambda: all("note-1" in line for line in screen.lines[1:3]))
     screen.type(DOWN + DOWN + DOWN + ESC)
     assert screen.end() == 0
@@ -376,7 +405,7 @@ def test_nothing_in_a_note_is_obeyed_by_the_terminal(
     )
     screen = started()
     screen.type("zebra")
-    screen.until(lambda: screen.chosen())
+    screen.until(lambda: screen.has_found("zebra"))
     assert [
         mark for mark in (b"\x1b]0;x", b"\x1b[5m", "\u202e".encode()) if mark in screen.raw
     ] == []
@@ -407,7 +436,7 @@ def test_without_the_package_it_says_how_to_add_it(environ: dict[str, str], run:
 
 
 class Searches:
-    """Searches that end when they are told to, and what was found."""
+    """Searches for words that end when they are told to, and what was found."""
 
     def __init__(self) -> None:
         self.begun: list[tuple[str, str | None]] = []
@@ -415,15 +444,18 @@ class Searches:
         self.going_on, self.has_begun, self.has_found = Event(), Event(), Event()
         self.going_on.set()
 
-    def search(self, store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
+    def search(self, store: HybridStore, query: str, mode: str | None) -> Answer:
+        if not query:  # the newest notes
+            return Answer([], [])
         self.begun.append((query, mode))
         self.has_begun.set()
         assert self.going_on.wait(SECONDS)
-        return []
+        return Answer([], [])
 
     def on_found(self, found: Found) -> None:
-        self.found.append(found)
-        self.has_found.set()
+        if found.query:
+            self.found.append(found)
+            self.has_found.set()
 
 
 @pytest.fixture

@@ -193,6 +193,8 @@ def test_a_blank_query_has_no_terms() -> None:
         ("a after:7d", "a", {"since": "7d"}),
         ("a before:2026-03", "a", {"until": "2026-02-28"}),
         ("a before:lunch", "a before:lunch", {}),
+        ("a modified:7d", "a", {"modified_since": "7d"}),
+        ("a modified:lunch", "a modified:lunch", {}),
         ("see  http://a.b and note:x", "see  http://a.b and note:x", {}),
         ("atag:x (tag:y) tag:", "atag:x (tag:y) tag:", {}),
         ("tag:x", "", {"tags": ["x"]}),

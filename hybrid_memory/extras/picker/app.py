@@ -33,15 +33,16 @@ with needing("picker", "`hybrid-memory search` without a query"):
 
 from ...documents.terms import listed
 from ...errors import HybridMemoryError
-from ...search.hit import as_written, in_place
+from ...search.hit import Answer, as_written, in_place
+from ...storage.filters import Filters
 from ...storage.keyword import stems
-from ...store import HybridStore
+from ...store import ONLY_FILTERS, HybridStore
 from ...surface.output import AFTER, BEFORE, asked, by_note, marked, titled, titles_of
 from ...surface.streams import harmless, printable
 from ...text.analyzer import stem
-from ...text.characters import clipped, columns, plural, wrapped
+from ...text.characters import citation, clipped, columns, plural, wrapped
 from ...text.highlight import Highlighter
-from ...views import read
+from ...views import newest, read
 
 OPENING = "Enter opens  Tab marks  PgDn scrolls  ^F folder  ^T tag  ^R recent  ^Y copies"
 PRINTING = "Enter prints  Tab marks  PgDn scrolls  ^F folder  ^T tag  ^R recent"
@@ -60,10 +61,11 @@ PAUSE = 0.15  # seconds without a key after which the meaning of the query is se
 SWITCH = 0.001
 LINES = 2000  # of a note that are shown before and after the passage
 ALL = 10**9
+NEWEST = 50  # notes that are listed before a word is typed
 
 Result = Mapping[str, Any]
-# Results for a store, a query and a mode; None: the mode that the user wants.
-Search = Callable[[HybridStore, str, str | None], Sequence[Result]]
+# The answer to a store, a query and a mode; None: the mode that the user wants.
+Search = Callable[[HybridStore, str, str | None], Answer]
 
 
 class Found(NamedTuple):
@@ -130,7 +132,7 @@ class Worker:
             with self._opened() as store:
                 # Imports what searches need before the first key
                 self._found(store, "a", "keyword")
-                answered = ""
+                answered = None
                 while self._query is not None:
                     if self._is_old(store, answered, None) and self._query is not None:
                         answered = self._query
@@ -138,7 +140,7 @@ class Worker:
         except HybridMemoryError as error:
             self._on_found(Found("", [], str(error)))
 
-    def _is_old(self, store: HybridStore, query: str, seconds: float | None) -> bool:
+    def _is_old(self, store: HybridStore, query: str | None, seconds: float | None) -> bool:
         """Return whether there is another query, after so long a wait for one. Meanwhile notes are
         read.
         """
@@ -172,14 +174,32 @@ class Worker:
             if self._is_old(store, query, 0.0):
                 return
             self._on_found(found)
+            if not query.strip():
+                return
 
     def _found(self, store: HybridStore, query: str, mode: str | None) -> Found:
-        if not query.strip():
-            return Found(query, [])
         try:
-            return Found(query, by_note(titled(store, self._search(store, query, mode))))
+            answer = self._search(store, query, mode)
+            results: Sequence[Result] = answer.results
+            if not query.strip() or ONLY_FILTERS in answer.warnings:
+                results = newest_notes(store, answer.filters)
+            return Found(query, by_note(titled(store, results)))
         except HybridMemoryError as error:
             return Found(query, [], str(error))
+
+
+def newest_notes(store: HybridStore, filters: Filters | None) -> list[Result]:
+    """Return the first passages of the newest notes as results, each with the `day` of its last
+    change and without a score.
+    """
+    chunks = store.storage.chunks
+    results: list[Result] = []
+    for document in newest(store, filters, NEWEST):
+        ids = chunks.at(document["doc_id"], 1, ALL)[:1]
+        for row in chunks.rows(ids).values():
+            place = citation(row.doc_id, row.start_line, row.end_line, row.pages)
+            results.append(row._asdict() | {"citation": place, "day": document["modified"][:10]})
+    return results
 
 
 def preview(store: HybridStore, result: Result, query: str, width: int) -> Preview:
@@ -336,7 +356,8 @@ class _Picker:
             sign = " "
             if result["citation"] in self._picked:
                 sign = "*"
-            start = f"{sign}{result['score']:.2f}  "
+            score = result.get("day") or f"{result['score']:.2f}"
+            start = f"{sign}{score}  "
             room = max(width - columns(start + more) - 1, 2)
             name = clipped(harmless(title), room)
             below = ""
@@ -469,7 +490,7 @@ class _Picker:
 
         @keys.add("c-r")
         def filter_days(event: KeyPressEvent) -> None:
-            self._filter("after", RECENT)
+            self._filter("modified", RECENT)
 
         return keys
 
@@ -525,9 +546,10 @@ def _folders(doc_id: str) -> list[str]:
 
 
 def with_next(query: str, operator: str, values: Sequence[str]) -> str:
-    """Return the query with the next value of an operator; without it behind the last one.
+    """Return the query with the next value of an operator, and a space for what is typed next; without it
+    behind the last one.
 
-    'gpu in:a/b', 'in', ['a/b', 'a'] -> 'gpu in:a'
+    'gpu in:a/b', 'in', ['a/b', 'a'] -> 'gpu in:a '
     """
     written = re.search(rf'(?<!\S){operator}:("[^"]*"|\S+)\s*', query)
     current = ""
@@ -547,7 +569,7 @@ def with_next(query: str, operator: str, values: Sequence[str]) -> str:
         value = f'"{following[0]}"'
     else:
         value = following[0]
-    return f"{rest.rstrip()} {operator}:{value}".lstrip()
+    return f"{rest.rstrip()} {operator}:{value} ".lstrip()
 
 
 def open_chosen(store: HybridStore, result: Result) -> None:

@@ -21,7 +21,7 @@ from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
 from ...text.highlight import Highlighter
-from ...views import broken, days_of, passage
+from ...views import broken, days_of, newest, passage
 from ...views import documents as listed
 from ...views import links as links_of
 from ..audit import Beginnings, superseded
@@ -41,7 +41,6 @@ TEXT_BODY = (
 )
 DEEPEST = 100  # objects and lists in each other in a text's metadata
 NEWEST = 10  # documents that the overview names
-LATEST = 500  # documents among which those are
 QUOTE = re.compile(r"^[ \t]*>[> \t]*")
 DASHES = re.compile(r":?-+:?")
 SIGNS = {r"[-*+] \[ \]": "☐", r"[-*+] \[[xX]\]": "☑", r"[-*+]": "•"}
@@ -278,18 +277,9 @@ def _overview(store: HybridStore, bounds: Bounds) -> dict[str, Any]:
         else:
             facets = catalog.facets()
             ids = catalog.ids()
-        _, latest = catalog.listing(within, LATEST, by_change=True)
+        latest = newest(store, within, NEWEST)
         status = _status(store, bounds)
-    latest.sort(key=_age, reverse=True)
-    return {"status": status} | facets | {"newest": latest[:NEWEST], "folders": folders(ids)}
-
-
-def _age(document: dict[str, Any]) -> tuple[str, str, str]:
-    """Return what is greater for a newer document: the day of the last change, the date, the time.
-
-    After a vault was copied, all its files changed on the same day.
-    """
-    return document["modified"][:10], document["date"] or "", document["modified"]
+    return {"status": status} | facets | {"newest": latest, "folders": folders(ids)}
 
 
 def folders(ids: Iterable[str]) -> list[dict[str, Any]]:

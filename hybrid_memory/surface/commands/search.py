@@ -13,7 +13,6 @@ from ...search.hit import (
     UNCLEAR,
     Answer,
     Request,
-    Result,
     is_unclear,
     lean,
     request_defaults,
@@ -42,7 +41,8 @@ def search_options(parser: Parser) -> None:
         "words",
         nargs="*",
         metavar="QUERY",
-        help='words; "a phrase"; a OR b; tag:T in:DIR date:2026-03 before:D after:D KEY:V; - leaves out',
+        help='words; "a phrase"; a OR b; '
+        "tag:T in:DIR date:2026-03 before:D after:D modified:D KEY:V; - leaves out",
     )
     parser.add_argument(
         "--query",
@@ -249,7 +249,7 @@ def _pick(args: argparse.Namespace, filters: Filters | None) -> int:
     """Let the user search on the whole terminal, and open what is chosen, or print it."""
     pick = load(PICKER)
 
-    def search(store: HybridStore, query: str, mode: str | None) -> list[Result]:
+    def search(store: HybridStore, query: str, mode: str | None) -> Answer:
         request = _request(args, filters, store.config)
         if "limit" not in store.config.chosen:
             request = request.changed(limit=PICKED)
@@ -258,7 +258,7 @@ def _pick(args: argparse.Namespace, filters: Filters | None) -> int:
             request.changed(
                 mode=mode or request.mode, rerank=mode is None, typed=mode == "keyword"
             ),
-        ).results
+        )
 
     args.budget = None
     with open_store(args):  # what is wrong is told before the screen is taken
