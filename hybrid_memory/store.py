@@ -337,6 +337,7 @@ class HybridStore:
         fields = request_defaults(self.config) | _given(bounds)
         if isinstance(budget, int):
             budget = Budget(budget)
+        fields["per_doc"] = fields["per_doc"] or None
         request = Request(
             mode=mode,
             filters=_filters(filters, keyword_filters),

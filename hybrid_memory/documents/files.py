@@ -1,11 +1,12 @@
 """List the files below a folder and read them, while other programs may change or replace them.
 
-`Walk` lists what an ingest should read, with times and sizes, and opens no file. `Wanted` has the
+`Walk` lists what an ingest should read, with times and sizes, and opens none of it. `Wanted` has the
 rules by which entries of a folder are taken in or left out; nothing else decides that. `read` gives
 the bytes of one moment, and `open_regular` follows no link that was put in a file's place.
 """
 
 import errno
+import json
 import os
 import re
 import stat
@@ -15,8 +16,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fnmatch import translate
 from functools import partial
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+TEMPLATER = "plugins/templater-obsidian/data.json"
+LARGEST_SETTINGS = 1_000_000  # bytes
 SNIFF = 8192  # a file with a NUL among its first bytes is binary
 TICK = 0.01  # seconds: two changes within a tick of the kernel's clock give a file the same time
 READS = 3  # attempts to read a file that changes while it is read
@@ -33,6 +36,7 @@ PATTERN = "pattern"  # no pattern matches the name of the file
 EXCLUDED = "excluded"
 LINK = "symbolic link"
 SPECIAL = "special"  # neither a file nor a folder
+TEMPLATES = "templates"  # a folder that the vault itself names as that of its templates
 SKIPPED_FOLDERS = {"node_modules"}  # the rule has the name of the folder
 
 
@@ -113,6 +117,20 @@ def open_regular(path: str, follow_symlinks: bool) -> BinaryIO:
         stream.close()
         raise BadFileError("not a regular file any more", "special")
     return stream
+
+
+def vault_settings(vault: str, name: str) -> dict[str, Any]:
+    """Return what a file of Obsidian's settings says of a vault; nothing for any other folder, and
+    where it cannot be read.
+    """
+    path = os.path.join(vault, ".obsidian", name)
+    if not os.path.isfile(path):
+        return {}
+    try:
+        with open_regular(path, follow_symlinks=False) as file:
+            return dict(json.loads(file.read(LARGEST_SETTINGS)))
+    except (OSError, ValueError, TypeError, RecursionError, BadFileError):
+        return {}
 
 
 class FileBytes(NamedTuple):
@@ -238,10 +256,7 @@ class Walk:
         for entry in entries:
             path = above + entry.name
             is_link = entry.is_symlink()
-            if is_link:
-                is_folder = _leads_to_folder(entry)
-            else:
-                is_folder = entry.is_dir(follow_symlinks=False)
+            is_folder = _leads_to_folder(entry)
             if rule := self.wanted.refusal(entry.name, path, is_folder):
                 self.left_out[path] = rule
             elif is_link:
@@ -283,9 +298,10 @@ class Walk:
         self.unread.append((path, error.strerror or str(error)))
 
 
-def _leads_to_folder(link: "os.DirEntry[str]") -> bool:
+def _leads_to_folder(entry: "os.DirEntry[str]") -> bool:
+    """Return whether it is a folder, or a link to one."""
     try:
-        return link.is_dir()
+        return entry.is_dir()
     except OSError:  # a loop
         return False
 
@@ -299,6 +315,9 @@ class Wanted:
         self._patterns = _any_of(pattern.removeprefix("**/") for pattern in patterns)
         self._exclude = _any_of(pattern.rstrip("/") for pattern in exclude) if exclude else None
         self._above = os.path.join(top, "")
+        own = vault_settings(top, "templates.json").get("folder")
+        templater = vault_settings(top, TEMPLATER).get("templates_folder")
+        self._templates = {str(folder).strip("/") for folder in (own, templater) if folder}
 
     def refusal(self, name: str, path: str, is_folder: bool) -> str | None:
         """Return the rule by which an entry is left out, whatever it may be a link to; None if it is
@@ -309,6 +328,8 @@ class Wanted:
                 return HIDDEN
             if name in SKIPPED_FOLDERS:
                 return name
+            if self.relative(path) in self._templates:
+                return TEMPLATES
         elif not self.matches(name):
             return PATTERN
         if self._exclude is None:

@@ -22,6 +22,7 @@ from ..documents.files import (
     PATTERN,
     SKIPPED_FOLDERS,
     SPECIAL,
+    TEMPLATES,
     BadFileError,
     Walk,
     Wanted,
@@ -58,6 +59,7 @@ REASONS = {
     "excluded": "--exclude leaves it out",
     LINK: "symbolic links are not followed",
     SPECIAL: "only regular files are read",
+    TEMPLATES: "the vault's settings name it as the folder of templates",
     NEW: "it has not been read yet",
 }
 
@@ -329,7 +331,7 @@ def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
 def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
     path, source, rule, _ = file
     again = f"`{source.command()}` takes it in"
-    if rule == HIDDEN or rule in SKIPPED_FOLDERS:
+    if rule in (HIDDEN, TEMPLATES, *SKIPPED_FOLDERS):
         name = default_collection(path, False, source.patterns)
         return f"`{source._replace(path=path, collection=name).command()}` takes in the folder"
     if rule == PATTERN:

@@ -252,6 +252,34 @@ def test_hidden_folders_and_node_modules_are_skipped_and_excluded_ones_too(
     ]
 
 
+def test_the_folders_that_a_vault_has_for_templates_are_left_out_unless_they_are_named(
+    store: HybridStore, notes: Notes
+) -> None:
+    plugin = ".obsidian/plugins/templater-obsidian/data.json"
+    folder = notes(
+        {
+            "Vorlagen/day.md": "a template",
+            "sub/Templates/project.md": "a template",
+            "sub/Vorlagen/not.md": "x",
+            "keep.md": "x",
+            ".obsidian/templates.json": '{"folder": "Vorlagen/"}',
+            plugin: '{"templates_folder": "sub/Templates"}',
+        }
+    )
+    report = ingest(store, folder)
+    assert ids(store) == ["memory/keep.md", "memory/sub/Vorlagen/not.md"]
+    assert report.left_out() == [
+        "left out by rule: 1 hidden, 2 templates; `hybrid-memory doctor` names them"
+    ]
+    ingest(store, folder / "Vorlagen")
+    assert "Vorlagen/day.md" in ids(store)
+    for text in ("", "[]", '{"folder": ["a"]}', '{"folder": null}', "[" * 100_000):
+        (folder / ".obsidian/templates.json").write_text(text)
+        (folder / plugin).write_text('{"templates_folder": "/"}')
+        ingest(store, folder)
+        assert "memory/sub/Templates/project.md" in ids(store), text
+
+
 def test_what_one_of_two_listings_of_a_folder_takes_is_not_left_out_by_the_other(
     store: HybridStore, notes: Notes
 ) -> None:
