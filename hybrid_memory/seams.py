@@ -99,7 +99,7 @@ COMMANDS = {
     "note": Command(
         "extras.note:note_options",
         "extras.note:run_note",
-        "Add a line to today's note of a workspace, memory/YYYY-MM-DD.md, and take it in.",
+        "Add a line to today's note, memory/YYYY-MM-DD.md or the daily note of a vault, and take it in.",
     ),
     "delete": Command(
         "surface.commands.upkeep:delete_options",

@@ -1,13 +1,17 @@
 """The command `note`: adds a line to today's note of a workspace, and takes it in.
 
-What an agent writes is then a file that people can read and change.
+What an agent writes is then a file that people can read and change. In a vault of Obsidian whose daily
+notes have settings, it is the note that Obsidian itself would open today.
 """
 
 import os
+import re
 from argparse import Namespace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..documents.files import BadFileError, open_regular, vault_settings
 from ..errors import SourceError
 from ..storage.source import is_in, real_path
 from ..surface.arguments import Parser, examples, open_store
@@ -20,6 +24,34 @@ if TYPE_CHECKING:
     from ..store import HybridStore
 
 FOLDER = "memory"
+DAILY_NOTES = "daily-notes.json"
+FORMAT = "YYYY-MM-DD"  # Obsidian's own, where no other is set
+LOOKED_AT = 60  # days before today, whose notes tell the language of the names
+LARGEST_TEMPLATE = 1_000_000  # bytes
+# The days of a week and the months of a year, as the format of a date writes them in full
+NAMES = {
+    "en": "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May "
+    "June July August September October November December",
+    "de": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag Januar Februar März April Mai "
+    "Juni Juli August September Oktober November Dezember",
+    "fr": "lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril mai "
+    "juin juillet août septembre octobre novembre décembre",
+    "es": "lunes martes miércoles jueves viernes sábado domingo enero febrero marzo abril mayo "
+    "junio julio agosto septiembre octubre noviembre diciembre",
+    "it": "lunedì martedì mercoledì giovedì venerdì sabato domenica gennaio febbraio marzo aprile maggio "
+    "giugno luglio agosto settembre ottobre novembre dicembre",
+    "nl": "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag januari februari maart april mei "
+    "juni juli augustus september oktober november december",
+    "pt": "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado domingo janeiro "
+    "fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+}
+# What stands for a part of a date in a format of moment.js, which Obsidian uses. What is in brackets is
+# no part, and neither is anything else.
+TOKEN = re.compile(
+    r"\[([^\[\]]*)\]|YYYY|YY|Q|MMMM|MMM|MM|M|DDDD|DDD|DD|Do|D|dddd|ddd|dd|d|E|GGGG|gggg|WW|W|ww|w"
+    r"|HH|H|hh|h|mm|m|ss|s|A|a"
+)
+FIELD = re.compile(r"\{\{\s*(date|time|title)\s*(?::([^{}]*))?\}\}")  # of a template
 
 
 def note_options(parser: Parser) -> None:
@@ -28,7 +60,8 @@ def note_options(parser: Parser) -> None:
     parser.add_argument(
         "--dir",
         metavar="DIR",
-        help="the workspace (default: that of an ingested folder memory around or in the working directory)",
+        help="the workspace or vault (default: that of an ingested folder memory, or an ingested vault, "
+        "around or in the working directory)",
     )
     examples(parser, 'note "SSH on atlas listens on port 2222 now."', 'note --dir ~/work "Done."')
 
@@ -42,7 +75,8 @@ def run_note(args: Namespace) -> int:
 
 
 def write_note(store: "HybridStore", text: str, workspace: str | None = None) -> dict[str, Any]:
-    """Add a line to today's note, memory/YYYY-MM-DD.md of a workspace, and take the note in.
+    """Add a line to today's note, memory/YYYY-MM-DD.md of a workspace or the daily note of a vault, and
+    take the note in.
 
     Return the `path`, the first `line` that was added (counted from 1), the `citation`, which is
     None if the note could not be taken in, and `warnings`. Raises SourceError if there is no
@@ -53,8 +87,14 @@ def write_note(store: "HybridStore", text: str, workspace: str | None = None) ->
     sources = [source.path for source in store.storage.sources.all() if not source.is_file]
     folder = _folder(sources, workspace)
     now = datetime.now()
-    path = os.path.join(folder, f"{now:%Y-%m-%d}.md")
-    first, last = _append(path, text.strip(), now)
+    if isinstance(folder, Vault):
+        path = folder.note(now)
+        beginning = folder.beginning(path, now)
+        folder = folder.folder
+    else:
+        path = os.path.join(folder, f"{now:%Y-%m-%d}.md")
+        beginning = f"# {now:%Y-%m-%d}\n\n"
+    first, last = _append(path, text.strip(), beginning, now)
     around = [source for source in sources if is_in(path, source)]
     if around:
         warnings = refresh(store, paths=around).warning_lines()
@@ -68,27 +108,149 @@ def write_note(store: "HybridStore", text: str, workspace: str | None = None) ->
     return {"path": path, "line": first, "citation": place, "warnings": list(warnings)}
 
 
-def _folder(sources: list[str], workspace: str | None) -> str:
-    """Return the folder of daily notes. Raises SourceError."""
+class Vault(NamedTuple):
+    """A vault whose daily notes have settings: the folder, the format of the names, and the template."""
+
+    path: str
+    folder: str
+    format: str
+    template: str  # relative to the vault; "" if there is none
+
+    def note(self, now: datetime) -> str:
+        """Return the path of today's note. Names of days and months are in the language of the last
+        notes, as far as that can be told. Raises SourceError for a path out of the vault.
+        """
+        for back in range(LOOKED_AT):
+            day = now - timedelta(back)
+            there = [name for name in NAMES if os.path.exists(self._path(day, name))]
+            if len(there) == 1 or (there and back == 0):
+                return self._path(now, there[0])
+        return self._path(now, "en")
+
+    def _path(self, day: datetime, language: str) -> str:
+        name = formatted(self.format, day, language).strip("/")
+        path = os.path.normpath(os.path.join(self.folder, f"{name.removesuffix('.md')}.md"))
+        if not is_in(path, self.path):
+            raise SourceError(
+                f"the daily notes of {self.path} are not in it; see its {DAILY_NOTES}"
+            )
+        return path
+
+    def beginning(self, path: str, now: datetime) -> str:
+        """Return what a new note begins with: the template, filled in as Obsidian does it."""
+        if not self.template:
+            return ""
+        template = os.path.join(self.path, f"{self.template.removesuffix('.md')}.md")
+        text = ""
+        with (
+            suppress(OSError, ValueError, BadFileError),
+            open_regular(template, follow_symlinks=False) as file,
+        ):
+            text = file.read(LARGEST_TEMPLATE).decode()
+        title = os.path.basename(path).removesuffix(".md")
+        formats = {"date": FORMAT, "time": "HH:mm"}
+
+        def value(field: re.Match[str]) -> str:
+            if field[1] == "title":
+                return title
+            return formatted(field[2] or formats[field[1]], now)
+
+        text = FIELD.sub(value, text)
+        return text if text.endswith("\n") or not text else f"{text}\n"
+
+
+def vault_at(path: str) -> Vault | None:
+    """Return the vault in a folder, if its daily notes have settings."""
+    if not os.path.isfile(os.path.join(path, ".obsidian", DAILY_NOTES)):
+        return None
+    settings = vault_settings(path, DAILY_NOTES)
+    folder = os.path.normpath(os.path.join(path, str(settings.get("folder") or "").strip("/")))
+    template = str(settings.get("template") or "").strip("/")
+    return Vault(path, folder, str(settings.get("format") or FORMAT), template)
+
+
+def formatted(form: str, day: datetime, language: str = "en") -> str:
+    """Return a day in a format of moment.js; short names are English in every language.
+
+    'YYYY/MM/YYYY-MM-DD dddd' -> '2026/11/2026-11-24 Tuesday'
+    """
+    names = NAMES[language].split()
+    weekday, month = names[day.weekday()], names[6 + day.month]
+    english = NAMES["en"].split()
+    short_day, short_month = english[day.weekday()], english[6 + day.month]
+    year, week, number = day.isocalendar()
+    hour = day.hour % 12 or 12
+    noon = "AM" if day.hour < 12 else "PM"
+    ordinal = "th"
+    if day.day not in (11, 12, 13):
+        ordinal = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
+    day_of_year = day.timetuple().tm_yday
+    parts = {
+        "YYYY": f"{day:%Y}",
+        "YY": f"{day:%y}",
+        "Q": f"{(day.month + 2) // 3}",
+        "M": f"{day.month}",
+        "MM": f"{day:%m}",
+        "MMM": short_month[:3],
+        "MMMM": month,
+        "D": f"{day.day}",
+        "DD": f"{day:%d}",
+        "Do": f"{day.day}{ordinal}",
+        "DDD": f"{day_of_year}",
+        "DDDD": f"{day_of_year:03}",
+        "d": f"{number % 7}",
+        "dd": short_day[:2],
+        "ddd": short_day[:3],
+        "dddd": weekday,
+        "E": f"{number}",
+        "GGGG": f"{year}",
+        "gggg": f"{year}",
+        "W": f"{week}",
+        "WW": f"{week:02}",
+        "w": f"{week}",
+        "ww": f"{week:02}",
+        "H": f"{day.hour}",
+        "HH": f"{day:%H}",
+        "h": f"{hour}",
+        "hh": f"{hour:02}",
+        "m": f"{day.minute}",
+        "mm": f"{day:%M}",
+        "s": f"{day.second}",
+        "ss": f"{day:%S}",
+        "A": noon,
+        "a": noon.lower(),
+    }
+    return TOKEN.sub(lambda match: match[1] if match[1] is not None else parts[match[0]], form)
+
+
+def _folder(sources: list[str], workspace: str | None) -> str | Vault:
+    """Return the folder of daily notes, or the vault that has them. Raises SourceError."""
     here = real_path(workspace or ".")
     below = os.path.join(here, FOLDER)
+    vault = vault_at(here)
+    if vault:
+        return vault
     if workspace is not None or os.path.isdir(below):
         return below
-    folders = [source for source in sources if os.path.basename(source) == FOLDER]
-    around = [folder for folder in folders if is_in(here, os.path.dirname(folder))]
-    if around:
-        return max(around, key=len)
-    if len(folders) == 1:
-        return folders[0]
+    vaults = {source: vault_at(source) for source in sources}
+    folders = [source for source in sources if vaults[source] or os.path.basename(source) == FOLDER]
+    around = [
+        folder
+        for folder in folders
+        if is_in(here, folder if vaults[folder] else os.path.dirname(folder))
+    ]
+    if around or len(folders) == 1:
+        nearest = max(around or folders, key=len)
+        return vaults[nearest] or nearest
     raise SourceError(
-        f"there is no folder {FOLDER} in {here}, and not one alone is ingested; "
+        f"there is no folder {FOLDER} in {here}, and not one alone, or one vault, is ingested; "
         "name the workspace: `hybrid-memory note --dir DIR TEXT`"
     )
 
 
-def _append(path: str, text: str, now: datetime) -> tuple[int, int]:
-    """Add an item to a list at the end of a file, which is made if there is none. Return its first
-    and last line. Raises SourceError.
+def _append(path: str, text: str, beginning: str, now: datetime) -> tuple[int, int]:
+    """Add an item to a list at the end of a file, which is made with a beginning if there is none. Return
+    its first and last line. Raises SourceError.
     """
     item = f"- {now:%H:%M} " + "\n  ".join(text.splitlines())
     try:
@@ -97,7 +259,7 @@ def _append(path: str, text: str, now: datetime) -> tuple[int, int]:
             file.seek(0)
             before = file.read()
             if not before:
-                before = f"# {now:%Y-%m-%d}\n\n"
+                before = beginning
                 file.write(before)
             elif not before.endswith("\n"):
                 before += "\n"

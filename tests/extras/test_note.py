@@ -1,10 +1,12 @@
 """The command `note`, which writes to a file that people read, too."""
 
-from datetime import date
+import json
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from hybrid_memory.extras.note import Vault, formatted
 from tests.command import Run, answer
 
 
@@ -54,3 +56,93 @@ def test_without_a_workspace_a_line_says_how_to_name_one(run: Run) -> None:
 def test_a_new_workspace_is_taken_in(run: Run, tmp_path: Path) -> None:
     told = answer(run("note", "--dir", str(tmp_path / "other"), "The boat is blue."))
     assert told["citation"].startswith("memory/")
+
+
+@pytest.fixture
+def vault(tmp_path: Path, run: Run) -> Path:
+    folder = tmp_path / "vault"
+    (folder / ".obsidian").mkdir(parents=True)
+    (folder / "a.md").write_text("A note.\n")
+    return folder
+
+
+def set_daily_notes(vault: Path, **settings: str) -> None:
+    (vault / ".obsidian/daily-notes.json").write_text(json.dumps(settings))
+
+
+def test_in_a_vault_it_is_the_note_that_obsidian_would_open(run: Run, vault: Path) -> None:
+    set_daily_notes(vault, folder="Journal/", format="YYYY/[KW]WW/DD.MM.YYYY", template="t/day")
+    (vault / "t").mkdir()
+    (vault / "t/day.md").write_text("# {{title}}, {{date:D.M.}} {{ time }}\n\n## Notes")
+    answer(run("ingest", "--path", str(vault)))
+    told = answer(run("note", "--dir", str(vault), "The kettle", "is green."))
+    today = date.today()
+    week = today.isocalendar().week
+    path = vault / f"Journal/{today:%Y}/KW{week:02}/{today:%d.%m.%Y}.md"
+    assert told["path"] == str(path)
+    assert told["citation"] == f"vault/{path.relative_to(vault)}#L4-L4"
+    heading, blank, notes, item = path.read_text().splitlines()
+    assert heading.startswith(f"# {today:%d.%m.%Y}, {today.day}.{today.month}. ")
+    assert (blank, notes) == ("", "## Notes")
+    assert item.endswith("The kettle is green.")
+    assert answer(run("note", "From anywhere."))["line"] == 5  # the only vault
+
+
+def test_without_a_template_a_daily_note_begins_with_the_line(run: Run, vault: Path) -> None:
+    set_daily_notes(vault)
+    told = answer(run("note", "--dir", str(vault), "Rain."))
+    assert told["path"] == f"{vault}/{date.today()}.md"
+    assert told["line"] == 1
+    assert told["citation"].endswith(f"{date.today()}.md#L1-L1")
+
+
+def test_the_names_of_days_are_in_the_language_of_the_notes_that_are_there(tmp_path: Path) -> None:
+    vault = Vault(str(tmp_path), str(tmp_path), "dddd, D. MMMM YYYY", "")
+    assert vault.note(datetime(2026, 11, 24)) == f"{tmp_path}/Tuesday, 24. November 2026.md"
+    (tmp_path / "Freitag, 20. November 2026.md").write_text("x")
+    assert vault.note(datetime(2026, 12, 1)) == f"{tmp_path}/Dienstag, 1. Dezember 2026.md"
+    (tmp_path / "Montag, 23. November 2026.md").write_text("x")
+    assert vault.note(datetime(2026, 11, 23)) == f"{tmp_path}/Montag, 23. November 2026.md"
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("YYYY-MM-DD", "2026-03-01"),
+        ("YY M D", "26 3 1"),
+        ("dddd ddd dd d E", "Sunday Sun Su 0 7"),
+        ("MMMM MMM Do", "March Mar 1st"),
+        ("DDD DDDD Q", "60 060 1"),
+        ("GGGG-[W]WW gggg w", "2026-W09 2026 9"),
+        ("H HH h hh:mm:ss A a", "15 15 3 03:04:05 PM pm"),
+        ("[Notes of] D, [] x", "Notes of 1,  x"),
+    ],
+)
+def test_a_format_of_moment(form: str, text: str) -> None:
+    assert formatted(form, datetime(2026, 3, 1, 15, 4, 5)) == text
+
+
+def test_ordinals_of_a_month() -> None:
+    first = datetime(2026, 1, 1)
+    ordinals = [formatted("Do", first + timedelta(number)) for number in range(31)]
+    assert ordinals[:4] == ["1st", "2nd", "3rd", "4th"]
+    assert ordinals[10:13] == ["11th", "12th", "13th"]
+    assert ordinals[20:24] == ["21st", "22nd", "23rd", "24th"]
+
+
+@pytest.mark.parametrize("settings", [{"folder": "../out"}, {"format": "[../../]YYYY"}])
+def test_nothing_is_written_out_of_the_vault(
+    run: Run, vault: Path, settings: dict[str, str]
+) -> None:
+    set_daily_notes(vault, **settings)
+    done = run("note", "--dir", str(vault), "Rain.")
+    assert done.returncode == 1
+    assert "the daily notes of" in done.stderr
+    assert sorted(path.name for path in vault.parent.iterdir() if path.is_dir()) == ["vault"]
+
+
+def test_a_vault_without_these_settings_has_the_folder_of_any_workspace(
+    run: Run, vault: Path
+) -> None:
+    told = answer(run("note", "--dir", str(vault), "Rain."))
+    assert told["path"] == f"{vault}/memory/{date.today()}.md"
