@@ -196,6 +196,8 @@ Winter coat
 * warm
 """
 
+TOWNS = "".join(f"# Town {number}\n\nIt has a market.\n\n" for number in range(120))
+
 BILLS = {f"bills/{number}.md": f"# Bill {number}\n\nThe plumber sent it.\n" for number in range(25)}
 
 NOTES = (
@@ -214,6 +216,7 @@ NOTES = (
         "hosts/backups.md": BACKUPS,
         "log.md": LONG,
         "parts.md": PARTS,
+        "atlas of towns.md": TOWNS,
         "signs.md": '# Use `wombat --dig`\n\n<Step title="Dig">\n\nThe **wombat** digs.\n\n</Step>\n',
         "arabic.md": ARABIC,
         "japanese.md": JAPANESE,

@@ -103,6 +103,22 @@ def test_part_of_several_passages_is_named_once(open_page: Open) -> None:
     assert page.locator(".beside ol a").all_inner_texts() == ["The long part", "The end"]
 
 
+@pytest.mark.parametrize("width", [360, 1920])
+def test_all_parts_are_named_and_the_list_scrolls_to_the_one_that_is_read(
+    open_page: Open, width: int
+) -> None:
+    page = open_page("?doc=notes/atlas of towns.md&lines=401-403", width=width)
+    page.wait_for_selector(".beside [aria-current]")
+    assert page.locator(".beside ol a").count() == 120
+    assert page.locator(".beside [aria-current]").inner_text() == "Town 100"
+    place = page.evaluate(
+        "() => { const [list, link] = ['.parts', '.parts [aria-current]'].map((name) =>"
+        " document.querySelector(name).getBoundingClientRect());"
+        " return [list.height < innerHeight, list.top <= link.top, link.bottom <= list.bottom]; }"
+    )
+    assert place == [True, True, True]
+
+
 def test_similar_passages_lead_to_other_documents(open_page: Open) -> None:
     page = open_page("?doc=notes/journal/2026-01-05.md&lines=5-12")
     page.click(".alike a >> nth=0")

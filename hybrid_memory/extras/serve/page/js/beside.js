@@ -6,19 +6,16 @@ import { leaf, place } from "./results.js";
 import { excerpt, whole } from "./marks.js";
 import { address } from "./state.js";
 
-const MOST = 40; // parts that are named
-const ABOVE = 10; // of them before the one that is read
+const ABOVE = 0.3; // of the list of parts, before the one that is read
 
 let outline = h("ol");
 let linked = h("div");
 let alike = h("section");
 
 /** @param {any} answer of a read */
-export function panel({ doc_id: doc, passages = [] }, [start]) {
+export function panel({ doc_id: doc, passages = [] }) {
   const parts = byHeading(passages);
-  const at = parts.findIndex((each) => each.last_line >= start);
-  const first = Math.max(0, Math.min(at - ABOVE, parts.length - MOST));
-  outline = h("ol", {}, parts.slice(first, first + MOST).map((each) => part(doc, each)));
+  outline = h("ol", { class: "parts" }, parts.map((each) => part(doc, each)));
   linked = h("div");
   alike = h("section", { class: "alike", "aria-label": "Similar passages" });
   return h("aside", { class: "beside", "aria-label": "About this document" },
@@ -26,13 +23,15 @@ export function panel({ doc_id: doc, passages = [] }, [start]) {
     linked, alike);
 }
 
-/** Say which passage is the one that is read. @param {[number, number]} range */
+/** Say which passage is the one that is read, and scroll the list of parts to it. @param {[number, number]} range */
 export function markPassage([start, end]) {
   for (const link of outline.querySelectorAll("a")) {
     const current = Number(link.dataset.start) <= end && Number(link.dataset.end) >= start;
     if (current) link.setAttribute("aria-current", "location");
     else link.removeAttribute("aria-current");
   }
+  const first = /** @type {HTMLElement | null} */ (outline.querySelector("[aria-current]"));
+  if (first) outline.scrollTop = first.offsetTop - ABOVE * outline.clientHeight;
 }
 
 /** Fill in the similar passages; without any there is nothing to see. @param {string} doc @param {string} lines @param {AbortSignal} signal */

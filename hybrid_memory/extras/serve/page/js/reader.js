@@ -68,7 +68,7 @@ async function load(doc, lines, signal) {
   draw(blocks);
   const sheet = h("div", { class: "paper" }, h("div", { class: "earlier" }), article, h("div", { class: "later" }));
   show(panel, head(answer, lines), answer.changed && changedSince(), h("p", { class: "warning absent-part" }),
-    h("div", { class: "columns" }, sheet, beside.panel(answer, range(lines))));
+    h("div", { class: "columns" }, sheet, beside.panel(answer)));
   ways();
   panel.hidden = false;
   notice.clear();
