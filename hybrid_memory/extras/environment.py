@@ -3,6 +3,7 @@ user's editor.
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,12 @@ def missing_package(user: str, extra: str) -> str:
     command = join(install_command(extra, requirement))
     problem = f"{user} needs the Python package {name}, which this environment does not have"
     return f"{problem}; add it with `{command}`"
+
+
+def has(extra: str) -> bool:
+    """Return whether the package of this extra is there. Imports nothing."""
+    name = re.split(r"[\[>]", EXTRAS[extra])[0]
+    return find_spec(name) is not None
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
-from .environment import program, without_password
+from .environment import has, program, without_password
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -366,12 +366,14 @@ def _how_to_go_on(args: Namespace, settings: "Settings") -> dict[str, Any]:
     short = join([*program(), *options])
     full = join([*program(for_cron=True), *options])
     cron = f"0 */6 * * *  {full} update --quiet >/dev/null"
+    following = [f'{short} search "what you want to know"']
+    if sys.stdout.isatty() and not args.json:
+        if has("picker"):
+            following.append(f"{short} search   # finds while you type, and opens a note")
+        if has("serve"):
+            following.append(f"{short} serve --open   # the same in the browser")
     return {
-        "next": [
-            f'{short} search "what you want to know"',
-            f"{short} list --limit 10",
-            f"{short} doctor",
-        ],
+        "next": [*following, f"{short} list --limit 10", f"{short} doctor"],
         "agents_md": AGENTS.format(program=short),
         "crontab": cron.replace("%", r"\%"),  # cron makes a line break of a bare %
     }

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import hybrid_memory
-from tests.command import Run, answer, as_process
+from hybrid_memory.extras.environment import EXTRAS, has
+from tests.command import Run, answer, as_process, in_terminal
 
 # The child only executes another program, so no lock of another thread can stop it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarning")
@@ -379,3 +380,21 @@ def test_the_lines_name_the_provider_that_an_option_chose(workspace: Path, run: 
     lines = answer(run("init", str(workspace), "--yes", "--provider", "builtin"))
     assert "--provider builtin" in lines["crontab"]
     assert "--provider builtin" in lines["agents_md"]
+
+
+def test_a_person_is_told_of_the_picker_and_the_page(
+    workspace: Path, environ: dict[str, str], run: Run
+) -> None:
+    seen = in_terminal(environ, "init", str(workspace), "--yes")
+    lines = [line.strip() for line in seen.splitlines()]
+    assert any(
+        line.endswith(" search   # finds while you type, and opens a note") for line in lines
+    )
+    assert any(line.endswith(" serve --open   # the same in the browser") for line in lines)
+    assert "serve" not in json.dumps(answer(run("init", str(workspace), "--yes"))["next"])
+
+
+def test_an_extra_is_there_if_its_package_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert has("picker")
+    monkeypatch.setitem(EXTRAS, "picker", "no_such_package[x]>=1")
+    assert not has("picker")
