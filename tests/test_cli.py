@@ -307,7 +307,7 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
         ("search", "give the query once"),
         (
             "eval --queries q --qrels r --modes keyword,best",
-            "'best' is not one of hybrid, keyword, vector",
+            "'best' is not one of keyword, vector, hybrid",
         ),
         ("search x --query y", "give the query once"),
         (
