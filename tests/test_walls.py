@@ -88,13 +88,9 @@ def names(paths: list[Path]) -> list[str]:
 
 
 def imported(path: Path, text: str) -> set[Path]:
-    """The modules of the package that a module imports at its top, those for types alone included."""
+    """The modules of the package that a module imports, those for types alone and those in functions included."""
     found: set[Path] = set()
-    for node in (
-        node
-        for top in tree_of(text).body
-        for node in ([top, *top.body] if isinstance(top, ast.If) else [top])
-    ):
+    for node in ast.walk(tree_of(text)):
         if isinstance(node, ast.ImportFrom) and node.level:
             folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             found |= {

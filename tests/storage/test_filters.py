@@ -587,7 +587,9 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
     for number in range(3):
         store.store(f"{number}", "server " + "word " * 200_000, {"tags": "x" if number else "y"})
     store.storage.connection.execute("pragma cache_size = 10")
-    where, values = condition(store.storage.connection, Filters(where={"tags": "x"}))
+    where, values = condition(
+        store.storage.connection, Filters(where={"tags": "x"}), lambda: store.storage.links
+    )
     columns = [row[1] for row in store.storage.connection.execute("pragma table_info(documents)")]
     assert columns.index("metadata") < columns.index("content")
     plan = [

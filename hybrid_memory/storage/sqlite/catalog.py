@@ -166,7 +166,10 @@ class Catalog:
     def listing(
         self, filters: "Filters | None", limit: int, *, by_change: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
-        where, values = condition(self._conn, filters) if filters else ("true", [])
+        where = "true"
+        values: list[str] = []
+        if filters:
+            where, values = condition(self._conn, filters, lambda: Links(self._conn))
         found = self._listed(where, (*values, limit), BY_CHANGE if by_change else BY_DATE)
         (total,) = self._conn.execute(TOTAL.format(condition=where), values).fetchone()
         return total, found

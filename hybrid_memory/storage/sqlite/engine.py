@@ -142,7 +142,7 @@ class SQLiteStorage:
     ) -> "AbstractContextManager[Selection | None]":
         from .selection import selected
 
-        return selected(self.connection, filters, today)
+        return selected(self.connection, filters, today, lambda: self.links)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

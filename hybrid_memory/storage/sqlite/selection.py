@@ -5,7 +5,7 @@ A condition is written in two ways: one to list all documents that fulfil it, on
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import date
 from functools import cached_property, lru_cache
@@ -18,6 +18,7 @@ from ...text.analyzer import indexed
 from ...text.characters import storable
 from ..filters import Filters, have_values, is_below
 from ..keyword import match_expression
+from ..links import LinkReader
 
 LONGEST_GLOB = 10_000  # characters; SQLite takes 50,000 bytes
 EVERYTHING = "true"
@@ -94,6 +95,9 @@ select c.id from json_each(?) {documents} cross join main.chunks c on c.doc_id =
 """
 FILL_DOCUMENTS = "cross join main.documents d on d.doc_id = value"
 CHOSEN = "in (select id from temp.chosen)"
+
+
+GiveLinks = Callable[[], LinkReader]
 
 
 class Condition(NamedTuple):
@@ -211,14 +215,14 @@ class Selection:
 
 @contextmanager
 def selected(
-    conn: sqlite3.Connection, filters: Filters, today: date | None
+    conn: sqlite3.Connection, filters: Filters, today: date | None, links: GiveLinks
 ) -> Iterator[Selection | None]:
-    """Give what the filters leave, for as long as it is open; None if that is everything. Raises as
-    `condition` does.
+    """Give what the filters leave, for as long as it is open; None if that is everything. `links` is
+    called where a filter asks for them. Raises as `condition` does.
     """
     if filters.heading is not None:
         _headed(filters.heading)  # raises
-    documents = _of_documents(conn, filters, today)
+    documents = _of_documents(conn, filters, today, links)
     without = match_expression(filters.without)
     if documents.listing == EVERYTHING and filters.heading is None and not without:
         yield None
@@ -231,7 +235,7 @@ def selected(
 
 
 def condition(
-    conn: sqlite3.Connection, filters: Filters, today: date | None = None
+    conn: sqlite3.Connection, filters: Filters, links: GiveLinks
 ) -> tuple[str, list[str]]:
     """Return SQL on a row `d` of documents, and its parameters in order; EVERYTHING where every
     document will do.
@@ -239,14 +243,16 @@ def condition(
     The connection is taught the functions in it. Raises ValueError for a date that is not one,
     QueryError for a long glob or a heading without words.
     """
-    documents = _of_documents(conn, filters, today)
+    documents = _of_documents(conn, filters, None, links)
     if filters.heading is None:
         return documents.listing, documents.parameters
     headed, of_heading = _headed(filters.heading)
     return f"{documents.listing} and {headed}", documents.parameters + of_heading
 
 
-def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None) -> Condition:
+def _of_documents(
+    conn: sqlite3.Connection, filters: Filters, today: date | None, links: GiveLinks
+) -> Condition:
     """Return `condition` without the heading, which is a filter on chunks."""
     _add_functions(conn)
     conditions: list[str] = []
@@ -278,9 +284,10 @@ def _of_documents(conn: sqlite3.Connection, filters: Filters, today: date | None
             add(MAY_HAVE, pattern)
         add("has_values(d.metadata, ?)", json.dumps(values))
     if filters.linked_to is not None:
-        add("d.doc_id in (select value from json_each(?))", _linking(conn, filters.linked_to))
+        linking = {link.source for link in links().links_to(filters.linked_to)}
+        add("d.doc_id in (select value from json_each(?))", json.dumps(list(linking)))
     for left_out in filters.excluded:
-        excluded = _of_documents(conn, left_out, today)
+        excluded = _of_documents(conn, left_out, today, links)
         conditions.append(f"({excluded.checking}) is not true")
         parameters.extend(excluded.parameters)
     if not tags:
@@ -358,13 +365,6 @@ def _headed(heading: str) -> tuple[str, list[str]]:
         raise QueryError(f"the heading {heading!r} has no word by which it could be found")
     expression = " AND ".join(f'heading : "{word}"' for word in words)
     return HEADED, [expression, storable(heading)]
-
-
-def _linking(conn: sqlite3.Connection, doc_id: str) -> str:
-    """Return the documents that link to this one, as JSON."""
-    from .catalog import Links
-
-    return json.dumps(list({link.source for link in Links(conn).links_to(doc_id)}))
 
 
 _parsed = lru_cache(maxsize=2)(json.loads)
