@@ -262,10 +262,7 @@ class Search:
         return put_on_one_scale(keyword_leg, vector_ranking, cosines, sample, leads, weights)
 
     def _weights(
-        self,
-        keyword_leg: "KeywordLeg | None",
-        vector_ranking: "Ranking | None",
-        state: SearchState,
+        self, keyword_leg: "KeywordLeg | None", vector_ranking: "Ranking | None", state: SearchState
     ) -> tuple[float, float]:
         """Return the weights of both legs; all for the only leg that ran. A name is looked up by
         its letters: keywords weigh more.
@@ -298,10 +295,7 @@ class QueryVector:
     __slots__ = ("identity", "problem", "values")
 
     def __init__(
-        self,
-        values: list[float],
-        problem: str | None = None,
-        identity: "Identity | None" = None,
+        self, values: list[float], problem: str | None = None, identity: "Identity | None" = None
     ) -> None:
         self.values = values
         self.problem = problem

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ... import config
 from ...errors import UsageError
 from ...seams import PICKER, load
-from ...search.hit import (
-    MODES,
-    UNCLEAR,
-    Answer,
-    Request,
-    is_unclear,
-    lean,
-    request_defaults,
-)
+from ...search.hit import MODES, UNCLEAR, Answer, Request, is_unclear, lean, request_defaults
 from ...storage.filters import Filters
 from ...store import ONLY_FILTERS, HybridStore
 from .. import arguments
