@@ -141,11 +141,8 @@ def run_links(args: Namespace) -> int:
         raise UsageError("give either TARGET or --broken")
     with open_store(args) as store:
         answer = broken(store) if args.broken else links(store, args.target)
-    print_answer(
-        args,
-        answer,
-        lambda stream: _show_broken(answer, stream) if args.broken else _show_links(answer, stream),
-    )
+    show = _show_broken if args.broken else _show_links
+    print_answer(args, answer, lambda stream: show(answer, stream))
     return 0
 
 
@@ -168,9 +165,8 @@ def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
         note = ""
         if not link["doc_id"]:
             note = "  (no such document)" if link["broken"] else "  (a file)"
-        print(
-            f"  {link['line']:>5}  {harmless(link['doc_id'] or link['target'])}{note}", file=stream
-        )
+        name = harmless(link["doc_id"] or link["target"])
+        print(f"  {link['line']:>5}  {name}{note}", file=stream)
     print("is linked from", file=stream)
     for link in answer["linked_from"]:
         print(f"  {harmless(link['citation'])}", file=stream)
