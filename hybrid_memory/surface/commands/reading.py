@@ -103,13 +103,10 @@ def list_options(parser: Parser) -> None:
 def run_list(args: Namespace) -> int:
     from ..terminal import show_documents  # reading needs none of it
 
+    filters = arguments.filters(args)
+    by_change = args.sort == "modified"
     with open_store(args) as store:
-        answer = documents(
-            store,
-            filters=arguments.filters(args),
-            limit=args.limit,
-            by_change=args.sort == "modified",
-        )
+        answer = documents(store, filters=filters, limit=args.limit, by_change=by_change)
     tell(*answer.pop("warnings", []))
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     shown = len(answer["documents"])
