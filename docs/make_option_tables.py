@@ -4,14 +4,16 @@
 
 It stands between `<!-- options of NAME -->`, where NAME is a command, "every command", "filters" or
 "all commands" (links to them), and `<!-- end of options -->`. The rest of the page is written by hand.
-A command's own list leaves out `--json`, and says "filters" in place of each of them.
+A command's own list leaves out `--json`, and says "filters" and "bounds" in place of each of them.
 """
 
 import argparse
 import re
+from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
+from hybrid_memory.extras.serve.bounds import add_bounds
 from hybrid_memory.seams import COMMANDS
 from hybrid_memory.surface.arguments import (
     Parser,
@@ -32,34 +34,37 @@ def listed(name: str) -> str:
     if name == "every command":
         return markdown([row(argument) for argument in common_parser().arguments])
     if name == "filters":
-        return markdown([row(argument) for argument in filter_parser().arguments])
+        return markdown([row(argument) for argument in added_by(add_filters)])
     parser = command_parser(name)
     rows = [row(argument) for argument in own_arguments(parser, name)]
-    if has_filters(parser):
+    if has_all(parser, add_filters):
         rows.append(("[filters](#filters)", "only some documents, or parts of them"))
+    if has_all(parser, add_bounds):
+        rows.append(("[bounds](mcp.md#bounds)", "show only some documents, let no call write"))
     about = f"{escaped(COMMANDS[name].about)}\n"
     return f"{about}\n{markdown(rows)}" if rows else about
 
 
-def filter_parser() -> Parser:
-    """Return a parser of the filters alone."""
+def added_by(add: Callable[[Parser], None]) -> list[argparse.Action]:
+    """Return the arguments that a function adds."""
     parser = Parser(add_help=False)
-    add_filters(parser)
-    return parser
+    add(parser)
+    return parser.arguments
 
 
-def has_filters(parser: Parser) -> bool:
-    """Return True if a command has every filter."""
-    flags = {flag for argument in parser.arguments for flag in argument.option_strings}
-    return all(flags.issuperset(argument.option_strings) for argument in filter_parser().arguments)
+def has_all(parser: Parser, add: Callable[[Parser], None]) -> bool:
+    """Return True if a command has every argument that a function adds."""
+    lines = {help_line(argument) for argument in parser.arguments}
+    return all(help_line(argument) in lines for argument in added_by(add))
 
 
 def own_arguments(parser: Parser, name: str) -> list[argparse.Action]:
     """Return the arguments of a command that the page explains in its section, and nowhere else."""
     common = Parser(parents=[common_parser()])
     add_json(common)
-    if has_filters(parser):
-        add_filters(common)
+    for add in (add_filters, add_bounds):
+        if has_all(parser, add):
+            add(common)
     elsewhere = {help_line(argument) for argument in common.arguments}
     return [
         argument

@@ -17,11 +17,15 @@ from typing import TYPE_CHECKING, Any
 from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, is_minilm, meanwhile, name_of
 from ..errors import Message, WayOut
 from ..seams import MINILM_VECTOR, PROVIDERS, RERANKED, load
+from ..storage.keyword import CONTEXT_WEIGHT, K1
 from ..text.characters import citation, page
 from . import stages
 from .hit import Answer, Hit, Request, Result, SearchState, as_written
 from .legs import LEADS, Legs, put_on_one_scale
 from .successors import newest_first, with_successors
+
+# Of the BM25 of a word in a text: what it has in the front matter, the name or the tags
+OF_CONTEXT = CONTEXT_WEIGHT * (1 + K1) / (CONTEXT_WEIGHT + K1)
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -212,6 +216,17 @@ class Search:
             answer.keep_back(surest, request.min_confidence)
         return answer
 
+    def _full_score(self, leg: "KeywordLeg", query: "Query") -> float:
+        """Return the BM25 of a hit that says all: less where the best hit has words of the query in its
+        context alone, as in its front matter, because they weigh less there.
+        """
+        id, best = leg.ranking[0] if leg.ranking else (None, 0.0)
+        if id is None or best > leg.full_score / 2:
+            return leg.full_score
+        row = self._storage.chunks.rows([id])[id]
+        is_of_text = stages.has_word(f"{row.heading_path}\n{row.text}", query)
+        return leg.full_score if is_of_text else leg.full_score * OF_CONTEXT
+
     @contextmanager
     def _selection(self, request: Request, timings: dict[str, float]) -> Iterator[Any]:
         """Open the selection that the filters leave; None without filters."""
@@ -246,6 +261,9 @@ class Search:
                 state.is_lookup = keyword_leg.is_name or state.query.is_identifier
         with _timed("vector", timings):
             if vector.values:
+                if keyword_leg is not None:
+                    full_score = self._full_score(keyword_leg, state.query)
+                    keyword_leg = keyword_leg._replace(full_score=full_score)
                 vectors = self._storage.vectors(selection)
                 vector_ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
                 cosines = dict(vector_ranking)

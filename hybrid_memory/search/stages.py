@@ -20,6 +20,7 @@ from .legs import order
 
 if TYPE_CHECKING:
     from ..text.dates import Period
+    from ..text.query import Query
 
 NEIGHBOUR_SHARE = 0.05  # of the score of the chunk before, and of the one after
 DOCUMENT_SHARE = 0.07  # of the sum of the document's best scores
@@ -62,6 +63,15 @@ def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
             for group in phrases
         )
     return hits
+
+
+def has_word(text: str, query: "Query") -> bool:
+    """Return whether a text has a word of the query, in any form."""
+    words = analyzer.searchable(text).split()
+    asked = [word.tokens[0] for word in query.affordable_words]
+    stem_of = stems({*words, *asked})
+    stems_of_text = {stem_of.get(word, word) for word in words}
+    return any(stem_of.get(word, word) in stems_of_text for word in asked)
 
 
 def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:

@@ -337,11 +337,7 @@ def _add_common_options(parser: Parser) -> None:
         parser.arguments.append(group.add_argument(flag, **options))
 
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
-    add(
-        "--space",
-        metavar="NAME",
-        help="which of the memories in a PostgreSQL database (default: default)",
-    )
+    add("--space", metavar="NAME", help="which memory of a PostgreSQL database (default: default)")
     add("--config", metavar="PATH", help="the config file, instead of the standard one")
     providers = config.CHOICES["provider"]
     about = f"what makes the embeddings: {', '.join(providers)} (keywords alone)"
@@ -349,22 +345,10 @@ def _add_common_options(parser: Parser) -> None:
     add("--ollama-url", metavar="URL", help="the URL of the Ollama server")
     add("--model", metavar="NAME", help="the embedding model")
     add("--chunk-size", type=int, metavar="N", help="at most N characters in a chunk")
-    add(
-        "--overlap",
-        type=int,
-        metavar="N",
-        help="how many characters a chunk repeats from the chunk before it",
-    )
+    add("--overlap", type=int, metavar="N", help="characters that a chunk repeats of the last one")
     add("--keyword-weight", type=float, metavar="W", help="the share of BM25 in a hybrid score")
-    add(
-        "--vector-weight", type=float, metavar="W", help="the share of the cosine in a hybrid score"
-    )
-    add(
-        "--color",
-        choices=WHEN,
-        metavar="WHEN",
-        help="colours: auto (on a terminal; the default), always or never",
-    )
+    add("--vector-weight", type=float, metavar="W", help="the share of cosine in a hybrid score")
+    add("--color", choices=WHEN, metavar="WHEN", help="colours: auto (the default), always, never")
     add("--quiet", action="store_true", help="show no progress and no advice, only what goes wrong")
 
 

@@ -297,8 +297,10 @@ def unmarked(text: str) -> str:
     for start, end, is_fixed in _lines(text):
         line = text[start:end]
         if is_fixed or not line.strip():
-            parts += [*_unmarked_paragraph(prose), line]
+            parts += _unmarked_paragraph(prose)
             prose = []
+            if is_fixed or parts[-1:] != [""]:  # a comment may have been all of a paragraph
+                parts.append(line)
         else:
             prose.append(line)
     return "\n".join([*parts, *_unmarked_paragraph(prose)])
@@ -315,7 +317,8 @@ def _unmarked_paragraph(lines: list[str]) -> list[str]:
             piece = mark.sub(r"\2", piece)
         pieces[number] = piece.replace("`", "")
     del pieces[1::3]
-    return [_SOFT_BREAK.sub(" ", "".join(pieces))]
+    text = _SOFT_BREAK.sub(" ", "".join(pieces))
+    return [text] if text.strip() else []
 
 
 def _starts_in_code(text: str) -> bool:

@@ -117,10 +117,7 @@ def show_deleted(answer: Mapping[str, Any], stream: TextIO) -> None:
             print(harmless(f"Deleted {answer['doc_id']} ({passages})."), file=stream)
         return
     notes = plural(answer["documents_deleted"], "note")
-    if "path" in answer:
-        place = answer["path"]
-    else:
-        place = f"the collection {answer['collection']}"
+    place = answer.get("path") or f"the collection {answer['collection']}"
     if answer["documents_deleted"]:
         print(harmless(f"Deleted {notes} of {place} ({passages})."), file=stream)
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.fts import FTSIndex
 from hybrid_memory.search.legs import LEAD_SHARE, LEADS, put_on_one_scale
+from hybrid_memory.search.stages import has_word
 from hybrid_memory.storage.rows import KeywordLeg
 from hybrid_memory.text.query import Query
 from tests.conftest import TopicEmbedder
@@ -179,3 +180,38 @@ def test_of_equal_passages_the_one_whose_document_begins_with_the_subject_comes_
     assert others["explain"]["vector"]["normalised"] == pytest.approx(
         2 / 3 * others["explain"]["nearness"], abs=0.2
     )
+
+
+OFFICE = {
+    "people/marek": ("Runs the migration with me. Prefers calls before ten.", {"role": "site reliability engineer"}),
+    "people/aoife": ("Decides what goes into the harbour. Works from Cork.", {"role": "product manager"}),
+    "projects/harbour": ("Booking of berths in small marinas.", {"status": "waiting"}),
+    "notes/wireguard": ("The server listens on UDP; peers keep alive.", {}),
+    "notes/meeting": ("Cancellations are free until two days before arrival. The launch moves to March.", {}),
+    "notes/coffee": ("Descale the machine every two months with citric acid.", {}),
+    "notes/badge": ("The badge office is in building C, ask for Renate.", {}),
+    "notes/move": ("Cancel the contract, photograph the meters.", {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("site reliability engineer", "people/marek"),
+        ("who is the product manager", "people/aoife"),
+        ("waiting", "projects/harbour"),
+        ("engineers", "people/marek"),
+    ],
+)
+def test_what_only_the_front_matter_says_is_found_first(query: str, first: str) -> None:
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        for name, (text, metadata) in OFFICE.items():
+            store.store(name, text, metadata)
+        assert store.search(query)[0]["doc_id"] == first
+
+
+def test_a_text_has_a_word_in_any_form() -> None:
+    assert has_word("We are waiting.", Query("wait for it"))
+    assert has_word("Über Bäder", Query("bader"))
+    assert not has_word("We stand here.", Query("wait for it"))
+    assert not has_word("", Query("wait"))

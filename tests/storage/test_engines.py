@@ -189,7 +189,7 @@ def test_both_understand_the_syntax_of_fts5(pair: Pair, expression: str) -> None
                         store,
                         store.storage.keyword()
                         .ranked(Query(expression, fts_syntax=True), 1000)
-                        .scores,
+                        .ranking,
                     )
                 )
         except QueryError as error:

@@ -559,7 +559,8 @@ def test_a_place_is_not_cut_in_a_word_on_a_narrow_terminal(
             "of Atlas, atlas > Log in, it",
         ),
         ("![[plan.png|100]]%%never%% seen <!-- x\ny --> here ^run", " seen  here"),
-        ("one\n\n---\n\n<div>\ntwo\n</div>", "one\n\n\n\ntwo "),
+        ("one\n\n---\n\n<div>\ntwo\n</div>", "one\n\ntwo "),
+        ("one\n\n%%not\nthis%%\n\ntwo", "one\n\ntwo"),
         ("```\n*a* `b`\n```\n*c*", "```\n*a* `b`\n```\nc"),
         ("| *a* | `b` |", "| *a* | `b` |"),
         ("char* p, char* q", "char* p, char* q"),
@@ -570,3 +571,17 @@ def test_marks_that_only_say_how_a_text_looks_are_no_part_of_an_excerpt(
 ) -> None:
     expected = shown if shown is not None else text.replace("_type identifier_", "type identifier")
     assert unmarked(text) == expected
+
+
+def test_filters_without_words_list_the_notes_that_they_leave(vault: Path, run: Run) -> None:
+    for query in ("in:vault -in:Kettle.md", "in:vault -in:vault/Kettle.md"):
+        done = run("search", query, "--format", "text", "--provider", "none")
+        notes = [line.split("  ")[-1] for line in done.stdout.splitlines()[1:]]
+        assert notes
+        assert "vault/Kettle.md" not in notes
+        assert all(note.startswith("vault/") for note in notes)
+        assert done.stderr == ""
+    told = run("search", "tag:nosuch", "--format", "text", "--provider", "none")
+    assert "no document has the tag 'nosuch'" in told.stderr
+    assert told.stdout == ""
+    assert json.loads(run("search", "in:vault", "--provider", "none").stdout) == []

@@ -193,12 +193,16 @@ def newest_notes(store: HybridStore, filters: Filters | None) -> list[Result]:
     change and without a score.
     """
     chunks = store.storage.chunks
-    results: list[Result] = []
+    days: dict[int, str] = {}  # by the first passage of a note
     for document in newest(store, filters, NEWEST):
-        ids = chunks.at(document["doc_id"], 1, ALL)[:1]
-        for row in chunks.rows(ids).values():
-            place = citation(row.doc_id, row.start_line, row.end_line, row.pages)
-            results.append(row._asdict() | {"citation": place, "day": document["modified"][:10]})
+        for id in chunks.at(document["doc_id"], 1, ALL)[:1]:
+            days[id] = document["modified"][:10]
+    rows = chunks.rows(days)
+    results: list[Result] = []
+    for id, day in days.items():
+        row = rows[id]
+        place = citation(row.doc_id, row.start_line, row.end_line, row.pages)
+        results.append(row._asdict() | {"citation": place, "day": day})
     return results
 
 

@@ -103,13 +103,10 @@ def list_options(parser: Parser) -> None:
 def run_list(args: Namespace) -> int:
     from ..terminal import show_documents  # reading needs none of it
 
+    filters = arguments.filters(args)
+    by_change = args.sort == "modified"
     with open_store(args) as store:
-        answer = documents(
-            store,
-            filters=arguments.filters(args),
-            limit=args.limit,
-            by_change=args.sort == "modified",
-        )
+        answer = documents(store, filters=filters, limit=args.limit, by_change=by_change)
     tell(*answer.pop("warnings", []))
     print_answer(args, answer, lambda stream: show_documents(answer["documents"], stream))
     shown = len(answer["documents"])
@@ -141,11 +138,8 @@ def run_links(args: Namespace) -> int:
         raise UsageError("give either TARGET or --broken")
     with open_store(args) as store:
         answer = broken(store) if args.broken else links(store, args.target)
-    print_answer(
-        args,
-        answer,
-        lambda stream: _show_broken(answer, stream) if args.broken else _show_links(answer, stream),
-    )
+    show = _show_broken if args.broken else _show_links
+    print_answer(args, answer, lambda stream: show(answer, stream))
     return 0
 
 
@@ -168,9 +162,8 @@ def _show_links(answer: dict[str, Any], stream: TextIO) -> None:
         note = ""
         if not link["doc_id"]:
             note = "  (no such document)" if link["broken"] else "  (a file)"
-        print(
-            f"  {link['line']:>5}  {harmless(link['doc_id'] or link['target'])}{note}", file=stream
-        )
+        name = harmless(link["doc_id"] or link["target"])
+        print(f"  {link['line']:>5}  {name}{note}", file=stream)
     print("is linked from", file=stream)
     for link in answer["linked_from"]:
         print(f"  {harmless(link['citation'])}", file=stream)

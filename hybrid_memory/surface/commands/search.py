@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ...search.hit import Budget
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
-PICKED = 30  # passages that the picker looks for, unless the user says how many
+# Passages that the picker looks for, and documents that are listed, unless the user says how many
+PICKED = 30
 NOTES = 5  # on a terminal, if nobody says how many
 PASSAGES_OF_NOTE = 4  # that are looked for, so that there are as many notes
 SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
@@ -166,6 +167,9 @@ def run_search(args: argparse.Namespace) -> int:
     with open_store(args) as store:
         request = _request(args, filters, store.config)
         answer = _answer(store, query, request)
+        if answer.warnings == [ONLY_FILTERS] and _form(args) == "text":
+            _list(store, answer.filters)
+            return 0
         answer.require(args.floor)
         _advise(args, store, request, answer)
         if args.explain:
@@ -180,6 +184,15 @@ def run_search(args: argparse.Namespace) -> int:
         else:
             _show(args, store, query, results, form)
     return 1 if answer.unanswered else 0
+
+
+def _list(store: HybridStore, filters: Filters | None) -> None:
+    """Print the newest of the documents that filters leave."""
+    from ...views import newest  # which a search does not need
+    from ..terminal import show_documents
+
+    with output() as stream:
+        show_documents(newest(store, filters, PICKED), stream)
 
 
 def _answer(store: HybridStore, query: str, request: Request) -> Answer:

@@ -103,6 +103,21 @@ def test_part_of_several_passages_is_named_once(open_page: Open) -> None:
     assert page.locator(".beside ol a").all_inner_texts() == ["The long part", "The end"]
 
 
+def test_the_bar_of_a_passage_is_straight_beside_callouts_and_formulas(open_page: Open) -> None:
+    page = open_page("?doc=notes/obsidian.md&lines=9-137", dark=True, allow=["404"])
+    page.wait_for_selector(".formula math")
+    edges = page.evaluate(
+        "() => [...document.querySelectorAll('.passage:not(.hidden)')].map((block) => Math.round("
+        " block.getBoundingClientRect().left + block.clientLeft"
+        " + parseFloat(getComputedStyle(block, '::before').left)))"
+    )
+    assert len(edges) > 6
+    assert max(edges) - min(edges) <= 1  # of rounding
+    assert page.locator(".formula.passage").first.evaluate(
+        "(block) => getComputedStyle(block).overflowX"
+    ) in ("visible", "")
+
+
 @pytest.mark.parametrize("width", [360, 1920])
 def test_all_parts_are_named_and_the_list_scrolls_to_the_one_that_is_read(
     open_page: Open, width: int
