@@ -41,10 +41,11 @@ COMMAND = """
 import signal
 import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored by what it runs in the background
-from hybrid_memory.sync import reading, writing
+from hybrid_memory.storage.sqlite.engine import SQLiteStorage
+from hybrid_memory.sync import reading
 reading.cores = lambda: 2
 reading.ENOUGH = 1
-writing.GROUP_CHUNKS = 100
+SQLiteStorage.group = 100
 from hybrid_memory.cli import entry_point
 entry_point()
 """
