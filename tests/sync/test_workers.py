@@ -149,6 +149,28 @@ def test_cores_get_as_many_processes_as_memory_has_room_for(
     assert 1 < len(started) <= reading.MOST
 
 
+def test_processes_have_work_while_the_caller_writes(
+    many: Path, started: list["Popen[bytes]"]
+) -> None:
+    way = reading.Way("memory", {}, False, 5000, (512, 50), ())
+    files = sorted(many.rglob("*.md"))
+    jobs = [reading.Job(path.name, str(path), path.stat().st_size, None, False) for path in files]
+    taken: list[int] = []  # the sizes of jobs
+
+    def items() -> Iterator[tuple[int, reading.Job]]:
+        for job in jobs:
+            taken.append(job.size)
+            yield job.size, job
+
+    with closing(reading.Workers(2)) as workers:
+        written = 0
+        for size, _ in workers.outcomes(items(), way, None):
+            assert len(taken) == len(jobs) or sum(taken) - written > reading.AHEAD
+            written += size
+    assert written == sum(taken) > 2 * reading.AHEAD
+    assert started
+
+
 def test_processes_that_cannot_run_are_given_up(
     tmp_path: Path, many: Path, started: list["Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
