@@ -15,6 +15,7 @@ from ..config import DEFAULTS, is_server
 from ..errors import StoreError
 from ..messages import Progress
 from ..storage.protocol import Storage
+from ..storage.rows import Vectors
 from ..storage.source import Whole
 from ..store import HybridStore
 from ..surface import arguments
@@ -58,6 +59,7 @@ def copy(
                 news = target.storage.sources.news(folder)
                 if news:
                     target.storage.sources.remember(news)
+            target.storage.embeddings.restore()  # makes the index of many, now that all are there
         return _compared(source, target, ids, progress) | {"written": written}
 
 
@@ -92,8 +94,10 @@ def _write(storage: Storage, documents: list[Whole], identity: Any) -> None:
         has_vectors = any(document.vectors for document in documents)
         if identity and has_vectors and storage.embeddings.identity() is None:
             storage.embeddings.set_identity(identity)
-        for prepared, vectors in documents:
-            storage.documents.put(prepared, vectors)
+        vectors: Vectors = {}
+        for document in documents:
+            vectors |= document.vectors
+        storage.documents.put_all((document.prepared for document in documents), vectors)
 
 
 def _has(storage: Storage, document: Whole) -> bool:

@@ -442,6 +442,10 @@ class Storage(Protocol):
         """The file, or another name that users know the store by."""
 
     @property
+    def group(self) -> int:
+        """Chunks of many documents that are best written in one transaction, at most."""
+
+    @property
     def documents(self) -> Documents: ...
     @property
     def sources(self) -> Sources: ...

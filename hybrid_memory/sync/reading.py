@@ -371,12 +371,10 @@ class Workers:
 
     @staticmethod
     def _may_go(place: "_Place[Item]", waiting: list[_Batch], bytes_ahead: int) -> bool:
-        """Return whether the first item in the queue is given out now, waiting for its batch if more
-        than AHEAD is in memory.
+        """Return whether the first item in the queue is given out now. Until more than AHEAD is in
+        memory, the processes get more to do first: they have it while the caller writes.
         """
-        if place.batch is None or place.batch.is_done.is_set():
-            return True
-        return bytes_ahead > AHEAD and place.batch not in waiting
+        return place.batch is None or (bytes_ahead > AHEAD and place.batch not in waiting)
 
     def close(self) -> None:
         """End the processes, whatever they are doing."""

@@ -20,10 +20,8 @@ from ..text.characters import plural
 from .reading import Unchanged
 from .report import UNCHANGED, Report
 
-# Written in one transaction. With more, another writer waits for longer than some 200 ms; with
-# fewer, FTS5 has more to merge.
-GROUP = 512  # documents
-GROUP_CHUNKS = 2048
+# Documents that are written in one transaction, unless they have more chunks than the engine's group
+GROUP = 512
 
 
 class Writer:
@@ -62,7 +60,8 @@ class Writer:
             self._chunks += len(found.chunks)
             self._vectors |= vectors or {}
             self._not_embedded += not_embedded
-        if len(self._documents) + len(self._unchanged) >= GROUP or self._chunks >= GROUP_CHUNKS:
+        waiting = len(self._documents) + len(self._unchanged)
+        if waiting >= GROUP or self._chunks >= self._storage.group:
             self.flush(source)
 
     def flush(self, source: Source) -> None:

@@ -8,6 +8,7 @@ from hybrid_memory import HybridStore, StoreError
 from hybrid_memory.extras.copy import copy
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.postgres import connection as here
+from hybrid_memory.extras.postgres import embeddings, vectors
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views import read
 from tests.command import Run
@@ -60,6 +61,22 @@ def test_a_copy_there_and_back_answers_the_same(
             assert answers(back) == answers(filled)
             assert read(back, "told")["text"] == "the password is hunter2"
             assert back.storage.sources.all() == filled.storage.sources.all()
+
+
+def test_a_copy_has_its_vector_index_once_all_is_there(
+    filled: HybridStore,
+    postgres_path: str,
+    embedder: TopicEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(vectors, "WORTH_AN_INDEX", 100)
+    monkeypatch.setattr(embeddings, "MANY", 1)
+    made = []
+    with HybridStore(postgres_path, embedder=embedder) as there:
+        is_made = "select exists (select from pg_class where relname like 'chunks_near%')"
+        copy(filled, there, lambda _: made.append(there.storage.connection.one(is_made)[0]))  # type: ignore[attr-defined]
+        assert not any(made[:3])  # while documents are written
+        assert made[-1]
 
 
 def test_a_copy_that_was_interrupted_goes_on(

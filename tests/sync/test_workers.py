@@ -41,10 +41,11 @@ COMMAND = """
 import signal
 import sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has it ignored by what it runs in the background
-from hybrid_memory.sync import reading, writing
+from hybrid_memory.storage.sqlite.engine import SQLiteStorage
+from hybrid_memory.sync import reading
 reading.cores = lambda: 2
 reading.ENOUGH = 1
-writing.GROUP_CHUNKS = 100
+SQLiteStorage.group = 100
 from hybrid_memory.cli import entry_point
 entry_point()
 """
@@ -146,6 +147,28 @@ def test_cores_get_as_many_processes_as_memory_has_room_for(
     started.clear()
     ingested(tmp_path / "none.db", many, 64, "none")
     assert 1 < len(started) <= reading.MOST
+
+
+def test_processes_have_work_while_the_caller_writes(
+    many: Path, started: list["Popen[bytes]"]
+) -> None:
+    options = reading.ReadOptions("memory", {}, False, 5000, (512, 50), ())
+    files = sorted(many.rglob("*.md"))
+    jobs = [reading.Job(path.name, str(path), path.stat().st_size, None, False) for path in files]
+    taken: list[int] = []  # the sizes of jobs
+
+    def items() -> Iterator[tuple[int, reading.Job]]:
+        for job in jobs:
+            taken.append(job.size)
+            yield job.size, job
+
+    with closing(reading.Workers(2)) as workers:
+        written = 0
+        for size, _ in workers.outcomes(items(), options, None):
+            assert len(taken) == len(jobs) or sum(taken) - written > reading.AHEAD
+            written += size
+    assert written == sum(taken) > 2 * reading.AHEAD
+    assert started
 
 
 def test_processes_that_cannot_run_are_given_up(

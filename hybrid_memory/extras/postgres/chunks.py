@@ -1,10 +1,11 @@
-"""Read what a search needs of chunks and their documents, with their names, links and tags."""
+"""Read what a search needs of chunks and their documents; read and write names, links and tags."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...storage.links import LinkColumns, LinkReader
+from ...documents.links import DocumentLinks, aliases, all_of, key_of, path_of
+from ...storage.links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ...storage.rows import ChunkRow, Neighbour
 from .connection import Connection, from_column, here, text
 
@@ -180,3 +181,71 @@ class Links(LinkReader):
 
     def _all(self, statement: str, **values: str) -> list[Any]:
         return self._conn.all(statement, {"space": self._space, **values})
+
+
+REMOVE = """
+with n as (delete from names where document = any(%(numbers)s)),
+     l as (delete from links where document = any(%(numbers)s))
+delete from tags where document = any(%(numbers)s)
+"""
+PUT_NAMES = """
+insert into names (space, document, key, kind, name)
+select %(space)s, new.* from unnest(%(document)s::bigint[], %(key)s::text[], %(kind)s::text[],
+                                    %(name)s::text[]) new
+"""
+PUT_LINKS = """
+insert into links (space, document, place, line, target, kind, key)
+select %(space)s, new.*
+from   unnest(%(document)s::bigint[], %(place)s::int[], %(line)s::int[], %(target)s::text[], %(kind)s::text[],
+              %(key)s::text[]) new
+"""
+PUT_TAGS = """
+insert into tags (space, document, tag)
+select %(space)s, new.*
+from   unnest(%(document)s::bigint[], %(tag)s::text[]) new
+"""
+
+
+def put_links(
+    conn: Connection, space: int, documents: Iterable[tuple[int, Mapping[str, Any], DocumentLinks]]
+) -> None:
+    """Write the names, links and tags of documents in place of those that they have, from their
+    numbers, rows, and what their texts have.
+    """
+    names: list[tuple[Any, ...]] = []
+    links: list[tuple[Any, ...]] = []
+    tags: list[tuple[Any, ...]] = []
+    numbers = []
+    for number, row, found in documents:
+        numbers.append(number)
+        doc_id, metadata = text(row["doc_id"]), row["metadata"]
+        named = [(FILE, doc_id.rpartition("/")[2]), *called(metadata, found)]
+        names += dict.fromkeys((number, text(key_of(name)), kind, name) for kind, name in named)
+        for place, (line, target, kind) in enumerate(found.links, 1):
+            links.append(
+                (number, place, line, text(target), kind, text(key_of(path_of(text(target), kind))))
+            )
+        tags += (
+            (number, tag)
+            for tag in sorted({text(tag) for tag in all_of(metadata, map(text, found.tags))})
+        )
+    conn.execute(REMOVE, {"numbers": numbers})
+    for statement, columns, rows in (
+        (PUT_NAMES, ("document", "key", "kind", "name"), names),
+        (PUT_LINKS, ("document", "place", "line", "target", "kind", "key"), links),
+        (PUT_TAGS, ("document", "tag"), tags),
+    ):
+        if rows:
+            conn.execute(
+                statement,
+                {"space": space}
+                | dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)),
+            )
+
+
+def called(metadata: str, found: DocumentLinks) -> Iterator[tuple[str, str]]:
+    """Yield the aliases and titles of a document, each with its kind."""
+    for name in aliases(json.loads(metadata)):
+        yield ALIAS, text(name)
+    for name in found.titles:
+        yield TITLE, text(name)

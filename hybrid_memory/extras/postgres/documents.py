@@ -1,89 +1,49 @@
-"""Write documents, chunks, names, links and tags over all tables.
+"""Write documents and chunks over all tables.
 
-Every method that writes needs a transaction; no other module writes names, links and tags. Of a
-document that grows at its end, such as a transcript, only what was added is written.
+Every method that writes needs a transaction. Of a document that grows at its end, such as a
+transcript, only what was added is written.
 """
 
 import json
 import pickle
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from ...documents.document import Prepared, embedded_text
-from ...documents.links import NO_LINKS, DocumentLinks, aliases, all_of, key_of, path_of
+from ...documents.links import NO_LINKS
 from ...documents.terms import Terms, terms
-from ...storage.links import ALIAS, FILE, TITLE
 from ...storage.rows import Vectors
 from ...storage.source import StoredDocument, Whole, is_in, whole
 from ...storage.vector import encode_embedding
-from .chunks import Links, text_of_chunks
-from .connection import LOCK, Connection, from_column, here, text, to_column
+from .chunks import Links, called, put_links, text_of_chunks
+from .connection import (
+    LOCK,
+    Array,
+    Connection,
+    bigints,
+    byteas,
+    from_column,
+    here,
+    integers,
+    text,
+    texts,
+    to_column,
+)
 from .embeddings import Embeddings
-from .postings import Postings, array, texts
-
-REMOVE = """
-with n as (delete from names where document = any(%(numbers)s)),
-     l as (delete from links where document = any(%(numbers)s))
-delete from tags where document = any(%(numbers)s)
-"""
-PUT_NAMES = """
-insert into names (space, document, key, kind, name)
-select %(space)s, new.* from unnest(%(document)s::bigint[], %(key)s::text[], %(kind)s::text[],
-                                    %(name)s::text[]) new
-"""
-PUT_LINKS = """
-insert into links (space, document, place, line, target, kind, key)
-select %(space)s, new.*
-from   unnest(%(document)s::bigint[], %(place)s::int[], %(line)s::int[], %(target)s::text[], %(kind)s::text[],
-              %(key)s::text[]) new
-"""
-PUT_TAGS = """
-insert into tags (space, document, tag)
-select %(space)s, new.*
-from   unnest(%(document)s::bigint[], %(tag)s::text[]) new
-"""
+from .postings import Postings
 
 
-def put_links(
-    conn: Connection, space: int, documents: Iterable[tuple[int, Mapping[str, Any], DocumentLinks]]
-) -> None:
-    """Write the names, links and tags of documents in place of those that they have, from their
-    numbers, rows, and what their texts have.
-    """
-    names: list[tuple[Any, ...]] = []
-    links: list[tuple[Any, ...]] = []
-    tags: list[tuple[Any, ...]] = []
-    numbers = []
-    for number, row, found in documents:
-        numbers.append(number)
-        doc_id, metadata = text(row["doc_id"]), row["metadata"]
-        named = [(FILE, doc_id.rpartition("/")[2])]
-        named += [(ALIAS, text(name)) for name in aliases(json.loads(metadata))]
-        named += [(TITLE, text(name)) for name in found.titles]
-        names += dict.fromkeys((number, text(key_of(name)), kind, name) for kind, name in named)
-        for place, (line, target, kind) in enumerate(found.links, 1):
-            links.append(
-                (number, place, line, text(target), kind, text(key_of(path_of(text(target), kind))))
-            )
-        tags += (
-            (number, tag)
-            for tag in sorted({text(tag) for tag in all_of(metadata, map(text, found.tags))})
-        )
-    conn.execute(REMOVE, {"numbers": numbers})
-    for statement, columns, rows in (
-        (PUT_NAMES, ("document", "key", "kind", "name"), names),
-        (PUT_LINKS, ("document", "place", "line", "target", "kind", "key"), links),
-        (PUT_TAGS, ("document", "tag"), tags),
-    ):
-        if rows:
-            conn.execute(
-                statement,
-                {"space": space}
-                | dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)),
-            )
+def _terms(prepared: Prepared) -> list[Terms]:
+    """Return what goes into the keyword index of each chunk of a document."""
+    if prepared.terms is not None:
+        return prepared.terms
+    row = prepared.row
+    names = [name for _, name in called(row["metadata"], prepared.links)]
+    written = texts_in(prepared.chunks)
+    return list(terms(row["doc_id"], row["collection"], row["metadata"], written, names))
 
 
 # What is stored, compared with the chunks as they are now.
@@ -188,7 +148,9 @@ class GrowingDocument:
             called = self._postings.called(number)
         for some in self._spooled(BATCH):
             found = terms(row["doc_id"], row["collection"], row["metadata"], texts_in(some), called)
-            self._documents.put_chunks([number] * len(some), some, found, {})
+            new = self._documents.new_ids(len(some))
+            self._documents.put_chunks(new, [number] * len(some), some, {})
+            self._documents.index(new, found, some)
             called = None
         self._embeddings.restore()
         return self._new
@@ -225,11 +187,11 @@ PUT_CHUNKS = """
 insert into chunks (id, space, document, chunk_id, heading, heading_path, content, start_line, end_line,
                     content_hash, date, embedding, truncated)
 select %(first)s + row.place - 1, %(space)s, row.document, row.chunk_id, row.heading, row.heading_path,
-       row.content, row.start_line, row.end_line, row.content_hash, row.date, row.embedding::vector,
-       row.truncated
+       row.content, row.start_line, row.end_line, row.content_hash, row.date, row.embedding,
+       row.truncated::boolean
 from   unnest(%(documents)s::bigint[], %(chunk_id)s::text[], %(heading)s::text[], %(heading_path)s::text[],
               %(content)s::text[], %(start_line)s::int[], %(end_line)s::int[], %(content_hash)s::bytea[],
-              %(date)s::text[], %(embeddings)s::text[], %(truncated)s::boolean[]) with ordinality
+              %(date)s::text[], %(embeddings)s::vector[], %(truncated)s::int[]) with ordinality
        row (document, chunk_id, heading, heading_path, content, start_line, end_line, content_hash, date,
             embedding, truncated, place)
 """
@@ -238,16 +200,16 @@ TAKE_IDS = """
 select pg_advisory_lock(%(lock)s, -1), setval('chunk_ids', nextval('chunk_ids') + %(count)s - 1),
        pg_advisory_unlock(%(lock)s, -1)
 """
-COLUMNS = (
-    "chunk_id",
-    "heading",
-    "heading_path",
-    "content",
-    "start_line",
-    "end_line",
-    "content_hash",
-    "date",
-)
+COLUMNS: dict[str, Callable[[Iterable[Any]], Array]] = {
+    "chunk_id": texts,
+    "heading": texts,
+    "heading_path": texts,
+    "content": texts,
+    "start_line": integers,
+    "end_line": integers,
+    "content_hash": byteas,
+    "date": texts,
+}
 
 # What `first_chunks` compares: may_stay is false where the model refused the text, and is asked anew.
 CHUNKS_BEFORE = """
@@ -368,11 +330,6 @@ class Documents:
             key for each in documents for key in each.texts if key not in new_vectors
         )
         numbers = self.put_rows([prepared.row for prepared in documents])
-        of_rows = [
-            (number, prepared.row, prepared.links)
-            for number, prepared in zip(numbers, documents, strict=True)
-        ]
-        put_links(self._conn, self._space, of_rows)
         stored: defaultdict[int, list[StoredChunk]] = defaultdict(list)
         for row in self._conn.all(CHUNKS_BEFORE, {"space": self._space, "numbers": numbers}):
             stored[row[0]].append(StoredChunk(*row[1:]))
@@ -383,7 +340,7 @@ class Documents:
         found: list[Terms] = []
         for number, prepared in zip(numbers, documents, strict=True):
             before = stored[number]
-            of_document = self._terms(number, prepared)
+            of_document = _terms(prepared)
             kept = first_chunks(before, prepared.chunks, of_document, known, new_vectors)
             gone += [chunk.id for chunk in before[kept:]]
             leaving += [
@@ -396,16 +353,14 @@ class Documents:
             found += of_document[kept:]
         self._embeddings.keep(leaving)
         self.remove_chunks(gone)
-        self.put_chunks(of_chunks, chunks, found, known | new_vectors)
-
-    def _terms(self, number: int, prepared: Prepared) -> list[Terms]:
-        """Return what goes into the keyword index of each chunk of a document, whose names are written."""
-        if prepared.terms is not None:
-            return prepared.terms
-        row = prepared.row
-        called = self._postings.called(number)
-        written = texts_in(prepared.chunks)
-        return list(terms(row["doc_id"], row["collection"], row["metadata"], written, called))
+        ids = self.new_ids(len(chunks))
+        of_rows = [
+            (number, prepared.row, prepared.links)
+            for number, prepared in zip(numbers, documents, strict=True)
+        ]
+        put_links(self._conn, self._space, of_rows)
+        self.put_chunks(ids, of_chunks, chunks, known | new_vectors)
+        self.index(ids, found, chunks)
 
     def put_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[int]:
         """Write the rows of documents, and their extracts. Gives their numbers."""
@@ -430,34 +385,44 @@ class Documents:
                 self._conn.execute(PUT_EXTRACT, given)
         return numbers
 
+    def new_ids(self, count: int) -> Sequence[int]:
+        """Return ids for so many chunks, which nothing else gets."""
+        if not count:
+            return ()
+        last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": count})[1]
+        return range(last - count + 1, last + 1)
+
     def put_chunks(
         self,
+        ids: Sequence[int],
         numbers: Sequence[int],
         chunks: Sequence[Mapping[str, Any]],
-        found: Iterable[Terms],
         vectors: Vectors,
     ) -> None:
-        """Write chunks of the documents that have these numbers, behind those that they have, and
-        index them.
+        """Write chunks, with ids that follow on each other, of the documents that have these numbers,
+        behind those that they have.
 
         `vectors` are the embeddings that are known of their texts, by content hash.
         """
-        ids: Sequence[int] = ()
-        if chunks:
-            last = self._conn.one(TAKE_IDS, {"lock": LOCK, "count": len(chunks)})[1]
-            ids = range(last - len(chunks) + 1, last + 1)
-            of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
-            with_embeddings = self._embeddings.written([data for data, _ in of_chunks])
-            values = {
-                column: texts(_written(chunk[column]) for chunk in chunks) for column in COLUMNS
-            }
-            values |= {
-                "documents": array(numbers),
-                "embeddings": texts(with_embeddings),
-                "truncated": array(int(cut) for _, cut in of_chunks),
-            }
-            self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "space": self._space})
-            self._embeddings.put_in(sum(each is not None for each in with_embeddings))
+        if not ids:
+            return
+        of_chunks = [vectors.get(chunk["content_hash"], (b"", False)) for chunk in chunks]
+        embeddings, embedded = self._embeddings.sent([data for data, _ in of_chunks])
+        values: dict[str, Any] = {
+            column: made(chunk[column] for chunk in chunks) for column, made in COLUMNS.items()
+        }
+        values |= {
+            "documents": bigints(numbers),
+            "embeddings": embeddings,
+            "truncated": integers(cut for _, cut in of_chunks),
+        }
+        self._conn.execute(PUT_CHUNKS, values | {"first": ids[0], "space": self._space})
+        self._embeddings.put_in(embedded)
+
+    def index(
+        self, ids: Sequence[int], found: Iterable[Terms], chunks: Iterable[Mapping[str, Any]]
+    ) -> None:
+        """Take chunks into the keyword index."""
         contents = (text(chunk["content"]) for chunk in chunks)
         self._postings.add(zip(ids, found, contents, strict=True))
 
@@ -542,15 +507,6 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return text(value)
     return value
-
-
-def _written(value: Any) -> str | None:
-    """Return the value of a column of chunks as a text that the server reads."""
-    if isinstance(value, bytes):
-        return f"\\x{value.hex()}"
-    if isinstance(value, int):
-        return str(value)
-    return text(value) if value is not None else None
 
 
 def texts_in(chunks: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ found by identity and content hash.
 import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from struct import pack
 from typing import Any
 
 from ...documents.document import embedded_text
@@ -14,7 +15,7 @@ from ...storage.rows import Identity, Vectors
 from ...storage.source import Pending
 from ...storage.vector import decode_embedding, encode_embedding, unit
 from ...text.characters import digest
-from .connection import Connection
+from .connection import Array, Connection, bigints, integers, values_of
 from .vectors import ensure_index
 
 PUT_SPARE = """
@@ -203,13 +204,14 @@ update chunks set unembeddable = true
 where  space = %(space)s and content_hash = any(%(hashes)s) and embedding is null and not unembeddable
 """
 DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and embedding is not null limit 1"
+VECTOR = "select 'vector'::regtype::oid::bigint"
 CLEAR = """
 update chunks set embedding = null, truncated = false
 where  space = %(space)s and id = any(%(ids)s) and embedding is not null
 """
 PUT = """
-update chunks c set embedding = new.embedding::vector, truncated = new.truncated
-from   unnest(%(ids)s::bigint[], %(embeddings)s::text[], %(truncated)s::boolean[])
+update chunks c set embedding = new.embedding, truncated = new.truncated::boolean
+from   unnest(%(ids)s::bigint[], %(embeddings)s::vector[], %(truncated)s::int[])
        new (id, embedding, truncated)
 where  c.space = %(space)s and c.id = new.id
 """
@@ -268,43 +270,59 @@ class Embeddings:
 
     def put(self, rows: Iterable[tuple[int, bytes, bool]]) -> None:
         given = list(rows)
-        embeddings = self.written([embedding for _, embedding, _ in given])
-        units = [
-            (id, each, cut) for (id, _, cut), each in zip(given, embeddings, strict=True) if each
-        ]
+        embeddings = self._written([embedding for _, embedding, _ in given])
         if refused := [id for (id, *_), each in zip(given, embeddings, strict=True) if not each]:
             self._conn.execute(CLEAR, self._of(refused))
+        units = [row for row, each in zip(given, embeddings, strict=True) if each]
         if units:
-            ids, texts, cuts = map(list, zip(*units, strict=True))
-            self._conn.execute(PUT, self._of(ids) | {"embeddings": texts, "truncated": cuts})
+            columns = {
+                "ids": bigints(id for id, *_ in units),
+                "embeddings": values_of(self._vector, filter(None, embeddings)),
+                "truncated": integers(cut for *_, cut in units),
+            }
+            self._conn.execute(PUT, columns | {"space": self._space})
         self.put_in(len(units))
 
-    def written(self, embeddings: Sequence[bytes]) -> list[str | None]:
-        """Embeddings of length 1 as pgvector reads them; None for one that has no direction.
+    def sent(self, embeddings: Sequence[bytes]) -> tuple[Array | None, int]:
+        """Return embeddings as an array of vectors, and how many have a direction. The others are null
+        there.
+
+        Raises ValueError as `_written` does.
+        """
+        if not any(embeddings):
+            return None, 0
+        vectors = self._written(embeddings)
+        return values_of(self._vector, vectors), sum(each is not None for each in vectors)
+
+    def _written(self, embeddings: Sequence[bytes]) -> list[bytes | None]:
+        """Return embeddings at length 1, in pgvector's binary form; None for one that has no direction.
 
         Raises ValueError for one whose dimension is not that of the others.
         """
-        if not any(embeddings):
-            return [None] * len(embeddings)
         row = self._conn.first(DIMS, {"space": self._space})
         dims = 0
         if row:
             dims = row[0]
-        found: list[str | None] = []
+        found: list[bytes | None] = []
         for data in embeddings:
             vector = None
             if data:
                 vector = unit(decode_embedding(data))
-            if vector is not None:
-                dims = dims or len(vector)
-                if len(vector) != dims:
-                    raise ValueError(
-                        f"an embedding has {len(vector)} dimensions, the others have {dims}"
-                    )
-            found.append(
-                None if vector is None else f"[{','.join([f'{value:.9g}' for value in vector])}]"
-            )
+            if vector is None:
+                found.append(None)
+                continue
+            dims = dims or len(vector)
+            if len(vector) != dims:
+                raise ValueError(
+                    f"an embedding has {len(vector)} dimensions, the others have {dims}"
+                )
+            found.append(pack(f">hh{dims}f", dims, 0, *vector))
         return found
+
+    @cached_property
+    def _vector(self) -> int:
+        """How the server numbers the type of embeddings."""
+        return int(self._conn.one(VECTOR)[0])
 
     def put_in(self, count: int) -> None:
         """Make the index if there are now enough embeddings. Not while many come in: `restore`

@@ -52,10 +52,19 @@ VACUUMED = (
     "documents", "extracts", "names", "links", "tags", "chunks", "terms", "postings", "words",
     "spare_embeddings",
 )  # fmt: skip
+# Columns that conditions are about, of tables that have others of many values
+ANALYZED = {
+    "chunks": "(space, id, document, date, content_hash, embedding)",
+    "postings": "(term, space, first)",
+}
 
 
 class PostgresStorage:
     """Implements `protocol.Storage` for the memory of one space."""
+
+    # With more, another writer waits for longer than some second; with fewer, more blocks of postings
+    # are written, and merged later.
+    group = 4096
 
     def __init__(
         self,
@@ -157,7 +166,7 @@ class PostgresStorage:
                 self.connection.execute(CHANGED, {"space": self._space})
             finally:
                 self._postings.forget()
-        if self._postings.news > NEWS and self._postings.news > self.chunks.count() * SHARE:
+        if self._postings.news > NEWS and self._postings.news > self._postings.count() * SHARE:
             self._analyze()
             self._postings.news = 0
         if self._postings.removed > LEFT:
@@ -181,7 +190,7 @@ class PostgresStorage:
         would take long.
         """
         for table in VACUUMED:
-            self._quietly(f"analyze {table}")
+            self._quietly(f"analyze {table} {ANALYZED.get(table, '')}")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

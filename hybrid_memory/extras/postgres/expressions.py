@@ -33,17 +33,15 @@ from ...storage.rows import Coverage
 from ...text.analyzer import stemmed
 from ...text.query import Query, Term
 from .connection import Connection
+from .fts5 import COLUMNS, LONGEST, Leaf, Node, Piece, Tokenizer, parsed
 from .postings import (
     COLUMN_END,
     IS_LIVE,
-    LONGEST,
     SIZE_OF_SPACE,
-    Tokenizer,
     ascii_lower,
     decoded,
 )
 from .selection import Selection
-from .syntax import COLUMNS, Leaf, Node, Piece, parsed
 
 WEIGHTS = (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
 JOINED = 3  # terms besides the rarest that choose the chunks in which a phrase is looked for

@@ -23,17 +23,13 @@ blocks, as in Lucene's segments, until these are written anew: to take them out 
 write nearly every block of every common word. By the time that DEAD_SHARE of the chunks have left,
 every block was written anew, a slice of the terms at a time, so that a vacuum makes the room of one
 slice free before the next is written. A search asks `words` which of its best chunks are still there.
-
-The terms of a text are its words as FTS5 cuts and stems them. SQLite is the tokenizer, in memory,
-so that a word has the same stem in both engines whatever its script. Every word is tokenized once
-in the life of a process.
 """
 
-import sqlite3
+import gc
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
-from itertools import chain, groupby, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, chain, groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -45,11 +41,11 @@ from ...storage.keyword import (
     CONTEXT_WEIGHT,
     HEADING_WEIGHT,
     K1,
-    WORDS_AND_STEMS,
     B,
 )
 from ...text import analyzer
-from .connection import Connection
+from .connection import Array, Connection, bigints, integers, reals, texts
+from .fts5 import Tokenizer
 
 SIZE = 128  # entries of a block: more would not fit into a row without being stored apart from it
 SMALL = 64  # entries: a block with fewer is merged with others
@@ -63,7 +59,7 @@ CHUNK = f"(first + (entry >> {PLACE}))"
 WEIGHT = f"((entry & {MOST_WEIGHT})::float8 / 4)"
 LENGTH = f"((entry >> {WEIGHT_BITS}) & {MOST_LENGTH})"
 # Of the most that a term can add to the score of a chunk
-SHARE = f"weight / (weight + {K1} * ({1 - B} + {B} * length / %(average)s::float8))"
+SHARE = f"weight / (weight + {K1} * ({1 - B} + {B}::float8 * length / %(average)s::float8))"
 
 # Blocks of the rows (term, space, chunk, entry) of `loose`, where only the payload of an entry counts.
 PACKED = f"""
@@ -78,7 +74,7 @@ from   (select term, space, min(chunk) as first, max(chunk) as last, max(share) 
               window by_share as (partition by term order by share desc, chunk)) numbered
         group by term, space, block) packed
 """
-# Writes the blocks that a condition names anew, without the entries of chunks that left.
+# Writes the blocks that a condition names anew, with those entries that another lets stay.
 MERGE = f"""
 with old as (
     delete from postings where {{blocks}} returning term, space, first, entries
@@ -86,21 +82,26 @@ with old as (
     select term, space, {CHUNK} as chunk, entry
     from   (select term, space, first, unnest(entries) as entry from old) one
 ), loose as (
-    select * from entry where exists (
-        select from words where words.space = entry.space and words.chunk = entry.chunk)
+    select * from entry where {{stays}}
 ), merged as (
     update terms set loose = 0 where {{terms}}
 )
 insert into postings (term, space, first, last, share, average, entries) {PACKED}
 """
-MERGE_SMALL = MERGE.format(
-    blocks=f"term = any(%(terms)s) and cardinality(entries) < {SMALL}",
-    terms="space = %(space)s and id = any(%(terms)s)",
-)
+HAS_CHUNK = """
+exists (select from words where words.space = entry.space and words.chunk = entry.chunk)
+"""
+OF_SMALL = {
+    "blocks": f"term = any(%(terms)s) and cardinality(entries) < {SMALL}",
+    "terms": "space = %(space)s and id = any(%(terms)s)",
+}
+MERGE_SMALL = MERGE.format(stays=HAS_CHUNK, **OF_SMALL)
+MERGE_ALL_SMALL = MERGE.format(stays="true", **OF_SMALL)  # where no chunk has left
 SLICES = 16  # of the terms of a space
 MERGE_SLICES = MERGE.format(
     blocks=f"space = %(space)s and term %% {SLICES} = any(%(slices)s)",
     terms=f"space = %(space)s and id %% {SLICES} = any(%(slices)s) and loose > 0",
+    stays=HAS_CHUNK,
 )
 # Of the chunks of a space: where a fifth is edited at a time, the room of entries that are dead and of
 # blocks that were written anew is least, together, if as many leave while all slices are.
@@ -108,7 +109,9 @@ DEAD_SHARE = 0.5
 LEAST_DEAD = 4000  # chunks that leave in any case while all slices are written anew
 
 SIZE_OF_SPACE = "select chunks, tokens, dead from spaces where id = %(space)s"
-AVERAGE = "select coalesce(tokens::float8 / nullif(chunks, 0), 1) from spaces where id = %(space)s"
+AVERAGE = """
+select coalesce(nullif(tokens::float8 / nullif(chunks, 0), 0), 1) from spaces where id = %(space)s
+"""
 IS_LIVE = (
     # looked up row by row, and no join
     "(select true from words where words.chunk = {chunk} and words.space = %(space)s)"
@@ -121,6 +124,7 @@ class Block(NamedTuple):
     term: int
     first: int
     last: int
+    share: float
     entries: list[int]
 
 
@@ -129,27 +133,38 @@ def payload(length: int) -> int:
     return min(length, MOST_LENGTH) << WEIGHT_BITS
 
 
-def blocks(term: int, entries: Sequence[int], average: float) -> Iterator[Block]:
+class Shares(dict[int, float]):
+    """SHARE of entries, by their payload: many have the same."""
+
+    def __init__(self, average: float) -> None:
+        """Chunks have so many tokens on `average`."""
+        self._average = average
+
+    def __missing__(self, payload: int) -> float:
+        weight = (payload & MOST_WEIGHT) / 4
+        length = payload >> WEIGHT_BITS
+        share = weight / (weight + K1 * (1 - B + B * length / self._average))
+        self[payload] = share
+        return share
+
+
+def blocks(term: int, entries: Sequence[int], shares: Shares) -> Iterator[Block]:
     """Yield the blocks of a term's entries, which ascend and have whole ids as their places, those
-    that score highest first. Chunks have so many tokens on `average`.
+    that score highest first.
     """
-
-    def share(entry: int) -> float:
-        length = entry >> WEIGHT_BITS & MOST_LENGTH
-        return (entry & MOST_WEIGHT) / (1 - B + B * length / average)  # rises with SHARE
-
     if len(entries) <= SIZE:
-        yield _block(term, entries)
+        yield _block(term, entries, max([shares[entry & PAYLOAD] for entry in entries]))
         return
-    best_first = sorted(entries, key=share, reverse=True)
+    best_first = sorted(entries, key=lambda entry: shares[entry & PAYLOAD], reverse=True)
     for start in range(0, len(entries), SIZE):
-        yield _block(term, sorted(best_first[start : start + SIZE]))
+        some = best_first[start : start + SIZE]
+        yield _block(term, sorted(some), shares[some[0] & PAYLOAD])
 
 
-def _block(term: int, entries: Sequence[int]) -> Block:
+def _block(term: int, entries: Sequence[int], share: float) -> Block:
     first = entries[0] >> PLACE
     base = first << PLACE
-    return Block(term, first, entries[-1] >> PLACE, [entry - base for entry in entries])
+    return Block(term, first, entries[-1] >> PLACE, share, [entry - base for entry in entries])
 
 
 def decoded(rows: str, *columns: str) -> str:
@@ -163,51 +178,6 @@ def decoded(rows: str, *columns: str) -> str:
     """
 
 
-LONGEST = 500  # characters of a term: PostgreSQL indexes values of up to 2,700 bytes
-MOST_KNOWN = 200_000  # words that are kept in memory
-
-TOKENS = "select doc, term from stems order by doc, offset"
-
-
-class Tokenizer:
-    """Words -> terms."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[str, ...]] = {}
-
-    def terms(self, texts: Sequence[str]) -> list[list[str]]:
-        """Return the terms of each text, in order. Texts are words separated by spaces, as the analyzer
-        writes them.
-        """
-        split = [text.split(" ") if text else [] for text in texts]
-        if len(self._known) > MOST_KNOWN:
-            self._known.clear()
-        known = self._known
-        if new := set().union(*split).difference(known):
-            known.update(_tokenized(list(new)))
-        return [list(chain.from_iterable(map(known.__getitem__, words))) for words in split]
-
-
-def _tokenized(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {word: [] for word in words}
-    conn = sqlite3.connect(":memory:")
-    try:
-        conn.executescript(WORDS_AND_STEMS)
-        conn.executemany("insert into words (rowid, word) values (?, ?)", enumerate(words))
-        for number, term in conn.execute(TOKENS):
-            found[words[number]].append(fitting(term))
-    finally:
-        conn.close()
-    return {word: tuple(terms) for word, terms in found.items()}
-
-
-def fitting(term: str) -> str:
-    """Return the term, the end of a long one replaced by its digest."""
-    if len(term) <= LONGEST:
-        return term
-    return term[:LONGEST] + sha256(term.encode()).hexdigest()
-
-
 BATCH = 4096  # chunks that are written together: all of most transactions
 COLUMN_END = 0  # stands between two columns of a sequence; no term has this id
 
@@ -217,47 +187,43 @@ QUARTERS = tuple(
     int(4 * weight) for weight in (HEADING_WEIGHT, CONTENT_WEIGHT, CONTEXT_WEIGHT)
 )  # of columns, as entries have them
 
-IDS_OF_TERMS = (
-    "select term, id from terms where space = %(space)s and term = any(%(terms)s::text[])"
-)
+IDS_OF_TERMS = """
+select term, id, loose from terms where space = %(space)s and term = any(%(terms)s::text[])
+"""
 NEW_TERMS = """
 insert into terms (space, term, frequency, loose)
 select %(space)s, term, added, small
 from   unnest(%(terms)s::text[], %(counts)s::int[], %(small)s::int[]) new (term, added, small)
 returning term, id
 """
-COUNT_TERMS = f"""
+COUNT_TERMS = """
 with counted as (
 update terms set frequency = frequency + added, loose = loose + small
 from   unnest(%(ids)s::int[], %(counts)s::int[], %(small)s::int[]) change (number, added, small)
 where  space = %(space)s and id = number and (added <> 0 or small <> 0)
-returning id, frequency, loose
+returning id, frequency
 )
-select id, frequency from counted where frequency <= 0 or loose >= {LOOSE}
+select id from counted where frequency <= 0
 """
-# COPY is refused to roles that see some spaces only. The server reads arrays from one long text
-# faster than one by one.
-ADD_BLOCKS = f"""
+# COPY is refused to roles that see some spaces only. Arrays of many rows go as one, of which each row
+# has a part.
+ADD_BLOCKS = """
 insert into postings (term, space, first, last, share, average, entries)
-select term, %(space)s, first, last,
-       (select max({SHARE})
-        from (select {WEIGHT} as weight, {LENGTH} as length from unnest(entries) entry) read),
-       %(average)s, entries
-from   (select term, first, last, entries::bigint[] as entries
-        from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[],
-                      string_to_array(%(entries)s, ' ')) written (term, first, last, entries)
-        offset 0) new -- so that an array is read once
+select term, %(space)s, first, last, share, %(average)s, (%(entries)s::bigint[])[start:stop]
+from   unnest(%(terms)s::int[], %(firsts)s::bigint[], %(lasts)s::bigint[], %(shares)s::real[],
+              %(starts)s::int[], %(stops)s::int[]) new (term, first, last, share, start, stop)
 """
 ADD_WORDS = """
 insert into words (chunk, space, written, sequence)
-select chunk, %(space)s, array[heading, content, context, looked_through], sequence::int[]
+select chunk, %(space)s, array[heading, content, context, looked_through],
+       (%(sequences)s::int[])[start:stop]
 from   unnest(%(chunks)s::bigint[], %(headings)s::text[], %(contents)s::text[], %(contexts)s::text[],
-              %(through)s::text[], string_to_array(%(sequences)s, ' '))
-       new (chunk, heading, content, context, looked_through, sequence)
+              %(through)s::text[], %(starts)s::int[], %(stops)s::int[])
+       new (chunk, heading, content, context, looked_through, start, stop)
 """
 ADD_TOTALS = """
 update spaces set chunks = chunks + %(chunks)s, tokens = tokens + %(tokens)s where id = %(space)s
-returning tokens::float8 / chunks
+returning coalesce(nullif(tokens::float8 / chunks, 0), 1), dead
 """
 
 # Takes chunks out of the index, but for their entries in postings and the frequencies of terms:
@@ -289,7 +255,9 @@ TERMS_OF = (
     "select distinct unnest(sequence) from words where space = %(space)s and chunk = %(chunk)s"
 )
 MERGE_AROUND = MERGE.format(
-    blocks="term = any(%(terms)s) and first <= %(chunk)s and last >= %(chunk)s", terms="false"
+    blocks="term = any(%(terms)s) and first <= %(chunk)s and last >= %(chunk)s",
+    terms="false",
+    stays=HAS_CHUNK,
 )
 
 CLEAR = """
@@ -328,9 +296,11 @@ class Postings:
     def add(self, chunks: "Iterable[tuple[int, Terms, str]]") -> None:
         """Index chunks: chunks.id, terms and text."""
         for id, of_chunk, content in chunks:
-            through: str | None = analyzer.searchable(content).lower()
-            if through == ascii_lower(of_chunk[1]):
-                through = None
+            through = None
+            if not content.isascii() or "[[" in content:
+                through = analyzer.searchable(content).lower()
+                if through == ascii_lower(of_chunk[1]):
+                    through = None
             self._waiting.append((id, of_chunk, through))
             if len(self._waiting) >= BATCH:
                 self.flush()
@@ -354,6 +324,10 @@ class Postings:
             )
             self.add((row[1], of_chunk, row[3]) for row, of_chunk in zip(rows, found, strict=True))
 
+    def count(self) -> int:
+        """Return how many chunks are in the index, which takes no longer where there are more."""
+        return int(self._conn.one(SIZE_OF_SPACE, {"space": self._space})[0])
+
     def called(self, document: int) -> list[str]:
         """Return the titles and aliases of a document, by its number."""
         return [name for (name,) in self._conn.all(CALLED, {"document": document})]
@@ -367,29 +341,42 @@ class Postings:
         """Write what waits."""
         rows, self._waiting = sorted(self._waiting, key=itemgetter(0)), []
         if rows:
-            self._write(rows)
+            with uninterrupted():
+                self._write(rows)
         elif self._lost:
             self._drop_unused(self._count({}))
 
     def _write(self, rows: list[tuple[int, Terms, str | None]]) -> None:
-        """Write chunks, the lowest id first."""
+        """Write chunks, the lowest id first. What the server works on longest is sent before what takes
+        long to make.
+        """
         self.news += len(rows)
         lists = self._tokenizer.terms([text for _, of_chunk, _ in rows for text in of_chunk])
         of_chunks = [lists[start : start + 3] for start in range(0, len(lists), 3)]
         entries = entries_of([chunk for chunk, *_ in rows], of_chunks)
-        tokens = sum(map(len, lists))
-        size = {"chunks": len(rows), "tokens": tokens, "space": self._space}
-        [average] = self._conn.one(ADD_TOTALS, size)
-        known = dict(self._conn.all(IDS_OF_TERMS, {"space": self._space, "terms": texts(entries)}))
-        ids = known | self._add_terms(
-            {term: entries[term] for term in entries if term not in known}
-        )
-        counted = self._count({id: entries[term] for term, id in known.items()})
-        self._add_words(rows, of_chunks, ids)
-        self._add_blocks({ids[term]: of_term for term, of_term in entries.items()}, average or 1.0)
-        if loose := self._drop_unused(counted):
-            # not before the chunks are in `words`, or they would be taken for some that left
-            self._merge(MERGE_SMALL, terms=loose)
+        size = {"chunks": len(rows), "tokens": sum(map(len, lists)), "space": self._space}
+        totals = self._conn.execute(ADD_TOTALS, size)
+        found = self._conn.execute(IDS_OF_TERMS, {"space": self._space, "terms": texts(entries)})
+        known = {}
+        full = []
+        for term, id, loose in found.fetchall():
+            known[term] = id
+            if loose >= LOOSE - 1:
+                full.append(id)
+        [(average, dead)] = totals.fetchall()
+        new = {term: entries[term] for term in entries if term not in known}
+        ids = known | self._add_terms(new)
+        if full and dead:
+            self._merge(MERGE_SMALL, average, terms=full)
+        elif full:
+            self._merge(MERGE_ALL_SMALL, average, terms=full)
+        written = _written(rows)
+        sequences = _parts("sequences", integers, [_sequence(each, ids) for each in of_chunks])
+        unused = self._count({id: entries[term] for term, id in known.items()})
+        made = _made({ids[term]: of_term for term, of_term in entries.items()}, average)
+        self._conn.execute(ADD_WORDS, {"space": self._space, **written, **sequences})
+        self._add_blocks(made, average)
+        self._drop_unused(unused)
 
     def _add_terms(self, new: dict[str, list[int]]) -> dict[str, int]:
         """Write terms that no chunk had. Return their ids."""
@@ -397,64 +384,50 @@ class Postings:
             return {}
         return dict(self._conn.all(NEW_TERMS, self._counted(new) | {"terms": texts(new)}))
 
-    def _add_words(
-        self,
-        rows: list[tuple[int, Terms, str | None]],
-        of_chunks: Sequence[Sequence[Sequence[str]]],
-        numbers: dict[str, int],
-    ) -> None:
-        """Write what is indexed of chunks, and their terms in order."""
-        ids = {term: str(id) for term, id in numbers.items()}
-        headings, contents, contexts = zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
-        columns = {
-            "chunks": array(chunk for chunk, *_ in rows),
-            "headings": texts(headings),
-            "contents": texts(contents),
-            "contexts": texts(contexts),
-            "through": texts(through for *_, through in rows),
-            "sequences": " ".join([_sequence(columns, ids) for columns in of_chunks]),
-        }
-        self._conn.execute(ADD_WORDS, {"space": self._space, **columns})
+    def _merge(self, statement: str, average: float, **which: Any) -> None:
+        self._conn.execute(statement, which | {"space": self._space, "average": average})
 
-    def _merge(self, statement: str, **which: Any) -> None:
-        [average] = self._conn.one(AVERAGE, {"space": self._space})
-        self._conn.execute(statement, which | {"space": self._space, "average": average or 1.0})
+    def _average(self) -> float:
+        """Return how many tokens a chunk has."""
+        return float(self._conn.one(AVERAGE, {"space": self._space})[0])
 
-    def _add_blocks(self, entries: dict[int, list[int]], average: float) -> None:
-        """Write the entries of terms, by id, in the order of the table's index."""
-        made = (block for id in sorted(entries) for block in blocks(id, entries[id], average))
-        while some := list(islice(made, BLOCKS)):
-            terms, firsts, lasts, written = zip(*some, strict=True)
+    def _add_blocks(self, made: Sequence[Block], average: float) -> None:
+        for start in range(0, len(made), BLOCKS):
+            terms, firsts, lasts, highest, written = zip(*made[start : start + BLOCKS], strict=True)
             columns = {
-                "terms": array(terms),
-                "firsts": array(firsts),
-                "lasts": array(lasts),
-                "entries": arrays(written),
+                "terms": integers(terms),
+                "firsts": bigints(firsts),
+                "lasts": bigints(lasts),
+                "shares": reals(highest),
+                **_parts("entries", bigints, written),
                 "average": average,
             }
             self._conn.execute(ADD_BLOCKS, columns | {"space": self._space})
 
-    def _count(self, entries: dict[int, list[int]]) -> "Cursor[tuple[Any, ...]]":
-        """Change the frequencies of terms that are known, by id. The rows are for `_drop_unused`."""
-        by_id = entries | {id: [] for id in self._lost if id not in entries}
+    def _count(self, entries: dict[int, list[int]]) -> "Cursor[tuple[Any, ...]] | None":
+        """Change the frequencies of terms that are known, by id. The rows are those that no chunk has any
+        more, for `_drop_unused`; there are none unless chunks have left.
+        """
+        by_id = {id: entries.get(id, ()) for id in sorted({*entries, *self._lost})}
         added = [len(of_term) - self._lost[id] for id, of_term in by_id.items()]
+        changes = self._counted(by_id) | {"ids": integers(by_id), "counts": integers(added)}
+        counted = self._conn.execute(COUNT_TERMS, changes)
+        if not self._lost:
+            return None
         self._lost.clear()
-        changes = self._counted(by_id) | {"ids": array(by_id), "counts": array(added)}
-        return self._conn.execute(COUNT_TERMS, changes)
+        return counted
 
-    def _drop_unused(self, counted: "Cursor[tuple[Any, ...]]") -> list[int]:
-        """Drop those terms that no chunk has any more. Return the ids of those with LOOSE small blocks."""
-        rows = counted.fetchall()
-        unused = [id for id, frequency in rows if frequency <= 0]
+    def _drop_unused(self, counted: "Cursor[tuple[Any, ...]] | None") -> None:
+        """Drop terms that no chunk has any more."""
+        unused = [id for (id,) in counted.fetchall()] if counted else []
         if unused:
             self._conn.execute(DROP_TERMS, {"space": self._space, "ids": unused})
-        return [id for id, frequency in rows if frequency > 0]
 
     def _counted(self, entries: Mapping[Any, Sequence[int]]) -> dict[str, Any]:
         """Return how many entries each term has, and whether they make a small block."""
         counts = [len(of_term) for of_term in entries.values()]
-        small = array(int(0 < count < SMALL) for count in counts)
-        return {"space": self._space, "counts": array(counts), "small": small}
+        small = integers(int(0 < count < SMALL) for count in counts)
+        return {"space": self._space, "counts": integers(counts), "small": small}
 
     def remove(self, ids: Sequence[int]) -> None:
         """Take chunks out of the index, whose ids are not used again."""
@@ -472,7 +445,7 @@ class Postings:
         following = slice + min(SLICES, int(unmerged / of_a_slice))
         slices = [number % SLICES for number in range(slice, following)]
         if slices:
-            self._merge(MERGE_SLICES, slices=slices)
+            self._merge(MERGE_SLICES, self._average(), slices=slices)
             self._conn.execute(MERGED, {"space": self._space, "slice": following % SLICES})
 
     def take_out(self, chunk: int) -> None:
@@ -480,7 +453,7 @@ class Postings:
         self.flush()
         terms = [id for (id,) in self._conn.all(TERMS_OF, {"space": self._space, "chunk": chunk})]
         self.remove([chunk])
-        self._merge(MERGE_AROUND, terms=terms, chunk=chunk)
+        self._merge(MERGE_AROUND, self._average(), terms=terms, chunk=chunk)
 
     def rebuild(self) -> None:
         """Build the index anew from the chunks."""
@@ -494,31 +467,23 @@ class Postings:
         self.flush()
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Python not look for cycles meanwhile: there are none, and to look at all the lists that are made
+    takes long.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def ascii_lower(text: str) -> str:
     """The text as PostgreSQL lowers it in the collation "C"."""
     return text.encode().lower().decode()  # bytes know no letters but those of ASCII
-
-
-def array(numbers: Iterable[int]) -> str:
-    """Numbers as an array is written, which is much faster than passing them on as a list: [1, 2]
-    -> "{1, 2}".
-    """
-    return f"{{{str(list(numbers))[1:-1]}}}"
-
-
-def arrays(lists: Iterable[list[int]]) -> str:
-    """Several such arrays, separated by spaces: [[1, 2], [3]] -> "{1,2} {3}"."""
-    written = str(list(lists)).replace(" ", "")
-    return written[1:-1].replace("],[", "} {").replace("[", "{").replace("]", "}")
-
-
-def texts(values: Iterable[str | None]) -> str:
-    """Texts as an array is written, which is faster, too: ['a', None] -> '{"a",NULL}'."""
-    written = [
-        "NULL" if value is None else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-        for value in values
-    ]
-    return f"{{{','.join(written)}}}"
 
 
 def entries_of(
@@ -542,7 +507,37 @@ def entries_of(
     return entries
 
 
-def _sequence(columns: Sequence[Sequence[str]], ids: dict[str, str]) -> str:
-    """The ids of the terms of all columns, as an array is written."""
+def _made(entries: Mapping[int, list[int]], average: float) -> list[Block]:
+    """Return the blocks of terms, by id, in the order of the table's index."""
+    shares = Shares(average)
+    return [block for id in sorted(entries) for block in blocks(id, entries[id], shares)]
+
+
+def _written(rows: Sequence[tuple[int, Terms, str | None]]) -> dict[str, Array]:
+    """Return what is indexed of chunks, as ADD_WORDS takes it."""
+    headings, contents, contexts = zip(*(of_chunk for _, of_chunk, _ in rows), strict=True)
+    return {
+        "chunks": bigints(chunk for chunk, *_ in rows),
+        "headings": texts(headings),
+        "contents": texts(contents),
+        "contexts": texts(contexts),
+        "through": texts(through for *_, through in rows),
+    }
+
+
+def _sequence(columns: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[int]:
+    """Return the ids of the terms of all columns."""
     heading, content, context = (map(ids.__getitem__, terms) for terms in columns)
-    return f"{{{','.join([*heading, str(COLUMN_END), *content, str(COLUMN_END), *context])}}}"
+    return [*heading, COLUMN_END, *content, COLUMN_END, *context]
+
+
+def _parts(
+    name: str, made: Callable[[Iterable[int]], Array], lists: Sequence[list[int]]
+) -> dict[str, Array]:
+    """Return lists as one array, and where in it each of them starts and stops."""
+    stops = list(accumulate(map(len, lists)))
+    return {
+        name: made(list(chain.from_iterable(lists))),
+        "starts": integers([1, *(stop + 1 for stop in stops[:-1])]),
+        "stops": integers(stops),
+    }

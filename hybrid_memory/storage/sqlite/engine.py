@@ -66,6 +66,9 @@ select exists (
 class SQLiteStorage:
     """An open file as `protocol.Storage`. What few commands need is imported when it is first used."""
 
+    # With more, another writer waits for longer than some 200 ms; with fewer, FTS5 has more to merge.
+    group = 2048
+
     def __init__(
         self,
         path: str,

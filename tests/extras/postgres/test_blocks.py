@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
+from hybrid_memory.extras.postgres import connection, fts5, keyword
 from hybrid_memory.extras.postgres import engine as engine_of_server
-from hybrid_memory.extras.postgres import keyword
 from hybrid_memory.extras.postgres import postings as blocks
 from hybrid_memory.extras.postgres.connection import Connection
 from hybrid_memory.extras.postgres.postings import LOOSE, PAYLOAD, PLACE, SIZE, SLICES, SMALL
@@ -54,7 +54,7 @@ entries = st.dictionaries(
 @given(entries)
 def test_blocks_hold_all_entries_in_order(wanted: dict[int, int]) -> None:
     whole = [chunk << PLACE | payload for chunk, payload in sorted(wanted.items())]
-    made = list(blocks.blocks(7, whole, 80))
+    made = list(blocks.blocks(7, whole, blocks.Shares(80)))
     found = []
     for block in made:
         of_block = [(block.first + (entry >> PLACE), entry & PAYLOAD) for entry in block.entries]
@@ -77,7 +77,8 @@ def share(entry: int, average: float) -> float:
 def test_a_block_has_no_entry_that_scores_more_than_those_before(wanted: dict[int, int]) -> None:
     whole = [chunk << PLACE | payload for chunk, payload in sorted(wanted.items())]
     shares = [
-        [share(entry, 80) for entry in block.entries] for block in blocks.blocks(7, whole, 80)
+        [share(entry, 80) for entry in block.entries]
+        for block in blocks.blocks(7, whole, blocks.Shares(80))
     ]
     for before, after in pairwise(shares):
         assert min(before) >= max(after) * (1 - 1e-9)
@@ -343,20 +344,45 @@ def test_blocks_that_cannot_reach_the_best_stay_unread(
     )
 
 
-anything = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+def test_arrays_are_sent_as_the_server_reads_them(store: HybridStore) -> None:
+    columns = {
+        "texts": ("text", st.lists(st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))),
+        "byteas": ("bytea", st.lists(st.none() | st.binary())),
+        "integers": ("int", st.lists(st.integers(-(2**31), 2**31 - 1))),
+        "bigints": ("bigint", st.lists(st.integers(-(2**63), 2**63 - 1))),
+        "reals": ("real[]::float8", st.lists(st.floats(width=32, allow_nan=False))),
+    }  # fmt: skip
+    types = ", ".join(f"%({name})s::{type}[]" for name, (type, _) in columns.items())
 
-
-def test_arrays_are_written_as_the_server_reads_them(store: HybridStore) -> None:
-    @given(
-        st.lists(st.none() | anything), st.lists(st.lists(st.integers(), min_size=1), min_size=1)
-    )
+    @given(st.fixed_dictionaries({name: values for name, (_, values) in columns.items()}))
     @settings(deadline=None)
-    def read(values: list[str | None], lists: list[list[int]]) -> None:
-        given = {"texts": blocks.texts(values), "lists": blocks.arrays(lists)}
-        [row] = rows(store, "select %(texts)s::text[], string_to_array(%(lists)s, ' ')", given)
-        assert row == (values, [blocks.array(numbers).replace(" ", "") for numbers in lists])
+    def read(wanted: dict[str, list[Any]]) -> None:
+        arrays = {name: getattr(connection, name)(values) for name, values in wanted.items()}
+        assert rows(store, f"select {types}", arrays) == [tuple(wanted[name] for name in columns)]
 
     read()
+
+
+def test_texts_are_sent_without_what_the_server_cannot_hold(store: HybridStore) -> None:
+    given = {"texts": connection.texts(["a\0b", "c\ud800d"])}
+    assert rows(store, "select unnest(%(texts)s::text[])", given) == [("a\ufffdb",), ("c?d",)]
+
+
+def test_words_that_are_several_terms_or_none_are_cut_as_fts5_cuts_them() -> None:
+    texts = ["kettles boil", "a-b ... kettles", "", "..."]
+    tokenizer = fts5.Tokenizer()
+    for _ in range(2):
+        assert tokenizer.terms(texts) == [["kettl", "boil"], ["a", "b", "kettl"], [], []]
+
+
+def test_a_transaction_keeps_the_plans_of_foreign_keys_and_no_others(store: HybridStore) -> None:
+    mode = "show plan_cache_mode"
+    with store.storage.transaction():
+        for number in range(10):
+            store.storage.documents.put(store.prepare(Document(f"n{number}", "kettle", {})))
+        assert rows(store, mode) == [("auto",)]
+        assert rows(store, "select from pg_prepared_statements") == []
+    assert rows(store, mode) == [("force_custom_plan",)]
 
 
 def test_an_error_that_nobody_waited_for_undoes_the_transaction(store: HybridStore) -> None:

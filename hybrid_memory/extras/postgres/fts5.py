@@ -1,12 +1,94 @@
-"""Read an expression in FTS5's syntax for an engine that is not SQLite. Pure.
+"""Cut texts into words, and read expressions, as FTS5 does, for an engine that is not SQLite.
 
-https://sqlite.org/fts5.html#full_text_query_syntax is the syntax. FTS5 itself says beforehand
-whether an expression is valid (`expression.checked_expression`); this only gives its structure.
+The terms of a text are its words as FTS5 cuts and stems them. SQLite is the tokenizer, in memory,
+so that a word has the same stem in both engines whatever its script. Every word is tokenized once
+in the life of a process.
+
+https://sqlite.org/fts5.html#full_text_query_syntax is the syntax of expressions. FTS5 itself says
+beforehand whether one is valid (`expression.checked_expression`); this only gives its structure.
 """
 
 import re
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Collection, Sequence
+from hashlib import sha256
 from typing import NamedTuple
+
+from ...storage.keyword import WORDS_AND_STEMS
+
+LONGEST = 500  # characters of a term: PostgreSQL indexes values of up to 2,700 bytes
+MOST_KNOWN = 200_000  # words that are kept in memory
+
+TOKENS = "select doc, term from stems order by doc, offset"
+
+
+class Tokenizer:
+    """Words -> terms."""
+
+    def __init__(self) -> None:
+        self._terms: dict[str, str] = {}  # by word
+        self._others: dict[str, list[str]] = {}  # of the few words that are not one term
+
+    def terms(self, texts: Sequence[str]) -> list[list[str]]:
+        """Return the terms of each text, in order. Texts are words separated by spaces, as the analyzer
+        writes them.
+        """
+        split = [text.split() for text in texts]
+        found = list(map(self._known, split))
+        if unknown := [words for words, terms in zip(split, found, strict=True) if terms is None]:
+            self._learn(set().union(*unknown))
+        return [
+            self._looked_up(words) if terms is None else terms
+            for words, terms in zip(split, found, strict=True)
+        ]
+
+    def _known(self, words: Sequence[str]) -> list[str] | None:
+        """Return the terms of words, or None if one is new, or is not one term."""
+        try:
+            return list(map(self._terms.__getitem__, words))
+        except KeyError:
+            return None
+
+    def _looked_up(self, words: Sequence[str]) -> list[str]:
+        terms = self._known(words)
+        if terms is None:
+            terms = []
+            for word in words:
+                terms += self._others[word] if word in self._others else [self._terms[word]]
+        return terms
+
+    def _learn(self, words: set[str]) -> None:
+        if len(self._terms) > MOST_KNOWN:
+            self._terms.clear()
+        for word, made in _tokenized(words.difference(self._terms, self._others)).items():
+            if len(made) == 1:
+                self._terms[word] = made[0]
+            else:
+                self._others[word] = made
+
+
+def _tokenized(words: Collection[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {word: [] for word in words}
+    if not found:
+        return found
+    numbered = list(found)
+    conn = sqlite3.connect(":memory:")
+    try:
+        conn.executescript(WORDS_AND_STEMS)
+        conn.executemany("insert into words (rowid, word) values (?, ?)", enumerate(numbered))
+        for number, term in conn.execute(TOKENS):
+            found[numbered[number]].append(fitting(term))
+    finally:
+        conn.close()
+    return found
+
+
+def fitting(term: str) -> str:
+    """Return the term, the end of a long one replaced by its digest."""
+    if len(term) <= LONGEST:
+        return term
+    return term[:LONGEST] + sha256(term.encode()).hexdigest()
+
 
 COLUMNS = ("heading", "content", "context")  # those that have words
 DISTANCE = 10  # tokens between the phrases of NEAR, unless it says otherwise
