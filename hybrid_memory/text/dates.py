@@ -18,6 +18,7 @@ from .characters import fold
 # only when needed.
 IN_PATH = r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}))?(?![0-9])"
 _VALUE = r"((?:19|20)[0-9]{2})-(0[1-9]|1[0-2])(?:-([0-9]{2}))?(?![0-9])"
+DOTTED = r"(?<![0-9.])([0-3]?[0-9])\.([01]?[0-9])\.((?:19|20)[0-9]{2})(?![0-9])"
 DATE_KEYS = tuple(DEFAULTS["date_keys"])
 _NAMES = (  # of the months in English, German, French and Spanish, without accents
     "january jan januar janner janvier janv enero ene",
@@ -49,7 +50,8 @@ def document_date(
 
     If the path has several dates, the last one with a day counts, or else the last month. A path
     without a date leaves it to the first of the `keys` of the metadata that has one, and these to
-    the titles. A day that does not exist, such as 2026-02-30, is not a date.
+    the titles, and these to a name as '5. Januar 2026.md'. A day that does not exist, such as
+    2026-02-30, is not a date.
     """
     for _, day in _dates(doc_id, metadata, titles, keys):
         return day
@@ -94,6 +96,9 @@ def _dates(
         day = (iso(match) if match else None) or _written_out(title)
         if day:
             yield "title", day
+    day = _written_out(doc_id.rpartition("/")[2])
+    if day:
+        yield "path", day
 
 
 def _plain_key(key: str) -> str:
@@ -102,13 +107,17 @@ def _plain_key(key: str) -> str:
 
 
 def _written_out(text: str, *, at_start: bool = False) -> str | None:
-    """Return the date of a text with the name of a month in it.
+    """Return the date of a text with the name of a month in it, or with dots in the order of German.
 
     '5 January 2026', 'January 5th, 2026', '5. Januar 2026', '5 de enero de 2026' -> '2026-01-05';
-    'May 2026' -> '2026-05'
+    'May 2026' -> '2026-05'; '5.1.2026' -> '2026-01-05'
     """
     if not re.search("[0-9]{4}", text):
         return None
+    dotted = (re.match if at_start else re.search)(DOTTED, text)
+    if dotted:
+        match = re.match(_VALUE, f"{dotted[3]}-{dotted[2]:0>2}-{dotted[1]:0>2}")
+        return iso(match) if match else None
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     numbers, pattern = months()
     date_in_words = pattern.match(plain) if at_start else pattern.search(plain)
@@ -345,7 +354,7 @@ class Period(NamedTuple):
 
     def phrases(self) -> list[tuple[str, ...]]:
         """Return what a text or a path of the period says: its year, its month or each of its days,
-        as tokens of a date.
+        as tokens of a date in both orders, '2026-05-03' and '03.05.2026'.
         """
         if self.is_open:
             return []  # too many
@@ -354,7 +363,8 @@ class Period(NamedTuple):
             return [(self.first[:4],)]
         if days > 7:
             return [tuple(self.first[:7].split("-"))]
-        return [tuple((first + timedelta(number)).isoformat().split("-")) for number in range(days)]
+        dates = [(first + timedelta(number)).isoformat().split("-") for number in range(days)]
+        return [tuple(order) for day in dates for order in (day, day[::-1])]
 
 
 def periods(folded: str, today: date) -> list[Period]:

@@ -99,13 +99,14 @@ def test_the_first_periods_count() -> None:
 def test_words_for_days_become_the_days_and_dates_stay_words() -> None:
     assert [term.tokens for term in Query("outage yesterday", today=TODAY).terms] == [
         ("2026", "01", "28"),
+        ("28", "01", "2026"),
         ("outage",),
     ]
     assert ("12",) in [
         term.tokens for term in Query("call of 12 September 2023", today=TODAY).words
     ]
     assert Query("what did we do last week?", today=TODAY).words == []
-    assert len(Query("what did we do last week?", today=TODAY).terms) == 7
+    assert len(Query("what did we do last week?", today=TODAY).terms) == 14  # in two orders each
 
 
 days = st.dates(date(1900, 2, 1), date(2099, 12, 1))
