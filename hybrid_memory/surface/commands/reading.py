@@ -57,9 +57,7 @@ def run_get(args: Namespace) -> int:
         if "host" in answer:
             tell(f"{name} is a file of {answer['host']}; this is its text as it was indexed")
         if answer["changed"]:
-            tell(
-                f"{name} changed since it was indexed; lines that a search gave before may have moved"
-            )
+            tell(f"{name} changed since it was indexed; lines cited before may have moved")
     print_answer(
         args, answers[0] if is_one else answers, lambda stream: _show_texts(answers, stream, is_one)
     )
