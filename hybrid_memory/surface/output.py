@@ -46,9 +46,10 @@ _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _FENCES = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*(\S*)", re.MULTILINE)
 _BULLET = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+")
 _CALLOUT = re.compile(r"(?m)^((?:[ \t]*>)+[ \t]*)\[![\w-]{1,40}\][-+]?[ \t]*")
-# Comments, names of blocks, images, lines that are a tag or a rule
+# Comments, names of blocks, images and what makes a link to a note show it, lines that are a tag or a rule
 _UNSEEN = re.compile(
-    r"%%[^%]{1,2000}%%|<!--.{0,2000}?-->|[ \t]\^[A-Za-z0-9-]{1,80}$|!\[\[[^\[\]\n]{1,400}\]\]"
+    r"%%[^%]{1,2000}%%|<!--.{0,2000}?-->|[ \t]\^[A-Za-z0-9-]{1,80}$"
+    r"|!\[\[[^\[\]\n|#]{1,300}\.\w{2,5}(?:[|#][^\[\]\n]{0,100})?\]\]|!(?=\[\[)"
     r"|^[ \t]*(?:</?[A-Za-z][^<>\n]{0,200}>|[-*_](?:[ \t]?[-*_]){2,80})[ \t]*(?:\n|\Z)",
     re.DOTALL | re.MULTILINE,
 )

@@ -558,6 +558,7 @@ def test_a_place_is_not_cut_in_a_word_on_a_narrow_terminal(
             "of [[hosts/atlas|Atlas]], [[hosts/atlas#Log in]], [it](http://a.b)",
             "of Atlas, atlas > Log in, it",
         ),
+        ("See ![[Harbour#^payments]] and ![[Plan]].", "See Harbour and Plan."),
         ("![[plan.png|100]]%%never%% seen <!-- x\ny --> here ^run", " seen  here"),
         ("one\n\n---\n\n<div>\ntwo\n</div>", "one\n\ntwo "),
         ("one\n\n%%not\nthis%%\n\ntwo", "one\n\ntwo"),
