@@ -141,6 +141,7 @@ def of_picker(variables: dict[str, str], asked: list[str], pause: float) -> Row 
     except ImportError:
         return None
     from hybrid_memory import HybridStore
+    from hybrid_memory.search.hit import Answer, Request
 
     found: list[tuple[Found, float]] = []
     arrived = Event()
@@ -149,8 +150,8 @@ def of_picker(variables: dict[str, str], asked: list[str], pause: float) -> Row 
         found.append((answer, time.perf_counter()))
         arrived.set()
 
-    def search(store: HybridStore, query: str, mode: str | None) -> list[dict[str, Any]]:
-        return store.search(query, 30, mode or "hybrid", typed=mode == "keyword")
+    def search(store: HybridStore, query: str, mode: str | None) -> Answer:
+        return store.answer(query, Request(30, mode or "hybrid", typed=mode == "keyword"))
 
     path = variables["HYBRID_MEMORY_DB_PATH"]
     waited = []
