@@ -239,8 +239,10 @@ def _folder(sources: list[str], workspace: str | None) -> str | Vault:
         for folder in folders
         if is_in(here, folder if vaults[folder] else os.path.dirname(folder))
     ]
-    if around or len(folders) == 1:
-        nearest = max(around or folders, key=len)
+    # From anywhere: the folder that is for such notes, before a vault
+    others = [folder for folder in folders if not vaults[folder]] or folders
+    if around or len(others) == 1:
+        nearest = max(around or others, key=len)
         return vaults[nearest] or nearest
     raise SourceError(
         f"there is no folder {FOLDER} in {here}, and not one alone, or one vault, is ingested; "

@@ -146,3 +146,11 @@ def test_a_vault_without_these_settings_has_the_folder_of_any_workspace(
 ) -> None:
     told = answer(run("note", "--dir", str(vault), "Rain."))
     assert told["path"] == f"{vault}/memory/{date.today()}.md"
+
+
+def test_from_anywhere_a_workspace_is_meant_before_a_vault(
+    run: Run, workspace: Path, vault: Path
+) -> None:
+    set_daily_notes(vault)
+    answer(run("ingest", "--path", str(vault)))
+    assert answer(run("note", "Rain."))["path"] == f"{workspace}/memory/{date.today()}.md"
