@@ -135,9 +135,8 @@ def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Ite
             untaken = section.start if untaken is None else untaken
         body = next_text(text, section.body, section.end, size)
         has_text = body < section.end
-        waited = (
-            0 if untaken is None else section.end - untaken
-        )  # characters of headings without text
+        # Characters of headings without text
+        waited = 0 if untaken is None else section.end - untaken
         if not has_text and waited <= max(size, LONGEST_WAIT):
             continue
         if last:
