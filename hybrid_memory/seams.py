@@ -184,7 +184,7 @@ FORMATS = {
 }
 MARKDOWN = "documents.markdown:FORMAT"
 
-# The config key `provider` -> the class of the embedder; `embedding.providers` has what they take.
+# The config key `provider` -> the class of the embedder; `embedding.protocol` has what they take.
 PROVIDERS = {
     "ollama": "embedding.ollama:OllamaEmbedder",
     "builtin": "embedding.builtin:BuiltinEmbedder",

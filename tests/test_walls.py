@@ -5,6 +5,7 @@ A limit that is met is a reason to think: about what a part is for, never about 
 
 import ast
 import io
+import re
 import subprocess
 import sys
 import tokenize
@@ -38,6 +39,8 @@ CORE = {
 SKIPPED = {
     tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER,
 }  # fmt: skip
+ROOMS = ("documents.", "embedding.", "extras.", "search.", "storage.", "surface.", "sync.", "text.")
+TABLES = ("chunks", "documents")  # modules have these names, too
 DOORS = {"__main__.py", "chunker.py", "embedder.py", "fts.py", "merger.py", "vector.py"}
 
 
@@ -202,6 +205,30 @@ def test_every_row_of_a_table_of_names_leads_somewhere() -> None:
     assert all(map(callable, map(load, (RERANKED, PICKER, EDITOR))))
     assert set(PROVIDERS) == set(providers.TABLE)
     assert set(RERANKERS) == {"local", *FORMS}
+
+
+FILE = re.compile(r"\b((?:[a-z_]+/)*[a-z_0-9]+\.py)\b")  # storage/rows.py
+MEMBER = re.compile(r"`((?:[a-z_]+\.)*([a-z_]+)\.([A-Za-z_]+))`")  # `protocol.Links`
+
+
+def test_what_comments_and_docstrings_name_is_there() -> None:
+    places = [f"/{path.relative_to(PACKAGE)}" for path in MODULES]
+    modules: dict[str, list[str]] = {}
+    for path, text in MODULES.items():
+        modules.setdefault(path.stem, []).append(text)
+    wrong = []
+    for path, text in MODULES.items():
+        for name in FILE.findall(text):
+            place = f"/{name.removeprefix('hybrid_memory/')}"
+            if not any(known.endswith(place) for known in places):
+                wrong.append((path.name, name))
+        for name, module, member in MEMBER.findall(text):
+            texts = modules.get(module, [] if name.startswith(ROOMS) else [member])
+            if module in TABLES or member in modules:  # chunks.slot, embedding.protocol
+                continue
+            if not any(re.search(rf"\b{member}\b", text) for text in texts):
+                wrong.append((path.name, name))
+    assert wrong == []
 
 
 def test_the_names_of_the_contract_are_doors_to_the_rooms() -> None:

@@ -99,7 +99,7 @@ FRESH = 86_400.0
 
 
 class QueryCache(Protocol):
-    """Implements `storage.embeddings.QueryCache`; an engine adds the two methods that have SQL."""
+    """Implements `protocol.QueryCache`; an engine adds the two methods that have SQL."""
 
     def vector(
         self, identity: "Identity", query: str, embed: Callable[[str], list[float]]

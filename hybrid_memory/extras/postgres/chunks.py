@@ -156,7 +156,7 @@ TAGS_OF = f"select tag from tags where {OF_DOCUMENT} order by tag"
 
 
 class Links(LinkReader):
-    """Implements `protocol.Marks`, for one state of the store."""
+    """Implements `protocol.Links`, for one state of the store."""
 
     OF, TO, MAYBE_BROKEN = OF, TO, MAYBE_BROKEN
 

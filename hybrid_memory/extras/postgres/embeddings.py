@@ -91,7 +91,7 @@ where  o.space = c.space and o.id = c.id and c.space = %(space)s
 
 
 class SpareEmbeddings:
-    """Implements `storage.embeddings.SpareEmbeddings`."""
+    """Implements `protocol.SpareEmbeddings`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn = conn
@@ -223,7 +223,7 @@ MANY = 1000
 
 
 class Embeddings:
-    """Implements `storage.embeddings.Embeddings`."""
+    """Implements `protocol.Embeddings`."""
 
     def __init__(self, conn: Connection, space: int) -> None:
         self._conn = conn

@@ -155,7 +155,7 @@ class _Requests(requests.Session):
 
 
 class _Adapter(HTTPAdapter):
-    """Makes every reply a `transport.Reply`, directly and through an HTTP proxy."""
+    """Makes every reply a `transport.Response`, directly and through an HTTP proxy."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)

@@ -260,7 +260,7 @@ TAGS_OF = "select tag from tags where doc_id = :doc_id order by tag"
 
 
 class Links(LinkReader):
-    """Implements `protocol.Marks`, for one state of the store."""
+    """Implements `protocol.Links`, for one state of the store."""
 
     OF = "l.doc_id = :doc_id"
     TO = "l.key in (select key from names where doc_id = :doc_id and kind <> 'title')"

@@ -89,7 +89,7 @@ def _as_pending(rows: "Iterable[tuple[int, bytes, str, str]]") -> "list[Pending]
 
 
 class SpareEmbeddings:
-    """Implements `storage.embeddings.SpareEmbeddings`."""
+    """Implements `protocol.SpareEmbeddings`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
@@ -197,7 +197,7 @@ update chunks set unembeddable = 1 where content_hash in ({}) and embedding is n
 
 
 class Embeddings:
-    """Implements `storage.embeddings.Embeddings`."""
+    """Implements `protocol.Embeddings`."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
