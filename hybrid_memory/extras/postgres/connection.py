@@ -167,10 +167,15 @@ SESSION = """
 select set_config('search_path', concat_ws(', ', 'hybrid_memory', quote_ident(n.nspname), 'public'), false),
        set_config('plan_cache_mode', 'force_custom_plan', false), set_config('jit', 'off', false),
        set_config('default_transaction_read_only', %(read_only)s::boolean::text, false),
-       set_config('hnsw.iterative_scan', 'relaxed_order', false), set_config('hnsw.ef_search', '400', false)
+       set_config('hnsw.iterative_scan', 'relaxed_order', false),
+       set_config('hnsw.ef_search', case when c.reltuples > %(large)s then '1000' else '400' end, false)
 from   (select) one left join pg_extension e on e.extname = 'vector'
        left join pg_namespace n on n.oid = e.extnamespace
+       left join pg_class c on c.relname = 'chunks' and c.relnamespace = to_regnamespace('hybrid_memory')
 """
+LARGE = (
+    300_000  # passages: in the index of more, 400 candidates miss all of the nearest now and then
+)
 
 # Foreign keys are checked by statements of the server's own, one for each row, whose plans it may
 # keep. Ours get new plans all the same: none is prepared in such a transaction.
@@ -224,7 +229,7 @@ class Connection:
             opened = psycopg.connect(
                 make_conninfo(self.address, **{**usual, **given}), autocommit=True
             )
-            opened.execute(SESSION, {"read_only": self._read_only})
+            self._set_up(opened)
         except psycopg.Error as error:
             raise StoreError(
                 f"cannot open {self.name}: {self.told(error)}"
@@ -259,7 +264,10 @@ class Connection:
 
     def prepare_session(self) -> None:
         """Look up where the tables and pgvector are, which may be new."""
-        self._open.execute(SESSION, {"read_only": self._read_only})
+        self._set_up(self._open)
+
+    def _set_up(self, opened: "psycopg.Connection[tuple[Any, ...]]") -> None:
+        opened.execute(SESSION, {"read_only": self._read_only, "large": LARGE})
 
     def interrupt(self) -> None:
         """End the statement that another thread is running, which fails there."""

@@ -8,7 +8,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
-from hybrid_memory.extras.postgres import selection
+from hybrid_memory.extras.postgres import connection, selection
 from hybrid_memory.extras.postgres import vectors as index
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.vector import encode_embedding
@@ -118,3 +118,16 @@ def test_the_doctor_tells_of_a_missing_index_and_reindex_makes_it(
     )
     assert crowd.reindex() == 601
     assert is_indexed(crowd)
+
+
+def test_more_candidates_are_looked_at_where_the_index_is_large(
+    crowd: HybridStore, db_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def candidates() -> str:
+        with HybridStore(db_path, embedder=TopicEmbedder()) as store:
+            return str(store.storage.connection.one("show hnsw.ef_search")[0])  # type: ignore[attr-defined]
+
+    crowd.storage.connection.execute("analyze chunks")  # type: ignore[attr-defined]
+    assert candidates() == "400"
+    monkeypatch.setattr(connection, "LARGE", 600)
+    assert candidates() == "1000"
