@@ -83,11 +83,13 @@ def fetch(source: Source, work: Path) -> Path:
         archives = work / "archives"
         archives.mkdir(parents=True, exist_ok=True)
         if not list(archives.glob(f"{source.package}_*.deb")):
-            subprocess.run(
-                ["apt-get", "download", "-q", f"{source.package}={source.version}"],
-                cwd=archives,
-                check=True,
-            )
+            name = f"{source.package}={source.version}"
+            command = ["apt-get", "download", "-q", name]
+            if subprocess.run(command, cwd=archives).returncode:
+                raise SystemExit(
+                    f"{name} could not be downloaded; run `apt-get update` first. If Debian has "
+                    f"replaced this version, put another one's archive into {archives}"
+                )
         archive = next(archives.glob(f"{source.package}_*.deb"))
         if hashlib.sha256(archive.read_bytes()).hexdigest() != source.sha256:
             print(
