@@ -69,7 +69,7 @@ STAYS = frozenset(
     """stays stay remains remain keeps keep continues continue unchanged same bleibt bleiben weiter
     weiterhin unverandert bisher reste restent sigue siguen permanece rimane blijft""".split()
 )
-CLAUSE = re.compile(r"[,;:.!?()]\s|\s[–—-]\s")  # what stands between two clauses
+CLAUSE = r"[,;:.!?()]\s|\s[–—-]\s"  # what stands between two clauses
 NUMBERS = frozenset(
     """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
     twenty thirty forty fifty ein zwei drei vier funf sechs sieben acht neun zehn elf zwolf""".split()
@@ -196,7 +196,7 @@ def stays(text: str, subject: set[str]) -> bool:
     """Return whether a clause of a text says that something stays as it was: what one of the words
     of `subject` names.
     """
-    for clause in CLAUSE.split(text):
+    for clause in re.split(CLAUSE, text):
         words = words_of(clause)
         says_so = not STAYS.isdisjoint(words) or words[-2:] == ["as", "before"]
         if says_so and not subject.isdisjoint(roots(words)):

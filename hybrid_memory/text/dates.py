@@ -303,13 +303,13 @@ WEEKDAY = (
 BEHIND = ("last", "letzten")
 AHEAD = ("next", "nachsten", "proximo")
 
-# What stands in front of a date and opens it to one side, or joins two.
-SINCE = re.compile(r"(?<!\w)(?:since|seit(?: dem)?|depuis(?: le)?|desde(?: el)?)\s+\Z")
-AFTER = re.compile(r"(?<!\w)(?:after|nach dem|apres(?: le)?|despues del?)\s+\Z")
-UNTIL = re.compile(r"(?<!\w)(?:until|till|up to|bis(?: zum)?|jusqu'au|hasta(?: el)?)\s+\Z")
-BEFORE = re.compile(r"(?<!\w)(?:before|vor dem|avant(?: le)?|antes del?)\s+\Z")
-BETWEEN = re.compile(r"(?<!\w)(?:between|from|zwischen(?: dem)?|vom|entre(?: le| el)?)\s+\Z")
-AND = re.compile(r"\s+(?:and|to|until|und(?: dem)?|bis(?: zum)?|et(?: le)?|y(?: el)?)\s+")
+# What stands in front of a date and opens it to one side, or joins two: compiled when a query has one.
+SINCE = r"(?<!\w)(?:since|seit(?: dem)?|depuis(?: le)?|desde(?: el)?)\s+\Z"
+AFTER = r"(?<!\w)(?:after|nach dem|apres(?: le)?|despues del?)\s+\Z"
+UNTIL = r"(?<!\w)(?:until|till|up to|bis(?: zum)?|jusqu'au|hasta(?: el)?)\s+\Z"
+BEFORE = r"(?<!\w)(?:before|vor dem|avant(?: le)?|antes del?)\s+\Z"
+BETWEEN = r"(?<!\w)(?:between|from|zwischen(?: dem)?|vom|entre(?: le| el)?)\s+\Z"
+AND = r"\s+(?:and|to|until|und(?: dem)?|bis(?: zum)?|et(?: le)?|y(?: el)?)\s+"
 FIRST_OF_ALL = "0001-01-01"
 
 GERMAN = r"(?<![\w.])([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?((?:19|20)[0-9]{2})(?!\w)"  # 12.9.2023
@@ -405,21 +405,21 @@ def _opened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
     opened: list[Period] = []
     for period in found:
         before = folded[: period.start]
-        if opened and BETWEEN.search(folded[: opened[-1].start]):
+        if opened and re.search(BETWEEN, folded[: opened[-1].start]):
             between = folded[opened[-1].end : period.start]
-            if AND.fullmatch(between) and opened[-1].first <= period.last:
+            if re.fullmatch(AND, between) and opened[-1].first <= period.last:
                 whole = opened[-1]._replace(last=period.last, end=period.end, is_open=True)
                 opened[-1] = whole._replace(is_yearly=False)
                 continue
         wider = period._replace(is_open=True, is_yearly=False)
-        if SINCE.search(before):
+        if re.search(SINCE, before):
             period = wider._replace(last=max(today.isoformat(), period.last))
-        elif AFTER.search(before):
+        elif re.search(AFTER, before):
             first = _shifted(period.last, 1)
             period = wider._replace(first=first, last=max(today.isoformat(), first))
-        elif UNTIL.search(before):
+        elif re.search(UNTIL, before):
             period = wider._replace(first=FIRST_OF_ALL)
-        elif BEFORE.search(before):
+        elif re.search(BEFORE, before):
             period = wider._replace(first=FIRST_OF_ALL, last=_shifted(period.first, -1))
         opened.append(period)
     return opened
