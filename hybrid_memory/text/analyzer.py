@@ -108,22 +108,18 @@ def indexed(text: str) -> str:
 
     'Настройки SSH' -> 'настройк SSH'
     """
-    return _stemmed(_searchable(fold(text)))
+    return stemmed(_searchable(fold(text)))
 
 
-def stemmed(token: str) -> str:
-    """Return a token of folded text as the keyword index has it, except that FTS5 stems the Latin
-    ones.
+def stemmed(words: str) -> str:
+    """Return tokens of folded text, separated by single spaces, as the keyword index has them, except
+    that FTS5 stems the Latin ones.
     """
-    return _stemmed(token)
-
-
-def _stemmed(words: str) -> str:
     if words.isascii() or not _other_alphabets().search(words):
         return words
-    from .stemming import stemmed
+    from . import stemming
 
-    return " ".join(map(stemmed, words.split(" ")))
+    return " ".join(map(stemming.stemmed, words.split(" ")))
 
 
 def _searchable(folded: str) -> str:
@@ -166,7 +162,7 @@ def written(text: str) -> tuple[str, str]:
         words = pieces if text.isascii() else text.split()
         camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
     tokens = filter(None, map(_SYMBOLIC.__getitem__, filterfalse(str.isalnum, pieces)))
-    return _stemmed(_searchable(folded)), " ".join([*camel, *tokens])
+    return stemmed(_searchable(folded)), " ".join([*camel, *tokens])
 
 
 def symbolic(folded: str) -> list[str]:
