@@ -33,6 +33,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import hypot
 from operator import mul
+from typing import TypeVar
 
 # Magic, rule by which words are cut into tokens, tokens, boundaries, rows, dims, bytes of strings
 HEADER = struct.Struct("<8s6I")
@@ -218,15 +219,18 @@ class Characters(dict[int, str]):
         return made
 
 
-class Sums(dict[bytes, int]):
+Word = TypeVar("Word")
+
+
+class Sums(dict[Word, int]):
     """What a function makes of a word, kept from its first use on, until there are SUMS_KEPT of
     them.
     """
 
-    def __init__(self, make: Callable[[bytes], int]) -> None:
+    def __init__(self, make: Callable[[Word], int]) -> None:
         self._make = make
 
-    def __missing__(self, word: bytes) -> int:
+    def __missing__(self, word: Word) -> int:
         if len(self) >= SUMS_KEPT:
             self.clear()
         made = self[word] = self._make(word)
