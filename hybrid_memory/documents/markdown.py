@@ -334,7 +334,7 @@ class MarkdownReading:
         return chunks(self._text, chunk_size, overlap, self._format.syntax)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
     @property
     def _text(self) -> Parsed:

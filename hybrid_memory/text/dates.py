@@ -369,8 +369,8 @@ class Period(NamedTuple):
 
 def periods(folded: str, today: date) -> list[Period]:
     """Return the first MOST periods that a folded query means, in its order. Words such as
-    "yesterday" are counted from `today`; a weekday, and a date without a year, is the last one
-    unless "next" stands before it.
+    "yesterday" are counted from `today`; a weekday is the last one unless "next" stands before it,
+    and a date without a year is always the last one.
     """
     return _opened(folded, _days_in(folded, today, is_plan=False), today)[:MOST]
 
