@@ -16,7 +16,9 @@ from .errors import ConfigError, UsageError, meant
 from .seams import PROVIDERS, RERANKERS
 
 DISTRIBUTION = "hybrid-memory-search"
-CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the folder of this package
+CHECKOUT = os.path.dirname(
+    os.path.dirname(os.path.abspath(__file__))
+)  # the folder around this package
 
 DEFAULTS: dict[str, Any] = {
     "db_path": "data/hybrid_search.db",

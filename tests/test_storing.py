@@ -116,7 +116,7 @@ def test_metadata_of_the_command_line_may_be_numbers_and_lists(
         (tmp_path / "a.md").write_text(text)
         text = str(tmp_path / "a.md")
     pairs = ["year=2026", 'tags=["ops", "ssh"]', "ports=[80, 443]", "version=1.10", "on=true"]
-    pairs += ["note=issue #12", "empty="]
+    pairs += ["note=issue #12", "empty=", "separator=|"]
     run("store", "--doc-id", "a", source, text, "--metadata", *pairs)
     [result] = answer(run("search", "dog", "--full", "--json"))
     assert result["metadata"] == {
@@ -127,6 +127,7 @@ def test_metadata_of_the_command_line_may_be_numbers_and_lists(
         "on": True,
         "note": "issue #12",
         "empty": "",
+        "separator": "|",
     }
     for where in ("year=2026", "ports=443", "tags=ssh", "version=1.10", "on=true"):
         assert answer(run("list", "--where", where))["total"] == 1

@@ -145,11 +145,13 @@ def _value(rest: str, below: list[str]) -> Value | None:
 
 
 def value_of(written: str) -> Value:
-    """Return what front matter takes a value for; what it would leave out, or cut, is a text.
+    """Return what front matter takes a value for; what it would leave out, or cut, is a text. A list is
+    without the items that front matter leaves out.
 
-    "3" -> 3, "[a, 3]" -> ["a", 3], "1.10" -> "1.10"
+    "3" -> 3, "[a, 3]" -> ["a", 3], "1.10" -> "1.10", "|" -> "|"
     """
-    value = None if " #" in written else _value(written, [])
+    is_text = " #" in written or BLOCK_SCALAR.fullmatch(written)
+    value = None if is_text else _value(written, [])
     return written if value is None else value
 
 
@@ -332,7 +334,7 @@ class MarkdownReading:
         return chunks(self._text, chunk_size, overlap, self._format.syntax)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
     @property
     def _text(self) -> Parsed:

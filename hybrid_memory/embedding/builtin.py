@@ -33,6 +33,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from math import hypot
 from operator import mul
+from typing import TypeVar
 
 # Magic, rule by which words are cut into tokens, tokens, boundaries, rows, dims, bytes of strings
 HEADER = struct.Struct("<8s6I")
@@ -82,12 +83,12 @@ def minilm_vector(text: str) -> list[float]:
 
 
 def lanes_of(value: int, dims: int) -> int:
-    """An integer that holds the value `dims` times, in 32 bits each."""
+    """Return an integer that holds the value `dims` times, in 32 bits each."""
     return int.from_bytes(value.to_bytes(4, "little") * dims, "little")
 
 
 def shared(a: bytes, b: bytes) -> int:
-    """The length in bytes of the longest common prefix: `b"car", b"cat" -> 2`."""
+    """Return the length in bytes of the longest common prefix: `b"car", b"cat" -> 2`."""
     return next(
         (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
     )
@@ -218,15 +219,18 @@ class Characters(dict[int, str]):
         return made
 
 
-class Sums(dict[bytes, int]):
+Word = TypeVar("Word")
+
+
+class Sums(dict[Word, int]):
     """What a function makes of a word, kept from its first use on, until there are SUMS_KEPT of
     them.
     """
 
-    def __init__(self, make: Callable[[bytes], int]) -> None:
+    def __init__(self, make: Callable[[Word], int]) -> None:
         self._make = make
 
-    def __missing__(self, word: bytes) -> int:
+    def __missing__(self, word: Word) -> int:
         if len(self) >= SUMS_KEPT:
             self.clear()
         made = self[word] = self._make(word)
@@ -350,8 +354,8 @@ class BuiltinEmbedder:
         )
 
     def _sum_of_all(self, text: str) -> int:
-        """The sum of a text's tokens. A character becomes the same wherever it stands, so a text
-        can be taken apart.
+        """Return the sum of a text's tokens. A character becomes the same wherever it stands, so a
+        text can be taken apart.
         """
         data = text.encode(errors="surrogatepass")
         marks = data.translate(
@@ -363,7 +367,7 @@ class BuiltinEmbedder:
         )
 
     def _sum_of_first(self, text: str) -> int:
-        """The sum of as many of the first words as have MOST_TOKENS tokens at most."""
+        """Return the sum of as many of the first words as have MOST_TOKENS tokens at most."""
         total = tokens = 0
         for word in text.translate(self._characters).split():
             pieces = self._kept_tokens(word)

@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import islice
 
 from ..text.characters import fold
-from .builtin import FOLDED, MOST_TOKENS, SUMS_KEPT, BuiltinEmbedder, Table
+from .builtin import FOLDED, MOST_TOKENS, BuiltinEmbedder, Sums, Table
 
 FILE = "multilingual.bin"
 MODEL = "builtin-multilingual-256-v1"
@@ -100,8 +100,8 @@ class MultilingualEmbedder(BuiltinEmbedder):
         return Table(self.path, FOLDED)
 
     @cached_property
-    def _sums_of_words(self) -> "WordSums":
-        return WordSums(self._sum_of_word)
+    def _sums_of_words(self) -> Sums[str]:
+        return Sums(self._sum_of_word)
 
     def _longest(self, text: str) -> tuple[int, int]:
         number = self._table.longest_prefix(text.encode(errors="surrogatepass"))
@@ -118,17 +118,3 @@ class MultilingualEmbedder(BuiltinEmbedder):
     def _sum_of_first(self, text: str) -> int:
         """Return the sum of the first MOST_TOKENS words, which have at least as many tokens."""
         return sum(map(self._sums_of_words.__getitem__, islice(words(text), MOST_TOKENS)))
-
-
-class WordSums(dict[str, int]):
-    """What a function makes of a word, kept from its first use on, until there are SUMS_KEPT."""
-
-    def __init__(self, make: Callable[[str], int]) -> None:
-        self._make = make
-
-    def __missing__(self, word: str) -> int:
-        if len(self) >= SUMS_KEPT:
-            self.clear()
-        total = self._make(word)
-        self[word] = total
-        return total

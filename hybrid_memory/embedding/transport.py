@@ -101,9 +101,9 @@ class Server:
     """A server at a URL. Its key is read from an environment variable, is sent to this server only
     and never shown.
 
-    `explain(status, words)` is asked first what a reply means whose status is not 200; it returns
-    None if it does not know. `hint` follows "cannot connect" in messages. `key_header` is the name
-    of the key's header, and the text in front of the key.
+    `explain(status, words)` is asked first what a reply means that is neither of status 200 nor a
+    redirect; it returns None if it does not know. `hint` follows "cannot connect" in messages.
+    `key_header` is the name of the key's header, and the text in front of the key.
     """
 
     def __init__(

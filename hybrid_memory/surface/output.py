@@ -1,7 +1,8 @@
 """The formats of search results, and what an answer costs in each.
 
-To add a format, write a function and add a row to FORMATS. On a terminal a passage is the part that
-answers, with its line breaks, wrapped where it is prose.
+To add a format, write a function and add a row to FORMATS here, and its name to FORMATS in
+commands/search.py, which does not import this module to parse options. On a terminal a
+passage is the part that answers, with its line breaks, wrapped where it is prose.
 """
 
 import os

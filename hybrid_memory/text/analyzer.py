@@ -4,19 +4,16 @@ SQLite's FTS5 with `porter unicode61` changes text to lower case, removes most L
 stems English words. Four things are missing, and this module does them before FTS5 gets the text:
 
 - Marks. FTS5 cuts words at combining marks that it does not know (Arabic, Hindi, Thai) and keeps
-some that it should fold
-  (Greek tonos, đ, ı). Marks that only modify a letter are removed; vowel signs, which distinguish
-  words, become letters of the private-use area.
+  some that it should fold (Greek tonos, đ, ı). Marks that only modify a letter are removed; vowel
+  signs, which distinguish words, become letters of the private-use area.
 - Scripts without spaces. A sequence of characters of these scripts is called a run. A run of
-Chinese, Japanese or Korean becomes
-  overlapping pairs of characters (grams), and a run of Thai, Lao, Khmer or Burmese becomes
-  overlapping triples. Shorter grams stand at the end of a run, so that any substring of a run is
-  the beginning of some gram.
+  Chinese, Japanese or Korean becomes overlapping pairs of characters (grams), and a run of Thai,
+  Lao, Khmer or Burmese becomes overlapping triples. Shorter grams stand at the end of a run, so
+  that each character of a run begins a gram.
 - Stems of words in other alphabets, by `stemming`.
 - Symbols. `C++`, `HEAD~3` and `bob@example.com` become one token in addition to their parts. In
-that token, letters of the
-  private-use area replace the symbols. `getUserName` is also indexed as `get User Name`. The name
-  of a document is one token too.
+  that token, letters of the private-use area replace the symbols. `getUserName` is also indexed as
+  `get User Name`. The name of a document is one token too.
 
 The tokens are only for the index. Results show the original text.
 """
@@ -108,22 +105,18 @@ def indexed(text: str) -> str:
 
     'Настройки SSH' -> 'настройк SSH'
     """
-    return _stemmed(_searchable(fold(text)))
+    return stemmed(_searchable(fold(text)))
 
 
-def stemmed(token: str) -> str:
-    """Return a token of folded text as the keyword index has it, except that FTS5 stems the Latin
-    ones.
+def stemmed(words: str) -> str:
+    """Return tokens of folded text, separated by single spaces, as the keyword index has them, except
+    that FTS5 stems the Latin ones.
     """
-    return _stemmed(token)
-
-
-def _stemmed(words: str) -> str:
     if words.isascii() or not _other_alphabets().search(words):
         return words
-    from .stemming import stemmed
+    from . import stemming
 
-    return " ".join(map(stemmed, words.split(" ")))
+    return " ".join(map(stemming.stemmed, words.split(" ")))
 
 
 def _searchable(folded: str) -> str:
@@ -166,7 +159,7 @@ def written(text: str) -> tuple[str, str]:
         words = pieces if text.isascii() else text.split()
         camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
     tokens = filter(None, map(_SYMBOLIC.__getitem__, filterfalse(str.isalnum, pieces)))
-    return _stemmed(_searchable(folded)), " ".join([*camel, *tokens])
+    return stemmed(_searchable(folded)), " ".join([*camel, *tokens])
 
 
 def symbolic(folded: str) -> list[str]:

@@ -292,7 +292,7 @@ class Lines(Sequence[str]):
         return []
 
     def _start(self, line: int) -> int:
-        """Where a line begins. The part of the text in which it may begin is halved until it is one
+        """Return where a line begins. The part of the text in which it may begin is halved until it is one
         character.
         """
         low, high = (0, len(self._text)) if line else (0, 0)

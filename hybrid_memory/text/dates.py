@@ -369,8 +369,8 @@ class Period(NamedTuple):
 
 def periods(folded: str, today: date) -> list[Period]:
     """Return the first MOST periods that a folded query means, in its order. Words such as
-    "yesterday" are counted from `today`; a weekday, and a date without a year, is the last one
-    unless "next" stands before it.
+    "yesterday" are counted from `today`; a weekday is the last one unless "next" stands before it,
+    and a date without a year is always the last one.
     """
     return _opened(folded, _days_in(folded, today, is_plan=False), today)[:MOST]
 
@@ -546,13 +546,16 @@ def _end_of_month(first: date) -> date:
 def heading_day(headings: Sequence[str], of_document: str | None) -> str | None:
     """Return the day of the nearest heading that begins with one: '2026-03-04', 'Wednesday, 4 March'.
 
-    A day without a year is the nearest to the document's date; if that has none, it is no date.
+    A day without a year is the nearest to the document's date; if that has none, it is no date. Words
+    such as "yesterday" are counted from the document's day; without one they are no date.
     """
     base = date.fromisoformat(f"{of_document}-01"[:10]) if of_document else date(2000, 1, 1)
     for heading in reversed(headings):
         folded = fold(heading).lower() if any(map(str.isdigit, heading)) else ""
         for period in mentions(folded, base)[:1]:
-            is_known = of_document is not None or not period.is_yearly
+            has_year = period.first[:4] in folded[period.start : period.end]
+            least = len("2026-01") if period.is_yearly else len("2026-01-05")
+            is_known = has_year or len(of_document or "") >= least
             if period.first == period.last and is_known and _is_weekday(folded[: period.start]):
                 return period.first
     return None

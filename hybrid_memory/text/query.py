@@ -162,8 +162,8 @@ class Query:
 
     @cached_property
     def quoted_phrases(self) -> list[list[Term]]:
-        """What stands in double quotes, as far as it has several words; each with those that OR says
-        are as good.
+        """Return what stands in double quotes, as far as it has several words; each with those that
+        OR says are as good.
         """
         groups = []
         alternatives: set[Term] = set()

@@ -9,21 +9,20 @@ wherever they stand, so they are still found.
 An algorithm is a function from a word as `characters.fold` leaves it, in lower case, to its stem.
 
 - Arabic: Larkey, Ballesteros and Connell, "Light stemming for Arabic information retrieval" (2007),
-the stemmer "light10".
-  Articles, a conjunction and endings are taken off, as long as two letters are left; roots are not
-  looked for. The algorithm comes after a normalization, which `fold` does: ة is ه here, and ى is ي.
-  It found more than Snowball's.
+  the stemmer "light10". Articles, a conjunction and endings are taken off, as long as two letters
+  are left; roots are not looked for. The algorithm comes after a normalization, which `fold` does:
+  ة is ه here, and ى is ي. It found more than Snowball's.
 - Greek: the endings of Ntais, "Development of a stemmer for the Greek language" (2006), completed
-for nouns and adjectives. The
-  longest ending is taken off once, as long as three letters are left. The algorithm, and that of
-  Snowball which follows it (https://snowballstem.org/algorithms/greek/stemmer.html), takes groups
-  of endings in turn and has long lists of exceptions; this simpler form found a little more.
+  for nouns and adjectives. The longest ending is taken off once, as long as three letters are left.
+  The algorithm, and that of Snowball which follows it
+  (https://snowballstem.org/algorithms/greek/stemmer.html), takes groups of endings in turn and has
+  long lists of exceptions; this simpler form found a little more.
 - Hindi: Ramanathan and Rao, "A lightweight stemmer for Hindi" (2003), in the form of Snowball. The
-longest ending is taken off,
-  as long as a letter is left: https://snowballstem.org/algorithms/hindi/stemmer.html
+  longest ending is taken off, as long as a letter is left:
+  https://snowballstem.org/algorithms/hindi/stemmer.html
 - Russian: M. F. Porter's algorithm, https://snowballstem.org/algorithms/russian/stemmer.html.
-Endings are looked for after the
-  first vowel (the region RV), "ость" after the second syllable (R2).
+  Endings are looked for after the first vowel (the region RV), "ость" after the second syllable
+  (R2).
 """
 
 import re
@@ -42,7 +41,7 @@ class Endings:
 
     @cached_property
     def _by_last_letter(self) -> dict[str, list[str]]:
-        """Endings by their last letter, the longest first."""
+        """Return the endings by their last letter, the longest first."""
         by_letter: dict[str, list[str]] = {}
         for ending in sorted(fold(self._text).split(), key=len, reverse=True):
             by_letter.setdefault(ending[-1], []).append(ending)

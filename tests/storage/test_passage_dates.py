@@ -264,6 +264,10 @@ def test_a_passage_below_a_dated_heading_has_that_day(db_path: str, tmp_path: Pa
         ("Tue 3 Feb", "2026-01", "2026-02-03"),
         ("Room 4", "2026-01-05", None),
         ("March 2026", "2026-01-05", None),
+        ("Today 1", "2026-01-05", "2026-01-05"),
+        ("Today 1", "2026-01", None),
+        ("Today 1", None, None),
+        ("3 days ago", None, None),
     ],
 )
 def test_a_heading_that_begins_with_a_day_is_dated(

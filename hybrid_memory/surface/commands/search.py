@@ -236,7 +236,7 @@ def _show(
     if form == "text" and not args.budget:
         results = forms.titled(store, results)
     if _is_by_note(args):
-        results = forms.by_note(results)[: _count(args, store.config)]
+        results = forms.by_note(results)[: _count(store.config)]
         if sys.stdout.isatty() and "limit" not in store.config.chosen:
             rows = forms.rows_of_terminal()
     with output() as stream:
@@ -299,7 +299,7 @@ def _request(
     if budget and "limit" not in settings.chosen:
         same["limit"] = budget.pool
     elif _is_by_note(args):
-        same["limit"] = PASSAGES_OF_NOTE * _count(args, settings)
+        same["limit"] = PASSAGES_OF_NOTE * _count(settings)
     return Request(
         **same, budget=budget, filters=filters, half_life_days=args.half_life, today=args.today
     )
@@ -310,7 +310,7 @@ def _is_by_note(args: argparse.Namespace) -> bool:
     return _form(args) == "text" and not args.budget and args.per_doc is None
 
 
-def _count(args: argparse.Namespace, settings: config.Settings) -> int:
+def _count(settings: config.Settings) -> int:
     """Return how many notes are shown."""
     is_chosen = "limit" in settings.chosen or not sys.stdout.isatty()
     return int(settings["limit"]) if is_chosen else NOTES

@@ -121,7 +121,7 @@ def _options(args: Namespace) -> dict[str, Any]:
 
 
 def _sizes(args: Namespace, settings: "Settings") -> tuple[int, int] | None:
-    """Chunk size and overlap, for the paths that an ingest names, if it names either; else None."""
+    """Return chunk size and overlap, for the paths that an ingest names, if it names either; else None."""
     if not args.path or (args.chunk_size is None and args.overlap is None):
         return None
     return settings["chunk_size"], settings["chunk_overlap"]
