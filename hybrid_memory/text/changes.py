@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import analyzer
 from .analyzer import OTHER_STOP_WORDS, STOP_WORDS
+from .characters import fold
 
 if TYPE_CHECKING:
     from .query import Query
@@ -27,7 +28,7 @@ WEEKDAYS = frozenset(
 )
 MONTHS = frozenset(
     """january february march april may june july august september october november december jan feb
-    mar apr jun jul aug sep oct nov dec januar februar marz märz mai juni juli oktober dezember
+    mar apr jun jul aug sep oct nov dec januar februar marz mai juni juli oktober dezember
     janvier fevrier mars avril juin juillet aout septembre octobre novembre decembre enero febrero
     marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre""".split()
 )
@@ -276,7 +277,7 @@ def values_of(text: str) -> Values:
     '€5.60 for 9 rolls' -> {"money": {"5.60"}, "number": {"9"}}
     """
     values: Values = {}
-    written = text.lower().split()
+    written = fold(text).lower().split()
     pieces = [piece.strip(MARKS) for piece in written]
     state = _state(text, pieces)
     if state:

@@ -259,6 +259,9 @@ def test_a_mark_is_the_same_with_every_limit(notes: Notes) -> None:
         ("up to 1.2 GB a file", {"number": {"1.2"}}),
         ("see https://a.example/b", {"address": {"https://a.example/b"}}),
         ("nothing here", {}),
+        ("fünf Brötchen, täglich", {"number": {"funf"}, "day": {"tagli"}}),
+        ("el miércoles", {"day": {"mierc"}}),
+        ("le 3 février", {"date": {"3"}}),
     ],
 )
 def test_values_have_kinds(text: str, values: dict[str, set[str]]) -> None:
