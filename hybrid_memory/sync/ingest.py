@@ -316,7 +316,6 @@ class Intake:
         report: Report,
     ) -> None:
         source = listing.source
-        settings = store.config
         self._listing = listing
         self._source = source
         self._storage = store.storage
@@ -325,14 +324,7 @@ class Intake:
         self._refusals = refusals
         self._report = report
         self._recut = Recut(store, writer, report)
-        self.options = ReadOptions(
-            collection=source.collection,
-            metadata=dict(source.metadata),
-            follow_symlinks=source.follow_symlinks,
-            max_bytes=settings["max_file_bytes"],
-            sizes=source.sizes(settings),
-            date_keys=settings["date_keys"],
-        )
+        self.options = ReadOptions.of(source, store.config)
 
     def decisions(self) -> Iterator[Due | None]:
         """Yield for each file what is to be done, or None, as all files are counted."""

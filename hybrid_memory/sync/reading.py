@@ -17,7 +17,7 @@ import os
 import struct
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -28,6 +28,7 @@ from ..documents.links import DocumentLinks, Link
 from ..indexing import make_vectors
 from ..seams import PROVIDERS, load
 from ..storage.rows import Vectors
+from ..storage.source import Source
 from .report import Report
 
 if TYPE_CHECKING:
@@ -59,6 +60,18 @@ class ReadOptions(NamedTuple):
     sizes: tuple[int, int]
     date_keys: Sequence[str]
 
+    @classmethod
+    def of(cls, source: Source, settings: Mapping[str, Any]) -> "ReadOptions":
+        """Return how the files of a source are read."""
+        return cls(
+            collection=source.collection,
+            metadata=dict(source.metadata),
+            follow_symlinks=source.follow_symlinks,
+            max_bytes=settings["max_file_bytes"],
+            sizes=source.sizes(settings),
+            date_keys=settings["date_keys"],
+        )
+
     @property
     def chunking(self) -> str:
         """As in `documents.chunking`."""
@@ -72,6 +85,13 @@ class ReadOptions(NamedTuple):
         """Return the document of a file, without its text."""
         of_file = path, reading.mtime, reading.size, reading.digest
         return Document(doc_id, "", reading.metadata, *of_file, self.collection, reading.extract)
+
+    def prepared(self, doc_id: str, path: str, reading: Reading) -> Prepared:
+        """Return the document of a file that fits into memory, cut into chunks."""
+        chunks = list(reading.chunks(*self.sizes))  # first: they may tell the date and the digest
+        document = self.document(doc_id, path, reading)
+        date = reading.date(doc_id, self.date_keys)
+        return assemble(document, chunks, date, self.chunking, reading.links)
 
 
 BuiltinTable = tuple[str, str]  # a built-in provider, and the path of its table
@@ -111,11 +131,7 @@ def read(options: ReadOptions, job: Job, embedder: "Embedder | None") -> Outcome
         if job.known is not None and job.known == reading.digest:
             found = Unchanged(job.doc_id, reading.mtime, reading.size)
         else:
-            document = options.document(job.doc_id, job.path, reading)
-            date = reading.date(job.doc_id, options.date_keys)
-            found = assemble(
-                document, reading.chunks(*options.sizes), date, options.chunking, reading.links
-            )
+            found = options.prepared(job.doc_id, job.path, reading)
             for warning in reading.warnings:
                 report.warning(job.path, *warning)
             if embedder and job.embed:

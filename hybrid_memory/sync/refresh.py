@@ -8,9 +8,7 @@ from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import Any
 
-from ..documents.document import Document, assemble
 from ..documents.files import BadFileError, hurried
-from ..documents.formats import format_of
 from ..errors import SourceError, StoreError
 from ..indexing import embed_pending, put_document
 from ..search.hit import Answer, Request
@@ -18,6 +16,7 @@ from ..storage.source import Source, default_collection, real_path
 from ..store import HybridStore
 from .ingest import Ingest
 from .plan import known_sources
+from .reading import ReadOptions
 from .report import Report
 
 # A search that first refreshes the store spends at most so many seconds on embeddings, and on
@@ -116,25 +115,17 @@ def store_file(
     path = real_path(path)
     collection = default_collection(path, True, ())
     source = Source(path, collection, True, (), own_id=doc_id, metadata=tuple(metadata.items()))
-    sizes = source.sizes(store.config)
+    options = ReadOptions.of(source, store.config)
     try:
-        with closing(
-            format_of(path).open(path, store.config["max_file_bytes"], False, metadata)
-        ) as reading:
-            chunks = list(reading.chunks(*sizes))
-            of_file = path, reading.mtime, reading.size, reading.digest, collection, reading.extract
-            document = Document(doc_id, "", reading.metadata, *of_file)
-            date = reading.date(doc_id, store.config["date_keys"])
-            prepared = assemble(
-                document, chunks, date, source.chunking(store.config), reading.links
-            )
+        with closing(options.open(path)) as reading:
+            prepared = options.prepared(doc_id, path, reading)
             warnings = [f"{path}: {warning}" for warning in reading.warnings]
     except (OSError, BadFileError) as error:
         raise SourceError(
             f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         ) from error
-    if not chunks:
+    if not prepared.chunks:
         warnings.append(f"{path}: it holds no text that a search could find")
     with store.storage.guarded("cannot write"):
         problems = put_document(store.storage, store.fitting_embedder, prepared, source)
-    return len(chunks), warnings + problems
+    return len(prepared.chunks), warnings + problems
