@@ -268,7 +268,7 @@ def test_a_key_may_be_asked_for_twice_on_the_command_line(run: Run) -> None:
 
 def test_an_argument_that_is_no_utf8_finds_nothing(run: Run) -> None:
     run("store", "--doc-id", "it", "--text", "server")
-    for option in (b"--tag=\xff", b"--collection=\xff", b"--where=a=\xff"):
+    for option in (b"--tag=\xff", b"--collection=\xff", b"--where=a=\xff", b"--heading=Costs\xff"):
         done = run("search", "server", os.fsdecode(option), "--quiet")
         assert (done.returncode, json.loads(done.stdout)) == (0, [])
 

@@ -153,7 +153,7 @@ class Selection:
         if self._heading is not None:
             # Each chunk's own heading is asked about, so the document's headings need not be.
             conditions.append(BELOW.format(chunks="chunks"))
-            parameters.append(self._heading)
+            parameters.append(storable(self._heading))
         if self._without:
             conditions.append(WITHOUT.format(chunks="chunks"))
             parameters.append(self._without)
