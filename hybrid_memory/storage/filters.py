@@ -28,7 +28,7 @@ class Filters(NamedTuple):
     (`Costs`, `Meeting > Costs`), in any case. `modified_since` is a day as `since` is: the file has
     changed, or the text was stored, then or later. `without` leaves the passages that a keyword
     search for any of these words and phrases would not find. A document for which any of `excluded`
-    holds is left out.
+    holds is left out; of these, `without` does not count.
     """
 
     collection: str | None = None

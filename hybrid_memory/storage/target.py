@@ -147,7 +147,10 @@ def resolved(storage: "Storage", filters: "Filters | None") -> "Filters | None":
         filters = filters._replace(linked_to=find(storage, filters.linked_to)[0])
     excluded = [
         _with_collection(
-            storage, other._replace(collection=filters.collection, within=filters.within)
+            storage,
+            other._replace(
+                collection=other.collection or filters.collection, within=filters.within
+            ),
         )
         for other in filters.excluded
     ]

@@ -781,6 +781,13 @@ def test_a_filter_with_a_minus_leaves_out_the_documents_that_it_finds(
     assert answered(store, "server -status:waiting", mode) == [c, a, d]
     assert answered(store, "server -tag:nosuch -in:nowhere", mode) == sorted([a, b, c, d])
     assert answered(store, "server -in:*", mode) == []
+    for collection, expected in (("vault", []), ("other", [a, b, c, d])):
+        filters = Filters(excluded=[Filters(collection=collection)])
+        hits = store.search("server", mode=mode, filters=filters)
+        assert {hit["doc_id"] for hit in hits} == set(expected)
+    store.store("headed", "# Costs\n\nserver")
+    hits = store.search("server", mode=mode, filters=Filters(excluded=[Filters(heading="costs")]))
+    assert {hit["doc_id"] for hit in hits} == {a, b, c, d}
 
 
 def test_any_number_of_operators_has_an_answer_or_an_error(store: HybridStore) -> None:

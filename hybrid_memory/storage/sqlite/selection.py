@@ -182,17 +182,14 @@ class Selection:
         return CHOSEN
 
     def _fill(self) -> None:
-        where = self._documents.listing
-        parameters = self._documents.parameters
+        documents = self._documents
+        where, parameters = _with_heading(documents.listing, documents.parameters, self._heading)
         conditions: list[str] = []
         of_chunks: list[str] = []
         if self._days is not None:
             conditions.append(PASSAGES_DATED)
             of_chunks.extend(self._days * 2)
         if self._heading is not None:
-            headed, of_heading = _headed(self._heading)
-            where = f"{where} and {headed}"
-            parameters = parameters + of_heading
             conditions.append(BELOW.format(chunks="c"))
             of_chunks.append(storable(self._heading))
         if self._without:
@@ -244,10 +241,17 @@ def condition(
     QueryError for a long glob or a heading without words.
     """
     documents = _of_documents(conn, filters, None, links)
-    if filters.heading is None:
-        return documents.listing, documents.parameters
-    headed, of_heading = _headed(filters.heading)
-    return f"{documents.listing} and {headed}", documents.parameters + of_heading
+    return _with_heading(documents.listing, documents.parameters, filters.heading)
+
+
+def _with_heading(
+    documents: str, parameters: list[str], heading: str | None
+) -> tuple[str, list[str]]:
+    """Return a condition on documents that have a passage below a heading, too."""
+    if heading is None:
+        return documents, parameters
+    headed, of_heading = _headed(heading)
+    return f"{documents} and {headed}", parameters + of_heading
 
 
 def _of_documents(
@@ -287,9 +291,10 @@ def _of_documents(
         linking = {link.source for link in links().links_to(filters.linked_to)}
         add("d.doc_id in (select value from json_each(?))", json.dumps(list(linking)))
     for left_out in filters.excluded:
-        excluded = _of_documents(conn, left_out, today, links)
-        conditions.append(f"({excluded.checking}) is not true")
-        parameters.extend(excluded.parameters)
+        documents = _of_documents(conn, left_out, today, links)
+        sql, given = _with_heading(documents.checking, documents.parameters, left_out.heading)
+        conditions.append(f"({sql}) is not true")
+        parameters.extend(given)
     if not tags:
         everything_else = " and ".join(conditions) or EVERYTHING
         return Condition(everything_else, everything_else, parameters)
