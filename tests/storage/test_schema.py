@@ -217,6 +217,19 @@ def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
         conn.execute("insert into notes select doc_id from documents")
 
 
+def test_a_copy_that_is_opened_to_be_read_stays_as_it_is(db_path: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        store.store("a", "gpu")
+        store.storage.connection.execute("vacuum into ?", (str(copy),))  # type: ignore[attr-defined]
+    before = copy.read_bytes()
+    with HybridStore(copy, {"provider": "none"}, create=False, read_only=True) as reader:
+        assert [hit["doc_id"] for hit in reader.search("gpu")] == ["a"]
+    assert copy.read_bytes() == before
+    with HybridStore(copy, {"provider": "none"}) as store:
+        assert store.storage.connection.execute("pragma journal_mode").fetchone() == ("wal",)  # type: ignore[attr-defined]
+
+
 def test_a_database_of_the_version_before_is_brought_up_to_date_once(
     db_path: str, next_version: None
 ) -> None:

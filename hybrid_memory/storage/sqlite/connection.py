@@ -73,8 +73,8 @@ def connect(
     """Open the database in autocommit mode; with `create`, make it if it is missing (mode 0600,
     WAL).
 
-    Any thread may use the connection, one at a time. Opening an up-to-date database writes nothing
-    and waits for nobody. Raises StoreError for a file
+    Any thread may use the connection, one at a time. Opening an up-to-date database waits for
+    nobody, and writes nothing unless it is a copy that is not in WAL. Raises StoreError for a file
     that is missing, damaged, from another program or from a newer version, and with `read_only` of
     an older one; the file stays as it is.
     """
@@ -95,7 +95,7 @@ def connect(
             if read_only:
                 _refuse_older(path)
             _upgrade(conn, path, create, on_wait)
-        elif conn.execute("pragma journal_mode").fetchone()[0] == "delete":
+        elif not read_only and conn.execute("pragma journal_mode").fetchone()[0] == "delete":
             # A copy, as `vacuum into` makes it.
             with suppress(sqlite3.OperationalError):
                 conn.execute("pragma journal_mode = wal")
