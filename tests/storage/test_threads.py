@@ -1,6 +1,7 @@
 """A store in several threads, a closed one, and which errors make SQLite look for damage."""
 
 import asyncio
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -51,6 +52,21 @@ def test_what_threads_write_at_the_same_time_is_all_there(db_path: str) -> None:
         assert (stats["doc_count"], stats["chunk_count"]) == (3 * THREADS, 3 * THREADS)
         assert stats["embedded_count"] == 3 * THREADS
         assert store.storage.checks.keyword_index_differences() == (0, 0)
+
+
+@pytest.mark.sqlite
+def test_an_interrupt_while_a_selection_is_listed_is_told_as_one() -> None:
+    with HybridStore(":memory:", {"provider": "none"}) as store:
+        store.store("a", "kettle")
+        connection = store.storage.connection
+        connection.create_function("stop", 0, store.storage.interrupt)
+        with (
+            pytest.raises(sqlite3.OperationalError, match="^interrupted$"),
+            store.storage.snapshot(),
+        ):
+            connection.execute("create temp table listed (id integer primary key)")
+            connection.execute("insert into listed select stop() from json_each('[1, 2, 3]')")
+        assert [hit["doc_id"] for hit in store.search("kettle")] == ["a"]
 
 
 def test_another_thread_sees_no_half_of_a_transaction(db_path: str) -> None:

@@ -300,7 +300,8 @@ def one_state(conn: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        conn.execute("rollback")
+        if conn.in_transaction:  # an interrupted statement or a full disk has ended it
+            conn.execute("rollback")
 
 
 @contextmanager
