@@ -209,9 +209,9 @@ class Ingest:
         """Remove the documents of files that the walk did not find."""
         source = listing.source
         if not (source.is_file or listing.files or listing.others):
-            ours = listing.ours()
-            if ours:
-                kept = plural(len(ours), "document from here was", "documents from here were")
+            vanished = listing.vanished()
+            if vanished:
+                kept = plural(len(vanished), "document from here was", "documents from here were")
                 reason = (
                     f"no file here matches {_either(source)} any more; "
                     f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` "

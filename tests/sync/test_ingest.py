@@ -479,6 +479,23 @@ def test_folder_that_cannot_be_read_loses_no_documents(
     assert len(ids(store)) == 3
 
 
+def test_a_folder_that_cannot_be_listed_at_all_is_not_said_to_be_empty(
+    store: HybridStore, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = notes({"a.md": "gpu"})
+    ingest(store, folder)
+
+    def refused(path: str) -> Any:  # root may list everything
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", refused)
+    report = ingest(store, folder, incremental=True)
+    assert report.errors == [
+        {"path": str(folder), "reason": "Permission denied", "kind": "unreadable"}
+    ]
+    assert ids(store) == ["memory/a.md"]
+
+
 def test_missing_folder_removes_nothing(store: HybridStore, notes: Notes) -> None:
     folder = notes({"a.md": "gpu"})
     ingest(store, folder)
