@@ -14,6 +14,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from .documents.document import Document, Prepared
+from .documents.files import Wanted
 from .embedding.protocol import MISFIT, NOT_MIXED, Embedder, conflict, identity_of, name_of
 from .errors import Message, SourceError, WayOut
 from .storage.protocol import Storage
@@ -564,11 +565,15 @@ def _delete(
     for source in forgotten:
         if source.path in paths or not source.is_file:
             storage.sources.forget(source)
-    folders = [source.path for source in storage.sources.all()]
+    wanted = [
+        (source.path, Wanted(source.path, source.patterns)) for source in storage.sources.all()
+    ]
     coming_back = (
         path
         for path in paths
-        if path and any(is_in(path, top) for top in folders) and os.path.exists(path)
+        if path
+        and any(is_in(path, top) and rules.matches(os.path.basename(path)) for top, rules in wanted)
+        and os.path.exists(path)
     )
     chunks = storage.documents.remove(*(document.doc_id for document in documents))
     if documents:

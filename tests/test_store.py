@@ -609,6 +609,10 @@ def test_deleted_file_comes_back_only_from_a_folder_and_that_is_told(
     [warning] = filled.warnings
     assert warning.startswith(f"{tmp_path}/memory/a.md is still there, and the next ingest")
     assert refresh(filled).files == 1
+    (tmp_path / "memory/notes.txt").write_text("kettle")
+    Ingest(filled).run([str(tmp_path / "memory/notes.txt")])
+    filled.delete("notes.txt")  # the folder's pattern is *.md
+    assert (refresh(filled).files, filled.warnings) == (0, [warning])
 
 
 class EnglishOnly(TopicEmbedder):
