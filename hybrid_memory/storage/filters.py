@@ -63,6 +63,14 @@ def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:
     return filters._replace(**{**asked, **fields})
 
 
+def like_key(name: str) -> str:
+    """Return what metadata (JSON) with a key of this name, in any case, are like in SQL. LIKE may ignore
+    case in ASCII alone.
+    """
+    letters = "".join(letter if letter.isascii() else "%" for letter in name)
+    return f'%"{letters}"%'
+
+
 def key_like(name: str, metadata: Iterable[str]) -> str | None:
     """Return the first key of these metadata (JSON) that has this name, in any case; None if none has."""
     for text in metadata:

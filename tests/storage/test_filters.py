@@ -828,7 +828,8 @@ def test_many_passages_without_a_word_are_those_of_all_that_do_not_have_it(
 def test_a_key_that_a_document_has_is_a_filter_and_any_other_name_is_a_word(
     store: HybridStore,
 ) -> None:
-    put(store, {"a": {"Status": "done", "n": 3}, "b": {"Status": "open"}, "c": {"x": "y"}})
+    put(store, {"a": {"Status": "done", "n": 3}, "b": {"Status": "open"}, "c": {"Été": "y"}})
+    assert answered(store, "server été:y") == ["c"]
     assert answered(store, "server status:done") == ["a"]
     assert answered(store, "server Status:OPEN") == ["b"]
     assert answered(store, "server n:3 status:done") == ["a"]

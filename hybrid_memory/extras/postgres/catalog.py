@@ -6,7 +6,7 @@ import json
 from math import isfinite
 from typing import Any
 
-from ...storage.filters import Filters, key_like, keys_of
+from ...storage.filters import Filters, key_like, keys_of, like_key
 from ...storage.source import DocumentRow, SourceFile
 from ...storage.vector import UNIT
 from .chunks import Links, text_of_chunks
@@ -158,7 +158,7 @@ class Catalog:
         }
 
     def key_of(self, name: str) -> str | None:
-        rows = self._conn.all(METADATA_LIKE, self._given(pattern=text(f'%"{name}"%')))
+        rows = self._conn.all(METADATA_LIKE, self._given(pattern=text(like_key(name))))
         return key_like(name, (metadata for (metadata,) in rows))
 
     def metadata_keys(self) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...documents.links import DocumentLinks, aliases, all_of, key_of, path_of
 from ...text.characters import storable
-from ..filters import key_like, keys_of
+from ..filters import key_like, keys_of, like_key
 from ..links import ALIAS, FILE, TITLE, LinkColumns, LinkReader
 from ..source import DocumentRow, SourceFile
 from ..vector import UNIT, decode_embedding
@@ -141,7 +141,7 @@ class Catalog:
         }
 
     def key_of(self, name: str) -> str | None:
-        rows = self._conn.execute(METADATA_LIKE, (f'%"{storable(name)}"%',))
+        rows = self._conn.execute(METADATA_LIKE, (like_key(name),))
         return key_like(name, (metadata for (metadata,) in rows))
 
     def metadata_keys(self) -> list[tuple[str, int]]:
