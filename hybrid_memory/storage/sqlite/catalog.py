@@ -99,6 +99,12 @@ MOST_TAGS = 200
 NEWEST = 10
 
 
+def dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
+    """Return the rows by the names of their columns."""
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
 class Catalog:
     """Implements `protocol.Catalog`."""
 
@@ -137,7 +143,7 @@ class Catalog:
         return {
             "metadata": json.loads(metadata),
             "is_file": bool(is_file),
-            "passages": self._dicts(PASSAGES, (doc_id,)),
+            "passages": dicts(self._conn.execute(PASSAGES, (doc_id,))),
         }
 
     def key_of(self, name: str) -> str | None:
@@ -150,8 +156,8 @@ class Catalog:
 
     def facets(self) -> dict[str, Any]:
         return {
-            "collections": self._dicts(COLLECTIONS),
-            "months": self._dicts(MONTHS),
+            "collections": dicts(self._conn.execute(COLLECTIONS)),
+            "months": dicts(self._conn.execute(MONTHS)),
             "undated": self._conn.execute(UNDATED).fetchone()[0],
             "tags": [
                 {"tag": tag, "documents": count}
@@ -177,13 +183,8 @@ class Catalog:
     def _listed(
         self, where: str, values: Sequence[Any], order: str = BY_DATE
     ) -> list[dict[str, Any]]:
-        found = self._dicts(LIST.format(condition=where, order=order), values)
+        found = dicts(self._conn.execute(LIST.format(condition=where, order=order), values))
         return [document | {"path": path_from_column(document["path"])} for document in found]
-
-    def _dicts(self, statement: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        cursor = self._conn.execute(statement, values)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def names(self) -> list[tuple[str, str | None, bool]]:
         return [
@@ -201,7 +202,7 @@ class Catalog:
         ]
 
     def counts(self) -> dict[str, int]:
-        [counts] = self._dicts(COUNTS)
+        [counts] = dicts(self._conn.execute(COUNTS))
         pages, page_size = (
             self._conn.execute(f"pragma {name}").fetchone()[0]
             for name in ("page_count", "page_size")

@@ -28,7 +28,7 @@ from ..source import (
     whole,
 )
 from . import vectors as blocks
-from .catalog import Links, put_links, remove_links
+from .catalog import Links, dicts, put_links, remove_links
 from .chunks import called, of_chunks
 from .embeddings import Embeddings
 from .keyword import FTSIndex, checksum
@@ -236,13 +236,13 @@ class Documents:
         return [document for document in documents if document.path and is_in(document.path, path)]
 
     def whole(self, doc_id: str) -> Whole | None:
-        documents = _dicts(self._conn.execute(WHOLE, (doc_id,)))
+        documents = dicts(self._conn.execute(WHOLE, (doc_id,)))
         if not documents:
             return None
         row = documents[0] | {"source_path": path_from_column(documents[0]["source_path"])}
         return whole(
             row,
-            _dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))),
+            dicts(self._conn.execute(WHOLE_CHUNKS, (doc_id,))),
             Links(self._conn).found(doc_id),
         )
 
@@ -413,11 +413,6 @@ def _put_chunks(
     )
     ids = (id for (id,) in conn.execute(AFTER, (doc_id, last)).fetchall())
     FTSIndex(conn).add(zip(ids, (found for _, found in rows), strict=True))
-
-
-def _dicts(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
