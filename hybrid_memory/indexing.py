@@ -534,8 +534,8 @@ def _files_of(storage: Storage, doc_id: str, path: str) -> list[Source]:
 
 
 def delete_collection(storage: Storage, collection: str) -> Deleted:
-    """Remove all documents of a collection that came from files, and forget the folder that has its
-    name.
+    """Remove all documents of a collection that came from files, and forget its folder and these
+    files.
     """
     with storage.transaction():
         documents = storage.documents.of_collection(collection).values()

@@ -1,5 +1,6 @@
 """Decide what an ingest reads: the sources that a user's paths stand for, the files below them, and
-which of these are due. Looks at names and times, and opens no file.
+which of these are due. Looks at names, times and sizes; a transcript that has grown a little is opened
+to count what is new.
 
 A file that several sources reach goes to one of them: to the one whose document it is already, else
 to the innermost.

@@ -21,7 +21,7 @@ class Report:
 
     def __init__(self) -> None:
         self.files = self.chunks = 0  # written
-        self.skipped = 0  # files that are as they were, and symbolic links
+        self.skipped = 0  # files with nothing or little new, and symbolic links
         # The same by reason, and what the rules of files.Wanted leave out
         self.skipped_by: Counter[str] = Counter()
         self.removed = 0  # documents whose file is gone
