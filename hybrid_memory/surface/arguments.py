@@ -373,7 +373,7 @@ def settings(args: Namespace) -> config.Settings:
 
 
 def _own_memory(args: Namespace, usual: str) -> str | None:
-    top = os.path.realpath(args.workspace)
+    top = os.path.realpath(os.path.expanduser(args.workspace))
     while top != os.path.dirname(top):
         for path in own_memories(usual, top):
             if not os.path.exists(path):
