@@ -145,6 +145,7 @@ UNMET = [
         "nothing can be since 2026-03-01 and until 2026-01: the first is later",
     ),
     (Filters(collection="memory", tags=["ops"]), None),
+    (Filters(collection="decisions/old"), None),
     (Filters(collection="memry", within="*"), None),
 ]  # fmt: skip
 
@@ -157,6 +158,7 @@ def test_a_filter_that_nothing_can_meet_is_told_with_what_there_is(
     folder = notes({"dog.md": "The dog.", "cat.md": "The cat."})
     Ingest(store).run([str(folder)])
     store.store("decisions/1", "The gpu.", {"owner": "ann", "tags": ["ops"]})
+    store.store("decisions/old/1", "The gpu.")
     warnings = [told] if told else []
     assert documents(store, filters=filters).get("warnings", []) == warnings
     assert store.search("dog", filters=filters) == []

@@ -116,7 +116,8 @@ class Table:
     def __init__(self, path: "str | os.PathLike[str]", own_rule: int = WORDPIECE) -> None:
         with open(path, "rb") as file:
             self._map = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        magic, rule, tokens, boundaries, rows, dims, length = HEADER.unpack_from(self._map)
+        header = bytes(self._map[: HEADER.size]).ljust(HEADER.size)
+        magic, rule, tokens, boundaries, rows, dims, length = HEADER.unpack(header)
         if magic != MAGIC or rule != own_rule:
             raise ValueError(f"{path} is not a table of token vectors")
         self.dims: int = dims

@@ -181,12 +181,9 @@ def unmet(storage: "Storage", filters: "Filters") -> str | None:
     if filters.within is not None:
         return None
     catalog = storage.catalog
-    if filters.collection is not None:
-        names = collections(catalog)
-        if filters.collection not in names:
-            return (
-                f"there is no collection {filters.collection!r}{_names(filters.collection, names)}"
-            )
+    name = filters.collection
+    if name is not None and _is_met_by_none(storage, Filters(collection=name)):
+        return f"there is no collection {name!r}{_names(name, collections(catalog))}"
     if filters.inside is not None and _is_met_by_none(storage, Filters(inside=filters.inside)):
         beginnings = _names(filters.inside, _beginnings(catalog.ids()))
         return f"no id is like {filters.inside!r}{beginnings}"

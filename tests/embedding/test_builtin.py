@@ -239,9 +239,10 @@ def test_file_is_opened_once_and_only_when_needed(monkeypatch: pytest.MonkeyPatc
     assert len(opened) == 1
 
 
-def test_other_file_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("data", [b"no such thing" * 10, b"short"])
+def test_other_file_is_refused(tmp_path: Path, data: bytes) -> None:
     other = tmp_path / "other.bin"
-    other.write_bytes(b"no such thing" * 10)
+    other.write_bytes(data)
     with pytest.raises(ValueError, match=r"other\.bin is not a table of token vectors"):
         BuiltinEmbedder(str(other)).dims()
 

@@ -419,6 +419,16 @@ def test_check_tells_the_damage_and_rebuild_mends_it(conn: sqlite3.Connection, d
     assert check(conn) == []
 
 
+def test_the_quick_check_counts_embeddings_and_slots_that_are_alone(
+    conn: sqlite3.Connection,
+) -> None:
+    add(conn, range(1, 21))
+    conn.execute("update chunks set slot = null where id = 3")
+    conn.execute("update chunks set embedding = null where id = 4")
+    told = check(conn, thorough=False)
+    assert "2 chunks have an embedding or a slot, but not both" in told
+
+
 @pytest.mark.parametrize("number", ["00000000", "0000c07f"], ids=["zero", "NaN"])
 def test_check_tells_of_an_embedding_that_is_no_unit_vector(
     conn: sqlite3.Connection, number: str
