@@ -224,9 +224,8 @@ def fold(text: str) -> str:
     text = unicodedata.normalize("NFKD", text).translate(_LETTERS)
     for letter, parts in _KEPT_LETTERS:
         text = text.replace(parts, letter)
-    if _has_marks(text):
-        text = "".join(map(_folded_mark, text))
-    return unicodedata.normalize("NFC", text)
+    marks = {ord(c): _folded_mark(c) for c in set(text) if c >= "\u0300" and _is_mark(c)}
+    return unicodedata.normalize("NFC", text.translate(marks) if marks else text)
 
 
 def spellings(text: str) -> dict[str, str]:
@@ -246,12 +245,8 @@ def _is_mark(c: str) -> bool:
     )
 
 
-def _has_marks(text: str) -> bool:
-    return any(_is_mark(c) for c in set(text) if c >= "\u0300")
-
-
 def _folded_mark(c: str) -> str:
-    if c < "\u0300" or c in _KEPT_MARKS or not _is_mark(c):
+    if c in _KEPT_MARKS:
         return c
     code = ord(c)
     if not _MARKS_BASE <= code < _MARKS_END or unicodedata.combining(c) == 7:  # 7: nukta
