@@ -19,6 +19,8 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import figures, read_qrels
 from hybrid_memory.search.hit import Request
+from hybrid_memory.storage.filters import Filters
+from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.vector import cosine_similarity
 from tests.extras.fake_rerankers import FakeTEI
 from tests.fake_ollama import FakeOllama
@@ -237,3 +239,19 @@ def test_search_finds_the_wanted_passage(name: str, depth: int, floor: float) ->
     ]
     assert len(found) > 40
     assert fmean(found) >= floor, fmean(found)
+
+
+def test_under_a_filter_a_larger_limit_adds_results_and_changes_none() -> None:
+    """Of questions that the notes do not answer, too: the first results may have no word of them."""
+    found = 0
+    with HybridStore(":memory:", {"provider": "builtin"}) as store:
+        Ingest(store).run([str(FOLDER / "held-out" / "docs" / "theatre")])
+        store.embed()
+        for query in QUERIES[::4]:
+            few, many = (
+                store.search(query["text"], limit, filters=Filters(since="2026-02"), per_doc=0)
+                for limit in (3, 40)
+            )
+            assert few == many[:3]
+            found += bool(many)
+    assert found > 10

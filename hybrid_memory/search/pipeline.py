@@ -60,8 +60,8 @@ ORDERING: list[Stage] = [
 CHOOSING: list[Stage] = [
     stages.phrases_first,
     newest_first,
-    stages.with_confidence,
     stages.about_something,
+    stages.with_confidence,
     stages.confident_enough,
     stages.limited,
 ]
@@ -69,10 +69,10 @@ STAGES = [*ORDERING, with_successors, *CHOOSING]
 # What goes by the final score or order, so that with a reranker it comes after it, when the snapshot
 # is closed; none of these reads the store.
 #   without a reranker: merged, with_phrases, with_evidence, with_asked_dates, scoring_enough, aged,
-#     same_text_once, spread, with_successors, phrases_first, newest_first, with_confidence,
-#     about_something, confident_enough, limited
+#     same_text_once, spread, with_successors, phrases_first, newest_first, about_something,
+#     with_confidence, confident_enough, limited
 #   with one: merged, with_phrases, with_evidence, with_asked_dates, aged, same_text_once, with_successors,
-#     with_confidence, about_something, confident_enough; the reranker, which gives the first
+#     about_something, with_confidence, confident_enough; the reranker, which gives the first
 #     `rerank_limit` another order; scoring_enough, spread, phrases_first, newest_first, limited
 FINAL: frozenset[Stage] = frozenset(
     {stages.scoring_enough, stages.phrases_first, newest_first, stages.spread, stages.limited}

@@ -7,7 +7,6 @@ numbers were found on judged collections (docs/measurements.md).
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from itertools import chain, islice
 from math import exp, log
 from typing import TYPE_CHECKING
 
@@ -240,6 +239,22 @@ def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     return having + others
 
 
+def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
+    """Under filters, leave out everything where no passage has a word of the query or is of its days,
+    and none is near.
+
+    There is always a nearest passage. Among few, chosen by a filter, it would be taken for an answer.
+    """
+    if not any(state.request.filters or ()) or state.request.mode != "hybrid":
+        return hits
+    candidates = list(hits)
+    for hit in candidates:
+        is_near = hit.legs.nearness.get(hit.id, 0.0) >= NEAR
+        if is_near or hit.of_date or hit.id in hit.legs.keyword_scores:
+            return candidates
+    return []
+
+
 def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
     """Say how sure each hit is. Unlike a score, which is relative to the best result, confidence
     can be compared between searches.
@@ -294,20 +309,6 @@ def confidence(coverage: float, nearness: float | None) -> float:
     """
     mean = coverage if nearness is None else (coverage + nearness) / 2
     return round(min(max(mean, 0.0), 1.0), 3)
-
-
-def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Under filters, leave out everything where no passage has a word of the query and none is near.
-
-    There is always a nearest passage. Among few, chosen by a filter, it would be taken for an answer.
-    """
-    if not any(state.request.filters or ()) or state.request.mode != "hybrid":
-        return hits
-    rest = iter(hits)
-    first = list(islice(rest, state.request.limit))
-    if any(hit.coverage or (hit.nearness or 0.0) >= NEAR for hit in first):
-        return chain(first, rest)
-    return []
 
 
 def confident_enough(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
