@@ -19,7 +19,7 @@ from .documents.formats import format_of
 from .documents.noise import without_code
 from .documents.terms import plain
 from .errors import QueryError, SourceError, WayOut
-from .storage.target import Place, find, resolved, unmet
+from .storage.target import WHOLE, Place, find, resolved, unmet
 from .store import retry_once
 from .text.characters import Lines, citation, page, plural, storable
 from .text.characters import digest as of_bytes
@@ -137,19 +137,21 @@ def read(
 
 
 class Days(NamedTuple):
-    """The date of a document, what gave it, when its file changed, and the dates that passages have
-    of their own, each with the passage's first line, in the order of the document.
+    """The date of a document, what gave it, when its file changed, and of each passage, in order, the
+    first line and the date of its own.
     """
 
     of_document: str | None
     origin: str | None
     modified: str
-    of_passages: list[tuple[int, str]]
+    of_passages: list[tuple[int, str | None]]
 
     def at(self, line: int) -> tuple[str | None, str | None]:
-        """Return the date of the passage with this line, and what gave it."""
+        """Return the date of the passage with this line, or of the document for line 0, and what gave
+        it.
+        """
         before = [day for start, day in self.of_passages if start <= line]
-        if before:
+        if before and before[-1]:
             return before[-1], "text"
         return self.of_document, self.origin
 
@@ -201,7 +203,7 @@ def passage(
         if start + len(shown) <= end:
             rest = f"#L{start + len(shown)}-L{end}"
     last = start + len(shown) - 1
-    date, date_from = days.at(start)
+    date, date_from = days.at(0 if place == WHOLE else start)
     return {
         "doc_id": doc_id,
         "path": path,

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..documents.files import BadFileError, open_regular, vault_settings
-from ..errors import SourceError
+from ..errors import HybridMemoryError, SourceError
 from ..storage.source import is_in, real_path
 from ..surface.arguments import Parser, examples, open_store
 from ..surface.streams import print_with_warnings
@@ -96,11 +96,14 @@ def write_note(store: "HybridStore", text: str, workspace: str | None = None) ->
         beginning = f"# {now:%Y-%m-%d}\n\n"
     first, last = _append(path, text.strip(), beginning, now)
     around = [source for source in sources if is_in(path, source)]
-    if around:
-        warnings = refresh(store, paths=around).warning_lines()
-    else:
-        report = Ingest(store, incremental=True).run([folder])
-        warnings = [*report.error_lines(), *report.warning_lines()]
+    try:
+        if around:
+            warnings = refresh(store, paths=around).warning_lines()
+        else:
+            report = Ingest(store, incremental=True).run([folder])
+            warnings = [*report.error_lines(), *report.warning_lines()]
+    except HybridMemoryError as error:  # who reads only that there was one notes it again
+        warnings = [f"{path} has the note, but it could not be taken in: {error}"]
     doc_id = store.storage.catalog.by_path(path, path)
     place = None
     if doc_id:
@@ -226,6 +229,8 @@ def formatted(form: str, day: datetime, language: str = "en") -> str:
 def _folder(sources: list[str], workspace: str | None) -> str | Vault:
     """Return the folder of daily notes, or the vault that has them. Raises SourceError."""
     here = real_path(workspace or ".")
+    if workspace is not None and not os.path.isdir(here):
+        raise SourceError(f"{here} is not a folder; make it first, or name another one with --dir")
     below = os.path.join(here, FOLDER)
     vault = vault_at(here)
     if vault:

@@ -339,9 +339,9 @@ class Chunks(Protocol):
         document's.
         """
 
-    def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
-        """Return the first line and the date of each chunk of a document that has a date of its
-        own, in the order of the document.
+    def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
+        """Return the first line of each chunk of a document and the date of its own, if it has one,
+        in the order of the document.
         """
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:

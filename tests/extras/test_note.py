@@ -54,8 +54,24 @@ def test_without_a_workspace_a_line_says_how_to_name_one(run: Run) -> None:
 
 
 def test_a_new_workspace_is_taken_in(run: Run, tmp_path: Path) -> None:
+    done = run("note", "--dir", str(tmp_path / "other"), "The boat is blue.")
+    assert done.returncode == 1
+    assert f"{tmp_path}/other is not a folder" in done.stderr
+    (tmp_path / "other").mkdir()
     told = answer(run("note", "--dir", str(tmp_path / "other"), "The boat is blue."))
     assert told["citation"].startswith("memory/")
+
+
+def test_what_was_written_but_not_taken_in_is_told_and_not_lost(
+    run: Run, workspace: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    done = run("note", "--dir", str(other), "The boat is blue.")
+    told = answer(done)
+    assert told["citation"] is None
+    assert Path(told["path"]).read_text().endswith("The boat is blue.\n")
+    assert f"{told['path']} has the note, but it could not be taken in: " in done.stderr
 
 
 @pytest.fixture

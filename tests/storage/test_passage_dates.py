@@ -170,6 +170,24 @@ def test_passages_beside_the_place_where_a_session_has_grown_are_neighbours(
     assert found[0]["text"].endswith("User: the gateway is gone\n\nUser: zebra")
 
 
+def test_get_and_search_tell_the_same_day(db_path: str, tmp_path: Path) -> None:
+    note = tmp_path / "log" / "2022-03-01.md"
+    note.parent.mkdir()
+    boiler, ideas = "The boiler was mended. " * 20, "Buy a kettle. " * 30
+    note.write_text(f"# Log\n\n## Friday, 4 March\n\n{boiler}\n\n## Ideas\n\n{ideas}\n")
+    with HybridStore(db_path, CONFIG) as store:
+        Ingest(store).run([str(note.parent)])
+        told = {}
+        for word in ("boiler", "kettle"):
+            hit = store.search(word)[0]
+            read_again = read(store, hit["citation"])
+            assert read_again["date"] == hit["date"]
+            told[word] = (read_again["date"], read_again["date_from"])
+        assert told == {"boiler": ("2022-03-04", "text"), "kettle": ("2022-03-01", "path")}
+        whole = read(store, "log/2022-03-01.md")
+        assert (whole["date"], whole["date_from"]) == ("2022-03-01", "path")
+
+
 def test_a_copy_has_the_days(session: HybridStore, tmp_path: Path) -> None:
     with HybridStore(tmp_path / "copy.db", CONFIG) as target:
         copy(session, target)

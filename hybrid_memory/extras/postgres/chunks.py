@@ -44,9 +44,7 @@ where  c.space = %(space)s and c.id = any(%(ids)s) and coalesce(c.date, d.date) 
 OF_DOCUMENT = (
     "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
 )
-OWN_DATES = f"""
-select start_line, date from chunks where {OF_DOCUMENT} and date is not null order by id
-"""
+OWN_DATES = f"select start_line, date from chunks where {OF_DOCUMENT} order by id"
 AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
 from     chunks c join documents d on d.space = c.space and d.number = c.document
@@ -107,7 +105,7 @@ class Chunks:
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
         return dict(self._conn.all(DATES, self._of(ids)))
 
-    def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
+    def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
         return self._conn.all(OWN_DATES, {"space": self._space, "doc_id": text(doc_id)})
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:

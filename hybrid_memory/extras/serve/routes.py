@@ -20,6 +20,7 @@ from ...store import ONLY_FILTERS, HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled, why_nothing
 from ...sync.refresh import search as refreshed_search
+from ...text.characters import digest
 from ...text.highlight import Highlighter
 from ...views import broken, days_of, newest, passage
 from ...views import documents as listed
@@ -222,9 +223,12 @@ def _review(store: HybridStore) -> dict[str, Any]:
     """
     links = broken(store)
     same = defaultdict[bytes, list[str]](list)
-    ids = store.storage.catalog.ids()
-    for doc_id, document in store.storage.documents.several(ids).items():
-        same[document.content_hash].append(doc_id)
+    catalog = store.storage.catalog
+    for doc_id, document in store.storage.documents.several(catalog.ids()).items():
+        of_text = document.content_hash
+        if not of_text:  # no file
+            of_text = digest((catalog.document(doc_id).content or doc_id).encode())
+        same[of_text].append(doc_id)
     copies = sorted(sorted(doc_ids) for doc_ids in same.values() if len(doc_ids) > 1)
     old = [place._asdict() for place in superseded(Beginnings(store.storage))]
     return {

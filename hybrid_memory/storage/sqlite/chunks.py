@@ -38,9 +38,7 @@ select c.id, coalesce(c.date, d.date)
 from   chunks c join documents d using (doc_id)
 where  c.id in (select value from json_each(?)) and coalesce(c.date, d.date) is not null
 """
-OWN_DATES = """
-select start_line, date from chunks where doc_id = ? and date is not null order by id
-"""
+OWN_DATES = "select start_line, date from chunks where doc_id = ? order by id"
 PLACE = f"(select cast(substr({END_OF_CHUNK_ID}, 2) as integer) from chunks where id = :id)"
 AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
@@ -101,7 +99,7 @@ class Chunks:
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
         return dict(self._conn.execute(DATES, (json.dumps(list(ids)),)))
 
-    def own_dates(self, doc_id: str) -> list[tuple[int, str]]:
+    def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
         return self._conn.execute(OWN_DATES, (doc_id,)).fetchall()
 
     def around(self, doc_id: str, id: int, count: int) -> list[Neighbour]:

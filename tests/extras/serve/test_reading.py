@@ -449,8 +449,13 @@ def test_a_review_has_broken_links_and_copies(client: Client, folder: Path, run:
     (folder / "one.md").write_text("The same, with a [[link to nothing]].\n")
     (folder / "two.md").write_text("The same, with a [[link to nothing]].\n")
     assert run("ingest", "--path", str(folder), "--incremental").returncode == 0
+    for doc_id, text in (("a", "One text."), ("b", "Another text."), ("c", "One text.")):
+        assert run("store", "--doc-id", doc_id, "--text", text).returncode == 0
     review = client.json("/api/review")
-    assert review["copies"] == {"total": 1, "documents": [["memory/one.md", "memory/two.md"]]}
+    assert review["copies"] == {
+        "total": 2,
+        "documents": [["a", "c"], ["memory/one.md", "memory/two.md"]],
+    }
     assert review["broken"]["total"] == 2
     assert [link["doc_id"] for link in review["broken"]["links"]] == [
         "memory/one.md",
