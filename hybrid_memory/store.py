@@ -381,14 +381,19 @@ class HybridStore:
         return answer
 
     def parsed(self, query: str, request: Request) -> Query:
-        """Return what a query means here: a `name:value` is a filter if metadata have such a key."""
+        """Return what a query means here: a `name:value` is a filter if metadata have such a key, which
+        under a server's bounds are those of the documents within.
+        """
+        bounds = None
+        if request.filters and request.filters.within is not None:
+            bounds = Filters(collection=request.filters.collection, within=request.filters.within)
         return Query(
             query,
             fts_syntax=request.fts_syntax,
             today=request.today,
             is_typed=request.typed,
             is_literal=request.literal,
-            key_of=lambda name: self.storage.catalog.key_of(name),
+            key_of=lambda name: self.storage.catalog.key_of(name, bounds),
         )
 
     def delete(self, doc_id: str) -> int:

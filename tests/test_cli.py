@@ -900,6 +900,17 @@ def test_an_argument_with_a_nul_is_wrong_usage(run: Run) -> None:
         assert done.stderr.startswith("hybrid-memory: an argument contains a NUL character")
 
 
+def test_two_hyphens_are_no_value_of_an_option(run: Run) -> None:
+    for command in (
+        ("search", "--query=--"),
+        ("store", "--doc-id=x", "--text=--"),
+        ("stats", "--db=--"),
+    ):
+        done = run(*command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "=--': -- is not a value" in done.stderr
+
+
 def test_arguments_that_are_not_utf8_are_told_as_names_with_escapes(run: Run) -> None:
     raw = os.fsdecode(b"caf\xe9")
     answer(

@@ -225,7 +225,8 @@ def _places(store: HybridStore, path: str) -> Iterator[Place]:
         while os.path.realpath(folder) != source.path and folder != os.path.dirname(folder):
             names.insert(0, os.path.basename(folder))
             folder = os.path.dirname(folder)
-        if os.path.realpath(folder) == source.path and source.is_file == (not names):
+        fits = source.is_file == (not names) or os.path.isdir(path)
+        if os.path.realpath(folder) == source.path and fits:
             yield Place(source, os.path.join(source.path, *names), names)
 
 
@@ -264,8 +265,7 @@ def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, A
         left_out = _left_out(place.source, place.names)
         if left_out is None:
             if os.path.isdir(place.path):
-                message = f"{path} is a folder that no rule leaves out; name a file in it"
-                raise QueryError(message)
+                raise QueryError(f"{path} is a folder that no rule leaves out; name a file in it")
             return _file_of(store, path, place, None)
         if first_answer is None:
             first_answer = _file_of(store, path, place, left_out)

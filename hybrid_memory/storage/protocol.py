@@ -390,8 +390,10 @@ class Catalog(Protocol):
         headings of each chunk.
         """
 
-    def key_of(self, name: str) -> str | None:
-        """The key of any document's metadata that has this name, in any case; None if none has."""
+    def key_of(self, name: str, filters: "Filters | None" = None) -> str | None:
+        """The key with this name, in any case, in the metadata of the documents that filters leave;
+        None if there is none.
+        """
 
     def metadata_keys(self) -> list[tuple[str, int]]:
         """The keys of the documents' metadata, each with how many have it, the most frequent first."""

@@ -196,8 +196,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     if arguments is None:
         arguments = sys.argv[1:]
     common = common_parser()
-    if any("\0" in text for text in arguments):
-        common.error("an argument contains a NUL character")
+    for text in arguments:
+        if "\0" in text:
+            common.error("an argument contains a NUL character")
+        if text.startswith("--") and text.endswith("=--"):  # argparse would give it an empty list
+            common.error(f"{text!r}: -- is not a value")
     args, rest = common.parse_known_args(arguments)
     if not rest:
         common.error("the following arguments are required: COMMAND")

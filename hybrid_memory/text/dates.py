@@ -492,8 +492,9 @@ def _named(folded: str, today: date) -> Iterator[Period]:
         if not any(word in folded for word in words.split("|")):
             continue
         for match in re.finditer(rf"(?<![a-zа-я])(?:{words})(?![a-zа-я])", folded):
-            first, last = _days(unit, back, today)
-            yield Period(first.isoformat(), last.isoformat(), *match.span(), True)
+            with suppress(ValueError, OverflowError):  # out of the calendar
+                first, last = _days(unit, back, today)
+                yield Period(first.isoformat(), last.isoformat(), *match.span(), True)
 
 
 def _counted(folded: str, today: date) -> Iterator[Period]:
@@ -504,7 +505,7 @@ def _counted(folded: str, today: date) -> Iterator[Period]:
         for match in re.finditer(AGO.replace("UNIT", words), folded):
             amount = match["number"] or match["other"]
             back = NUMBERS.get(amount) or int(amount)
-            with suppress(ValueError, OverflowError):  # before the first year
+            with suppress(ValueError, OverflowError):
                 first, last = _days(unit, back, today)
                 yield Period(first.isoformat(), last.isoformat(), *match.span())
 

@@ -155,9 +155,17 @@ def test_path_through_a_link_above_the_folder_is_the_same_note(
     assert explain(store, str(tmp_path / "home/memory/t.txt"))["rule"] == "pattern"
 
 
-@pytest.mark.parametrize("note", ["nothing.md", "d"])
-def test_what_is_no_note_is_refused(store: HybridStore, top: Path, note: str) -> None:
-    with pytest.raises(QueryError, match="no document|is a folder"):
+@pytest.mark.parametrize(
+    ("note", "told"),
+    [
+        ("nothing.md", "no document"),
+        ("d", "is a folder"),
+        (".", "is a folder that no rule leaves out; name a file in it"),
+        ("..", "is a folder that was not ingested"),
+    ],
+)
+def test_what_is_no_note_is_refused(store: HybridStore, top: Path, note: str, told: str) -> None:
+    with pytest.raises(QueryError, match=told):
         explain(store, str(top / note))
 
 

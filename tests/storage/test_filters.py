@@ -734,8 +734,10 @@ def test_texts_of_documents_and_rows_of_chunks_are_not_read_to_count_or_list_the
 # Operators in the query
 
 
-def answered(store: HybridStore, query: str, mode: str = "hybrid") -> list[str]:
-    return sorted(hit["doc_id"] for hit in store.search(query, 50, mode))
+def answered(
+    store: HybridStore, query: str, mode: str = "hybrid", filters: Filters | None = None
+) -> list[str]:
+    return sorted(hit["doc_id"] for hit in store.search(query, 50, mode, filters=filters))
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
@@ -859,6 +861,17 @@ def test_a_word_that_means_nothing_finds_nothing_under_a_filter(store: HybridSto
     put(store, {"a": {"tags": ["x"]}, "b": {"tags": ["x"]}})
     assert answered(store, "gnarp tag:x") == []
     assert answered(store, "server tag:x") == ["a", "b"]
+
+
+def test_keys_beyond_a_servers_bounds_are_words(store: HybridStore) -> None:
+    store.store("ann/a", "the server of Ann", {"owner": "ann"})
+    store.store("bob/b", "the server of Bob", {"key": "x"})
+    of_ann = Filters(collection="ann", within="*")
+    for query, found in (("owner:ann server", ["ann/a"]), ("owner:bob server", [])):
+        assert answered(store, query, filters=of_ann) == found
+    assert answered(store, "key:x server", filters=of_ann) == ["ann/a"]
+    assert answered(store, "key:x server", filters=Filters(collection="ann")) == []
+    assert answered(store, "key:x server", filters=Filters(within="ann/*")) == ["ann/a"]
 
 
 def test_in_a_text_that_is_no_query_operators_are_words(store: HybridStore) -> None:

@@ -15,6 +15,15 @@ def meant(text: str, today: date = TODAY) -> list[tuple[str, str]]:
     return [(period.first, period.last) for period in periods(fold(text).lower(), today)]
 
 
+@pytest.mark.parametrize("today", [date.min, date.max])
+def test_what_is_out_of_the_calendar_is_no_period(today: date) -> None:
+    text = (
+        "yesterday, tomorrow, last week, next week, last month, last year, next friday, on friday"
+    )
+    assert all("0001" <= first <= last for first, last in meant(text, today))
+    assert meant("yesterday" if today == date.min else "tomorrow", today) == []
+
+
 @pytest.mark.parametrize(
     ("text", "first", "last"),
     [

@@ -30,6 +30,7 @@ from ...store import HybridStore
 from ...surface.commands.upkeep import delete_by_id, store_text
 from ...surface.output import budget as budget_of
 from ...surface.output import markdown, quoted
+from ...surface.streams import harmless
 from ...sync.refresh import problems, refresh, search
 from ...sync.report import Report
 from ...text.characters import storable, storable_name
@@ -176,7 +177,7 @@ class Tools:
             raise ProtocolError(INVALID_PARAMS, for_agent(error.message), {"uri": uri}) from error
         text = answer["text"]
         if answer["next"]:
-            text += f"\n[to read on: memory_get {answer['next']}]"
+            text += f"\n[to read on: memory_get {harmless(answer['next'])}]"
         content = {"uri": uri, "mimeType": "text/markdown", "text": storable_name(text)}
         return {"contents": [content]}
 
@@ -234,16 +235,16 @@ class Tools:
                 append=bool(arguments["append"]),
                 names_others=not self._bounds.hide,
             )
-        lines = [f"stored {doc_id}: {_passages(answer['chunks'])} can be found"]
+        lines = [f"stored {harmless(doc_id)}: {_passages(answer['chunks'])} can be found"]
         if "exists" in answer:
-            lines.append(f"exists: {answer['exists']} says nearly the same")
+            lines.append(f"exists: {harmless(answer['exists'])} says nearly the same")
         return _with_warnings(lines, answer["warnings"])
 
     def memory_note(self, arguments: Json) -> str:
         with self._create_store() as store:
             answer = write_note(store, arguments["text"])
         place = answer["citation"] or f"{answer['path']}:{answer['line']}"
-        return _with_warnings([f"noted: {place}"], answer["warnings"])
+        return _with_warnings([f"noted: {harmless(place)}"], answer["warnings"])
 
     def memory_delete(self, arguments: Json) -> str:
         doc_id = arguments["doc_id"]
@@ -251,7 +252,7 @@ class Tools:
             if self._bounds.hide:
                 doc_id = self._bounds.found(store, doc_id)
             answer = delete_text(store, doc_id)
-        line = f"deleted {answer['doc_id']}: {_passages(answer['chunks_deleted'])}"
+        line = f"deleted {harmless(answer['doc_id'])}: {_passages(answer['chunks_deleted'])}"
         return _with_warnings([line], answer["warnings"])
 
     def memory_list(self, arguments: Json) -> str:
@@ -360,15 +361,15 @@ def lines_read(answer: Answer) -> str:
     day = ""
     if answer["date"]:
         day = f", {answer['date']}"
-    place = f"**{answer['citation']}** of {answer['total_lines']} lines{day}"
+    place = f"**{harmless(answer['citation'])}** of {answer['total_lines']} lines{day}"
     lines = [place, quoted(answer["text"])]
     if answer["changed"]:
-        doc_id = answer["doc_id"]
+        doc_id = harmless(answer["doc_id"])
         lines.append(f"[changed since it was indexed: {doc_id}; lines cited before may have moved]")
     if "host" in answer:
         lines.append(f"[a file of {answer['host']}: this is its text as it was indexed]")
     if answer["next"]:
-        lines.append(f"[to read on: {answer['next']}]")
+        lines.append(f"[to read on: {harmless(answer['next'])}]")
     return "\n".join(lines)
 
 
@@ -380,7 +381,7 @@ def listing(answer: Answer) -> str:
         if "host" in document:
             host = f"(a file of {document['host']})"
         entry = " ".join(filter(None, [document["date"], document["doc_id"], host]))
-        lines.append(quoted(" ".join(entry.splitlines())))
+        lines.append(quoted(harmless(entry)))
     count = len(lines)
     lines.append(f"[{count} of {answer['total']} documents]")
     return _with_warnings(lines, answer.get("warnings", []))

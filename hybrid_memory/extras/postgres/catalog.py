@@ -73,8 +73,9 @@ select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class c
 where  c.relnamespace = 'hybrid_memory'::regnamespace and c.relkind = 'r'
 """
 
-METADATA_LIKE = f"""
-select metadata from documents where {OF_SPACE} and lower(metadata) like lower(%(pattern)s)
+METADATA_LIKE = """
+select metadata from documents d
+where  d.space = %(space)s and {condition} and lower(metadata) like lower(%(pattern)s)
 """
 METADATA = f"""
 select metadata, source_path is not null, number from documents where {OF_SPACE} and doc_id = %(doc_id)s
@@ -157,12 +158,15 @@ class Catalog:
             "passages": self._dicts(PASSAGES, number=number),
         }
 
-    def key_of(self, name: str) -> str | None:
-        rows = self._conn.all(METADATA_LIKE, self._given(pattern=text(like_key(name))))
+    def key_of(self, name: str, filters: Filters | None = None) -> str | None:
+        where, given = self._condition(filters)
+        pattern = text(like_key(name))
+        statement = METADATA_LIKE.format(condition=where)
+        rows = self._conn.all(statement, self._given(pattern=pattern, **given))
         return key_like(name, (metadata for (metadata,) in rows))
 
     def metadata_keys(self) -> list[tuple[str, int]]:
-        rows = self._conn.all(METADATA_LIKE, self._given(pattern='%":%'))
+        rows = self._conn.all(METADATA_LIKE.format(condition="true"), self._given(pattern='%":%'))
         return keys_of(metadata for (metadata,) in rows)
 
     def facets(self) -> dict[str, Any]:
@@ -183,13 +187,16 @@ class Catalog:
     def listing(
         self, filters: Filters | None, limit: int, *, by_change: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
-        where, given = condition(self._conn, self._space, filters) if filters else ("true", {})
+        where, given = self._condition(filters)
         if by_change:
             order = BY_CHANGE
         else:
             order = BY_DATE
         found = self._listed(where, order, limit=limit, **given)
         return self._conn.one(TOTAL.format(condition=where), self._given(**given))[0], found
+
+    def _condition(self, filters: Filters | None) -> tuple[str, dict[str, Any]]:
+        return condition(self._conn, self._space, filters) if filters else ("true", {})
 
     def _listed(self, where: str, order: str = BY_DATE, **given: Any) -> list[dict[str, Any]]:
         found = self._dicts(LIST.format(condition=where, order=order), **given)

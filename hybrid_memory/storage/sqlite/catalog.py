@@ -75,7 +75,7 @@ select (select count(*) from documents)                       as doc_count,
        (select count(*) from chunks where truncated)          as truncated_count
 """
 
-METADATA_LIKE = "select metadata from documents where metadata like ?"
+METADATA_LIKE = "select metadata from documents d where {condition} and metadata like ?"
 METADATA = "select metadata, source_path is not null from documents where doc_id = ?"
 PASSAGES = """
 select chunk_id, heading, heading_path, start_line, end_line from chunks where doc_id = ? order by id
@@ -146,12 +146,13 @@ class Catalog:
             "passages": dicts(self._conn.execute(PASSAGES, (doc_id,))),
         }
 
-    def key_of(self, name: str) -> str | None:
-        rows = self._conn.execute(METADATA_LIKE, (like_key(name),))
+    def key_of(self, name: str, filters: "Filters | None" = None) -> str | None:
+        where, values = self._condition(filters)
+        rows = self._conn.execute(METADATA_LIKE.format(condition=where), (*values, like_key(name)))
         return key_like(name, (metadata for (metadata,) in rows))
 
     def metadata_keys(self) -> list[tuple[str, int]]:
-        rows = self._conn.execute(METADATA_LIKE, ('%":%',))
+        rows = self._conn.execute(METADATA_LIKE.format(condition="true"), ('%":%',))
         return keys_of(metadata for (metadata,) in rows)
 
     def facets(self) -> dict[str, Any]:
@@ -172,13 +173,15 @@ class Catalog:
     def listing(
         self, filters: "Filters | None", limit: int, *, by_change: bool = False
     ) -> tuple[int, list[dict[str, Any]]]:
-        where = "true"
-        values: list[str] = []
-        if filters:
-            where, values = condition(self._conn, filters, lambda: Links(self._conn))
+        where, values = self._condition(filters)
         found = self._listed(where, (*values, limit), BY_CHANGE if by_change else BY_DATE)
         (total,) = self._conn.execute(TOTAL.format(condition=where), values).fetchone()
         return total, found
+
+    def _condition(self, filters: "Filters | None") -> tuple[str, list[str]]:
+        if not filters:
+            return "true", []
+        return condition(self._conn, filters, lambda: Links(self._conn))
 
     def _listed(
         self, where: str, values: Sequence[Any], order: str = BY_DATE
