@@ -151,7 +151,7 @@ TOOLS = {
             },
             "metadata": {
                 "type": "object",
-                "description": "Such as project or author. Left out, it stays",
+                "description": "Replaces the old one, which stays if this is left out",
             },
             "append": {"type": "boolean", "description": "Add to the text that is there"},
         },
