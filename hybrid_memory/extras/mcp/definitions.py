@@ -151,7 +151,7 @@ TOOLS = {
             },
             "metadata": {
                 "type": "object",
-                "description": "Replaces the old one, which stays if this is left out",
+                "description": "Replaces what is there; left out, that stays",
             },
             "append": {"type": "boolean", "description": "Add to the text that is there"},
         },
