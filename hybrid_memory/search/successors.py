@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, product
-from math import log
+from math import fsum, log
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -249,8 +249,10 @@ class Comparison:
         return self._rarities.get(word, 1.0)
 
     def weight(self, words: Iterable[str]) -> float:
-        """Return the sum of the words' rarities."""
-        return sum(map(self.rarity, words))
+        """Return the sum of the words' rarities, to the last bit the same in every order: sets have
+        another one in each process.
+        """
+        return fsum(map(self.rarity, words))
 
     def share(self, words: set[str], statement: Statement, *, context: bool = True) -> float:
         """Return which share of the words, by rarity, a statement has; those beside it and, with
@@ -519,9 +521,7 @@ def with_successors(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
     the user wants no marks.
     """
     ranked = list(hits)
-    if not state.marks_successors:
-        return ranked
-    if state.request.fts_syntax or state.is_lookup or len(ranked) < 2:
+    if not state.marks_successors or state.request.fts_syntax or state.is_lookup or len(ranked) < 2:
         return ranked
     question = Question(state.query)
     state.is_past = question.is_past

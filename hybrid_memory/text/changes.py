@@ -8,6 +8,7 @@ Spanish, Italian and Dutch. Nothing here knows of hits or of a store.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from . import analyzer
@@ -154,6 +155,7 @@ FORMER = frozenset(
 # These say so in a question about what was, but not in "how long is it kept before it is deleted".
 FORMER_OF_PAST = frozenset("before earlier avant antes prima".split())
 FORMER_WITH_PAST = frozenset("first back past early zuerst".split())
+IN = frozenset("in im en".split())  # before a month
 PAST_TENSE = frozenset(
     "was were did had used looked war waren hatte hatten wurde etait fue era".split()
 )
@@ -182,9 +184,9 @@ def is_change(words: Sequence[str], *, is_turn: bool) -> bool:
     has_change = False
     for number, word in enumerate(words):
         before = words[max(number - 2, 0) : number]
-        if (word in DAYS and _is_from(before)) or (
-            word == "over" and before and before[-1] in TAKEN
-        ):
+        if word in DAYS and (before == ["as", "of"] or not FROM.isdisjoint(before[-1:])):
+            has_change = True
+        if word == "over" and not TAKEN.isdisjoint(before[-1:]):
             has_change = True
         if word in CHANGE or (is_turn and word in DECISION):
             if not NEGATION.isdisjoint(before):
@@ -203,10 +205,6 @@ def stays(text: str, subject: set[str]) -> bool:
         if says_so and not subject.isdisjoint(roots(words)):
             return True
     return False
-
-
-def _is_from(words: Sequence[str]) -> bool:
-    return bool(words) and (words[-1] in FROM or words == ["as", "of"])
 
 
 # --- questions
@@ -254,7 +252,9 @@ def _is_past(words: list[str], query: "Query") -> bool:
     has_past_tense = not PAST_TENSE.isdisjoint(words)
     if not FORMER_OF_PAST.isdisjoint(words):
         return has_past_tense or PRESENT_TENSE.isdisjoint(words)
-    return has_past_tense and (bool(query.periods) or not FORMER_WITH_PAST.isdisjoint(words))
+    has_month = any(word in IN and month in MONTHS for word, month in pairwise(words))
+    has_time = has_month or bool(query.periods) or not FORMER_WITH_PAST.isdisjoint(words)
+    return has_past_tense and has_time
 
 
 # --- values

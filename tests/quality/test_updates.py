@@ -5,6 +5,8 @@ value in force (`current`), with former values (`outdated`), and with facts that
 """
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,3 +122,28 @@ def test_notes_by_others_are_better_with_marks_than_without(held_out_counts: Cou
     assert held_out_counts["changed in three"] >= 0.48 * changed  # 0.36 without
     assert held_out_counts["right marks"] >= 0.7 * held_out_counts["marks"]
     assert held_out_counts["false marks"] <= 20  # of 72 questions; fewer would be better
+
+
+def test_every_process_gives_the_same_order(tmp_path: Path, environ: dict[str, str]) -> None:
+    """Sets have another order in each process, and sums of floats another last digit."""
+    path = tmp_path / "agency.db"
+    with HybridStore(str(path), {"provider": "builtin"}) as store:
+        Ingest(store).run([str(HELD_OUT / "docs" / "agency")])
+        store.embed()
+    question = "Which address should I have parcels for the office sent to?"
+    told = set()
+    for seed in ("1", "2", "3"):
+        command = [
+            sys.executable,
+            "-m",
+            "hybrid_memory",
+            "search",
+            question,
+            "--db",
+            str(path),
+            "--explain",
+            "--json",
+        ]
+        environ |= {"PYTHONHASHSEED": seed, "HYBRID_MEMORY_PROVIDER": "builtin"}
+        told.add(subprocess.run(command, env=environ, capture_output=True, check=True).stdout)
+    assert len(told) == 1
