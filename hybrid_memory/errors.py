@@ -32,7 +32,7 @@ class WayOut(NamedTuple):
     As a text it is what the command line tells: "`hybrid-memory list` names all documents".
     """
 
-    name: str  # "ingest", "list", "update", "forget" or "read again"
+    name: str  # "ingest", "list", "update", "reindex", "forget" or "read again"
     command: str  # what is typed after the program's name; "" if the effect says all
     effect: str  # what the command does
 

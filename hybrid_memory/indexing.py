@@ -145,11 +145,12 @@ def embed_pending(
     """Embed the chunks that have no embedding, the newest first, in batches that are committed one
     by one.
 
-    After `seconds`, if given, the rest stays pending. `progress` is called with the number of
+    After `seconds`, if given, the rest stays pending; without it, the model is asked whether it is
+    still the one of the store even where nothing is. `progress` is called with the number of
     chunks of each batch. Nothing happens where the embedder's vectors do not fit the store's.
     """
     may_ask_again = not embedder.is_final
-    if not storage.embeddings.pending(NEWEST, 1, tried=may_ask_again):
+    if seconds is not None and not storage.embeddings.pending(NEWEST, 1, tried=may_ask_again):
         return Embedded(0, [])
     fingerprint = embedder.fingerprint()
     if is_another_model(storage, fingerprint):

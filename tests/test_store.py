@@ -823,8 +823,13 @@ def test_another_model_of_the_same_name_is_never_mixed_with_the_first(
     (folder / "a.md").write_text("gpu server")
     with ollama_store(db_path, ollama) as store:
         Ingest(store).run([str(folder)])
+        ollama.digest = "a second"
+        assert Ingest(store, incremental=True).run([str(folder)]).notes  # nothing was pending
+        assert store.stats()["embeddings"]["fingerprint"] == "a second"
+        asked = len(ollama.embed_requests)
+        assert not Ingest(store, incremental=True).run([str(folder)]).notes
+        assert len(ollama.embed_requests) == asked
         ollama.digest = "another"
-        assert Ingest(store, incremental=True).run([str(folder)]).embedding_problems == []
         (folder / "b.md").write_text("a dog")
         assert refresh(store).embedding_problems == [identity.NOT_MIXED]
         assert store.stats()["embedded_count"] == 1

@@ -235,7 +235,7 @@ def builtin_for(text: str) -> str:
 
 MISFIT = Message(
     "the model's vectors do not fit the store's any more",
-    WayOut("update", "update", "makes all anew"),
+    WayOut("reindex", "reindex --embeddings", "makes all anew"),
 )
 NAMESAKE = "another model has the name of the one that made the store's embeddings"
 NOT_MIXED = Message(NAMESAKE, WayOut("update", "update", "embeds all chunks by it"))

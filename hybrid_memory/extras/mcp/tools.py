@@ -325,6 +325,7 @@ WAYS_OUT = {
     "ingest": "ask the user to ingest a folder of notes, or keep a first text with memory_store",
     "list": "memory_list names the documents",
     "update": "the user's next update {effect}",
+    "reindex": "the user's command reindex {effect}",
     "forget": "memory_update takes note of that",
     "read again": "memory_update takes it in",
 }
