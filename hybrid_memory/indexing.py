@@ -8,7 +8,7 @@ server, leaves the set for the next run to go on with.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from shlex import quote
 from typing import Any, NamedTuple
@@ -500,7 +500,7 @@ class Deleted(NamedTuple):
     documents: int
     chunks: int
     coming_back: str | None = None
-    sources: int = 0  # that are not looked at any more, as far as they were asked for by path
+    sources: int = 0  # that are not looked at any more
 
     @property
     def warning(self) -> str | None:
@@ -535,9 +535,7 @@ def _files_of(storage: Storage, doc_id: str, path: str) -> list[Source]:
 
 
 def delete_collection(storage: Storage, collection: str) -> Deleted:
-    """Remove all documents of a collection that came from files, and forget its folder and these
-    files.
-    """
+    """Remove all documents of a collection that came from files, and forget its folders and files."""
     with storage.transaction():
         documents = storage.documents.of_collection(collection).values()
         return _delete(storage, list(documents), storage.sources.all(collection))
@@ -552,20 +550,15 @@ def delete_path(storage: Storage, path: str) -> Deleted:
     path = real_path(path)
     with storage.transaction():
         sources = [source for source in storage.sources.all() if is_in(source.path, path)]
-        for source in sources:
-            storage.sources.forget(source)
-        return _delete(storage, storage.documents.from_path(path), ())._replace(
-            sources=len(sources)
-        )
+        return _delete(storage, storage.documents.from_path(path), sources)
 
 
 def _delete(
-    storage: Storage, documents: Sequence[StoredDocument], forgotten: Iterable[Source]
+    storage: Storage, documents: Sequence[StoredDocument], forgotten: Sequence[Source]
 ) -> Deleted:
     paths = {document.path for document in documents}
     for source in forgotten:
-        if source.path in paths or not source.is_file:
-            storage.sources.forget(source)
+        storage.sources.forget(source)
     wanted = [
         (source.path, Wanted(source.path, source.patterns)) for source in storage.sources.all()
     ]
@@ -580,4 +573,4 @@ def _delete(
     if documents:
         storage.documents.purge()
         storage.embeddings.spare.drop_unused()
-    return Deleted(len(documents), chunks, next(coming_back, None))
+    return Deleted(len(documents), chunks, next(coming_back, None), len(forgotten))

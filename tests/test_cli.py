@@ -169,6 +169,25 @@ def test_delete_of_a_collection_or_a_folder(run: Run, folder: Path) -> None:
     assert answer(run("ingest", "--path", str(moved), "--collection", "memory"))["files"] == 2
 
 
+def test_a_collection_without_documents_is_forgotten_without_a_complaint(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.md").write_text("# A")
+    for name in ("one", "two"):
+        run("ingest", "--path", str(tmp_path / "notes"), "--collection", name)
+    done = run("delete", "--collection", "two")
+    assert (answer(done)["documents_deleted"], done.stderr) == (0, "")
+    assert "nothing was deleted" in run("delete", "--collection", "two").stderr
+
+
+def test_a_limit_holds_where_there_are_only_filters(run: Run) -> None:
+    for name in "abc":
+        run("store", "--doc-id", f"notes/{name}", "--text", "The dog.")
+    done = run("search", "in:notes", "--format", "text", "--limit", "2")
+    assert len(done.stdout.splitlines()) == 3  # with the head of the table
+
+
 def test_reindex_and_stats(run: Run, folder: Path) -> None:
     run("ingest", "--path", str(folder))
     assert answer(run("reindex")) == {"status": "ok", "chunks": 2}
@@ -908,7 +927,7 @@ def test_two_hyphens_are_no_value_of_an_option(run: Run) -> None:
     ):
         done = run(*command)
         assert (done.returncode, done.stdout) == (2, "")
-        assert "=--': -- is not a value" in done.stderr
+        assert "-- as its value: '--" in done.stderr
 
 
 def test_arguments_that_are_not_utf8_are_told_as_names_with_escapes(run: Run) -> None:

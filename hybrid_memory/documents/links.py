@@ -24,7 +24,7 @@ REFERENCE = re.compile(
     rf"\n {{0,3}}\[(?!\^)[^\]\n]{{1,{LONGEST_TARGET}}}\]:[ \t]*+(?:{_IN_BRACKETS}|(\S++))"
 )
 ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")  # a URL, or a place in the same document
-PLACEHOLDERS = ("{{", "<%")  # of templates
+PLACEHOLDERS = ("{{", "<%", "…")  # of templates, and of data: URIs that were left out
 
 FILE_ENDING = re.compile(r"\.([A-Za-z][A-Za-z0-9]{0,9})\Z")
 # A name in [[brackets]] with one of these endings is a file beside the notes; [[Node.js]] is a

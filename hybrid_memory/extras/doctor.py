@@ -280,14 +280,17 @@ def _sources(store: HybridStore) -> Iterator[Diagnosis]:
         )
         yield _problem("sources", text, f"`{source.command()}` reads what has changed")
     for source, ids in gone.items():
-        command = source.command()
-        if not os.path.isdir(source.path):
-            command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
         text = plural(
             len(ids),
             f"note of {source.path} no longer has a file",
             f"notes of {source.path} no longer have a file",
         )
+        if source.keep_missing:
+            yield _fine("sources", f"{text}, and is kept, as --keep-missing asks")
+            continue
+        command = source.command()
+        if not os.path.isdir(source.path):
+            command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
         yield _problem("sources", text, f"`{command}` removes what has no file")
 
     left_out: list[Missing] = []

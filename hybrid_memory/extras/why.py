@@ -267,8 +267,7 @@ def _file(store: HybridStore, path: str, places: Sequence[Place]) -> dict[str, A
             if os.path.isdir(place.path):
                 raise QueryError(f"{path} is a folder that no rule leaves out; name a file in it")
             return _file_of(store, path, place, None)
-        if first_answer is None:
-            first_answer = _file_of(store, path, place, left_out)
+        first_answer = first_answer or _file_of(store, path, place, left_out)
     if first_answer:
         return first_answer
     if os.path.isdir(path):
@@ -406,7 +405,8 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
     except OSError as error:
         if not os.path.isdir(source.path):
             again = f"`hybrid-memory delete --path {quote(source.path)}`"
-        return Verdict("gone", f"its file: {error.strerror}", f"{again} removes it")
+        way_out = "kept, as --keep-missing asks" if source.keep_missing else f"{again} removes it"
+        return Verdict("gone", f"its file: {error.strerror}", way_out)
     if not up_to_date:
         reason = "its file has changed since it was read"
         return Verdict("changed", reason, f"{again} reads it again")

@@ -197,10 +197,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         arguments = sys.argv[1:]
     common = common_parser()
     for text in arguments:
-        if "\0" in text:
-            common.error("an argument contains a NUL character")
-        if text.startswith("--") and text.endswith("=--"):  # argparse would give it an empty list
-            common.error(f"{text!r}: -- is not a value")
+        if "\0" in text or (text.startswith("--") and text.endswith("=--")):
+            common.error(f"an argument contains a NUL character, or -- as its value: {text!r}")
     args, rest = common.parse_known_args(arguments)
     if not rest:
         common.error("the following arguments are required: COMMAND")

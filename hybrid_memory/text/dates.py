@@ -264,7 +264,8 @@ RELATIVE = {
 # A name with a day before or after it, or a year, or both: which of them there must be is checked
 # afterwards.
 BY_NAME = (
-    r"(?<![\w-])(?:(?P<before>[0-9]{{1,2}})(?:st|nd|rd|th|er|o)?\.?\s+(?:of\s+|de\s+)?)?"
+    r"(?<![\w-])(?:(?P<begin>[0-9]{{1,2}})(?:st|nd|rd|th|\.)?\s*(?:[-–]|to|and|bis|und|et|y|a[lu]?)\s*)?"
+    r"(?:(?P<before>[0-9]{{1,2}})(?:st|nd|rd|th|er|o)?\.?\s+(?:of\s+|de\s+)?)?"
     r"(?P<month>{names})\b\.?(?:\s+(?P<after>[0-9]{{1,2}})(?:st|nd|rd|th)?(?![\w:]))?"
     r"(?:,?\s+(?:of\s+|del?\s+)?(?P<year>(?:19|20)[0-9]{{2}})(?!\w))?"
 )
@@ -450,6 +451,9 @@ def _written(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
         first = _first_of(match, numbers[match["month"]], day or 1, today, is_plan=is_plan)
         if first and (day or match["year"]):
             whole = _whole(first.isoformat()[: 10 if day else 7], match)
+            begin = _date(first.year, first.month, int(match["begin"] or day or 1))
+            if match["before"] and begin and begin < first:
+                whole = whole._replace(first=begin.isoformat())
             yield whole._replace(is_yearly=not match["year"])
 
 

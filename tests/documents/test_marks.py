@@ -34,6 +34,7 @@ def targets(text: str) -> list[str]:
         ("[[{{title}}]] [[<% tp.date %>]]", []),
         ("[a](../a%20b.md#sec) [b](<c d.md>) [c](e_(f).md \"title\")", ["../a%20b.md#sec", "c d.md", "e_(f).md"]),
         ("[a](https://x.y/z.md) [b](//x.y) [c](#sec) [d](mailto:a@b.c) <https://x.y>", []),
+        ("![a](data:image/png;base64,iVBORw0KGgo=) [b](data:text/plain,hi)", []),
         ("see [one] and [two][2]\n\n[one]: one.md\n[2]: <two 2.md> 'T'\n[^3]: three.md", ["one.md", "two 2.md"]),
         ("`[[a]]` ``[[b]] ` [[c]]`` [[d]]", ["d"]),
         ("```\n[[a]]\n```\n[[b]]\n~~~~\n[[c]]\n~~~\n[[d]]\n~~~~\n[[e]]", ["b", "e"]),

@@ -6,6 +6,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.doctor import Finding, examine
+from hybrid_memory.extras.why import explain
 from hybrid_memory.sync.ingest import Ingest
 from tests.command import Run
 from tests.conftest import TopicEmbedder
@@ -119,6 +120,19 @@ def test_command_ingests_as_it_was_ingested(
         f"`hybrid-memory ingest --path {folder} {exclude}--keep-missing --incremental` reads"
         in problems(store)["sources"]
     )
+
+
+def test_what_is_kept_without_a_file_is_no_problem(store: HybridStore, tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    for name in ("a.md", "b.md"):
+        (folder / name).write_text("gpu")
+    Ingest(store, keep_missing=True).run([str(folder)])
+    (folder / "a.md").unlink()
+    assert "sources" not in problems(store)
+    told = [finding.text for finding in examine(store) if finding.check == "sources"]
+    assert f"1 note of {folder} no longer has a file, and is kept, as --keep-missing asks" in told
+    assert explain(store, "memory/a.md")["way_out"] == "kept, as --keep-missing asks"
 
 
 def test_file_that_was_never_read_is_a_problem_until_it_is_in(

@@ -172,6 +172,14 @@ def test_recalls_nothing_twice_in_a_session(recall: Recall) -> None:
     assert "203.0.113.58" not in recall(QUESTION, "--session", "one").stdout
 
 
+def test_what_is_left_must_bear_on_the_prompt_itself(recall: Recall) -> None:
+    """What was shown says nothing of the passages after it."""
+    recall(stdin=hook(prompt=QUESTION))
+    explained = [recall("--explain", stdin=hook(prompt=QUESTION)).stderr for _ in range(3)]
+    assert "was shown before" in explained[-1] or "bear on the prompt with" in explained[-1]
+    assert recall(stdin=hook(prompt=QUESTION)).stdout == ""
+
+
 def test_recalls_again_what_a_compaction_took_away(recall: Recall) -> None:
     first = recall(stdin=hook(prompt=QUESTION)).stdout
     recall(stdin=hook("SessionStart", source="compact"))
@@ -260,21 +268,29 @@ def test_a_start_tells_in_one_line_what_is_new(recall: Recall, tmp_path: Path) -
     assert "memory/2026-03-01.md" in line
 
 
-@pytest.mark.parametrize("event", ["PreCompact", "Stop"])
+@pytest.mark.parametrize("event", ["PreCompact", "Stop", "SessionEnd"])
 def test_a_transcript_is_taken_in(recall: Recall, tmp_path: Path, event: str) -> None:
+    """What is said later, too, however little it is."""
     transcript = tmp_path / "of-today.jsonl"
-    message = {"role": "user", "content": "The blue harbour door is locked at nine."}
-    line = {"type": "user", "timestamp": "2026-03-01T10:00:00Z", "message": message}
-    transcript.write_text(json.dumps(line) + "\n")
-    done = recall(stdin=hook(event, transcript_path=str(transcript)))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    for word in ("harbour", "okapi"):
+        message = {"role": "user", "content": f"The blue {word} door is locked at nine."}
+        line = {"type": "user", "timestamp": "2026-03-01T10:00:00Z", "message": message}
+        with transcript.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        done = recall(stdin=hook(event, transcript_path=str(transcript)))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert _is_found(tmp_path / "notes.db", word)
+
+
+def _is_found(database: Path, word: str) -> bool:
     ended = time.monotonic() + 60
     while time.monotonic() < ended:
-        with HybridStore(tmp_path / "notes.db", {"provider": "builtin"}) as store:
-            if any("of-today" in doc_id for doc_id in store.storage.catalog.ids()):
-                return
+        with HybridStore(database, {"provider": "builtin"}) as store:
+            hits = store.search(word, mode="keyword")
+        if any("of-today" in hit["doc_id"] for hit in hits):
+            return True
         time.sleep(0.2)
-    pytest.fail("the transcript was not taken in")
+    return False
 
 
 def test_silent_on_95_of_100_prompts_about_the_code_at_hand(notes: Path) -> None:

@@ -60,6 +60,15 @@ def test_a_question_for_the_past_keeps_the_former_value_first(notes: Notes) -> N
     assert places(before)[0][0] == "2026-01-08.md"
 
 
+def test_the_day_that_a_question_names_wins_over_a_later_one(notes: Notes) -> None:
+    with notes({"2026-01-08.md": OLD, "2026-02-13.md": NEW}) as store:
+        found = places(store.search("ssh port of heron on 8 January 2026"))
+        assert found[:2] == [("2026-01-08.md", "2026-02-13.md"), ("2026-02-13.md", None)]
+        assert (
+            places(store.search("ssh port of heron on 13 February 2026"))[0][0] == "2026-02-13.md"
+        )
+
+
 def test_an_earlier_note_revises_nothing(notes: Notes) -> None:
     with notes({"2026-02-13.md": OLD, "2026-01-08.md": NEW}) as store:
         found = places(store.search("which ssh port does heron have?"))

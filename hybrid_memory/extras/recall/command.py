@@ -276,8 +276,8 @@ def recalled(
 ) -> list[Result]:
     """Return the passages that bear on a prompt, best first; none if their bearing is below the floor.
 
-    What the session was shown costs nothing of the budget, and is left out. Passages that are hardly
-    sure are no company for the others.
+    What the session was shown costs nothing of the budget, is left out, and has no part in the
+    bearing. Passages that are hardly sure are no company for the others.
     """
     if not is_question_for_memory(prompt):
         explain("the prompt is a command, or too short")
@@ -302,11 +302,15 @@ def recalled(
     if not results:
         explain("no passage is sure enough")
         return []
-    sureness = bearing(reading, results)
+    new = [result for result in results if not session.was_shown(result)]
+    if not new:
+        explain("what is sure enough was shown before")
+        return []
+    sureness = bearing(reading, new)
     explain(f"the passages bear on the prompt with {sureness:.2f}; {floor:g} is enough")
     if sureness < floor:
         return []
-    return [result for result in results if not session.was_shown(result)]
+    return new
 
 
 def printed(results: Sequence[Result]) -> str:
@@ -367,7 +371,7 @@ def take_in(args: Namespace, transcript: str) -> None:
         sources = store.storage.sources.all()
     command = ["ingest", "--path", path, "--pattern", "*.jsonl", "--incremental"]
     if any(is_in(path, source.path) for source in sources):
-        command = ["update"]
+        command = ["update", "--all"]
     if not os.path.isfile(path):
         return
     options = ["--quiet"]

@@ -79,7 +79,7 @@ async def search(request: Request) -> Response:
             hint = UNCLEAR
         elif not answer["results"] and not answer["nearest_miss"] and "listing" not in answer:
             in_force = search_request.changed(filters=filters_in_force)
-            hint = why_nothing(store, in_force, refreshed=refresh)
+            hint = why_nothing(store, in_force, refreshed=refresh or values["marks"])
         return answer | {"hint": hint}
 
     tag = await memory.etag(request.url.query)

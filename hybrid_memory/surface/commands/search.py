@@ -168,7 +168,7 @@ def run_search(args: argparse.Namespace) -> int:
         request = _request(args, filters, store.config)
         answer = _answer(store, query, request)
         if answer.warnings == [ONLY_FILTERS] and _form(args) == "text":
-            _list(store, answer.filters)
+            _list(store, answer.filters, args.limit or PICKED)
             return 0
         answer.require(args.floor)
         _advise(args, store, request, answer)
@@ -186,13 +186,13 @@ def run_search(args: argparse.Namespace) -> int:
     return 1 if answer.unanswered else 0
 
 
-def _list(store: HybridStore, filters: Filters | None) -> None:
+def _list(store: HybridStore, filters: Filters | None, limit: int) -> None:
     """Print the newest of the documents that filters leave."""
     from ...views import newest  # which a search does not need
     from ..terminal import show_documents
 
     with output() as stream:
-        show_documents(newest(store, filters, PICKED), stream)
+        show_documents(newest(store, filters, limit), stream)
 
 
 def _answer(store: HybridStore, query: str, request: Request) -> Answer:

@@ -103,6 +103,12 @@ def test_part_of_several_passages_is_named_once(open_page: Open) -> None:
     assert page.locator(".beside ol a").all_inner_texts() == ["The long part", "The end"]
 
 
+def test_lines_that_a_note_no_longer_has_are_told_beside_it(open_page: Open) -> None:
+    page = open_page("?doc=notes/hosts/atlas.md&lines=5000-5010")
+    page.wait_for_selector(".absent-part")
+    assert page.locator(".absent-part").inner_text().startswith("There is no line 5000 in this")
+
+
 def test_the_bar_of_a_passage_is_straight_beside_callouts_and_formulas(open_page: Open) -> None:
     page = open_page("?doc=notes/obsidian.md&lines=9-137", dark=True, allow=["404"])
     page.wait_for_selector(".formula math")

@@ -33,7 +33,7 @@ export async function open(doc, lines, part) {
     if (shown?.doc !== doc || !holds(lines)) await load(doc, lines, signal);
     if (signal.aborted) return;
     mark(lines, part);
-    beside.showSimilar(doc, lines, signal);
+    beside.showSimilar(doc, range(lines)[0] > shown.total ? "" : lines, signal);
     beside.showLinks(shown.links);
   } catch (failure) {
     if (failure.name === "AbortError" || signal.aborted) return;
@@ -53,10 +53,11 @@ export function shut() {
 }
 
 async function load(doc, lines, signal) {
-  const [start] = range(lines);
+  let [start] = range(lines);
   const none = { links: [], linked_from: [] };
   const [first, links] = await Promise.all([api.read(doc, "", signal), api.links(doc, signal).catch(() => none)]);
   let answer = first;
+  if (start > answer.total_lines) start = 1; // the note has become shorter
   if (start > answer.end_line) answer = await api.read(doc, `${Math.max(1, start - BEFORE)}-${END}`, signal);
   if (start > answer.end_line) answer = await api.read(doc, `${start}-${END}`, signal); // the lines before it are long
   const blocks = await parse(answer.text, answer.start_line, answer);
@@ -141,11 +142,17 @@ async function extend(lines, join) {
   }
 }
 
+/** What the document does not have of what is asked for. @param {string} part @param {number} line */
+function absent(part, line) {
+  if (part) return `There is no “${part.replace(/^\^/, "")}” in this document.`;
+  return line > shown.total ? `There is no line ${line} in this document: it has ${shown.total}.` : "";
+}
+
 /** Mark the blocks of the passage or the part, and bring them into view. */
 function mark(lines, part, scroll = true) {
   for (const each of panel.querySelectorAll(".passage")) each.classList.remove("passage");
   const place = part && find(article, part);
-  panel.querySelector(".absent-part").textContent = part && !place ? `There is no “${part.replace(/^\^/, "")}” in this document.` : "";
+  panel.querySelector(".absent-part").textContent = absent(part && !place ? part : "", range(lines)[0]);
   if (place) place.classList.add("passage");
   else if (lines) for (const element of shown.elements) markIn(element, range(lines));
   if (lines) beside.markPassage(range(lines));
