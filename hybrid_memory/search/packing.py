@@ -51,8 +51,11 @@ class Group:
             self.result["newer"] = None  # the text has the revision, too
 
     def is_beside(self, hit: "Hit") -> bool:
-        """Return whether the hit's chunks overlap with the group's or follow them without a gap."""
-        if hit.doc_id != self.doc_id:
+        """Return whether the hit's chunks, of the same day, overlap with the group's or follow them
+        without a gap.
+        """
+        day = hit.row and hit.row.date
+        if (hit.doc_id, day) != (self.doc_id, self.result["date"]):
             return False
         places = [place for place, _ in placed(hit)]
         return places[0] <= self.last + 1 and places[-1] >= self.first - 1

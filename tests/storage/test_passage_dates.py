@@ -166,8 +166,13 @@ def test_passages_beside_the_place_where_a_session_has_grown_are_neighbours(
     assert hit["text"] == "User: zebra"
     [longer] = session.search("zebra", mode="keyword", context=1)
     assert longer["text"] == "User: the gateway is gone\n\nUser: zebra"
-    found = session.search("zebra gateway", mode="keyword", context=0, budget=10_000)
-    assert found[0]["text"].endswith("User: the gateway is gone\n\nUser: zebra")
+
+
+def test_a_result_has_passages_of_one_day(session: HybridStore) -> None:
+    found = session.search("gateway", mode="keyword", context=0, budget=10_000)
+    assert len({hit["date"] for hit in found}) == len(found) > 1
+    for hit in found:
+        assert read(session, hit["citation"])["date"] == hit["date"]
 
 
 def test_get_and_search_tell_the_same_day(db_path: str, tmp_path: Path) -> None:
