@@ -121,7 +121,7 @@ class HybridStore:
             )
         else:
             self.storage = SQLiteStorage(
-                self.path, create=create, read_only=read_only, on_wait=on_wait
+                self.path, create=create and not read_only, read_only=read_only, on_wait=on_wait
             )
 
     def __enter__(self) -> "HybridStore":

@@ -876,3 +876,34 @@ def test_another_model_that_embeds_nothing_leaves_the_store_as_it_is(
         assert not store.embed().fits
         assert (store.stats()["embedded_count"], store.stats()["pending_count"]) == (1, 2)
         assert store.embed()[:3] == (3, [], True)
+
+
+def test_read_only_makes_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "absent.db"
+    with pytest.raises(StoreError, match="no database at"):
+        HybridStore(path, read_only=True)
+    assert not path.exists()
+
+
+def test_an_embedder_that_gives_no_vector_for_a_query_is_told(db_path: str) -> None:
+    class Silent:
+        model = "silent"
+
+        def embed(self, text: str) -> list[float]:
+            return []
+
+        def embed_batch(self, texts: list[str]) -> list[list[float]]:
+            return [[1.0, 0.0] for _ in texts]
+
+        def dims(self) -> int:
+            return 2
+
+        def is_available(self) -> bool:
+            return True
+
+    with HybridStore(db_path, embedder=Silent()) as store:
+        store.store("a", "the gpu")
+        assert store.search("gpu", mode="vector") == []
+        assert store.warnings == ["the embedder gave no vector for the query"]
+        assert [hit["doc_id"] for hit in store.search("gpu")] == ["a"]
+        assert store.warnings[-1].endswith("query; meanwhile, searches answer by keyword")

@@ -347,8 +347,10 @@ def query_vector(
             return QueryVector(vector, meanwhile(model.problem, identity), identity)
     if vector:
         return QueryVector([], MISFIT, identity)
-    # Without a problem, the model works and knows no word of this: nothing is near.
     problem = model.problem
+    # Without a problem, a model that is final works and knows no word of this: nothing is near.
+    if not problem and not model.is_final:
+        problem = "the embedder gave no vector for the query"
     if problem and mode == "hybrid":
         problem = meanwhile(problem, None)
     return QueryVector([], problem, identity)

@@ -28,8 +28,8 @@ _NAMES = (  # of the months in English, German, French and Spanish, without acce
     "may mai mayo",
     "june jun juni juin junio",
     "july jul juli juillet juil julio",
-    "august aug aout agosto ago",
-    "september sep sept septembre septiembre set",
+    "august aug aout agosto",
+    "september sep sept septembre septiembre",
     "october oct oktober okt octobre octubre",
     "november nov novembre noviembre",
     "december dec dezember dez decembre diciembre dic",
@@ -264,7 +264,8 @@ RELATIVE = {
 # A name with a day before or after it, or a year, or both: which of them there must be is checked
 # afterwards.
 BY_NAME = (
-    r"(?<![\w-])(?:(?P<begin>[0-9]{{1,2}})(?:st|nd|rd|th|\.)?\s*(?:[-–]|to|and|bis|und|et|y|a[lu]?)\s*)?"
+    r"(?<![\w-])(?:(?P<begin>[0-9]{{1,2}})(?:st|nd|rd|th|\.)?\s*"
+    r"(?:[-–]|to|and|bis|und|et|y|a[lu]?)\s*(?:(?:the|le|el|dem|den)\s+)?)?"
     r"(?:(?P<before>[0-9]{{1,2}})(?:st|nd|rd|th|er|o)?\.?\s+(?:of\s+|de\s+)?)?"
     r"(?P<month>{names})\b\.?(?:\s+(?P<after>[0-9]{{1,2}})(?:st|nd|rd|th)?(?![\w:]))?"
     r"(?:,?\s+(?:of\s+|del?\s+)?(?P<year>(?:19|20)[0-9]{{2}})(?!\w))?"
@@ -298,7 +299,8 @@ WEEKDAYS = (
     "sunday|sonntag|dimanche|domingo",
 )
 WEEKDAY = (
-    r"(?<!\w)(?P<before>on|this|last|next|am|diesen|letzten|nachsten|el|proximo)\s+"
+    r"(?<!\w)(?:(?P<before>on|this|last|next|am|diesen|letzten|nachsten|el|proximo|le|ce)\s+"
+    r"|(?<=since )|(?<=until )|(?<=after )|(?<=before )|(?<=seit )|(?<=bis )|(?<=depuis )|(?<=desde ))"
     r"(?:{names})(?!\w)"
 )
 BEHIND = ("last", "letzten")
@@ -348,19 +350,14 @@ class Period(NamedTuple):
     def days(self) -> int:
         return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days + 1
 
-    @property
-    def is_long(self) -> bool:
-        """Return whether the period says little of a passage, because it has many days."""
-        return self.is_open or self.days > 31
-
     def phrases(self) -> list[tuple[str, ...]]:
         """Return what a text or a path of the period says: its year, its month or each of its days,
         as tokens of a date in both orders, '2026-05-03' and '03.05.2026'.
         """
-        if self.is_open:
-            return []  # too many
         first, days = date.fromisoformat(self.first), self.days
-        if self.is_long:
+        if self.is_open and days > 7:
+            return []  # too many
+        if days > 31:
             return [(self.first[:4],)]
         if days > 7:
             return [tuple(self.first[:7].split("-"))]
@@ -409,8 +406,7 @@ def _opened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
         if opened and re.search(BETWEEN, folded[: opened[-1].start]):
             between = folded[opened[-1].end : period.start]
             if re.fullmatch(AND, between) and opened[-1].first <= period.last:
-                whole = opened[-1]._replace(last=period.last, end=period.end, is_open=True)
-                opened[-1] = whole._replace(is_yearly=False)
+                opened[-1] = opened[-1]._replace(last=period.last, end=period.end, is_yearly=False)
                 continue
         wider = period._replace(is_open=True, is_yearly=False)
         if re.search(SINCE, before):

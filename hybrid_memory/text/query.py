@@ -187,10 +187,10 @@ class Query:
 
     @cached_property
     def _terms(self) -> tuple[list[Term], list[Term]]:
-        """Return compounds and words. Phrases of days stand in place of words such as "yesterday",
-        and beside a date that is written.
+        """Return compounds and words. Phrases of days stand in place of words such as "yesterday" and
+        "after 5 May", and beside a date that is written.
         """
-        named = [period for period in self.periods if period.is_named]
+        named = [period for period in self.periods if period.is_named or period.is_open]
         compounds, words = _parsed(_without_periods(self._folded, named))
         if self.periods and not any(_is_content_word(term.tokens[0]) for term in words):
             compounds, words = [], []  # nothing but days is asked for
@@ -263,7 +263,7 @@ class Query:
         """Return the words of a query that means certain days, at most a month, but for those that name
         them; None if it means none.
         """
-        if not self.periods or any(period.is_long for period in self.periods):
+        if not self.periods or any(period.is_open or period.days > 31 for period in self.periods):
             return None
         _, terms = _parsed(_without_periods(self._folded, self.periods))
         words = [term.tokens[0] for term in terms]

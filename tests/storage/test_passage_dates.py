@@ -137,6 +137,28 @@ def test_days_that_a_passage_speaks_of_count_as_its_days(
         assert hits[0]["doc_id"] == doc_id
 
 
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("budget after 2026-03-15", {16, 17, 18}),
+        ("budget since 16 March", {16, 17, 18}),
+        ("budget since Monday", {16, 17, 18}),
+        ("budget between 10 and 14 March 2026", {10, 11, 12, 13, 14}),
+        ("budget between 10 March 2026 and 14 March 2026", {10, 11, 12, 13, 14}),
+    ],
+)
+def test_of_many_notes_those_of_the_days_that_are_asked_for_come_first(
+    db_path: str, query: str, days: set[int]
+) -> None:
+    with HybridStore(db_path, CONFIG) as store:
+        for month in range(1, 5):
+            for day in range(1, 29):
+                name = f"2026-{month:02}-{day:02}"
+                store.store(f"log/{name}", f"the budget of {name}, {'tea ' * (day % 5)}")
+        hits = store.search(query, limit=len(days), mode="keyword", today=date(2026, 3, 18))
+        assert {hit["date"] for hit in hits} == {f"2026-03-{day}" for day in days}
+
+
 def test_get_tells_the_day_of_the_lines(session: HybridStore) -> None:
     first = read(session, "sessions/s1.jsonl")
     assert (first["date"], first["date_from"]) == ("2026-01-05", "text")

@@ -15,6 +15,22 @@ def meant(text: str, today: date = TODAY) -> list[tuple[str, str]]:
     return [(period.first, period.last) for period in periods(fold(text).lower(), today)]
 
 
+@pytest.mark.parametrize("text", ["set 30 as the timeout", "which training set 2025", "5 ago"])
+def test_words_that_look_like_a_month_are_none(text: str) -> None:
+    assert meant(text) == []
+
+
+def test_the_day_before_or_after_which_something_was_is_not_looked_for() -> None:
+    def looked_for(text: str) -> set[str]:
+        return {" ".join(term.tokens) for term in Query(text, today=TODAY).terms}
+
+    assert looked_for("budget before 2025-01-04") == {"budget"}
+    assert looked_for("budget after 2026-01-27") == {
+        "budget", "2026 01 28", "28 01 2026", "2026 01 29", "29 01 2026",
+    }  # fmt: skip
+    assert looked_for("budget since 12 September") == {"budget"}  # so many days are no words
+
+
 @pytest.mark.parametrize("today", [date.min, date.max])
 def test_what_is_out_of_the_calendar_is_no_period(today: date) -> None:
     text = (
@@ -41,6 +57,11 @@ def test_what_is_out_of_the_calendar_is_no_period(today: date) -> None:
         ("3–5 May", "2025-05-03", "2025-05-05"),
         ("3 al 5 de mayo", "2025-05-03", "2025-05-05"),
         ("between 5 and 3 May", "2025-05-03", "2025-05-03"),
+        ("entre le 3 et le 5 mai", "2025-05-03", "2025-05-05"),
+        ("zwischen dem 3. und dem 5. Mai", "2025-05-03", "2025-05-05"),
+        ("since Monday", "2026-01-26", "2026-01-29"),
+        ("bis Montag", "0001-01-01", "2026-01-26"),
+        ("le lundi", "2026-01-26", "2026-01-26"),
         ("12 January", "2026-01-12", "2026-01-12"),
         ("29 February", "2024-02-29", "2024-02-29"),
         ("today", "2026-01-29", "2026-01-29"),
