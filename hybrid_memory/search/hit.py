@@ -263,14 +263,14 @@ class Hit:
             self.rerank["part"] *= share
 
     def succeed(self, former: "Hit") -> None:
-        """Take the score of a hit that this one revises."""
+        """Take the score of a hit that this one revises, and age no more than that."""
+        self.decay = max(self.decay, former.decay)
+        self.score = self.score_before_decay * self.decay
         if self.score > former.score:
             self.scale_by(former.score / self.score)  # `spread` had put it behind
             return
-        part = 0.0
-        if self.decay:
+        if self.decay and self.score < former.score:
             part = (former.score - self.score) / self.decay
-        if part > 0:
             self.succession += part
             self.add(part)
 

@@ -1,6 +1,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -189,6 +190,19 @@ def test_a_copied_sentence_is_no_revision(notes: Notes) -> None:
     with notes({"2026-01-08.md": OLD, "2026-02-13.md": OLD + "\nNothing else today.\n"}) as store:
         found = places(store.search("which ssh port does heron have?"))
     assert [newer for _, newer in found] == [None] * len(found)
+
+
+def test_a_passage_ages_no_more_than_what_it_revises(notes: Notes) -> None:
+    page = "# Hosts\n\nThe ssh port of heron is 22 for everybody. Bring your own key for heron.\n"
+    query = "which ssh port does heron have?"
+    with notes({"hosts.md": page, "2026-02-13.md": NEW}) as store:
+        [usual, _] = store.search(query)
+        found = store.search(query, half_life_days=1, today=date(2026, 11, 24), explain=True)
+        assert places(found) == [("2026-02-13.md", None), ("hosts.md", "2026-02-13.md")]
+        explain = found[0]["explain"]
+        assert explain["decay"] == 1.0
+        assert explain["score_before_decay"] == pytest.approx(found[0]["score"], abs=1e-6)
+        assert found[0]["score"] == pytest.approx(usual["score"], abs=1e-6)
 
 
 def test_a_dated_note_revises_an_undated_page(notes: Notes) -> None:
