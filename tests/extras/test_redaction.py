@@ -65,7 +65,7 @@ DETECTED = {  # by the plugins of detect-secrets: a text in the form that its pa
     "ibm_cos_hmac.IbmCosHmacDetector": ['cos_hmac_secret_access_key = "{H48}"'],
     "jwt.JwtTokenDetector": ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{A43}"],
     "mailchimp.MailchimpDetector": ["{H32}-us12"],
-    "npm.NpmDetector": ["//registry.npmjs.org/:_authToken=npm_{A36}"],
+    "npm.NpmDetector": ["//npm.example.org/:_authToken=npm_{A36}"],
     "openai.OpenAIDetector": ["sk-proj-{A20}T3BlbkFJ{A20}"],
     "pypi_token.PypiTokenDetector": [
         "pypi-AgEIcHlwaS5vcmc{A70}", "pypi-AgENdGVzdC5weXBpLm9yZw{A70}",
