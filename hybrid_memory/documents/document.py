@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Both are part of `chunking`: when one is raised, stores read all their files again.
 CHUNKER = 5  # raised by a change that makes other chunks of the same text
-CONTEXT = 7  # raised by a change to what a document has besides them: terms, links, tags and date
+CONTEXT = 8  # raised by a change to what a document has besides them: terms, links, tags and date
 
 
 class Document(NamedTuple):
