@@ -568,7 +568,7 @@ def newest_first(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
         newer = former.newer
         if newer not in ranked or ranked.index(newer) < ranked.index(former):
             continue
-        if former.of_date > newer.of_date:
+        if former.of_date and not newer.of_date:
             continue  # the question names the day of the former one
         if state.after_snapshot and newer.score < BELIEVED * former.score:
             continue  # a model that read both found that the newer one does not answer
