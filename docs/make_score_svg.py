@@ -23,7 +23,6 @@ PARTS = {  # key of the explanation -> its name in the legend, and where that st
     "vector": ("vector: nearness", 140),
     "neighbours": ("the chunks beside it", 280),
     "document": ("the best chunks of its document", 450),
-    "succession": ("succession", 664),
 }
 WIDTH, MARGIN, TOP, ROW, BAR = 780, 20, 76, 78, 24
 SCALE = WIDTH - 2 * MARGIN  # pixels for a score of 1
@@ -38,7 +37,6 @@ text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-si
 .vector { fill: #1a7f37 }
 .neighbours { fill: #bf8700 }
 .document { fill: #8250df }
-.succession { fill: #6e7781 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
   .sum { fill: #9198a1 }
@@ -48,7 +46,6 @@ text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; font-si
   .vector { fill: #3fb950 }
   .neighbours { fill: #d29922 }
   .document { fill: #ab7df8 }
-  .succession { fill: #8b949e }
 }
 """
 

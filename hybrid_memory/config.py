@@ -35,7 +35,6 @@ DEFAULTS: dict[str, Any] = {
     "vector_weight": 0.7,
     # The score of a dated document is halved with every so many days of age; 0: scores do not age
     "half_life_days": 0.0,
-    "successors": True,  # note what a later passage revises, and put that passage first
     "refresh": False,  # read what has changed before each search
     "limit": 10,
     "min_score": 0.0,

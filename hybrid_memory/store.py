@@ -14,8 +14,8 @@ from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
 from .search.hit import Answer, Budget, Request, request_defaults
-from .search.hit import Result as Result
 from .search.pipeline import Search
+from .search.result import Result as Result
 from .storage.filters import Filters, narrowed
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable

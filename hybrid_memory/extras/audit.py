@@ -12,7 +12,7 @@ from itertools import combinations, islice
 from typing import Any, NamedTuple, TextIO, TypeVar
 from zlib import crc32
 
-from ..search.successors import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
+from ..search.revisions import SUPERSEDED_BY, SUPERSEDES, is_named, named_documents
 from ..storage.protocol import Storage
 from ..storage.rows import ChunkRow
 from ..store import HybridStore, retry_once

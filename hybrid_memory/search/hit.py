@@ -5,7 +5,7 @@ twenty times as long.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..text.characters import spellings
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..storage.rows import ChunkRow, Neighbour
     from ..text.query import Query
     from .legs import Legs
+    from .result import Result
 
 MODES = ("hybrid", "keyword", "vector")
 
@@ -125,39 +126,6 @@ POOL = 60
 SMALLEST = 200  # characters of a result
 
 
-class Scores(TypedDict):
-    """What each half of a search gave a passage; None where it gave nothing."""
-
-    keyword: float | None  # BM25, raised for a document that the query names; of symbols, a share
-    vector: float | None  # cosine
-
-
-class Result(TypedDict):
-    """A passage that a search found."""
-
-    doc_id: str
-    chunk_id: str
-    heading: str  # the nearest above the passage
-    heading_path: str  # all of them: "Atlas > The GPU server > Log in"
-    text: str
-    score: float  # 0 to 1, to be compared within one answer
-    confidence: float  # 0 to 1, to be compared between answers, too
-    source: str  # "keyword", "vector" or "hybrid": which half of the search found it
-    path: str | None  # absolute, of the file; None for a text that has none
-    start_line: int
-    end_line: int
-    citation: str  # "memory/2026-01-05.md#L12-L30"
-    also: list[str]  # citations of the same text elsewhere
-    newer: str | None  # the citation of a later passage that revises this one
-    collection: str | None
-    date: str | None  # YYYY-MM-DD
-    metadata: dict[str, Any]
-    scores: Scores
-    page: NotRequired[int]  # where the document has pages
-    instead: NotRequired[dict[str, list[str]]]  # by a word that no chunk has, those in its place
-    explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
-
-
 class Budget:
     """How many characters an answer may have.
 
@@ -168,7 +136,7 @@ class Budget:
     def __init__(
         self,
         characters: int,
-        cost: Callable[[Result], int] = lambda result: len(result["text"]),
+        cost: "Callable[[Result], int]" = lambda result: len(result["text"]),
         fixed: int = 0,
     ) -> None:
         self.characters = characters
@@ -214,10 +182,10 @@ class Hit:
         self._score_before_decay: float | None = None  # None until it has aged
         # The same text once
         self.others: list[int] = []  # chunks with the same text
-        # Successors
-        self.newer: Hit | None = None  # what revises it
+        # Revisions
+        self.newer: int | None = None  # chunks.id of the passage that is declared to replace it
         self.newer_citation: str | None = None
-        self.succession = 0.0  # the part of the score that puts it before what it revises
+        self.succession = 0.0  # the part of the score that puts it before what it replaces
         # Confidence
         self.confidence = 0.0
         self.coverage = 0.0
@@ -263,7 +231,7 @@ class Hit:
             self.rerank["part"] *= share
 
     def succeed(self, former: "Hit") -> None:
-        """Take the score of a hit that this one revises, and age no more than that."""
+        """Take the score of a hit that this one replaces, and age no more than that."""
         self.decay = max(self.decay, former.decay)
         self.score = self.score_before_decay * self.decay
         if self.score > former.score:
@@ -293,22 +261,16 @@ class SearchState:
         half_life_days: float,
         storage: "Storage",
         keyword_index: "KeywordIndex",
-        *,
-        marks_successors: bool,
     ) -> None:
         self.query = query
         self.request = request
         self.half_life_days = half_life_days
         self.storage = storage
         self.keyword_index = keyword_index
-        self.marks_successors = marks_successors  # note which passage revises which
         # A reranker and what follows it: when the snapshot is closed, which a slow server must not hold
         self.after_snapshot: list[Any] = []
         self.refused: list[Hit] = []  # what `min_confidence` keeps back
         self.nearest_miss: Hit | None = None  # the surest of them, if it kept back all
-        self.is_past = False  # the question is for what was
-        # What may revise one of the first hits, too unsurely to say so
-        self.possibly_newer: Hit | None = None
         self.warnings: list[str] = []  # what a stage could not do
         self.is_lookup = False  # whether the query is a name or an identifier
         # Words of the query that no chunk has, and those that were looked for in their place
@@ -318,7 +280,7 @@ class SearchState:
 class Answer:
     """What a search found. HTTP answers with these attributes as they are named here."""
 
-    def __init__(self, results: list[Result], warnings: list[str]) -> None:
+    def __init__(self, results: "list[Result]", warnings: list[str]) -> None:
         self.results = results  # best first
         self.warnings = warnings  # what was left out, such as search by meaning
         self.timings: dict[str, float] = {}  # seconds, by part of the search
@@ -337,7 +299,7 @@ class Answer:
             return None
         return f"searched for {in_place(self.instead)}, which no passage has"
 
-    def keep_back(self, surest: Result, least: float) -> None:
+    def keep_back(self, surest: "Result", least: float) -> None:
         """Give no results, and tell of the surest, which has not this confidence."""
         self.results = []
         self.nearest_miss = surest

@@ -2,57 +2,46 @@
 allows are kept, best first.
 
 A budget counts what is printed, not passages alone, so whoever prints says what a result costs.
-Where passages fit, sentences are not left out: to shorten all passages to the sentences with words
-of the query and their neighbours put 4 to 8 % less of the wanted text into 4,000 characters. Only
-where the first passage does not fit, its best sentences stand for it.
+Passages that fit are not shortened: keeping only the sentences with words of the query, and their
+neighbours, put 4 to 8 % less of the wanted text into 4,000 characters. Only where the first passage
+does not fit, an excerpt of it is printed.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..documents.formats import grows
 from ..documents.passages import WORD_START, ends_sentence
 from ..storage.keyword import stems
-from ..text.characters import UNSPACED, citation, page, within
+from ..text.characters import UNSPACED
 from ..text.highlight import Highlighter
 from ..text.query import Query
-from .hit import Budget, Hit, Request, Result
+from .hit import Budget, Hit, Request
+from .result import Passage, Result, result_of
 
 if TYPE_CHECKING:
-    from ..storage.protocol import Storage
     from ..storage.rows import Neighbour
 
 
 class Group:
-    """Hits of one document whose chunks follow each other, as one result."""
+    """Hits of one document whose chunks follow each other: one result."""
 
-    def __init__(self, hits: "Sequence[Hit]", make: "Callable[[Hit], Result]") -> None:
-        """`hits`, the best one first, know their chunks. `make` gives the result of one of them."""
-        best = hits[0]
-        chunks = {place: chunk for hit in hits for place, chunk in placed(hit)}
+    def __init__(self, hits: Sequence[Hit], *, explain: bool) -> None:
+        """`hits` are loaded, the best one first."""
         self.hits = hits
+        best, *others = hits
+        chunks = {place: chunk for hit in hits for place, chunk in placed(hit)}
         self.doc_id = best.doc_id
         self.first = min(chunks)
         self.last = max(chunks)
-        passage = joined(self.doc_id, [chunks[place] for place in sorted(chunks)])
-        start, end = passage.start_line, passage.end_line
-        pages = best.row.pages if best.row else ()
-        self.result = make(best)
-        self.result["text"] = passage.text
-        self.result["start_line"] = start
-        self.result["end_line"] = end
-        self.result["citation"] = citation(self.doc_id, start, end, pages)
-        if pages:
-            self.result["page"] = page(pages, start)
-        self.result["also"] = list(dict.fromkeys(place for hit in hits for place in hit.also))
-        if best.newer and best.newer.doc_id == self.doc_id and best.newer.number in chunks:
-            self.result["newer"] = None  # the text has the revision, too
+        self.passage = joined(self.doc_id, [chunks[place] for place in sorted(chunks)])
+        self.result = result_of(best, explain=explain, passage=self.passage, joined=others)
 
-    def is_beside(self, hit: "Hit") -> bool:
-        """Return whether the hit's chunks, of the same day, overlap with the group's or follow them
-        without a gap.
+    def is_beside(self, hit: Hit) -> bool:
+        """Whether the chunks of a hit of the same document and day overlap with the group's or
+        follow them without a gap.
         """
         day = hit.row and hit.row.date
         if (hit.doc_id, day) != (self.doc_id, self.result["date"]):
@@ -61,36 +50,36 @@ class Group:
         return places[0] <= self.last + 1 and places[-1] >= self.first - 1
 
 
-def placed(hit: "Hit") -> "list[tuple[int, Neighbour]]":
+def placed(hit: Hit) -> "list[tuple[int, Neighbour]]":
     """Return the chunks of a hit's text, each with its number in the document."""
     before = [chunk.id for chunk in hit.chunks].index(hit.id)
     return list(enumerate(hit.chunks, hit.number - before))
 
 
-def packed(
-    hits: "Sequence[Hit]", request: "Request", query: "Query", make: "Callable[[Hit], Result]"
-) -> list[Result]:
-    """Return the results, in the order of the best hit of each. Hits come best first, and know
-    their chunks.
+def packed(hits: Sequence[Hit], request: Request, query: Query) -> tuple[list[Result], Hit | None]:
+    """Return the results that fit, in the order of the best hit of each, and the first hit if it is
+    not among them. `hits` are loaded, best first.
 
-    A hit that no longer fits is left out, and smaller ones after it may still get in. If the first
-    one does not fit, its best sentences do: a small passage that hardly bears on the query is no
-    answer in its place. If not even a sentence of it fits, there are only smaller passages.
+    A hit that does not fit is left out, and smaller ones after it may still get in. If the first
+    one does not fit, an excerpt of it is the only result, because a small passage that hardly bears
+    on the query is no answer in its place.
     """
     budget = request.budget or Budget(0, lambda result: 0)
     left = budget.characters - budget.fixed
+    left_out: Hit | None = None
     if hits:
-        first = Group(hits[:1], make).result
-        if budget.cost(first) > left:
-            shorter = excerpt(first, query, lambda result: budget.cost(result) <= left)
+        first = Group(hits[:1], explain=request.explain)
+        if budget.cost(first.result) > left:
+            shorter = _excerpt_that_fits(first, query, budget, left, explain=request.explain)
             if shorter:
-                return [shorter]
+                return [shorter], None
+            left_out = hits[0]
     groups: list[Group] = []
     costs: dict[Group, int] = {}
     for hit in hits:
         beside = [group for group in groups if group.is_beside(hit)]
         hits_beside = [neighbour for other in beside for neighbour in other.hits]
-        group = Group([*hits_beside, hit], make)
+        group = Group([*hits_beside, hit], explain=request.explain)
         cost = budget.cost(group.result)
         more = cost - sum(costs[other] for other in beside)
         if more > left:
@@ -102,23 +91,22 @@ def packed(
             groups = [other for other in groups if other not in beside[1:]]
         else:
             groups.append(group)
-    return [group.result for group in groups]
+    return [group.result for group in groups], left_out
+
+
+def _excerpt_that_fits(
+    group: Group, query: Query, budget: Budget, left: int, *, explain: bool
+) -> Result | None:
+    [hit] = group.hits
+
+    def result(passage: Passage) -> Result:
+        return result_of(hit, explain=explain, passage=passage)
+
+    shorter = excerpt(group.passage, query, lambda passage: budget.cost(result(passage)) <= left)
+    return result(shorter) if shorter else None
 
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-
-
-class Passage(NamedTuple):
-    """A text that stands on lines start_line..end_line of its source."""
-
-    text: str
-    start_line: int
-    end_line: int
-
-
-def around(storage: "Storage", doc_id: str, id: int, count: int) -> Passage:
-    """Return the chunk of this chunks.id and up to `count` chunks on either side, as `joined` gives them."""
-    return joined(doc_id, storage.chunks.around(doc_id, id, count))
 
 
 def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
@@ -128,16 +116,17 @@ def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
     of a log, as the messages of a transcript are, stand a blank line apart instead, because most
     lines between them say nothing.
     """
+    ids = [chunk.id for chunk in chunks]
     if grows(doc_id):
         text = "\n\n".join(chunk.text for chunk in chunks)
-        return Passage(text, chunks[0].start_line, chunks[-1].end_line)
+        return Passage(text, chunks[0].start_line, chunks[-1].end_line, ids)
     size, overlap = map(int, chunks[0].chunking.split(":")[1:3])
     text = chunks[0].text
     end = chunks[0].end_line
     for before, chunk in pairwise(chunks):
         text += _rest(before, chunk, size, overlap)
         end = max(end, chunk.end_line)
-    return Passage(text, chunks[0].start_line, end)
+    return Passage(text, chunks[0].start_line, end, ids)
 
 
 def _rest(before: "Neighbour", chunk: "Neighbour", size: int, overlap: int) -> str:
@@ -185,40 +174,51 @@ ELLIPSIS = "…"
 # Lines, and in them sentences. What ends with an abbreviation is cut once too often, which does no
 # harm here.
 _NOTHING = re.compile(r"\s*(?:</[\w.:-]*>\s*)*")  # closing tags
+_HEADING = re.compile(r"\s*#{1,6}\s")
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?]+[\"')\]*_`]*(?=\s)|[。！？]+|(?=\n)|\Z)")
 
 
-def excerpt(result: Result, query: Query, fits: Callable[[Result], bool]) -> Result | None:
-    """Return the result with as many of its best sentences as fit, an ellipsis for what is left
-    out, and the lines of what is left; None if not even one fits.
+def excerpt(passage: Passage, query: Query, fits: Callable[[Passage], bool]) -> Passage | None:
+    """Shorten a passage to those of its sentences that have a word of the query, as many as fit, and
+    the heading above them if that fits, too. An ellipsis stands for what is left out.
 
-    The best have the most different words of the query; of equal ones the first.
+    The best sentences have the most different words of the query; of equal ones the first. None if
+    the best one does not fit, or if no sentence has a word of the query: a heading is no sentence.
     """
-    text = result["text"]
+    text = passage.text
     highlighter = Highlighter(query, [text], stems)
     terms = [(span.start, span.term) for span in highlighter.spans(text)]
-    sentences = [
-        match.span() for match in _SENTENCE.finditer(text) if not _NOTHING.fullmatch(match[0])
-    ]
+    sentences = []
+    headings = []
+    for match in _SENTENCE.finditer(text):
+        span = match.end() - len(match[0].lstrip()), match.end()
+        if _HEADING.match(match[0]):
+            headings.append(span)
+        elif not _NOTHING.fullmatch(match[0]):
+            sentences.append(span)
+    matches = {
+        (start, end): len({term for at, term in terms if start <= at < end})
+        for start, end in sentences
+    }
+    best_first = sorted(filter(matches.get, sentences), key=lambda span: -matches[span])
+    chosen: list[tuple[int, int]] = []
+    for sentence in best_first:
+        candidates = sorted([*chosen, sentence])
+        if fits(_only(passage, candidates)):
+            chosen = candidates
+        elif not chosen:
+            return None
+    if not chosen:
+        return None
+    above = [heading for heading in headings if heading < chosen[0]]
+    if above and fits(_only(passage, [above[-1], *chosen])):
+        chosen.insert(0, above[-1])
+    return _only(passage, chosen)
 
-    def worth(number: int) -> tuple[int, int]:
-        start, end = sentences[number]
-        return -len({term for at, term in terms if start <= at < end}), number
 
-    chosen: list[int] = []
-    shortened: Result | None = None
-    for number in sorted(range(len(sentences)), key=worth):
-        candidates = sorted([*chosen, number])
-        longer = _with_sentences(result, [sentences[candidate] for candidate in candidates])
-        if fits(longer):
-            chosen.append(number)
-            shortened = longer
-    return shortened
-
-
-def _with_sentences(result: Result, spans: list[tuple[int, int]]) -> Result:
-    """Return the result with these sentences of its text alone."""
-    text: str = result["text"]
+def _only(passage: Passage, spans: Sequence[tuple[int, int]]) -> Passage:
+    """Return these parts of a passage, on the lines that they stand on."""
+    text = passage.text
     parts = []
     at = 0
     for start, end in spans:
@@ -228,15 +228,9 @@ def _with_sentences(result: Result, spans: list[tuple[int, int]]) -> Result:
         at = end
     if text[at:].strip():
         parts.append(f" {ELLIPSIS}")
-    first, last = result["start_line"], result["end_line"]
+    first, last = passage.start_line, passage.end_line
     has_lines_of_source = text.count("\n") == last - first  # unlike that of a transcript
     if has_lines_of_source:
         last = first + text.count("\n", 0, spans[-1][1])
         first += text.count("\n", 0, spans[0][0])
-    place = within(result["citation"], citation(result["doc_id"], first, last))
-    return result | {
-        "text": "".join(parts).strip(),
-        "start_line": first,
-        "end_line": last,
-        "citation": place,
-    }
+    return Passage("".join(parts).strip(), first, last)

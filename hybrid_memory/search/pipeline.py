@@ -8,7 +8,7 @@ all rounds. One that goes by the final score or order also goes into FINAL.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -18,11 +18,12 @@ from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, is_minilm,
 from ..errors import Message, WayOut
 from ..seams import MINILM_VECTOR, PROVIDERS, RERANKED, load
 from ..storage.keyword import CONTEXT_WEIGHT, K1
-from ..text.characters import citation, page
+from ..text.characters import citation
 from . import stages
-from .hit import Answer, Hit, Request, Result, SearchState, as_written
+from .hit import Answer, Hit, Request, SearchState, as_written
 from .legs import LEADS, Legs, put_on_one_scale
-from .successors import newest_first, with_successors
+from .result import result_of
+from .revisions import later_first, with_revisions
 
 # Of the BM25 of a word in a text: what it has in the front matter, the name or the tags
 OF_CONTEXT = CONTEXT_WEIGHT * (1 + K1) / (CONTEXT_WEIGHT + K1)
@@ -59,23 +60,23 @@ ORDERING: list[Stage] = [
 ]
 CHOOSING: list[Stage] = [
     stages.phrases_first,
-    newest_first,
+    later_first,
     stages.about_something,
     stages.with_confidence,
     stages.confident_enough,
     stages.limited,
 ]
-STAGES = [*ORDERING, with_successors, *CHOOSING]
+STAGES = [*ORDERING, with_revisions, *CHOOSING]
 # What goes by the final score or order, so that with a reranker it comes after it, when the snapshot
 # is closed; none of these reads the store.
 #   without a reranker: merged, with_phrases, with_evidence, with_asked_dates, scoring_enough, aged,
-#     same_text_once, spread, with_successors, phrases_first, newest_first, about_something,
+#     same_text_once, spread, with_revisions, phrases_first, later_first, about_something,
 #     with_confidence, confident_enough, limited
-#   with one: merged, with_phrases, with_evidence, with_asked_dates, aged, same_text_once, with_successors,
+#   with one: merged, with_phrases, with_evidence, with_asked_dates, aged, same_text_once, with_revisions,
 #     about_something, with_confidence, confident_enough; the reranker, which gives the first
-#     `rerank_limit` another order; scoring_enough, spread, phrases_first, newest_first, limited
+#     `rerank_limit` another order; scoring_enough, spread, phrases_first, later_first, limited
 FINAL: frozenset[Stage] = frozenset(
-    {stages.scoring_enough, stages.phrases_first, newest_first, stages.spread, stages.limited}
+    {stages.scoring_enough, stages.phrases_first, later_first, stages.spread, stages.limited}
 )
 
 
@@ -147,7 +148,6 @@ class Search:
             half_life,
             self._storage,
             self._storage.keyword(selection),
-            marks_successors=self._settings["successors"],
         )
         reranker = self._reranker() if request.rerank else None
         if reranker:
@@ -168,8 +168,8 @@ class Search:
         ordering = [stage for stage in ORDERING if stage not in passed_over]
         choosing = [stage for stage in CHOOSING if stage not in passed_over]
         candidates = self._candidates(legs)
-        # Of the first round alone, so that what is said to revise what is the same with every limit
-        hits = _through([*ordering, with_successors], candidates, state)
+        # Only among the first round, so that marks are the same with every limit
+        hits = _through([*ordering, with_revisions], candidates, state)
         known = {hit.id for hit in candidates}
         depth = CANDIDATES
         while len(hits) < state.request.limit and len(known) >= depth:
@@ -193,13 +193,13 @@ class Search:
     def _packed(self, hits: list[Hit], state: SearchState) -> Answer:
         """Return the results, as many as the budget holds, and what they leave out."""
         request = state.request
-        make = partial(result_of, explain=request.explain)
+        left_out: Hit | None = None
         if request.is_packed:
             from .packing import packed
 
-            results = packed(hits, request, state.query, make)
+            results, left_out = packed(hits, request, state.query)
         else:
-            results = [make(hit) for hit in hits]
+            results = [result_of(hit, explain=request.explain) for hit in hits]
         if state.substitutes:
             instead = {word: list(others) for word, others in state.substitutes.items()}
             for result in results:
@@ -207,10 +207,13 @@ class Search:
         answer = Answer(results, state.warnings)
         if state.substitutes:
             answer.instead = as_written(state.substitutes, state.query.text, results)
-        if hits and not results:
-            answer.nearest_miss = result_of(hits[0], explain=False)
-            citation = answer.nearest_miss["citation"]
-            answer.warnings.append(f"the budget is too small for the best result, {citation}")
+        if left_out is not None:
+            missing = result_of(left_out, explain=False)
+            if not results:
+                answer.nearest_miss = missing
+            answer.warnings.append(
+                f"the budget is too small for the best result, {missing['citation']}"
+            )
         elif state.nearest_miss:
             surest = result_of(state.nearest_miss, explain=False)
             answer.keep_back(surest, request.min_confidence)
@@ -461,87 +464,15 @@ def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None
     `around` on either side.
     """
     rows = storage.chunks.rows([hit.id for hit in hits])
-    newer = [hit.newer.id for hit in hits if hit.newer]
+    newer = [hit.newer for hit in hits if hit.newer is not None]
     locations = storage.chunks.locations([*newer, *(id for hit in hits for id in hit.others)])
     for hit in hits:
         hit.row = rows[hit.id]
         hit.also = [citation(*locations[id]) for id in hit.others]
-        if hit.newer:
-            hit.newer_citation = citation(*locations[hit.newer.id])
+        if hit.newer is not None:
+            hit.newer_citation = citation(*locations[hit.newer])
         if around is not None:
             hit.chunks = storage.chunks.around(hit.doc_id, hit.id, around)
-
-
-def result_of(hit: Hit, *, explain: bool) -> Result:
-    """Return the result for a hit that was loaded."""
-    row = hit.row
-    assert row is not None
-    result: Result = {
-        "doc_id": row.doc_id,
-        "chunk_id": row.chunk_id,
-        "heading": row.heading,
-        "heading_path": row.heading_path,
-        "text": row.text,
-        "score": round(hit.score, 6),
-        "confidence": hit.confidence,
-        "source": hit.source,
-        "path": row.path,
-        "start_line": row.start_line,
-        "end_line": row.end_line,
-        "citation": citation(row.doc_id, row.start_line, row.end_line, row.pages),
-        "also": hit.also,
-        "newer": hit.newer_citation,
-        "collection": row.collection,
-        "date": row.date,
-        "metadata": row.metadata,
-        "scores": {
-            "keyword": _significant(hit.legs.keyword_scores, hit.id),
-            "vector": _significant(hit.legs.cosines, hit.id),
-        },
-    }
-    if row.pages:
-        result["page"] = page(row.pages, row.start_line)
-    if explain:
-        result["explain"] = _rounded(_explanation(hit))
-    return result
-
-
-def _explanation(hit: Hit) -> dict[str, Any]:
-    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`,
-    `succession` and `rerank` where there are any, add up to `score_before_decay`.
-    """
-    parts = {
-        **hit.legs.parts(hit.id, hit.scale),
-        "neighbours": hit.neighbours,
-        "document": hit.document,
-        "score_before_decay": hit.score_before_decay,
-        "decay": hit.decay,
-        "terms": list(hit.terms),
-        "coverage": hit.coverage,
-        "nearness": hit.nearness,
-    }
-    if hit.of_date:
-        parts["of_date"] = hit.of_date
-    if hit.succession:
-        parts["succession"] = hit.succession
-    if hit.rerank:
-        parts["rerank"] = hit.rerank
-    return parts
-
-
-def _significant(scores: Mapping[int, float], id: int) -> float | None:
-    """Round to six significant digits: BM25 in a store of a few chunks has no digits among the
-    first six decimals.
-    """
-    return float(f"{scores[id]:.6g}") if id in scores else None
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(part) for key, part in value.items()}
-    if isinstance(value, float):
-        return round(value, 6)
-    return value
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The stages of a search; `pipeline.STAGES` has their order, and successors.py two more of them.
+"""The stages of a search; `pipeline.STAGES` has their order, and revisions.py two more of them.
 
 A stage is a function from hits and the state of the search to hits, best first. The shares and
 numbers were found on judged collections (docs/measurements.md).

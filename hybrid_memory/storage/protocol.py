@@ -339,6 +339,11 @@ class Chunks(Protocol):
         document's.
         """
 
+    def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Return the metadata of those of these chunks whose documents have metadata about what
+        supersedes or replaces what.
+        """
+
     def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
         """Return the first line of each chunk of a document and the date of its own, if it has one,
         in the order of the document.

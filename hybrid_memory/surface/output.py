@@ -160,9 +160,12 @@ def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Q
 
 
 def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]:
-    """Yield the place, and on the same line, if it fits, what else is to be known of a result."""
+    """Yield the place and, on the same line if it fits, the lines, date, source and confidence."""
     place = _place(result)
-    origin = f"{_lines_or_pages(result)}, {result['source']}, {sureness(result)}"
+    facts = [_lines_or_pages(result), result["source"], sureness(result)]
+    if result["date"] and result["date"] not in place:
+        facts.insert(1, result["date"])
+    origin = ", ".join(facts)
     fits = columns(f"{place}  {origin}") <= width
     if result["path"]:
         place = style.link(result["path"], place)
@@ -195,7 +198,7 @@ def _place(result: Result) -> str:
 
 
 def _notes(result: Result) -> list[str]:
-    """Return more lines of a result: what revises it, other places of its text, what else is in the
+    """Return more lines of a result: what replaces it, other places of its text, what else is in the
     note, and how its score was computed.
     """
     notes = [f"revised by {result['newer']}"] if result.get("newer") else []
@@ -390,7 +393,7 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
     """Print the texts as markdown quotes, each under its citation: short, for a prompt of a model.
 
     Headings are named where the passage does not show its own, the date where it is not in the
-    citation, and the passage that revises this one.
+    citation, and the passage that replaces this one.
     """
     for result in results:
         line = f"**{harmless(result['citation'])}**"

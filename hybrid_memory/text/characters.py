@@ -319,12 +319,6 @@ def page(pages: Sequence[int], line: int) -> int:
     return bisect(pages, line)
 
 
-def within(citation_of_whole: str, place: str) -> str:
-    """Return the citation of a part, with the pages of the whole."""
-    pages = re.search(OF_PAGES + r"\Z", citation_of_whole)
-    return place + (pages[0] if pages else "")
-
-
 def _pages(first: int, last: int) -> str:
     if not first:
         return ""

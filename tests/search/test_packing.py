@@ -227,3 +227,79 @@ def test_closing_tags_are_not_what_is_left_of_a_passage_that_does_not_fit() -> N
         for characters in (20, 60, 400):
             for result in store.search("kettle", budget=Budget(characters)):
                 assert "<b>x" in result["text"] or "kettle" in result["text"]
+
+
+PUMPS = (
+    "# Pumps\n\nThe zebra valve of the lab needs forty full turns to the left with the long red key before it "
+    "closes, and Jonas has the only copy of that key. Fridays are for the roof. Ann likes tea."
+)
+SENTENCE = PUMPS.split("\n\n")[1].split(". ")[0] + "."
+
+
+@pytest.mark.parametrize("characters", range(100, 420, 20))
+def test_a_shortened_passage_has_the_answer_or_is_left_out(characters: int) -> None:
+    with HybridStore(":memory:", {"provider": "none"}) as store:
+        store.store("q/a", PUMPS)
+        budget = output.budget(characters, "md", "zebra valve turns")
+        results = store.search("zebra valve turns", budget=budget)
+        warnings = list(store.warnings)
+    for result in results:
+        assert SENTENCE in result["text"]
+        assert "Ann likes tea" not in result["text"].removesuffix(PUMPS[-60:])
+    if not results:
+        assert warnings == ["the budget is too small for the best result, q/a#L1-L3"]
+
+
+def test_the_heading_stands_above_an_excerpt_if_it_fits(store: HybridStore) -> None:
+    store.store(
+        "a", f"# Pumps\n\n## Valves\n\n{'It rained. ' * 9}The gpu is hot. {'It rained. ' * 9}"
+    )
+    [hit] = store.search("gpu", budget=Budget(50))
+    assert hit["text"] == "… ## Valves … The gpu is hot. …"
+    assert hit["citation"] == "a#L3-L5"
+    [hit] = store.search("gpu", budget=Budget(25))
+    assert (hit["text"], hit["citation"]) == ("… The gpu is hot. …", "a#L5-L5")
+
+
+def test_a_heading_alone_is_no_excerpt(store: HybridStore) -> None:
+    store.store("a", f"# The gpu server\n\n{'It rained all day. ' * 20}")
+    assert store.search("gpu server", mode="keyword", budget=Budget(60)) == []
+    assert store.warnings == ["the budget is too small for the best result, a#L1-L3"]
+
+
+def test_a_smaller_result_does_not_hide_that_the_best_one_is_missing(store: HybridStore) -> None:
+    store.store("long", "gpu disk gpu disk " + "and more of it " * 20)
+    store.store("short", "a gpu, and something else")
+    results = store.search("gpu disk", mode="keyword", budget=Budget(60))
+    assert [hit["doc_id"] for hit in results] == ["short"]
+    assert store.warnings == ["the budget is too small for the best result, long#L1-L1"]
+
+
+SENTENCES = st.lists(
+    st.sampled_from(
+        [
+            "The gpu is hot.",
+            "Ann likes tea.",
+            "A disk, then.",
+            "# Gpu",
+            "Port 22 is shut!",
+            "Over the gpu.",
+        ]
+    ),
+    min_size=3,
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SENTENCES, st.sampled_from([" ", "\n", "\n\n"]), st.integers(10, 120))
+def test_every_sentence_of_an_excerpt_has_a_word_of_the_query(
+    sentences: list[str], between: str, characters: int
+) -> None:
+    with HybridStore(":memory:", {"provider": "none", "chunk_size": 2000}) as store:
+        store.store("a", between.join(sentences))
+        for hit in store.search("gpu port", mode="keyword", budget=Budget(characters)):
+            shortened = "…" in hit["text"]
+            for part in hit["text"].split("…") if shortened else ():
+                for line in filter(None, (line.strip() for line in part.split("\n"))):
+                    assert line.startswith("#") or "gpu" in line.lower() or "Port" in line

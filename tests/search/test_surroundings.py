@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.chunker import chunk_text
 from hybrid_memory.documents.document import Document
-from hybrid_memory.search.packing import around
+from hybrid_memory.search.packing import joined
+from hybrid_memory.search.result import Passage
 from hybrid_memory.sync.ingest import Ingest
 
 Kind = Callable[[Iterator[int]], str]
@@ -52,6 +53,11 @@ def spaceless(text: str) -> str:
     return "".join(text.replace("|", "").split())
 
 
+def around(store: HybridStore, doc_id: str, id: int, count: int) -> Passage:
+    """The chunk of this chunks.id joined with up to `count` chunks on either side."""
+    return joined(doc_id, store.storage.chunks.around(doc_id, id, count))
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=25),
@@ -70,7 +76,7 @@ def test_text_is_what_the_source_has_between_its_lines(
     chunks = chunk_text(text, size, overlap)
     for at, id in enumerate(put(store, text, size, overlap)):
         first, last = max(at - count, 0), min(at + count, len(chunks) - 1)
-        passage = around(store.storage, "d", id, count)
+        passage = around(store, "d", id, count)
         assert (passage.start_line, passage.end_line) == (
             chunks[first].start_line,
             chunks[last].end_line,
@@ -93,13 +99,13 @@ def test_text_of_short_lines_is_the_source_to_the_character(
     )
     ids = put(store, text, 60, overlap)
     assert len(ids) > 40
-    assert around(store.storage, "d", ids[5], 1000).text == text
+    assert around(store, "d", ids[5], 1000).text == text
 
 
 def test_a_word_longer_than_a_chunk_is_whole_again(store: HybridStore) -> None:
     text = "see " + "https://example.com/" + "0123456789" * 17 + " for more"
     ids = put(store, text, 50, 20)
-    assert around(store.storage, "d", ids[0], 100).text == text
+    assert around(store, "d", ids[0], 100).text == text
 
 
 def test_text_does_not_go_beyond_its_document(store: HybridStore) -> None:
@@ -107,14 +113,14 @@ def test_text_does_not_go_beyond_its_document(store: HybridStore) -> None:
         for doc_id in "abc":
             store.storage.documents.put(store.prepare(Document(doc_id, f"document {doc_id}", {})))
     [(id,)] = store.storage.connection.execute("select id from chunks where doc_id = 'b'")
-    assert around(store.storage, "b", id, 10**9) == ("document b", 1, 1)
+    assert around(store, "b", id, 10**9) == ("document b", 1, 1, [id])
 
 
 @pytest.mark.parametrize("overlap", [0, 20, 50])
 def test_long_lines_keep_their_words_apart(store: HybridStore, overlap: int) -> None:
     text = " ".join(f"wort{i}" if i % 3 else "é port" for i in range(200))
     ids = put(store, text, 60, overlap)
-    assert around(store.storage, "d", ids[0], 1000).text == text
+    assert around(store, "d", ids[0], 1000).text == text
 
 
 @pytest.mark.parametrize("overlap", [0, 20, 50])
@@ -123,14 +129,14 @@ def test_of_a_word_over_and_over_no_more_is_lost_than_the_overlaps(
 ) -> None:
     text = " ".join(["ha"] * 300)
     ids = put(store, text, 60, overlap)
-    joined = around(store.storage, "d", ids[0], 1000).text
-    assert len(text) - len(ids) * (overlap + len(" ha")) <= len(joined) <= len(text)
+    whole = around(store, "d", ids[0], 1000).text
+    assert len(text) - len(ids) * (overlap + len(" ha")) <= len(whole) <= len(text)
 
 
 def test_overlap_of_huge_chunks_is_found(store: HybridStore) -> None:
     text = " ".join(f"word {i % 7} {i}" for i in range(12_000))
     ids = put(store, text, 60_000, 40_000)
-    assert around(store.storage, "d", ids[0], 10).text == text
+    assert around(store, "d", ids[0], 10).text == text
 
 
 def test_messages_of_a_transcript_stand_a_blank_line_apart(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ where  c.space = %(space)s and c.id = any(%(ids)s) and coalesce(c.date, d.date) 
 OF_DOCUMENT = (
     "document = (select number from documents where space = %(space)s and doc_id = %(doc_id)s)"
 )
+DECLARING = """
+select c.id, d.metadata
+from   chunks c join documents d on d.space = c.space and d.number = c.document
+where  c.space = %(space)s and c.id = any(%(ids)s)
+  and  (d.metadata ilike '%%supersede%%' or d.metadata ilike '%%replace%%')
+"""
 OWN_DATES = f"select start_line, date from chunks where {OF_DOCUMENT} order by id"
 AROUND = f"""
 select   c.id, c.content, c.start_line, c.end_line, d.chunking
@@ -104,6 +110,10 @@ class Chunks:
 
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
         return dict(self._conn.all(DATES, self._of(ids)))
+
+    def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        rows = self._conn.all(DECLARING, self._of(ids))
+        return {id: json.loads(metadata) for id, metadata in rows}
 
     def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
         return self._conn.all(OWN_DATES, {"space": self._space, "doc_id": text(doc_id)})

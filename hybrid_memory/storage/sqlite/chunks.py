@@ -38,6 +38,12 @@ select c.id, coalesce(c.date, d.date)
 from   chunks c join documents d using (doc_id)
 where  c.id in (select value from json_each(?)) and coalesce(c.date, d.date) is not null
 """
+DECLARING = """
+select c.id, d.metadata
+from   chunks c join documents d using (doc_id)
+where  c.id in (select value from json_each(?))
+  and  (d.metadata like '%supersede%' or d.metadata like '%replace%')
+"""
 OWN_DATES = "select start_line, date from chunks where doc_id = ? order by id"
 PLACE = f"(select cast(substr({END_OF_CHUNK_ID}, 2) as integer) from chunks where id = :id)"
 AROUND = f"""
@@ -98,6 +104,10 @@ class Chunks:
 
     def dates(self, ids: Iterable[int]) -> dict[int, str]:
         return dict(self._conn.execute(DATES, (json.dumps(list(ids)),)))
+
+    def declaring(self, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+        rows = self._conn.execute(DECLARING, (json.dumps(list(ids)),))
+        return {id: json.loads(metadata) for id, metadata in rows}
 
     def own_dates(self, doc_id: str) -> list[tuple[int, str | None]]:
         return self._conn.execute(OWN_DATES, (doc_id,)).fetchall()

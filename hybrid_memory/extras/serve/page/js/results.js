@@ -135,7 +135,7 @@ function onDay(date) {
 
 const also = (others) => others?.length ? h("span", { title: others.map((each) => each.citation ?? each).join("\n") }, `and ${others.length} ${others.length === 1 ? "copy" : "copies"}`) : null;
 
-/** The passage that revises this one. @param {string | null} citation */
+/** The passage that is declared to revise this one. @param {string | null} citation */
 export function newer(citation) {
   if (!citation) return null;
   return h("a", { href: addressOf(citation), "data-route": true, class: "newer", title: citation }, "a later passage revises this");

@@ -1,0 +1,132 @@
+"""A result: what a search says of one passage that it found."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
+
+from ..text.characters import citation, page
+
+if TYPE_CHECKING:
+    from .hit import Hit
+
+
+class Passage(NamedTuple):
+    """A text on lines start_line..end_line of its source, and the chunks.id of each chunk in it."""
+
+    text: str
+    start_line: int
+    end_line: int
+    chunks: Sequence[int] = ()
+
+
+class Scores(TypedDict):
+    """What each half of a search gave a passage; None where it gave nothing."""
+
+    keyword: float | None  # BM25, raised for a document that the query names; of symbols, a share
+    vector: float | None  # cosine
+
+
+class Result(TypedDict):
+    """A passage that a search found."""
+
+    doc_id: str
+    chunk_id: str
+    heading: str  # the nearest above the passage
+    heading_path: str  # all of them: "Atlas > The GPU server > Log in"
+    text: str
+    score: float  # 0 to 1, to be compared within one answer
+    confidence: float  # 0 to 1, to be compared between answers, too
+    source: str  # "keyword", "vector" or "hybrid": which half of the search found it
+    path: str | None  # absolute, of the file; None for a text that has none
+    start_line: int
+    end_line: int
+    citation: str  # "memory/2026-01-05.md#L12-L30"
+    also: list[str]  # citations of the same text elsewhere
+    newer: str | None  # the citation of the passage that its author declared to replace this one
+    collection: str | None
+    date: str | None  # YYYY-MM-DD
+    metadata: dict[str, Any]
+    scores: Scores
+    page: NotRequired[int]  # where the document has pages
+    instead: NotRequired[dict[str, list[str]]]  # by a word that no chunk has, those in its place
+    explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
+
+
+def result_of(
+    hit: "Hit", *, explain: bool, passage: Passage | None = None, joined: "Iterable[Hit]" = ()
+) -> Result:
+    """Build the result for a hit that was loaded.
+
+    `passage` is the text to show where that is not the chunk: an excerpt, or the chunk joined with
+    others. All that depends on the text follows it. `joined` are the hits in it besides this one.
+    """
+    row = hit.row
+    assert row is not None
+    shown = passage or Passage(row.text, row.start_line, row.end_line, [hit.id])
+    has_revision = hit.newer in shown.chunks
+    result: Result = {
+        "doc_id": row.doc_id,
+        "chunk_id": row.chunk_id,
+        "heading": row.heading,
+        "heading_path": row.heading_path,
+        "text": shown.text,
+        "score": round(hit.score, 6),
+        "confidence": hit.confidence,
+        "source": hit.source,
+        "path": row.path,
+        "start_line": shown.start_line,
+        "end_line": shown.end_line,
+        "citation": citation(row.doc_id, shown.start_line, shown.end_line, row.pages),
+        "also": list(dict.fromkeys(chain(hit.also, *(other.also for other in joined)))),
+        "newer": None if has_revision else hit.newer_citation,
+        "collection": row.collection,
+        "date": row.date,
+        "metadata": row.metadata,
+        "scores": {
+            "keyword": _significant(hit.legs.keyword_scores, hit.id),
+            "vector": _significant(hit.legs.cosines, hit.id),
+        },
+    }
+    if row.pages:
+        result["page"] = page(row.pages, shown.start_line)
+    if explain:
+        result["explain"] = _rounded(_explanation(hit))
+    return result
+
+
+def _explanation(hit: "Hit") -> dict[str, Any]:
+    """Return the parts of a hit's score: those of the legs, `neighbours`, `document`, and `of_date`,
+    `succession` and `rerank` where there are any, add up to `score_before_decay`.
+    """
+    parts = {
+        **hit.legs.parts(hit.id, hit.scale),
+        "neighbours": hit.neighbours,
+        "document": hit.document,
+        "score_before_decay": hit.score_before_decay,
+        "decay": hit.decay,
+        "terms": list(hit.terms),
+        "coverage": hit.coverage,
+        "nearness": hit.nearness,
+    }
+    if hit.of_date:
+        parts["of_date"] = hit.of_date
+    if hit.succession:
+        parts["succession"] = hit.succession
+    if hit.rerank:
+        parts["rerank"] = hit.rerank
+    return parts
+
+
+def _significant(scores: Mapping[int, float], id: int) -> float | None:
+    """Round to six significant digits: BM25 in a store of a few chunks has no digits among the
+    first six decimals.
+    """
+    return float(f"{scores[id]:.6g}") if id in scores else None
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(part) for key, part in value.items()}
+    if isinstance(value, float):
+        return round(value, 6)
+    return value

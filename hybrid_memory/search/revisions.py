@@ -1,0 +1,315 @@
+"""Declared revisions: passages whose author says that another passage replaces them.
+
+Three forms of writing declare a revision:
+
+- front matter: `superseded_by` or `replaced_by` in the former document, `supersedes` or `replaces`
+  in the later one, or `status: superseded by NAME`;
+- struck-through text with its replacement in the same line, as `Port: ~~22~~ 2222`, where another
+  passage still has the former line, `Port: 22`;
+- an open task that a document with a later date has as closed: `- [ ] Renew the lease`, later
+  `- [x] Renew the lease`.
+
+The last two revise one line, so they count only where that line has a word of the query.
+
+Nothing is inferred from likeness. A comparison of sentences, which this module replaces, was right
+in half of its marks or fewer on notes that it was not made with. Only front matter may name a
+document that the search did not find; the other two forms compare the candidates of the search.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..text.characters import fold
+from .hit import Hit
+from .stages import has_word
+
+if TYPE_CHECKING:
+    from ..storage.protocol import Storage
+    from .hit import SearchState
+
+SUPERSEDED_BY = ("superseded_by", "replaced_by")
+SUPERSEDES = ("supersedes", "replaces")
+STATUS = "superseded by "
+
+LAST_LINE = 2**31 - 1
+FEWEST_WORDS = 3  # of a former line; a shorter one stands in many places by chance
+FEWEST_WORDS_OF_TASK = 2
+
+TASK = re.compile(r"^[ \t>]*(?:[-*+]|\d+[.)])[ \t]+\[([^\]\n])\][ \t]+(\S.*)$", re.MULTILINE)
+CLOSED = frozenset("xX-")  # [x] is done, [-] is cancelled; every other mark is still open
+STAMP = re.compile(
+    r"(?:[✅❌➕⏳🛫📅]\ufe0f?\s*)+\d{4}-\d\d-\d\d|\s\^[\w-]+$"
+)  # when; name of a block
+STRUCK = re.compile(r"~~([^~\n]+)~~")
+MARKER = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?:\[[^\]\n]\][ \t]+)?")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+WORD = re.compile(r"\w+")
+
+
+class Revision(NamedTuple):
+    """`former` is a chunks.id; so is `later`, the passage that replaces it."""
+
+    former: int
+    later: int
+
+
+def with_revisions(hits: Iterable[Hit], state: "SearchState") -> list[Hit]:
+    """Stage: set `newer` of each hit that another passage is declared to replace."""
+    ranked = list(hits)
+    declared = list(_declared(ranked, state))
+    if declared:
+        latest = ends(declared)
+        sections = state.storage.chunks.rows([*latest, *latest.values()])
+        for hit in ranked:
+            later = latest.get(hit.id)
+            if later is None or later not in sections or hit.id not in sections:
+                continue
+            own, other = sections[hit.id], sections[later]
+            in_one_section = (own.doc_id, own.heading_path) == (other.doc_id, other.heading_path)
+            if not in_one_section and own.text != other.text:
+                hit.newer = later
+    return ranked
+
+
+def later_first(hits: Iterable[Hit], state: "SearchState") -> Iterable[Hit]:
+    """Stage: put a passage directly before the first of those that it is declared to replace."""
+    ranked = list(hits)
+    by_id = {hit.id: hit for hit in ranked}
+    for former in [hit for hit in ranked if hit.newer in by_id]:
+        newer = by_id[former.newer]  # type: ignore[index]
+        place = ranked.index(former)
+        if ranked.index(newer) < place:
+            continue
+        ranked.remove(newer)
+        ranked.insert(place, newer)
+        newer.succeed(former)
+    return ranked
+
+
+def ends(revisions: Iterable[Revision]) -> dict[int, int]:
+    """Map each former passage to the end of its chain of revisions.
+
+    A passage whose chain runs in a circle, or into two different ends, is left out: its latest
+    version is unknown.
+
+    [(1, 2), (2, 3)] -> {1: 3, 2: 3};  [(1, 2), (2, 1)] -> {}
+    """
+    following: dict[int, set[int]] = defaultdict(set)
+    for revision in revisions:
+        following[revision.former].add(revision.later)
+    latest: dict[int, int] = {}
+    for former in following:
+        last = _last(former, following)
+        if last is not None:
+            latest[former] = last
+    return latest
+
+
+def _last(former: int, following: Mapping[int, set[int]]) -> int | None:
+    seen = {former}
+    at = former
+    while at in following:
+        if len(following[at]) > 1:
+            return None
+        [at] = following[at]
+        if at in seen:
+            return None
+        seen.add(at)
+    return at
+
+
+def _declared(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
+    # Under filters, as under the bounds of a server, no document outside of them may be named.
+    is_filtered = any(state.request.filters or ())
+    yield from _by_front_matter(hits, state.storage, only_found=is_filtered)
+    yield from _by_strike_through(hits, state)
+    yield from _by_task(hits, state)
+
+
+# --- front matter
+
+
+def named_documents(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    """Return the documents that metadata name under one of these keys, as links name them."""
+    names = []
+    for key, value in metadata.items():
+        if key.lower().replace("-", "_").replace(" ", "_") in keys:
+            values = value if isinstance(value, list) else [value]
+            names += [_name(str(name)) for name in values if name]
+    return names
+
+
+def successors_of(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the documents that replace the one with these metadata, by its own account."""
+    names = named_documents(metadata, SUPERSEDED_BY)
+    status = metadata.get("status")
+    if isinstance(status, str) and status.lower().startswith(STATUS):
+        names.append(_name(status[len(STATUS) :]))
+    return names
+
+
+def is_named(doc_id: str, names: Iterable[str]) -> bool:
+    """Whether the path of a document ends with one of these names."""
+    path = f"/{_name(doc_id).lower()}"
+    return any(path.endswith(f"/{name.lower()}") for name in names)
+
+
+def _name(name: str) -> str:
+    target, _, _ = name.strip().removeprefix("[[").removesuffix("]]").partition("|")
+    return target.strip().removesuffix(".md")
+
+
+def _by_front_matter(
+    hits: Sequence[Hit], storage: "Storage", *, only_found: bool
+) -> Iterator[Revision]:
+    declaring = storage.chunks.declaring([hit.id for hit in hits])
+    if not declaring:
+        return
+    best: dict[str, int] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit.id)
+    successors: dict[str, set[str]] = defaultdict(set)
+    for hit in hits:
+        metadata = declaring.get(hit.id, {})
+        for name in successors_of(metadata):
+            successors[hit.doc_id].update(_only(storage.links.named(name)))
+        for name in named_documents(metadata, SUPERSEDES):
+            for former in _only(storage.links.named(name)):
+                successors[former].add(hit.doc_id)
+    for hit in hits:
+        for doc_id in successors.get(hit.doc_id, set()) - {hit.doc_id}:
+            later = best.get(doc_id)
+            if later is None and not only_found:
+                later = next(iter(storage.chunks.at(doc_id, 1, LAST_LINE)), None)
+            if later is not None:
+                yield Revision(hit.id, later)
+
+
+def _only(doc_ids: Sequence[str]) -> Sequence[str]:
+    """An ambiguous name declares nothing."""
+    return doc_ids if len(doc_ids) == 1 else ()
+
+
+# --- struck-through text
+
+
+class Strike(NamedTuple):
+    """A line with a replaced part, as words: what stands before it with the part itself, and the
+    rest of the line.
+    """
+
+    former: list[str]
+    rest: list[str]
+
+    def replaces(self, line: Sequence[str]) -> bool:
+        """Whether a line is this one as it was: the former part, and at most an end of the rest
+        (the rest begins with the replacement).
+        """
+        count = len(self.former)
+        end = list(line[count:])
+        return (
+            list(line[:count]) == self.former
+            and len(end) < len(self.rest)
+            and self.rest[len(self.rest) - len(end) :] == end
+        )
+
+
+def strikes(text: str) -> Iterator[Strike]:
+    """Yield each struck-through part of a text that is followed by a replacement in its line."""
+    for line in _statements(text):
+        for match in STRUCK.finditer(line):
+            before = STRUCK.sub(" ", line[: match.start()])
+            former = words(f"{before} {match[1]}")
+            rest = words(STRUCK.sub(" ", line[match.end() :]))
+            if rest and len(former) >= FEWEST_WORDS:
+                yield Strike(former, rest)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, folded and in lower case."""
+    return WORD.findall(fold(text).lower())
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, line by line, without marks of lists and tasks."""
+    for line in text.split("\n"):
+        yield from SENTENCE_END.split(MARKER.sub("", line))
+
+
+def _by_strike_through(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
+    struck = {
+        hit.id: [
+            strike for strike in strikes(hit.text) if has_word(" ".join(strike.former), state.query)
+        ]
+        for hit in hits
+        if "~~" in hit.text
+    }
+    if not any(struck.values()):
+        return
+    dates = state.storage.chunks.dates([hit.id for hit in hits])
+    lines = {
+        hit.id: [words(line) for line in _statements(STRUCK.sub(" ", hit.text))] for hit in hits
+    }
+    for later, of_later in struck.items():
+        for hit in hits:
+            if hit.id == later or dates.get(hit.id, "") > dates.get(later, "9999"):
+                continue
+            if any(strike.replaces(line) for strike in of_later for line in lines[hit.id]):
+                yield Revision(hit.id, later)
+
+
+# --- tasks
+
+
+class Task(NamedTuple):
+    """A task of a passage with a date."""
+
+    id: int  # chunks.id
+    doc_id: str
+    date: str
+    is_closed: bool
+
+
+def tasks(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each task of a text, and whether it is closed.
+
+    '- [x] Renew the lease ✅ 2026-03-08' -> ('renew the lease', True)
+    """
+    for state, task in TASK.findall(text):
+        key = words(STAMP.sub("", task))
+        if len(key) >= FEWEST_WORDS_OF_TASK:
+            yield " ".join(key), state in CLOSED
+
+
+def _by_task(hits: Sequence[Hit], state: "SearchState") -> Iterator[Revision]:
+    """Open tasks that were closed later, once. A task that is closed on several days, or open again
+    after it was closed, recurs: closing it once says nothing of the other times.
+    """
+    found = {
+        hit: [task for task in tasks(hit.text) if has_word(task[0], state.query)]
+        for hit in hits
+        if "] " in hit.text
+    }
+    # A hit stands for every chunk with the same text
+    ids = [id for hit, of_hit in found.items() if of_hit for id in (hit.id, *hit.others)]
+    if not ids:
+        return
+    dates = state.storage.chunks.dates(ids)
+    doc_ids = {id: place[0] for id, place in state.storage.chunks.locations(ids).items()}
+    by_text: dict[str, list[Task]] = defaultdict(list)
+    for hit, of_hit in found.items():
+        for id in dates.keys() & {hit.id, *hit.others}:
+            for text, is_closed in of_hit:
+                by_text[text].append(Task(id, doc_ids[id], dates[id], is_closed))
+    for same in by_text.values():
+        closed = [task for task in same if task.is_closed]
+        opened = [task for task in same if not task.is_closed]
+        if not opened or len({task.date for task in closed}) != 1:
+            continue
+        closing = min(closed)
+        if all(task.date < closing.date for task in opened):
+            yield from (
+                Revision(task.id, closing.id) for task in opened if task.doc_id != closing.doc_id
+            )
