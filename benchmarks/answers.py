@@ -31,7 +31,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.hit import Request, lean
+from hybrid_memory.search.request import Request
+from hybrid_memory.search.result import lean
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.surface import output
 

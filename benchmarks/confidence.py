@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from hybrid_memory import HybridStore, Result
 from hybrid_memory.extras.evaluation.evaluation import read_qrels
-from hybrid_memory.search.hit import FLOOR, match
+from hybrid_memory.search.result import FLOOR, match
 from hybrid_memory.sync.ingest import Ingest
 
 WORDS = ("strong", "some", "faint")

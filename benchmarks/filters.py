@@ -27,7 +27,7 @@ from hybrid_memory import HybridStore, views
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras import doctor
 from hybrid_memory.indexing import embed_pending
-from hybrid_memory.search.hit import Request
+from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 
 SEED = 7

@@ -141,7 +141,8 @@ def of_picker(variables: dict[str, str], asked: list[str], pause: float) -> Row 
     except ImportError:
         return None
     from hybrid_memory import HybridStore
-    from hybrid_memory.search.hit import Answer, Request
+    from hybrid_memory.search.answer import Answer
+    from hybrid_memory.search.request import Request
 
     found: list[tuple[Found, float]] = []
     arrived = Event()

@@ -13,8 +13,9 @@ from .config import server_scheme
 from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
-from .search.hit import Answer, Budget, Request, request_defaults
+from .search.answer import Answer
 from .search.pipeline import Search
+from .search.request import Budget, Request, request_defaults
 from .search.result import Result as Result
 from .storage.filters import Filters, narrowed
 from .storage.sqlite.engine import SQLiteStorage
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .documents.document import Document, Prepared
     from .embedding.protocol import Embedder, MinimalEmbedder
     from .indexing import Embedded
-    from .search.hit import Reranker
+    from .search.answer import Reranker
     from .storage.protocol import Storage
 
     P = ParamSpec("P")
@@ -310,7 +311,7 @@ class HybridStore:
         `collection` to `heading` say among which documents and passages to look, and win over the same
         fields of `filters`; `hybrid_memory.storage.filters.Filters` says what each means. A `budget` in
         characters counts the passages. The other keywords are the fields of
-        `hybrid_memory.search.hit.Request`. Where `limit`, `min_score`, `min_confidence` or
+        `hybrid_memory.search.request.Request`. Where `limit`, `min_score`, `min_confidence` or
         `per_doc` is None, the config's value holds; a `per_doc` of 0 is no bound.
 
         In the mode "vector" there are no results if the query could not be embedded; `warnings` says

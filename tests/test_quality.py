@@ -18,7 +18,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.evaluation.evaluation import figures, read_qrels
-from hybrid_memory.search.hit import Request
+from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.vector import cosine_similarity

@@ -1,18 +1,12 @@
-"""What keeps the house one that can be known, beside the contracts of import-linter in pyproject.toml.
+"""The structure of the package, beside the contracts of import-linter in pyproject.toml.
 
-A limit that is met is a reason to think: about what a part is for, never about where to cut it in two.
+Sizes are no tests: `.ci/sizes.py` prints them.
 """
 
 import ast
-import io
 import re
-import subprocess
-import sys
-import tokenize
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 import hybrid_memory
 from hybrid_memory.embedding import protocol as providers
@@ -36,54 +30,13 @@ INSIDE = {path: text for path, text in MODULES.items() if path.name != "__init__
 CORE = {
     path: text for path, text in INSIDE.items() if "extras" not in path.relative_to(PACKAGE).parts
 }
-SKIPPED = {
-    tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT, tokenize.ENDMARKER,
-}  # fmt: skip
 ROOMS = ("documents.", "embedding.", "extras.", "search.", "storage.", "surface.", "sync.", "text.")
 TABLES = ("chunks", "documents")  # modules have these names, too
-DOORS = {"__main__.py", "chunker.py", "embedder.py", "fts.py", "merger.py", "vector.py"}
-
-
-def lines(text: str) -> int:
-    return text.count("\n")
-
-
-@cache
-def tokens_of(text: str) -> list[tokenize.TokenInfo]:
-    return list(tokenize.generate_tokens(io.StringIO(text).readline))
 
 
 @cache
 def tree_of(text: str) -> ast.Module:
     return ast.parse(text)
-
-
-def code_lines(text: str) -> int:
-    """Lines with code: not blank ones, comments and docstrings."""
-    lines = {
-        line
-        for token in tokens_of(text)
-        if token.type not in SKIPPED
-        for line in range(token.start[0], token.end[0] + 1)
-    }
-    for node in ast.walk(tree_of(text)):
-        if isinstance(
-            node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        ) and ast.get_docstring(node):
-            lines -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    return len(lines)
-
-
-def count_tokens(text: str) -> int:
-    """How many tokens code has, an f-string as one, as it was before Python 3.12 (PEP 701)."""
-    begins = getattr(tokenize, "FSTRING_START", None)
-    ends = getattr(tokenize, "FSTRING_END", None)
-    depth = 0
-    count = 0
-    for token in tokens_of(text):
-        count += depth == 0 and token.type not in SKIPPED
-        depth += (token.type == begins) - (token.type == ends)
-    return count
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -104,18 +57,7 @@ def imported(path: Path, text: str) -> set[Path]:
     return found & MODULES.keys()
 
 
-def test_the_core_is_small_enough_to_be_known() -> None:
-    assert len(CORE) <= 85
-    assert sum(map(code_lines, CORE.values())) <= 15_000
-    assert len(INSIDE) <= 140
-
-
-def test_a_module_is_one_subject_that_its_first_sentence_names() -> None:
-    short = [path for path, text in INSIDE.items() if lines(text) < 40 and path.name not in DOORS]
-    assert [
-        name for name in names(short) if not name.startswith(("extras/providers/", "embedding/"))
-    ] == []
-    assert names([path for path, text in INSIDE.items() if lines(text) > 600]) == []
+def test_a_module_begins_with_a_sentence_about_its_subject() -> None:
     for path, text in MODULES.items():
         docstring = ast.get_docstring(tree_of(text))
         assert path.name == "__main__.py" or (
@@ -125,13 +67,6 @@ def test_a_module_is_one_subject_that_its_first_sentence_names() -> None:
             assert [type(node) for node in tree_of(text).body] == [ast.Expr], path
 
 
-def test_code_is_not_dense() -> None:
-    tokens = sum(map(count_tokens, INSIDE.values()))
-    filled = sum(bool(line.strip()) for text in INSIDE.values() for line in text.splitlines())
-    assert tokens / filled <= 7.0
-    assert max(len(line) for text in INSIDE.values() for line in text.splitlines()) <= 110
-
-
 def test_no_module_is_in_a_circle_and_the_core_imports_no_extra() -> None:
     left = {path: imported(path, text) - {path} for path, text in MODULES.items()}
     assert [
@@ -139,47 +74,29 @@ def test_no_module_is_in_a_circle_and_the_core_imports_no_extra() -> None:
         for path in CORE
         if any("extras" in other.relative_to(PACKAGE).parts for other in left[path])
     ] == []
+    assert names(circles(left)) == []
+
+
+def circles(left: dict[Path, set[Path]]) -> list[Path]:
+    """Return the modules that import each other, or that import such modules."""
+    left = dict(left)
     while leaves := [path for path, others in left.items() if not others & left.keys()]:
         for path in leaves:
             del left[path]
-    assert names(list(left)) == []
+    return list(left)
 
 
-TRACED = """
-import sys
-from pathlib import Path
-from hybrid_memory import HybridStore
-from hybrid_memory.sync.ingest import Ingest
-
-entered = set()
-
-def note(frame, event, value):
-    if event == "call" and "hybrid_memory" in frame.f_code.co_filename and frame.f_code.co_name != "<module>":
-        entered.add(frame.f_code.co_filename)
-
-what, top = sys.argv[1:]
-folder = Path(top, "memory")
-folder.mkdir()
-for number in range(5):
-    (folder / f"{number}.md").write_text(f"# Note {number}\\n\\nThe server {number} listens on port 222{number}.")
-with HybridStore(Path(top, "a.db"), {"provider": "builtin"}) as store:
-    if what == "ingest":
-        sys.setprofile(note)
-        Ingest(store).run([str(folder)])
-    else:
-        Ingest(store).run([str(folder)])
-        sys.setprofile(note)
-        store.search("which port does the server listen on?")
-    sys.setprofile(None)
-print(*sorted(entered), sep="\\n")
-"""
+SCRIPTS = PACKAGE / "extras" / "serve" / "page" / "js"
+IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?["']\./([\w-]+\.js)["'];""", re.MULTILINE)
 
 
-@pytest.mark.parametrize(("what", "most"), [("search", 24), ("ingest", 36)])
-def test_a_search_and_an_ingest_enter_few_modules(what: str, most: int, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", TRACED, what, str(tmp_path)]
-    entered = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert 10 < len(entered) <= most
+def test_no_script_of_the_page_is_in_a_circle() -> None:
+    imports = {
+        path: {SCRIPTS / name for name in IMPORT.findall(path.read_text("utf-8"))}
+        for path in sorted(SCRIPTS.glob("*.js"))
+    }
+    assert sum(map(len, imports.values())) > 20
+    assert names(circles(imports)) == []
 
 
 def test_no_sql_is_executed_outside_of_storage() -> None:

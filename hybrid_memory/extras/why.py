@@ -29,7 +29,7 @@ from ..documents.files import (
 )
 from ..documents.formats import format_of, refusal
 from ..errors import QueryError
-from ..search.hit import Request, request_defaults
+from ..search.request import Request, request_defaults
 from ..storage.source import (
     Refusal,
     Source,

@@ -18,7 +18,8 @@ from ..storage.keyword import stems
 from ..text.characters import UNSPACED
 from ..text.highlight import Highlighter
 from ..text.query import Query
-from .hit import Budget, Hit, Request
+from .hit import Hit
+from .request import Budget, Request
 from .result import Passage, Result, result_of
 
 if TYPE_CHECKING:

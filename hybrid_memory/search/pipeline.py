@@ -20,10 +20,13 @@ from ..seams import MINILM_VECTOR, PROVIDERS, RERANKED, load
 from ..storage.keyword import CONTEXT_WEIGHT, K1
 from ..text.characters import citation
 from . import stages
-from .hit import Answer, Hit, Request, SearchState, as_written
+from .answer import Answer, as_written
+from .hit import Hit
 from .legs import LEADS, Legs, put_on_one_scale
+from .request import Request
 from .result import result_of
 from .revisions import later_first, with_revisions
+from .state import SearchState
 
 # Of the BM25 of a word in a text: what it has in the front matter, the name or the tags
 OF_CONTEXT = CONTEXT_WEIGHT * (1 + K1) / (CONTEXT_WEIGHT + K1)
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from ..storage.protocol import Storage
     from ..storage.rows import Identity, KeywordLeg, Ranking
     from ..text.query import Query
-    from .hit import Reranker
+    from .answer import Reranker
 
 Stage = Callable[[Iterable[Hit], SearchState], Iterable[Hit]]
 

@@ -130,3 +130,41 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 6)
     return value
+
+
+# The least confidence of a match that is called so; docs/scores.md has how many of each are right.
+STRONG = 0.5
+SOME = 0.3
+
+
+def match(confidence: float) -> str:
+    """Return how good a match is, in a word."""
+    if confidence >= STRONG:
+        return "strong"
+    return "some" if confidence >= SOME else "faint"
+
+
+UNCLEAR = "nothing here is clearly about this"
+
+
+FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read
+
+
+def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether there are results and all of them are faint matches."""
+    return bool(results) and all(match(result["confidence"]) == "faint" for result in results)
+
+
+LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
+
+
+def lean(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`,
+    `newer` and `explain` where there are any.
+    """
+    fields = {key: result[key] for key in LEAN}
+    fields["score"] = round(fields["score"], 3)
+    for key in ("date", "newer", "explain", "instead"):
+        if result.get(key):
+            fields[key] = result[key]
+    return fields

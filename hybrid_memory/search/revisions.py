@@ -27,7 +27,7 @@ from .stages import has_word
 
 if TYPE_CHECKING:
     from ..storage.protocol import Storage
-    from .hit import SearchState
+    from .state import SearchState
 
 SUPERSEDED_BY = ("superseded_by", "replaced_by")
 SUPERSEDES = ("supersedes", "replaces")

@@ -14,8 +14,9 @@ from ..storage.keyword import stems
 from ..text import analyzer
 from ..text.characters import fold, spellings
 from ..text.dates import age, mentions
-from .hit import Hit, SearchState
+from .hit import Hit
 from .legs import order
+from .state import SearchState
 
 if TYPE_CHECKING:
     from ..text.dates import Period

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ..documents.terms import SEPARATOR, plain
 from ..seams import EDITOR, load
-from ..search.hit import Budget, Request, lean, match
+from ..search.request import Budget, Request
+from ..search.result import lean, match
 from ..storage.keyword import stems
 from ..text.analyzer import stem
 from ..text.characters import clipped, columns, wrapped

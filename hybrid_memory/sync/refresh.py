@@ -11,7 +11,8 @@ from typing import Any
 from ..documents.files import BadFileError, hurried
 from ..errors import SourceError, StoreError
 from ..indexing import embed_pending, put_document
-from ..search.hit import Answer, Request
+from ..search.answer import Answer
+from ..search.request import Request
 from ..storage.source import Source, default_collection, real_path
 from ..store import HybridStore
 from .ingest import Ingest

@@ -22,7 +22,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.picker.app import Found, Worker, with_next
-from hybrid_memory.search.hit import Answer
+from hybrid_memory.search.answer import Answer
 from tests.command import Run
 
 # The child only executes another program, so no lock of another thread can stop it.

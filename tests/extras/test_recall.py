@@ -25,7 +25,7 @@ from hybrid_memory.extras.recall.prompts import (
     unknown_code,
     work_among,
 )
-from hybrid_memory.search.hit import Request
+from hybrid_memory.search.request import Request
 from hybrid_memory.surface.output import budget
 from hybrid_memory.sync.ingest import Ingest
 from tests.quality.recorded import FOLDER, ingest_notes

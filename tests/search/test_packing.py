@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
-from hybrid_memory.search.hit import Budget, lean
+from hybrid_memory.search.request import Budget
+from hybrid_memory.search.result import lean
 from hybrid_memory.surface import output
 from tests.command import Run, answer
 from tests.search.test_surroundings import KINDS

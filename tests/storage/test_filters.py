@@ -20,7 +20,7 @@ from hybrid_memory.documents.links import all_of
 from hybrid_memory.errors import NotFoundError, QueryError
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing import accepts, new_vectors
-from hybrid_memory.search.hit import Request
+from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters, have_values
 from hybrid_memory.storage.sqlite import keyword, selection
 from hybrid_memory.storage.sqlite import vectors as blocks

@@ -3,7 +3,7 @@
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.search.hit import Request
+from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.storage.keyword import differences, stems, terms_meant
 from hybrid_memory.text.characters import spellings

@@ -12,7 +12,7 @@ import pytest
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.copy import copy
-from hybrid_memory.search.hit import Request
+from hybrid_memory.search.request import Request
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh

@@ -22,8 +22,9 @@ from ...errors import (
     StoreError,
     WayOut,
 )
-from ...search.hit import FLOOR, POOL, UNCLEAR, Request, is_unclear, request_defaults
-from ...search.hit import Answer as SearchAnswer
+from ...search.answer import Answer as SearchAnswer
+from ...search.request import POOL, Request, request_defaults
+from ...search.result import FLOOR, UNCLEAR, is_unclear
 from ...storage.filters import Filters
 from ...storage.target import collections
 from ...store import HybridStore

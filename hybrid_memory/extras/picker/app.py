@@ -33,7 +33,7 @@ with needing("picker", "`hybrid-memory search` without a query"):
 
 from ...documents.terms import listed
 from ...errors import HybridMemoryError
-from ...search.hit import Answer, as_written, in_place
+from ...search.answer import Answer, as_written, in_place
 from ...storage.filters import Filters
 from ...storage.keyword import stems
 from ...store import ONLY_FILTERS, HybridStore

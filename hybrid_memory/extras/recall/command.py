@@ -23,7 +23,7 @@ from contextlib import suppress
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from ...search.hit import Budget, Request, request_defaults
+from ...search.request import Budget, Request, request_defaults
 from ...search.result import Result
 from ...store import HybridStore
 from ...surface import arguments

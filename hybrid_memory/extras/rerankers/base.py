@@ -18,7 +18,8 @@ from ...embedding.transport import BUSY, LONG, REST, RETRY, STOP, TRIES, Failure
 
 if TYPE_CHECKING:
     from ...config import Settings
-    from ...search.hit import Hit, SearchState
+    from ...search.hit import Hit
+    from ...search.state import SearchState
 
 SHORTER = 0.75  # the share of a text that is kept when it is too long
 SHORTEST = 16  # characters

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from ... import __version__, config
 from ...errors import HybridMemoryError, NotFoundError, QueryError
 from ...messages import Progress
-from ...search.hit import Request
+from ...search.request import Request
 from ...store import HybridStore, retry_once
 from ...sync.ingest import Ingest
 from ...text.characters import citation

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from starlette.datastructures import QueryParams
 
 from ...errors import meant
-from ...search.hit import MODES, Request, request_defaults
+from ...search.request import MODES, Request, request_defaults
 from ...storage.filters import Filters
 from ...text.dates import first_day
 from .responses import Problem

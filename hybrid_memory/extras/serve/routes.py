@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ...documents.formats import own_suffix
 from ...errors import NotFoundError
-from ...search.hit import UNCLEAR, is_unclear, match
+from ...search.result import UNCLEAR, is_unclear, match
 from ...storage.keyword import stems
 from ...storage.target import WHOLE, split_target
 from ...store import ONLY_FILTERS, HybridStore, retry_once

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ... import config
 from ...errors import UsageError
 from ...seams import PICKER, load
-from ...search.hit import MODES, UNCLEAR, Answer, Request, is_unclear, lean, request_defaults
+from ...search.answer import Answer
+from ...search.request import MODES, Request, request_defaults
+from ...search.result import UNCLEAR, is_unclear, lean
 from ...storage.filters import Filters
 from ...store import ONLY_FILTERS, HybridStore
 from .. import arguments
@@ -18,7 +20,7 @@ from ..streams import advise, json_lines, output, tell
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ...search.hit import Budget
+    from ...search.request import Budget
 
 FORMATS = ("text", "json", "jsonl", "md", "paths")
 # Passages that the picker looks for, and documents that are listed, unless the user says how many

@@ -11,7 +11,7 @@ import pytest
 
 from hybrid_memory import HybridStore
 from hybrid_memory.extras.serve.memory import Workers
-from hybrid_memory.search.hit import match
+from hybrid_memory.search.result import match
 from tests.command import Run, answer
 from tests.extras.serving import Client
 

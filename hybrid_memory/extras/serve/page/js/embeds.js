@@ -2,7 +2,6 @@
 
 import { h, show } from "./dom.js";
 import * as api from "./api.js";
-import { parse, render } from "./markdown.js";
 import { decoded, parted, section } from "./places.js";
 import { address } from "./state.js";
 
@@ -10,12 +9,13 @@ const IMAGE = /\.(?:png|jpe?g|gif|webp|avif|bmp|svg)$/i;
 const DEEPEST = 2; // notes in notes
 
 /**
- * The document whose text is shown, and what its links mean. `depth` is 0 unless it is shown in another one.
- * @typedef {{doc: string, depth: number, route: (target: string) => string | null, docOf: (target: string) => string | null, signal: AbortSignal}} Note
+ * The document whose text is shown, and what its links mean. `depth` is 0 unless it is shown in another one, and `blocks`
+ * gives the elements of what a read answered.
+ * @typedef {{doc: string, depth: number, blocks: (answer: any, note: Note) => Promise<HTMLElement[]>, route: (target: string) => string | null, docOf: (target: string) => string | null, signal: AbortSignal}} Note
  */
 
-/** @param {string} doc @param {any} links the answer that names them @param {AbortSignal} signal @returns {Note} */
-export function noteOf(doc, { links }, signal, depth = 0) {
+/** @param {string} doc @param {any} links the answer that names them @param {AbortSignal} signal @param {Note["blocks"]} blocks @returns {Note} */
+export function noteOf(doc, { links }, signal, blocks, depth = 0) {
   const known = new Map(links.map((link) => [link.target, link.doc_id]));
   const docOf = (target) => (known.has(target) ? known.get(target) : known.get(parted(target)[0]) ?? null);
   const route = (target) => {
@@ -24,7 +24,7 @@ export function noteOf(doc, { links }, signal, depth = 0) {
     const path = beside(doc, target);
     return path && address({ doc: path, lines: "", part });
   };
-  return { doc, depth, route, docOf, signal };
+  return { doc, depth, blocks, route, docOf, signal };
 }
 
 /** The id that a path means, where the memory does not know better: "../a.md" in "x/y/b.md" is "x/a.md". */
@@ -63,7 +63,7 @@ export function embedded({ target, label }, note) {
   const fill = async () => {
     try {
       const [answer, links] = await Promise.all([api.read(doc, "", note.signal), api.links(doc, note.signal)]);
-      const blocks = render(await parse(answer.text, answer.start_line, answer), noteOf(doc, links, note.signal, note.depth + 1));
+      const blocks = await note.blocks(answer, noteOf(doc, links, note.signal, note.blocks, note.depth + 1));
       const chosen = section(blocks.filter((block) => !block.classList.contains("front")), part);
       for (const block of [...body.querySelectorAll("[data-start]"), ...chosen]) delete block.dataset.start;
       show(body, ...(chosen.length ? chosen : [`There is no ${part} in it.`]));

@@ -4,13 +4,13 @@
 import { h } from "./dom.js";
 import { embedded, image } from "./embeds.js";
 import { formula } from "./formulas.js";
-import { decoded, parted, slug } from "./places.js";
+import { link } from "./links.js";
+import { parted, slug } from "./places.js";
 import { isPlain, plainBlocks, plainElement } from "./plain.js";
 
 const PATIENCE = 1500; // ms for the parser, and one for each QUICK characters; then the text is shown as it is
 const QUICK = 100;
 const DEEPEST = 40; // blocks in blocks; what is deeper is shown as text
-const SAFE = new Set(["http:", "https:", "mailto:"]);
 
 /** A part of a document with the lines it comes from, counted from 1. @typedef {{token: any, start: number, end: number}} Block */
 
@@ -234,18 +234,6 @@ function inline(tokens, note, depth) {
   }).flat();
 }
 
-/** A link to somewhere safe; else what stands in the note. */
-export function link(href, children, raw, note) {
-  if (/^[a-z][a-z0-9+.-]*:/i.test(href) || href.startsWith("//")) {
-    const url = parsed(href);
-    if (!url || !SAFE.has(url.protocol)) return raw;
-    return h("a", { href: url.href, rel: "noreferrer noopener", target: "_blank", class: "outside", title: url.href }, children);
-  }
-  if (href.startsWith("#")) return h("a", { href: "#", "data-jump": decoded(href.slice(1)) }, children);
-  const there = note.route(href);
-  return there ? h("a", { href: there, "data-route": true, class: "note" }, children) : raw;
-}
-
 /** [[note]], [[note#heading|words]] and [[#heading]]. An embed in a line of text is a link, unless it is an image. */
 function wikilink(token, note) {
   const { target, label, embed, raw } = token;
@@ -272,12 +260,4 @@ function entity(raw, decimal, hex, name) {
   if (name) return NAMED[name];
   const code = decimal ? Number(decimal) : parseInt(hex, 16);
   return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : raw;
-}
-
-function parsed(href) {
-  try {
-    return new URL(href);
-  } catch {
-    return null;
-  }
 }

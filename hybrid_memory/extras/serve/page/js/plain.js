@@ -2,7 +2,7 @@
 // pages are those that the memory knows.
 
 import { h } from "./dom.js";
-import { link } from "./markdown.js";
+import { link } from "./links.js";
 
 const FORMATS = new Set(["org", "rst", "txt", "text", "pdf"]);
 const AT_MOST = 100; // lines of a block

@@ -24,6 +24,9 @@ const article = h("article", { class: "sheet" });
 let shown = null;
 let reading = new AbortController();
 
+/** The elements of what a read answered. */
+const blocksOf = async (answer, note) => render(await parse(answer.text, answer.start_line, answer), note);
+
 /** Show a document. @param {string} doc @param {string} lines those of the passage, such as 12-30 @param {string} part a heading or ^block */
 export async function open(doc, lines, part) {
   reading.abort();
@@ -64,7 +67,7 @@ async function load(doc, lines, signal) {
   if (signal.aborted) return;
   shown = {
     doc, answer, links, first: answer.start_line, text: answer.text, next: answer.next_lines, last: answer.end_line, total: answer.total_lines,
-    note: noteOf(doc, links, signal), elements: [],
+    note: noteOf(doc, links, signal, blocksOf), elements: [],
   };
   draw(blocks);
   const sheet = h("div", { class: "paper" }, h("div", { class: "earlier" }), article, h("div", { class: "later" }));

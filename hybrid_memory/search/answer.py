@@ -1,0 +1,87 @@
+"""An answer: the results of a search with what is to be said of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..text.characters import spellings
+
+if TYPE_CHECKING:
+    from ..storage.filters import Filters
+    from .result import Result
+
+
+class Answer:
+    """What a search found. HTTP answers with these attributes as they are named here."""
+
+    def __init__(self, results: "list[Result]", warnings: list[str]) -> None:
+        self.results = results  # best first
+        self.warnings = warnings  # what was left out, such as search by meaning
+        self.timings: dict[str, float] = {}  # seconds, by part of the search
+        # The substitutes: words of the query that no passage has, and others for them, as written
+        self.instead: Mapping[str, Sequence[str]] = {}
+        # The surest result if `min_confidence` kept back all; the best if none fits a `budget`.
+        self.nearest_miss: Result | None = None
+        # Why the mode "vector" had no vector to search with; a warning, too.
+        self.unanswered: str | None = None
+        self.filters: Filters | None = None  # those in force: the request's, and the query's own
+        self.operators: list[str] = []  # the query's own, as they are written
+
+    def other_words(self) -> str | None:
+        """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
+        if not self.instead:
+            return None
+        return f"searched for {in_place(self.instead)}, which no passage has"
+
+    def keep_back(self, surest: "Result", least: float) -> None:
+        """Give no results, and tell of the surest, which has not this confidence."""
+        self.results = []
+        self.nearest_miss = surest
+        nearest = f"the nearest is {surest['citation']} with {surest['confidence']:g}"
+        self.warnings.append(f"nothing reaches confidence {least:g}; {nearest}")
+
+    def require(self, confidence: float) -> None:
+        """Keep all results back unless one has this confidence.
+
+        Single results are not kept back, because a passage that continues a sure one often shares
+        few words with the query.
+        """
+        if self.results and all(result["confidence"] < confidence for result in self.results):
+            self.keep_back(max(self.results, key=lambda result: result["confidence"]), confidence)
+
+
+def in_place(instead: Mapping[str, Sequence[str]]) -> str:
+    """Return words that are looked for in place of others, as "kubernetes for kuberntes"."""
+    return "; ".join(f"{', '.join(others)} for {word}" for word, others in instead.items())
+
+
+def as_written(
+    instead: Mapping[str, Sequence[str]], query: str, results: Sequence[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """Return words that stand in place of others as the results have them, and these as the query does.
+
+    {badern: [bader]} -> {Bädern: [Bäder]}
+    """
+    asked = spellings(query)
+    found = spellings(" ".join(result["text"] for result in results))
+    return {
+        asked.get(word.lower(), word): [found.get(other, other) for other in others]
+        for word, others in instead.items()
+    }
+
+
+class Reranker(Protocol):
+    """What reorders the first results of a search. Implemented in extras/rerankers."""
+
+    name: str  # what users call the model or server; the same name stands for the same scores
+    problem: str | None  # why the last call gave no scores
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return a score of each text, higher ones for better texts; or [] if not all have one in
+        time.
+        """
+
+    def is_available(self) -> bool:
+        """Return whether a text can be scored now. Sends a word, and nothing of the store."""
+
+    def close(self) -> None:
+        """Close idle connections; the next call opens a new one."""
