@@ -15,16 +15,22 @@ from pathlib import Path
 
 from hybrid_memory.extras.serve.bounds import add_bounds
 from hybrid_memory.seams import COMMANDS
+from hybrid_memory.storage.filters import FILTERS
 from hybrid_memory.surface.arguments import (
     Parser,
-    add_filters,
     add_json,
+    add_options,
     command_parser,
     common_parser,
 )
 
 PAGE = Path(__file__).parent / "command-line.md"
 BLOCK = re.compile(r"(<!-- options of ([\w ]+) -->\n).*?(<!-- end of options -->)", re.DOTALL)
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Add the filters of `search` and `list`."""
+    add_options(parser, FILTERS)
 
 
 def listed(name: str) -> str:

@@ -36,6 +36,7 @@ DEFAULTS: dict[str, Any] = {
     # The score of a dated document is halved with every so many days of age; 0: scores do not age
     "half_life_days": 0.0,
     "refresh": False,  # read what has changed before each search
+    "mode": "hybrid",  # of a search: by words and meaning; "keyword" or "vector": by one of them
     "limit": 10,
     "min_score": 0.0,
     "min_confidence": 0.0,
@@ -68,13 +69,16 @@ OPTIONAL = {  # these may be null
     *("base_url", "model", "dims", "query_prompt", "document_prompt"),
     *("per_doc", "rerank_url", "rerank_model"),
 }
-CHOICES = {"provider": ("auto", *PROVIDERS, "none"), "rerank": ("none", *RERANKERS)}
+CHOICES = {
+    "provider": ("auto", *PROVIDERS, "none"),
+    "rerank": ("none", *RERANKERS),
+    "mode": ("hybrid", "keyword", "vector"),
+}
 # The least value of every other number is 0
 AT_LEAST_ONE = {"dims", "chunk_size", "limit", "rerank_limit", "max_file_bytes"}
 MAXIMUM = 10**9  # of every number: larger ones do not fit into SQLite, into memory or into a timer
 MOST = {"min_score": 1, "min_confidence": 1, "rerank_weight": 1}
-# Also options of `search`; the shipped file has none.
-SEARCH = ("refresh", "limit", "min_score", "min_confidence", "per_doc", "rerank")
+SEARCH = ("refresh", "rerank")  # also options of `search`
 TYPES: dict[str, type] = {
     key: str if value is None else type(value) for key, value in DEFAULTS.items()
 } | {"per_doc": int}

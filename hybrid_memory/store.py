@@ -15,7 +15,7 @@ from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
 from .search.answer import Answer
 from .search.pipeline import Search
-from .search.request import Budget, Request, request_defaults
+from .search.request import Request, request_of
 from .search.result import Result as Result
 from .storage.filters import Filters, narrowed
 from .storage.sqlite.engine import SQLiteStorage
@@ -23,8 +23,6 @@ from .text.characters import storable
 from .text.query import Query
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import date
     from typing import Concatenate, ParamSpec, TypeVar
 
     from .documents.document import Document, Prepared
@@ -278,82 +276,23 @@ class HybridStore:
         )
 
     def search(
-        self,
-        query: str,
-        limit: int | None = None,
-        mode: str = "hybrid",
-        *,
-        collection: str | None = None,
-        inside: str | None = None,
-        tags: "Sequence[str]" = (),
-        where: "Mapping[str, str | Sequence[str]] | None" = None,
-        since: str | None = None,
-        until: str | None = None,
-        modified_since: str | None = None,
-        linked_to: str | None = None,
-        heading: str | None = None,
-        filters: Filters | None = None,
-        min_score: float | None = None,
-        min_confidence: float | None = None,
-        half_life_days: float | None = None,
-        per_doc: int | None = None,
-        context: int = 0,
-        budget: Budget | int | None = None,
-        exact: bool = False,
-        fts_syntax: bool = False,
-        rerank: bool = True,
-        explain: bool = False,
-        today: "date | None" = None,
-        typed: bool = False,
+        self, query: str, limit: int | None = None, mode: str | None = None, **options: Any
     ) -> list[Result]:
         """Return the best results for the query, best first; scores are 0 to 1.
 
-        `collection` to `heading` say among which documents and passages to look, and win over the same
-        fields of `filters`; `hybrid_memory.storage.filters.Filters` says what each means. A `budget` in
-        characters counts the passages. The other keywords are the fields of
-        `hybrid_memory.search.request.Request`. Where `limit`, `min_score`, `min_confidence` or
-        `per_doc` is None, the config's value holds; a `per_doc` of 0 is no bound.
+        `options` are the options of a search and its filters, as docs/python.md lists them:
+        `hybrid_memory.search.request.Request` and `hybrid_memory.storage.filters.Filters` describe
+        them. `filters` may be a whole `Filters`, whose fields the single ones replace. An option
+        that is missing or None has the value of its setting. A `budget` in characters counts the
+        passages.
 
         In the mode "vector" there are no results if the query could not be embedded; `warnings` says
-        why. Raises ValueError for an option that no search can have, QueryError for an expression
-        that is not valid.
+        why. Raises TypeError for an unknown option or a wrong type, ValueError for a value that no
+        search can have, QueryError for an expression that is not valid.
         """
-        keyword_filters = {
-            "collection": collection,
-            "inside": inside,
-            "tags": tags,
-            "where": where,
-            "since": since,
-            "until": until,
-            "modified_since": modified_since,
-            "linked_to": linked_to,
-            "heading": heading,
-        }
-        bounds = {
-            "limit": limit,
-            "min_score": min_score,
-            "min_confidence": min_confidence,
-            "per_doc": per_doc,
-        }
-        fields = request_defaults(self.config) | _given(bounds)
-        if isinstance(budget, int):
-            budget = Budget(budget)
-        fields["per_doc"] = fields["per_doc"] or None
-        request = Request(
-            mode=mode,
-            filters=_filters(filters, keyword_filters),
-            half_life_days=half_life_days,
-            context=context,
-            budget=budget,
-            exact=exact,
-            fts_syntax=fts_syntax,
-            rerank=rerank,
-            explain=explain,
-            today=today,
-            typed=typed,
-            **fields,
-        )
-        return self.answer(query, request).results
+        filters = options.pop("filters", None)
+        given = {"limit": limit, "mode": mode, **options}
+        return self.answer(query, request_of(given, self.config, filters=filters)).results
 
     @retry_once
     def answer(self, query: str, request: Request) -> Answer:
@@ -363,12 +302,12 @@ class HybridStore:
         )
         parsed = self.parsed(query, request)
         if parsed.asked:
-            request = request.changed(filters=narrowed(request.filters, parsed.asked))
+            request = request._replace(filters=narrowed(request.filters, parsed.asked))
         if request.filters:
             from .storage.target import resolved, unmet
 
             with self.storage.snapshot():
-                request = request.changed(filters=resolved(self.storage, request.filters))
+                request = request._replace(filters=resolved(self.storage, request.filters))
         answer = search.answer(parsed, request)
         answer.filters = request.filters
         answer.operators = parsed.operators
@@ -441,15 +380,3 @@ class HybridStore:
         self.warnings += dict.fromkeys(
             warning for warning in warnings if warning and warning not in self.warnings
         )
-
-
-def _filters(filters: Filters | None, given: Mapping[str, Any]) -> Filters | None:
-    """Return the filters with what was given besides in place of their own."""
-    fields = {name: value for name, value in _given(given).items() if value != ()}
-    if not fields:
-        return filters
-    return (filters or Filters())._replace(**fields)
-
-
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

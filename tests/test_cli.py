@@ -303,7 +303,7 @@ def test_list_names_the_documents_and_how_many_were_left_out(run: Run, folder: P
     assert done.stderr == "hybrid-memory: 1 of 2 documents; --limit 2 lists them all\n"
     assert answer(run("list", "--since", "2026-01"))["documents"] == answer(done)["documents"]
     assert answer(run("list", "--in", "memory/p*"))["total"] == 1
-    done = run("list", "--since", "yesterday")
+    done = run("list", "--since", "soon")
     assert (done.returncode, done.stdout) == (2, "")
 
 
@@ -322,7 +322,7 @@ def test_missing_database_is_named_and_not_made(run: Run, tmp_path: Path, comman
     [
         ("search x --limit 0", "argument --limit: 0 is less than 1"),
         ("search x --limit many", "'many' is not a whole number"),
-        ("search x --mode fuzzy", "invalid choice: 'fuzzy'"),
+        ("search x --mode fuzzy", "'fuzzy' is not one of hybrid, keyword, vector"),
         ("search", "give the query once"),
         (
             "eval --queries q --qrels r --modes keyword,best",

@@ -11,6 +11,7 @@ from hybrid_memory.documents.document import Document
 from hybrid_memory.embedding import protocol as identity
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.indexing import delete_collection, delete_path, embed_pending
+from hybrid_memory.search.request import Budget
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.sync.refresh import refresh
@@ -98,7 +99,7 @@ def test_keywords_say_in_which_documents_to_look(embedder: TopicEmbedder) -> Non
         assert ids(linked_to="work/a") == {"work/b"}
         assert ids(filters=Filters(collection="work"), since="2026-02") == {"work/b"}
         assert ids(filters=Filters(collection="work"), collection="home") == {"home/c"}
-        assert len(store.search("server", budget=10)) == 1
+        assert len(store.search("server", budget=Budget(10))) == 1
         with pytest.raises(TypeError, match="colection"):
             ids(colection="work")
 
@@ -466,11 +467,11 @@ def test_misuse_is_a_value_error(store: HybridStore, limit: int, mode: str) -> N
 
 
 @pytest.mark.parametrize("name", ["min_score", "min_confidence"])
-@pytest.mark.parametrize("share", [2, -0.1])
+@pytest.mark.parametrize(("share", "problem"), [(2, "2.0 is more than 1"), (-0.1, "-0.1 is less")])
 def test_a_bound_that_is_no_share_is_a_value_error(
-    store: HybridStore, name: str, share: float
+    store: HybridStore, name: str, share: float, problem: str
 ) -> None:
-    with pytest.raises(ValueError, match=f"{name} is {share}; it must be from 0 to 1"):
+    with pytest.raises(ValueError, match=f"{name}: {problem}"):
         store.search("x", **{name: share})
 
 

@@ -29,7 +29,7 @@ from ..documents.files import (
 )
 from ..documents.formats import format_of, refusal
 from ..errors import QueryError
-from ..search.request import Request, request_defaults
+from ..search.request import Request, request_of
 from ..storage.source import (
     Refusal,
     Source,
@@ -453,11 +453,11 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     leaves it out. `before` has the best of what outranks it. `has` and `lacks` are words of the
     query, folded, and mean the whole document.
     """
-    settings = request_defaults(store.config)
+    usual = request_of({}, store.config)
     parsed = store.parsed(query, Request())
     everything = store.answer(query, Request(DEPTH, explain=True))
-    ranked = store.answer(query, Request(**settings | {"limit": DEPTH}, explain=True))
-    shown = store.answer(query, Request(**settings))
+    ranked = store.answer(query, usual._replace(limit=DEPTH, explain=True))
+    shown = store.answer(query, usual)
     is_shown = any(_is_of(result, doc_id) for result in shown.results)
 
     passages = [result for result in everything.results if _is_of(result, doc_id)]
@@ -472,7 +472,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     left_out_by = None
     if place and not is_shown:
         is_ranked = results is ranked.results
-        left_out_by = "limit" if is_ranked else _bar(settings, best)
+        left_out_by = "limit" if is_ranked else _bar(usual, best)
     words = [" ".join(term.tokens) for term in parsed.affordable_words]
     words_of_document = _words_of(store, doc_id, parsed)
     return {
@@ -508,11 +508,12 @@ def _is_of(result: Mapping[str, Any], doc_id: str) -> bool:
     return any(citation.startswith(f"{doc_id}#L") for citation in result["also"])
 
 
-def _bar(settings: dict[str, Any], best: Mapping[str, Any]) -> str:
+def _bar(usual: Request, best: Mapping[str, Any]) -> str:
     """Return the setting that the best passage of a document does not pass."""
-    for key in ("score", "confidence"):
-        if best[key] < settings[f"min_{key}"]:
-            return f"min_{key}"
+    if best["score"] < usual.min_score:
+        return "min_score"
+    if best["confidence"] < usual.min_confidence:
+        return "min_confidence"
     return "per_doc"  # its text is also in a document that has better passages
 
 

@@ -105,6 +105,8 @@ class Search:
         "hybrid" keywords answer, in the mode "vector" there are no results. Raises QueryError for
         an expression that is not valid.
         """
+        if request.fts_syntax:  # an expression is no text to embed or to read
+            request = request._replace(mode="keyword", rerank=False)
         timings: dict[str, float] = {}
         with _timed("total", timings):
             vector, state, hits = self._retrieved(query, request, timings)
@@ -116,6 +118,7 @@ class Search:
             answer.warnings.insert(0, vector.problem)
             if request.mode == "vector" and not vector.values:
                 answer.unanswered = vector.problem
+        answer.require(request.floor)
         answer.timings = timings
         return answer
 
@@ -142,7 +145,7 @@ class Search:
                 return vector, state, hits
 
     def _begin(self, query: "Query", request: Request, selection: Any) -> SearchState:
-        half_life = request.half_life_days
+        half_life = request.half_life
         if half_life is None:
             half_life = self._settings["half_life_days"]
         state = SearchState(

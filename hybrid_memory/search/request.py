@@ -1,118 +1,217 @@
-"""A request: what a search is asked besides the query.
-
-Request is a plain class, because most searches are a fresh process: importing dataclasses takes a
-tenth of the time of a search.
-"""
+"""A request: what a search is asked besides the query."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from ..options import (
+    CHARACTERS,
+    COUNT,
+    DAY,
+    HTTP,
+    NUMBER,
+    PYTHON,
+    SWITCH,
+    TEXT,
+    WITHOUT_MCP,
+    Option,
+    fields_given,
+    options_of,
+)
+from ..storage.filters import FILTERS, Filters
 
 if TYPE_CHECKING:
-    from datetime import date
-
-    from ..storage.filters import Filters
+    from ..config import Settings
     from .result import Result
 
 MODES = ("hybrid", "keyword", "vector")
+SMALLEST_BUDGET = 100  # characters
 
 
-class Request:
-    """What is wanted beside the query. It does not change; `changed` makes another one.
+class Request(NamedTuple):
+    """What a search is asked besides the query.
 
-    `filters` say among which documents and passages to look. `exact` compares every embedding,
-    without the index. With `fts_syntax` the query is an expression in FTS5's syntax, and keywords
-    alone answer, because it is not a text to embed. `min_score` keeps back what scores less,
-    `min_confidence` what is less sure. The scores of dated documents are halved by every
-    `half_life_days` of age (None: the configured number; 0: never), counted from `today`. At most
-    `per_doc` results are of one document (None or 0: any number). `context` adds as many chunks
-    before and after to the text of each result. `budget` is how many characters all of them may
-    have. With either, results that stand side by side are joined, so that there may be fewer than
-    `limit`. With `explain` each result says what its score is made of. Without `rerank` the
-    configured reranker is not asked. The last word of a query that is being `typed` may be the
-    beginning of one. In a `literal` one, as a text that nobody wrote as a query, operators such
-    as tag: and - are words. Raises ValueError for a value that no search can have.
+    With `fts_syntax` the query is an expression in FTS5's syntax, and keywords alone answer, because
+    it is not a text to embed. With `context` or a `budget`, results that stand side by side are
+    joined, so that there may be fewer than `limit`. In a `literal` query, a text that nobody wrote
+    as a query, operators such as tag: and - are words.
     """
 
-    __slots__ = (
-        "budget", "context", "exact", "explain", "filters", "fts_syntax", "half_life_days", "limit",
-        "literal", "min_confidence", "min_score", "mode", "per_doc", "rerank", "today", "typed",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        limit: int = 10,
-        mode: str = "hybrid",
-        *,
-        filters: "Filters | None" = None,
-        exact: bool = False,
-        fts_syntax: bool = False,
-        min_score: float = 0.0,
-        min_confidence: float = 0.0,
-        half_life_days: float | None = None,
-        per_doc: int | None = None,
-        context: int = 0,
-        explain: bool = False,
-        today: "date | None" = None,
-        budget: "Budget | None" = None,
-        rerank: bool = True,
-        typed: bool = False,
-        literal: bool = False,
-    ) -> None:
-        if mode not in MODES:
-            raise ValueError(f"mode is {mode!r}, not one of {', '.join(MODES)}")
-        if limit < 1:
-            raise ValueError(f"limit is {limit}; it must be at least 1")
-        not_negative = {"per_doc": per_doc, "half_life_days": half_life_days, "context": context}
-        for name, value in not_negative.items():
-            if value is not None and value < 0:
-                raise ValueError(f"{name} is {value}; it must be at least 0")
-        for name, share in (("min_score", min_score), ("min_confidence", min_confidence)):
-            if not 0 <= share <= 1:
-                raise ValueError(f"{name} is {share}; it must be from 0 to 1")
-        self.limit = limit
-        self.mode = "keyword" if fts_syntax else mode
-        self.filters = filters
-        self.exact = exact
-        self.fts_syntax = fts_syntax
-        self.min_score = min_score
-        self.min_confidence = min_confidence
-        self.half_life_days = half_life_days
-        self.per_doc = per_doc or None
-        self.context = context
-        self.explain = explain
-        self.today = today
-        self.budget = budget
-        self.rerank = rerank and not fts_syntax  # an expression is no text to read
-        self.typed = typed
-        self.literal = literal
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if hasattr(self, name):
-            raise AttributeError(
-                f"a Request does not change; changed({name}=...) makes another one"
-            )
-        object.__setattr__(self, name, value)
+    limit: Annotated[
+        int, Option(COUNT, "how many results", least=1, served=1000, setting="limit")
+    ] = 10
+    mode: Annotated[
+        str,
+        Option(
+            TEXT,
+            "by words and meaning (hybrid), by words alone, or by meaning alone",
+            choices=MODES,
+            setting="mode",
+            metavar="MODE",
+        ),
+    ] = "hybrid"
+    context: Annotated[
+        int,
+        Option(
+            COUNT,
+            "add N chunks before and N after each result",
+            served=100,
+            surfaces=WITHOUT_MCP,
+        ),
+    ] = 0
+    per_doc: Annotated[
+        int | None,
+        Option(
+            COUNT,
+            "at most N results from one document; 0: any number",
+            aliases=("per_document",),
+            setting="per_doc",
+        ),
+    ] = None
+    min_score: Annotated[
+        float,
+        Option(
+            NUMBER,
+            "leave out results with a lower score (0 to 1)",
+            most=1,
+            setting="min_score",
+            metavar="S",
+            surfaces=WITHOUT_MCP,
+        ),
+    ] = 0.0
+    min_confidence: Annotated[
+        float,
+        Option(
+            NUMBER,
+            "leave out results with a lower confidence (0 to 1)",
+            most=1,
+            setting="min_confidence",
+            metavar="C",
+        ),
+    ] = 0.0
+    floor: Annotated[
+        float,
+        Option(
+            NUMBER,
+            "no results unless one has this confidence (0 to 1)",
+            most=1,
+            metavar="C",
+        ),
+    ] = 0.0
+    half_life: Annotated[
+        float | None,
+        Option(
+            NUMBER,
+            "halve the score for every DAYS of a document's age; 0: never",
+            aliases=("half_life_days",),
+            setting="half_life_days",
+            when_bare=30.0,
+            metavar="DAYS",
+        ),
+    ] = None
+    today: Annotated[
+        date | None,
+        Option(
+            DAY,
+            'count ages, and words such as "yesterday", from this day: 2026-01-05',
+            surfaces=WITHOUT_MCP,
+        ),
+    ] = None
+    budget: Annotated[
+        "Budget | None",
+        Option(
+            CHARACTERS,
+            "at most N characters; 1000t: tokens of 4 characters",
+            least=SMALLEST_BUDGET,
+            served=100_000,
+        ),
+    ] = None
+    explain: Annotated[
+        bool,
+        Option(
+            SWITCH,
+            "show what each score is made of, and how long each stage took",
+            surfaces=WITHOUT_MCP,
+        ),
+    ] = False
+    exact: Annotated[
+        bool,
+        Option(
+            SWITCH, "compare with every embedding, without the vector index", surfaces=WITHOUT_MCP
+        ),
+    ] = False
+    fts_syntax: Annotated[
+        bool,
+        Option(
+            SWITCH,
+            "the query has the syntax of FTS5: prefix*, NEAR(a b, 5), a NOT b, heading: word",
+            surfaces=WITHOUT_MCP,
+        ),
+    ] = False
+    # On the command line --rerank names the reranker: it is a setting there
+    rerank: Annotated[
+        bool,
+        Option(
+            SWITCH,
+            "let the configured reranker, if there is one, reorder the first passages",
+            surfaces=(HTTP, PYTHON),
+        ),
+    ] = True
+    typed: Annotated[
+        bool,
+        Option(
+            SWITCH,
+            "the query is being typed: its last word is a beginning, and misspelt words are mended",
+            surfaces=(HTTP, PYTHON),
+        ),
+    ] = False
+    filters: Filters | None = None
+    literal: bool = False
 
     @property
     def is_packed(self) -> bool:
         """Whether neighbours are added to a result or joined with it."""
         return bool(self.context or self.budget)
 
-    def changed(self, **values: Any) -> "Request":
-        """Return a request with other values of these fields. Raises ValueError as the constructor
-        does.
-        """
-        return Request(**({name: getattr(self, name) for name in self.__slots__} | values))
+
+OPTIONS = options_of(Request)
 
 
-def request_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request that a config has."""
-    return {
-        "limit": config["limit"],
-        "min_score": config["min_score"],
-        "min_confidence": config["min_confidence"],
-        "per_doc": config["per_doc"],
-    }
+def request_of(
+    given: Mapping[str, Any],
+    settings: "Settings",
+    *,
+    cost: "Callable[[int], Budget] | None" = None,
+    filters: Filters | None = None,
+    what: str = "a search",
+) -> Request:
+    """Build a request from options by name. Where one is missing or None, its setting holds.
+
+    `cost` makes a budget of a number of characters; by default the passages alone are counted.
+    Options that are filters replace those in `filters`. Under a budget, as many results are tried
+    as may fit, unless somebody chose a limit. Raises TypeError for an unknown option or a wrong
+    type, ValueError for a value that no search can have.
+    """
+    budget = given.get("budget")
+    if isinstance(budget, Budget):
+        given = {**given, "budget": None}
+    fields, of_filters = fields_given((OPTIONS, FILTERS), given, what)
+    if "budget" in fields:
+        budget = (cost or Budget)(fields["budget"])
+    fields["budget"] = budget
+    for field, option in OPTIONS.items():
+        if option.setting and field not in fields:
+            fields[field] = settings[option.setting]
+    if budget and given.get("limit") is None and "limit" not in settings.chosen:
+        fields["limit"] = budget.pool
+    fields["per_doc"] = fields["per_doc"] or None
+    return Request(**fields, filters=filters_of(of_filters, filters))
+
+
+def filters_of(given: Mapping[str, Any], filters: Filters | None = None) -> Filters | None:
+    """Return `filters` with these fields in place of its own; None if nothing is filtered."""
+    chosen = {field: value for field, value in given.items() if value not in ([], {})}
+    return (filters or Filters())._replace(**chosen) if chosen else filters
 
 
 # Results that are tried, or more if so many may fit: as many as each leg has candidates.

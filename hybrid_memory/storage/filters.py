@@ -4,10 +4,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from ..documents.terms import listed, names_in
 from ..errors import QueryError
+from ..options import DATE, PAIR, TEXT, Option, options_of
 from ..text.query import Term
 
 MOST_EXCLUDED = 200  # SQLite takes conditions of some 1,000 parts
@@ -16,33 +17,70 @@ MOST_EXCLUDED = 200  # SQLite takes conditions of some 1,000 parts
 class Filters(NamedTuple):
     """What a document must be. Every filter that is given must hold.
 
-    A text that was stored without a file is of the collection that its id begins with: decisions/x
-    is of decisions. `within` is a second glob as `inside` is, which a server sets for all its calls.
-    `inside` is a glob on the document's id, in which `*` also matches `/`; a folder stands for
-    everything below it. All `tags` must be among the document's own, in its metadata or its text; a
-    tag a/b is an a. `where` has metadata by key: a value, or several values that must all be in the
-    list. `since` and `until` are days (`2026-01-05`), months (`2026-01`) or ages (`7d`, `3w`, `6m`,
-    `1y`), both ends included; they leave the passages of these days. What is dated by its month
-    counts during the whole month, what has no date never. `linked_to` is the id of a document that
-    it must link to. `heading` leaves the passages below a heading, alone or with those above it
-    (`Costs`, `Meeting > Costs`), in any case. `modified_since` is a day as `since` is: the file has
-    changed, or the text was stored, then or later. `without` leaves the passages that a keyword
-    search for any of these words and phrases would not find. A document for which any of `excluded`
-    holds is left out; of these, `without` does not count.
+    - A text that was stored without a file is of the collection that its id begins with:
+      decisions/x is of decisions.
+    - In `inside`, a glob on the document's id, `*` also matches `/`. A folder stands for everything
+      below it.
+    - A tag may be in the metadata or in the text. A tag a/b is also a tag a.
+    - `where` has a value or several values by key; all of them must be in the metadata.
+    - `since` and `until` leave the passages of these days, both ends included. What is dated by its
+      month counts during the whole month, what has no date never.
+    - `heading` names one heading above the passage, or several: `Meeting > Costs`.
+
+    The fields without an option are not the user's: `within` is a second glob, which a server sets
+    for all its calls; `without` leaves out the passages that a keyword search for any of these
+    words and phrases would find; a document for which any of `excluded` holds is left out.
     """
 
-    collection: str | None = None
-    inside: str | None = None
-    tags: Sequence[str] = ()
-    where: Mapping[str, str | Sequence[str]] = MappingProxyType({})
-    since: str | None = None
-    until: str | None = None
-    linked_to: str | None = None
-    heading: str | None = None
-    modified_since: str | None = None
+    collection: Annotated[
+        str | None, Option(TEXT, "only documents of this collection", metavar="NAME")
+    ] = None
+    inside: Annotated[
+        str | None,
+        Option(
+            TEXT,
+            "only documents with a matching id: memory/2026-*, or memory",
+            name="in",
+            metavar="GLOB",
+        ),
+    ] = None
+    tags: Annotated[
+        Sequence[str],
+        Option(TEXT, "only documents with this tag", name="tag", repeated=True, metavar="TAG"),
+    ] = ()
+    where: Annotated[
+        Mapping[str, str | Sequence[str]],
+        Option(PAIR, "only documents with this metadata", repeated=True),
+    ] = MappingProxyType({})
+    since: Annotated[
+        str | None,
+        Option(
+            DATE,
+            "only documents of this date or later: 2026-01-05, 2026-01, 2026, 7d, 3w, 6m, 1y, yesterday",
+        ),
+    ] = None
+    until: Annotated[str | None, Option(DATE, "only documents of this date or earlier")] = None
+    modified_since: Annotated[
+        str | None, Option(DATE, "only documents whose file changed on this day or later")
+    ] = None
+    heading: Annotated[
+        str | None,
+        Option(TEXT, "only passages below this heading: Costs, or 'Meeting > Costs'"),
+    ] = None
+    linked_to: Annotated[
+        str | None,
+        Option(
+            TEXT,
+            "only documents that link to this one: its id, the end of it, an alias or a title",
+            metavar="TARGET",
+        ),
+    ] = None
     within: str | None = None
     without: Sequence[Term] = ()
     excluded: Sequence["Filters"] = ()
+
+
+FILTERS = options_of(Filters)
 
 
 def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:

@@ -11,27 +11,26 @@ import itertools
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import __version__, config
 from ..config import is_server
 from ..errors import StoreError, UsageError, meant
+from ..options import COMMAND_LINE, COUNT, DATE, PAIR, SWITCH, Option, by_key, on_surface
 from ..seams import COMMANDS, load
-from ..storage.filters import Filters
+from ..search.request import filters_of
+from ..storage.filters import FILTERS, Filters
 from ..store import HybridStore
 from ..text.characters import storable_name
-from ..text.dates import first_day
 from .streams import output, tell
 
 if TYPE_CHECKING:
     from ..storage.source import Source
 
 PROGRAM = "hybrid-memory"
-MOST = 10**9  # a larger count means the same, and SQLite has no number above 2**63
 
 
 def filled(text: str) -> str:
@@ -40,63 +39,31 @@ def filled(text: str) -> str:
     return storable_name(text)
 
 
-def count(text: str, least: int = 0) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if number < least:
-        raise argparse.ArgumentTypeError(f"{number} is less than {least}")
-    return min(number, MOST)
+def count(text: str) -> int:
+    return int(word(Option(COUNT, ""))(text))
 
 
 def positive(text: str) -> int:
-    return count(text, 1)
+    return int(word(Option(COUNT, "", least=1))(text))
 
 
-def budget(text: str) -> int:
-    """Return a number of characters, 100 or more; 1000t are tokens of 4 characters."""
-    if text.endswith("t"):
-        return 4 * count(text.removesuffix("t"), 25)
-    return count(text, 100)
+def word(option: Option) -> Callable[[str], Any]:
+    """Return the parser of one word of an option, for argparse."""
 
+    def parse(text: str) -> Any:
+        try:
+            return option.parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
 
-def days(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0 up")
-    return number
-
-
-def day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a day: write 2026-01-05") from None
-
-
-def share(text: str) -> float:
-    number = days(text)
-    if number > 1:
-        raise argparse.ArgumentTypeError(f"{text} is more than 1")
-    return number
-
-
-def key_value(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    return storable_name(key), storable_name(value)
+    return parse
 
 
 def key_and_data(text: str) -> "tuple[str, Any]":
     """Return a key and its value as front matter would have it: tags=[a, b], year=2026."""
     from ..documents.markdown import value_of
 
-    key, value = key_value(text)
+    key, value = word(Option(PAIR, ""))(text)
     return key, value_of(value)
 
 
@@ -279,55 +246,45 @@ def add_json(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, on a terminal too")
 
 
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add the filters of `search` and `list`, which `filters` reads."""
-    parser.add_argument(
-        "--collection", type=storable_name, metavar="NAME", help="only documents of this collection"
-    )
-    parser.add_argument(
-        "--in",
-        dest="inside",
-        type=storable_name,
-        metavar="GLOB",
-        help="only documents with a matching id: memory/2026-*, or memory",
-    )
-    parser.add_argument(
-        "--tag",
-        action="append",
-        type=storable_name,
-        default=[],
-        metavar="TAG",
-        help="only documents with this tag; may be repeated",
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
-        type=key_value,
-        default=[],
-        metavar="KEY=VALUE",
-        help="only documents with this metadata; may be repeated",
-    )
-    parser.add_argument(
-        "--since",
-        metavar="DATE",
-        help="only documents of this date or later: 2026-01-05, 2026-01, 2026, 7d, 3w, 6m, 1y",
-    )
-    parser.add_argument("--until", metavar="DATE", help="only documents of this date or earlier")
-    parser.add_argument(
-        "--modified-since",
-        metavar="DATE",
-        help="only documents whose file changed on this day or later",
-    )
-    parser.add_argument(
-        "--heading",
-        metavar="TEXT",
-        help="only passages below this heading: Costs, or 'Meeting > Costs'",
-    )
-    parser.add_argument(
-        "--linked-to",
-        metavar="TARGET",
-        help="only documents that link to this one, as `get` takes it",
-    )
+def add_options(parser: argparse.ArgumentParser, table: Mapping[str, Option]) -> None:
+    """Add the options of a table that the command line has; `given` reads them."""
+    for field, option in on_surface(table, COMMAND_LINE).items():
+        flag = f"--{option.name.replace('_', '-')}"
+        details: dict[str, Any] = {"dest": field, "help": option.about}
+        if option.kind is SWITCH:
+            details |= {"action": "store_true", "default": None}
+        else:
+            # `given` parses dates: in a hook, a wrong one must not end the command with status 2
+            parse = storable_name if option.kind is DATE else word(option)
+            details |= {"type": parse, "metavar": option.metavar}
+        if option.choices:
+            details |= {"choices": option.choices}
+        if option.repeated:
+            details |= {"action": "append", "help": f"{option.about}; may be repeated"}
+        if option.when_bare is not None:
+            details |= {"nargs": "?", "const": option.when_bare}
+        parser.add_argument(flag, **details)
+
+
+def given(args: Namespace, table: Mapping[str, Option]) -> dict[str, Any]:
+    """Return the options of a table that the user wrote, by field. Raises UsageError for a bad date."""
+    values: dict[str, Any] = {}
+    for field, option in on_surface(table, COMMAND_LINE).items():
+        value = getattr(args, field)
+        if value is None:
+            continue
+        if option.kind is DATE:
+            try:
+                value = option.parse(value)
+            except ValueError as error:
+                raise UsageError(str(error)) from None
+        values[field] = by_key(value) if option.kind is PAIR else value
+    return values
+
+
+def filters(args: Namespace) -> Filters | None:
+    """Return the filters that the user wrote; None if there are none."""
+    return filters_of(given(args, FILTERS))
 
 
 def _add_common_options(parser: Parser) -> None:
@@ -410,7 +367,7 @@ def are_of(sources: "Iterable[Source]", top: str) -> bool:
 def options(args: Namespace) -> dict[str, Any]:
     """Return the config keys that the command line sets."""
     values = {key: getattr(args, option) for option, key in SETTINGS.items()}
-    if args.command == "search":  # `list` has a --limit of its own
+    if args.command == "search":
         values |= {key: getattr(args, key) for key in config.SEARCH}
     return {key: value for key, value in values.items() if value is not None}
 
@@ -431,35 +388,6 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
     if layer == config.THE_DEFAULTS:
         return DEFAULT
     return os.path.abspath(os.path.expanduser(layer))
-
-
-def filters(args: Namespace) -> Filters | None:
-    """Return the filters, or None if there are none. Raises UsageError for a bad date."""
-    days = args.since, args.until, args.modified_since
-    single = args.collection, args.inside, args.linked_to, args.heading, *days
-    if not (args.tag or args.where or any(value is not None for value in single)):
-        return None
-
-    for text in days:
-        try:
-            if text is not None:
-                first_day(text, date.today())
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-    where: dict[str, list[str]] = {}
-    for key, value in args.where:
-        where.setdefault(key, []).append(value)
-    return Filters(
-        args.collection,
-        args.inside,
-        args.tag,
-        where,
-        args.since,
-        args.until,
-        args.linked_to,
-        args.heading,
-        args.modified_since,
-    )
 
 
 def has_working_directory() -> bool:

@@ -149,16 +149,17 @@ def months() -> tuple[dict[str, int], re.Pattern[str]]:
 
 def first_day(text: str, today: date) -> str:
     """Return the day on which a period begins: '2026' -> '2026-01-01', '2026-02' -> '2026-02-01', '7d' ->
-    the day a week ago. Raises ValueError if the text is not a date.
+    the day a week ago, 'yesterday' and 'last week' -> as in a query. Raises ValueError if the text is not
+    a date.
     """
-    return _day(text, today, "-01-01")
+    return _day(text, today, is_first=True)
 
 
 def last_day(text: str, today: date) -> str:
     """Return the day on which a period ends: '2026' -> '2026-12-31', '2026-01' -> '2026-01-31', and
     '-31' for every other month too: it only has to compare well. Raises like `first_day`.
     """
-    return _day(text, today, "-12-31")
+    return _day(text, today, is_first=False)
 
 
 def first_second(text: str, today: date) -> float:
@@ -196,7 +197,7 @@ def iso(match: re.Match[str]) -> str | None:
     return "-".join(filter(None, match.groups()))
 
 
-def _day(text: str, today: date, rest_of_year: str) -> str:
+def _day(text: str, today: date, *, is_first: bool) -> str:
     age_in_words = re.fullmatch(_AGE, text)
     if age_in_words:
         number, unit = age_in_words.groups()
@@ -205,12 +206,19 @@ def _day(text: str, today: date, rest_of_year: str) -> str:
     try:
         if re.fullmatch(_YEAR_OR_MONTH, text):
             date.fromisoformat(f"{text}-01-01"[:10])
+            rest_of_year = "-01-01" if is_first else "-12-31"
             return text + rest_of_year[len(text) - len("2026") :]
         return date.fromisoformat(text).isoformat()
     except ValueError:
+        pass
+    folded = fold(text).lower().strip()
+    found = _days_in(folded, today, is_plan=False)
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(folded)):
         raise ValueError(
-            f"{text!r} is not a date: write 2026-01-05, 2026-01, 2026, or an age such as 7d, 3w, 6m, 1y"
-        ) from None
+            f"{text!r} is not a date: write 2026-01-05, 2026-01, 2026, an age such as 7d, 3w, 6m, 1y, "
+            "or words such as yesterday"
+        )
+    return found[0].first if is_first else found[0].last
 
 
 MOST = 3  # periods of a query that count

@@ -446,7 +446,7 @@ def test_an_answer_without_a_match_is_one_line(environ: dict[str, str]) -> None:
         told = await ask(client, "memory_search", query=query, mode="keyword")
         assert told.startswith("Nothing is clearly about this: nothing reaches confidence 0.25;")
         assert "\n" not in told
-        shown = await ask(client, "memory_search", query=query, mode="keyword", min_confidence=0)
+        shown = await ask(client, "memory_search", query=query, mode="keyword", floor=0)
         assert shown.startswith("[nothing here is clearly about this]\n**a#L1-L1**")
         assert "(faint)" in shown
 
@@ -526,7 +526,7 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
                 ("--since", "2026-01", "--until", "2026-01-31"),
             ),
         ):
-            asked = {"query": "server or Raspberry", "min_confidence": 0} | arguments
+            asked = {"query": "server or Raspberry", "floor": 0} | arguments
             found = await ask(client, "memory_search", **asked)
             hits = command_line(environ, "search", "server or Raspberry", *options)
             assert citations(found) == [hit["citation"] for hit in hits] != [], options
@@ -535,11 +535,11 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
             assert [line.split()[-1] for line in listed] == [
                 document["doc_id"] for document in documents
             ], options
-        nothing = await ask(client, "memory_search", query="zebra", min_confidence=0.9)
+        nothing = await ask(client, "memory_search", query="zebra", floor=0.9)
         assert nothing.startswith("Nothing is clearly about this: nothing reaches confidence 0.9;")
         assert "the nearest is memory/" in nothing
-        assert "'yesterday' is not a date" in await refusal(
-            client, "memory_search", query="x", since="yesterday"
+        assert "'soon' is not a date" in await refusal(
+            client, "memory_search", query="x", since="soon"
         )
 
     with_client(environ, play)
@@ -723,10 +723,10 @@ def test_messages_name_no_command_that_an_agent_cannot_run(told: str, expected: 
         ("memory_list", {"tagg": "x"}, "memory_list has no argument 'tagg'; did you mean tag?"),
         ("memory_update", {"all": True}, "memory_update has no argument 'all'; it takes none"),
         ("memory_list", {"tag": "a", "tags": "b"}, "tag is given twice, once as tags"),
-        ("memory_search", {"query": "gpu", "limit": 0}, "limit: must be 1 or more"),
-        ("memory_search", {"query": "gpu", "limit": "many"}, "limit: must be a whole number"),
+        ("memory_search", {"query": "gpu", "limit": 0}, "limit: 0 is less than 1"),
+        ("memory_search", {"query": "gpu", "limit": "many"}, "limit: 'many' is not a whole number"),
         ("memory_search", {"mode": "fuzzy"},
-         "query: is missing; mode: must be 'hybrid', 'keyword' or 'vector'"),
+         "query: is missing; mode: 'fuzzy' is not one of hybrid, keyword, vector"),
         ("memory_search", {"query": "gpu", "where": {"a": {"b": 1}}},
          "where: the value of 'a' must be a text, a number or a list of these"),
         ("memory_store", {"doc_id": "", "text": "x"}, "doc_id: must not be empty"),

@@ -163,7 +163,7 @@ def test_parts_add_up_to_the_score(
         for query in asked:
             for mode in ("hybrid", "keyword", "vector"):
                 hits = store.search(
-                    query, 50, mode, half_life_days=half_life, today=TODAY, explain=True
+                    query, 50, mode, half_life=half_life, today=TODAY, explain=True
                 )
                 for hit in hits:
                     why = hit["explain"]
@@ -329,7 +329,7 @@ def test_a_score_halves_with_each_half_life_and_the_undated_do_not_age(dated: Hy
     fresh = {hit["doc_id"]: hit["score"] for hit in dated.search("dog", mode="vector", today=TODAY)}
     aged = {
         hit["doc_id"]: hit["score"]
-        for hit in dated.search("dog", mode="vector", half_life_days=30, today=TODAY)
+        for hit in dated.search("dog", mode="vector", half_life=30, today=TODAY)
     }
     shares = {"2026-03-01": 1, "2026-01-30": 0.5, "2025-12-31": 0.25, "undated": 1}
     assert aged == {
@@ -340,7 +340,7 @@ def test_a_score_halves_with_each_half_life_and_the_undated_do_not_age(dated: Hy
 
 
 def test_the_lowest_score_is_asked_for_before_a_score_ages(dated: HybridStore) -> None:
-    hits = dated.search("dog", mode="vector", half_life_days=1, min_score=0.9, today=TODAY)
+    hits = dated.search("dog", mode="vector", half_life=1, min_score=0.9, today=TODAY)
     assert {hit["doc_id"] for hit in hits} == {"2026-03-01", "2026-01-30", "2025-12-31", "undated"}
     assert min(hit["score"] for hit in hits) < 0.001
 
@@ -349,10 +349,10 @@ def test_the_config_may_let_scores_age(db_path: str, embedder: TopicEmbedder) ->
     with HybridStore(db_path, {"half_life_days": 30}, embedder=embedder) as store:
         store.store("2026-01-30", "a dog")
         assert store.search("dog", today=TODAY)[0]["score"] == pytest.approx(0.5, **EXACT)
-        assert store.search("dog", half_life_days=0, today=TODAY)[0]["score"] == pytest.approx(
+        assert store.search("dog", half_life=0, today=TODAY)[0]["score"] == pytest.approx(
             1, **EXACT
         )
-        assert store.search("dog", half_life_days=60, today=TODAY)[0]["score"] == pytest.approx(
+        assert store.search("dog", half_life=60, today=TODAY)[0]["score"] == pytest.approx(
             0.5**0.5, **EXACT
         )
 
@@ -388,7 +388,7 @@ def test_the_same_text_comes_once_with_the_places_where_it_also_stands(store: Hy
     assert set(hits) == {"2025-01-01", "other"}
     assert hits["2025-01-01"]["also"] == ["a#L1-L3", "b#L1-L3"]
     assert hits["other"]["also"] == []
-    aged = store.search("dog barks", mode="vector", half_life_days=30, today=TODAY)[0]
+    aged = store.search("dog barks", mode="vector", half_life=30, today=TODAY)[0]
     assert (aged["doc_id"], aged["also"]) == ("a", ["b#L1-L3", "2025-01-01#L1-L3"])
     inside = store.search("dog barks", mode="vector", filters=Filters(inside="[ab]"))[0]
     assert (inside["doc_id"], inside["also"]) == ("a", ["b#L1-L3"])

@@ -255,7 +255,7 @@ def test_a_passage_ages_no_more_than_what_it_replaces(notes: Notes) -> None:
         "2026-02-13.md": NEW,
     }
     with notes(texts) as store:
-        results = store.search("ssh port of heron", half_life_days=10, explain=True)
+        results = store.search("ssh port of heron", half_life=10, explain=True)
     scores = [result["score"] for result in results]
     assert places(results)[:2] == [("2025-11-02.md", None), ("2026-02-13.md", "2025-11-02.md")]
     assert scores == sorted(scores, reverse=True)

@@ -107,7 +107,7 @@ def test_a_month_in_metadata_and_days_filter_together(session: HybridStore) -> N
 
 
 def test_age_and_the_days_of_a_query_are_those_of_passages(session: HybridStore) -> None:
-    request = Request(half_life_days=1, today=date(2026, 3, 1), explain=True)
+    request = Request(half_life=1, today=date(2026, 3, 1), explain=True)
     hits = session.answer("gateway", request).results
     decays = {hit["date"]: hit["explain"]["decay"] for hit in hits}
     assert decays["2026-03-01"] == 1

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory.text.dates import age, document_date, first_day, last_day, origin_of_date
+from hybrid_memory.text.characters import fold
+from hybrid_memory.text.dates import (
+    age,
+    document_date,
+    first_day,
+    last_day,
+    origin_of_date,
+    periods,
+)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +137,6 @@ def test_days_that_a_filter_means(text: str, first: str, last: str) -> None:
     [
         "",
         " ",
-        "today",
         "0000",
         "20261",
         "2026-00",
@@ -149,9 +156,27 @@ def test_days_that_a_filter_means(text: str, first: str, last: str) -> None:
 def test_what_is_not_a_date_is_an_error_that_shows_some(text: str) -> None:
     for day in (first_day, last_day):
         with pytest.raises(
-            ValueError, match="is not a date: write 2026-01-05, 2026-01, 2026, or an age such as 7d"
+            ValueError, match="is not a date: write 2026-01-05, 2026-01, 2026, an age such as 7d"
         ):
             day(text, TODAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("yesterday", "2026-01-31", "2026-01-31"),
+        ("Gestern", "2026-01-31", "2026-01-31"),
+        ("last week", "2026-01-19", "2026-01-25"),
+        ("8 March 2025", "2025-03-08", "2025-03-08"),
+        ("08.03.2025", "2025-03-08", "2025-03-08"),
+        ("3 days ago", "2026-01-29", "2026-01-29"),
+    ],
+)
+def test_a_date_in_words_is_that_of_a_query(text: str, first: str, last: str) -> None:
+    day = date(2026, 2, 1)
+    assert (first_day(text, day), last_day(text, day)) == (first, last)
+    [period] = periods(fold(text).lower(), day)
+    assert (period.first, period.last) == (first, last)
 
 
 @pytest.mark.parametrize(

@@ -5,50 +5,31 @@ An argument has the name of the option of the command line and of the parameter 
 reads all of this before every task, so each thing is said once.
 """
 
-import math
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...errors import QueryError, meant
-from ...text.dates import first_day
+from ...options import COUNT, MCP, MOST, PAIR, SWITCH, TEXT, Option, on_surface
+from ...search.request import OPTIONS
+from ...search.result import FLOOR
+from ...storage.filters import FILTERS
 
-MOST_PASSAGES = 100
 MOST_CHARACTERS = 100_000
 BUDGET = 6000  # characters of an answer, some 1,500 tokens
 
 Json = dict[str, Any]
 
 LIMIT = {"type": "integer", "minimum": 1}
-FILTERS: Json = {
-    "collection": {"type": "string", "description": "Of this collection: memory"},
-    "in": {"type": "string", "description": "Ids like this glob: memory/2026-*"},
-    "tag": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "With all of these tags",
-    },
-    "where": {"type": "object", "description": 'With this metadata: {"project": "boss-api"}'},
-    "since": {
-        "type": "string",
-        "description": "From this date: 2026-01-05, 2026-01, 2026 or an age: 7d, 3w, 6m",
-    },
-    "until": {"type": "string", "description": "Up to this date"},
-    "heading": {"type": "string", "description": "Below this heading: Meeting > Costs"},
-    "linked_to": {"type": "string", "description": "With a link to this document"},
-}
-DATES = ("since", "until")
-FORMER_NAMES = {"inside": "in", "tags": "tag", "per_document": "per_doc"}  # still accepted
 
 
 class Tool(NamedTuple):
-    """A tool as a model reads of it. `takes` has the JSON schema of each argument; those of `needs`
-    must be given. `hints` are the protocol's annotations, which call a tool destructive, and not
-    idempotent, unless they say otherwise.
+    """A tool as a model reads of it. `takes` has the option or the JSON schema of each argument;
+    those of `needs` must be given. `hints` are the protocol's annotations, which call a tool
+    destructive, and not idempotent, unless they say otherwise.
     """
 
     about: str
-    takes: Json
+    takes: Mapping[str, "Option | Json"]
     needs: Sequence[str]
     hints: Json
 
@@ -59,7 +40,11 @@ class Tool(NamedTuple):
 
     def definition(self, name: str) -> Json:
         """Return it as the protocol has it."""
-        schema = {"type": "object", "properties": self.takes, "additionalProperties": False}
+        properties = {argument: schema_of(of) for argument, of in self.takes.items()}
+        if name == "memory_list":  # memory_search describes the filters
+            for filter_name in OF_FILTERS:
+                del properties[filter_name]["description"]
+        schema = {"type": "object", "properties": properties, "additionalProperties": False}
         if self.needs:
             schema["required"] = list(self.needs)
         return {
@@ -70,48 +55,42 @@ class Tool(NamedTuple):
         }
 
 
+def schema_of(argument: "Option | Json") -> Json:
+    """Return the JSON Schema of an argument."""
+    if not isinstance(argument, Option):
+        return argument
+    if argument.kind is PAIR:
+        schema: Json = {"type": "object"}
+    elif argument.repeated:
+        schema = {"type": "array", "items": {"type": argument.kind.json_type}}
+    else:
+        schema = argument.schema(default=DEFAULTS.get(argument.name))
+    return schema | {"description": argument.about}
+
+
+DEFAULTS = {"budget": BUDGET, "floor": FLOOR}  # the other defaults are the settings
+OF_FILTERS = {option.name: option for option in FILTERS.values()}
+OTHER_NAMES = {  # that are still understood
+    other: option.name
+    for field, option in (FILTERS | on_surface(OPTIONS, MCP)).items()
+    for other in (field, *option.aliases)
+}
+OF_SEARCH = {option.name: option for option in on_surface(OPTIONS, MCP).values()}
+
 READS = {"readOnlyHint": True}
 TOOLS = {
     "memory_search": Tool(
         "Find the passages that answer a question, best first. Use it before you answer from what you "
         "believe. Each stands under its citation, which memory_get reads on from. A faint match is "
-        "hardly ever about the question; judge by the text. Where all are below 0.25, min_confidence "
-        "0 shows them.",
+        "hardly ever about the question; judge by the text. Where none reaches the floor, floor 0 "
+        "shows them.",
         {
             "query": {
                 "type": "string",
                 "description": "A question in plain words, or exact names: DEC-0054; -word leaves out",
             },
-            "budget": {
-                "type": "integer",
-                "minimum": 200,
-                "maximum": MOST_CHARACTERS,
-                "default": BUDGET,
-                "description": "Characters of the answer",
-            },
-            "limit": LIMIT | {"maximum": MOST_PASSAGES, "description": "Passages at most"},
-            "per_doc": {
-                "type": "integer",
-                "minimum": 0,
-                "description": "Passages of one document at most",
-            },
-            "mode": {
-                "type": "string",
-                "enum": ["hybrid", "keyword", "vector"],
-                "default": "hybrid",
-            },
-            "min_confidence": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": 1,
-                "description": "Leave out what is less sure",
-            },
-            "half_life": {
-                "type": "number",
-                "minimum": 0,
-                "description": "Newer first: days that halve a score",
-            },
-            **FILTERS,
+            **OF_SEARCH,
+            **OF_FILTERS,
         },
         ["query"],
         READS,
@@ -175,10 +154,7 @@ TOOLS = {
         "use memory_search.",
         {
             "limit": LIMIT | {"maximum": 1000, "default": 50},
-            **{  # the search says what they are
-                name: {key: value for key, value in schema.items() if key != "description"}
-                for name, schema in FILTERS.items()
-            },
+            **OF_FILTERS,
         },
         [],
         READS,
@@ -213,13 +189,13 @@ def checked(name: str, tool: Tool, arguments: Any) -> Json:
     for argument, schema in tool.takes.items():
         value = values.get(argument)
         if value is None:
-            values[argument] = schema.get("default")
+            values[argument] = schema.get("default") if isinstance(schema, dict) else None
             if argument in tool.needs:
                 faults.append(f"{argument}: is missing")
             continue
         try:
-            values[argument] = _checked_value(argument, schema, value)
-        except ValueError as error:
+            values[argument] = _checked_value(schema, value)
+        except (TypeError, ValueError) as error:
             faults.append(f"{argument}: {error}")
     if faults:
         raise QueryError("; ".join(faults))
@@ -233,9 +209,7 @@ def _with_present_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
     names = list(tool.takes)
     renamed: Json = {}
     for written, value in arguments.items():
-        name = written
-        if name not in names:
-            name = FORMER_NAMES.get(written, written)
+        name = written if written in names else OTHER_NAMES.get(written, written)
         if name not in names:
             names_taken = "it takes none"
             if names:
@@ -248,71 +222,41 @@ def _with_present_names(tool_name: str, tool: Tool, arguments: Json) -> Json:
     return renamed
 
 
-def _checked_value(name: str, schema: Json, value: Any) -> Any:
-    """Return the value in the type of its schema. Raises ValueError with what it must be."""
-    kind = schema["type"]
+def _checked_value(argument: "Option | Json", value: Any) -> Any:
+    """Return the value in the type of its option or schema. Raises TypeError or ValueError."""
+    if isinstance(argument, Option):
+        return _checked_option(argument, value)
+    kind = argument["type"]
     if kind == "string":
-        return _checked_text(name, schema, value)
-    if kind in ("integer", "number"):
-        return _checked_number(schema, value)
+        return _checked_text(argument, value)
+    if kind == "integer":
+        return _checked_count(argument, value)
     if kind == "boolean":
-        if not isinstance(value, bool):
-            raise ValueError("must be true or false")
-        return value
-    if kind == "array":
-        if isinstance(value, str):
-            values = [value]
-        else:
-            values = value
-        if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
-            raise ValueError("must be a list of texts")
-        return values
-    if not isinstance(value, dict):
-        raise ValueError("must be an object")  # noqa: TRY004
-    for key, item in value.items():
-        if isinstance(item, list):
-            items = item
-        else:
-            items = [item]
-        if not all(map(_is_plain, items)):
-            raise ValueError(f"the value of {key!r} must be a text, a number or a list of these")
+        return SWITCH.check(value)
+    OF_FILTERS["where"].check(value)  # metadata, which is stored as it is
     return value
 
 
-def _checked_text(name: str, schema: Json, value: Any) -> str:
+def _checked_option(option: Option, value: Any) -> Any:
+    """Models write numbers as text, and one text for a list of texts."""
+    if isinstance(value, str) and option.repeated and option.kind is TEXT:
+        value = [value]
+    elif isinstance(value, str) and option.kind.json_type != "string":
+        return option.parse(value)
+    checked = option.check(value)
+    if isinstance(checked, int | float) and checked > option.served:
+        raise ValueError(f"{checked} is more than {option.served:,g}")
+    return checked
+
+
+def _checked_text(schema: Json, value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("must be a text")  # noqa: TRY004
+        raise TypeError(f"{value!r} is not a text")
     if len(value) < schema.get("minLength", 0):
         raise ValueError("must not be empty")
-    if "enum" in schema and value not in schema["enum"]:
-        *others, last = map(repr, schema["enum"])
-        raise ValueError(f"must be {', '.join(others)} or {last}")
-    if name in DATES:
-        first_day(value, date.today())
     return value
 
 
-def _checked_number(schema: Json, value: Any) -> int | float:
-    is_whole = schema["type"] == "integer"
-    try:
-        if isinstance(value, bool):
-            number = math.nan
-        else:
-            number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number) or (is_whole and not number.is_integer()):
-        raise ValueError("must be a whole number" if is_whole else "must be a number")
-    if number < schema["minimum"]:
-        raise ValueError(f"must be {schema['minimum']} or more")
-    if number > schema.get("maximum", math.inf):
-        raise ValueError(f"must be {schema['maximum']} or less")
-    if is_whole:
-        return int(number)
-    return number
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return value is None or isinstance(value, str | int)
+def _checked_count(schema: Json, value: Any) -> Any:
+    least, most = schema["minimum"], schema.get("maximum", MOST)
+    return _checked_option(Option(COUNT, "", least=least, most=most), value)

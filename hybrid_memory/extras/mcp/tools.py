@@ -4,7 +4,6 @@ A tool does what the command of its name does. Its answer is text for a language
 without commands of a shell that it may not have. Each call opens its own store.
 """
 
-import json
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +22,9 @@ from ...errors import (
     WayOut,
 )
 from ...search.answer import Answer as SearchAnswer
-from ...search.request import POOL, Request, request_defaults
+from ...search.request import filters_of, request_of
 from ...search.result import FLOOR, UNCLEAR, is_unclear
-from ...storage.filters import Filters
+from ...storage.filters import FILTERS
 from ...storage.target import collections
 from ...store import HybridStore
 from ...surface.commands.upkeep import delete_by_id, store_text
@@ -38,7 +37,16 @@ from ...text.characters import storable, storable_name
 from ...views import documents, read
 from ..note import write_note
 from ..serve.bounds import NO_BOUNDS, Bounds, counts_of
-from .definitions import MOST_CHARACTERS, MOST_PASSAGES, TOOLS, Json, Tool, checked
+from .definitions import (
+    BUDGET,
+    MOST_CHARACTERS,
+    OF_FILTERS,
+    OF_SEARCH,
+    TOOLS,
+    Json,
+    Tool,
+    checked,
+)
 
 UPDATE_SECONDS = 30.0  # for embeddings; clients wait about a minute for a tool
 MOST_NAMES = 30  # of a kind, in the status
@@ -96,11 +104,8 @@ class Tools:
         self._open_store = open_store
         self._create_store = create_store
         self._place = place
-        self._usual = request_defaults(settings)
-        if "limit" in settings.chosen:
-            self._usual["limit"] = min(self._usual["limit"], MOST_PASSAGES)
-        else:
-            self._usual["limit"] = POOL  # the budget alone is the bound
+        self._settings = settings
+        # Where somebody set the least confidence of results, no floor is needed
         self._floor = 0.0 if "min_confidence" in settings.chosen else FLOOR
         self._tools = {name: tool for name, tool in TOOLS.items() if self._is_offered(name, tool)}
         self.definitions = [tool.definition(name) for name, tool in self._tools.items()]
@@ -186,34 +191,26 @@ class Tools:
         query = arguments["query"]
         if not query.strip():
             raise QueryError("query: is empty; memory_list names the documents")
-        options = self._usual.copy()
-        for name in ("limit", "per_doc", "min_confidence"):
-            if arguments[name] is not None:
-                options[name] = arguments[name]
-        filters = _filters(arguments)
-        request = Request(
-            limit=options["limit"],
-            mode=arguments["mode"],
-            filters=filters,
-            half_life_days=arguments["half_life"],
-            min_score=options["min_score"],
-            min_confidence=options["min_confidence"],
-            per_doc=options["per_doc"],
-            budget=budget_of(arguments["budget"], "md", query),
+        given = {name: arguments[name] for name in (*OF_SEARCH, *OF_FILTERS)}
+        given["budget"] = arguments["budget"] or BUDGET
+        if arguments["floor"] is None:
+            given["floor"] = self._floor
+        request = request_of(
+            given,
+            self._settings,
+            cost=lambda characters: budget_of(characters, "md", query),
+            what="memory_search",
         )
-        floor = 0.0
-        if arguments["min_confidence"] is None:
-            floor = self._floor
+        filters = request.filters
         with self._open_store() as store:
             if self._bounds.hide:
-                request = request.changed(filters=self._bounds.filters(store, filters))
+                request = request._replace(filters=self._bounds.filters(store, filters))
                 if not self._bounds.read_only:
                     refresh(store)  # its warnings name files that may not be shown
                 answer = store.answer(query, request)
             else:
                 refreshed = not self._bounds.read_only
                 answer = search(store, query, request, refreshed=refreshed)
-        answer.require(floor)
         return passages(answer)
 
     def memory_get(self, arguments: Json) -> str:
@@ -257,7 +254,8 @@ class Tools:
         return _with_warnings([line], answer["warnings"])
 
     def memory_list(self, arguments: Json) -> str:
-        filters = _filters(arguments)
+        given = {field: arguments[option.name] for field, option in FILTERS.items()}
+        filters = filters_of({field: value for field, value in given.items() if value is not None})
         with self._open_store() as store:
             within = self._bounds.filters(store, filters)
             return listing(documents(store, filters=within, limit=arguments["limit"]))
@@ -295,31 +293,10 @@ def delete_text(store: HybridStore, doc_id: str) -> dict[str, Any]:
     return delete_by_id(store, doc_id)
 
 
-def _filters(arguments: Json) -> Filters:
-    where = {}
-    for key, value in (arguments["where"] or {}).items():
-        if isinstance(value, list):
-            values = value
-        else:
-            values = [value]
-        # as they are looked for: true is "true" and 3 is "3"
-        where[key] = [item if isinstance(item, str) else json.dumps(item) for item in values]
-    return Filters(
-        collection=arguments["collection"],
-        inside=arguments["in"],
-        tags=arguments["tag"] or (),
-        where=where,
-        since=arguments["since"],
-        until=arguments["until"],
-        linked_to=arguments["linked_to"],
-        heading=arguments["heading"],
-    )
-
-
 NOTHING = (
     "Nothing found. Ask in other words, those that the notes would use, or with fewer filters."
 )
-UNSURE = "Nothing is clearly about this: {problem}. A lower min_confidence shows it."
+UNSURE = "Nothing is clearly about this: {problem}. A lower floor shows it."
 
 # A way out by its name, as an agent takes it.
 WAYS_OUT = {

@@ -23,11 +23,13 @@ from contextlib import suppress
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from ...search.request import Budget, Request, request_defaults
+from ...options import NUMBER, Option
+from ...search.request import OPTIONS, Budget, request_of
 from ...search.result import Result
+from ...storage.filters import FILTERS
 from ...store import HybridStore
 from ...surface import arguments
-from ...surface.arguments import SETTINGS, Parser, add_filters, examples, open_store
+from ...surface.arguments import SETTINGS, Parser, add_options, examples, open_store
 from ...surface.streams import output, tell
 from .prompts import bearing, is_question_for_memory, read
 
@@ -60,21 +62,23 @@ def recall_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--budget",
-        type=arguments.budget,
+        type=arguments.word(OPTIONS["budget"]),
         default=CHARACTERS,
         metavar="N",
         help="print at most N characters (default: %(default)s)",
     )
     parser.add_argument(
+        "--floor",
         "--min-confidence",
-        type=arguments.share,
+        dest="floor",
+        type=arguments.word(OPTIONS["floor"]),
         default=FLOOR,
         metavar="C",
-        help="print nothing that bears on the prompt less surely than this (default: %(default)s)",
+        help="print nothing unless the passages bear on the prompt this surely (default: %(default)s)",
     )
     parser.add_argument(
         "--timeout",
-        type=arguments.days,
+        type=arguments.word(Option(NUMBER, "")),
         default=SECONDS,
         metavar="SECONDS",
         help="print nothing if it takes longer; 0: wait (default: %(default)s)",
@@ -82,7 +86,7 @@ def recall_options(parser: Parser) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="say on standard error why nothing is printed"
     )
-    add_filters(parser)
+    add_options(parser, FILTERS)
     examples(parser, 'recall "which port does SSH on atlas use?"', "recall < prompt.txt")
 
 
@@ -259,7 +263,7 @@ def _passages(args: Namespace, prompt: str, session: Session) -> list[Result]:
             prompt,
             session,
             characters=args.budget,
-            floor=args.min_confidence,
+            floor=args.floor,
             filters=filters,
             explain=lambda line: _explain(args, line),
         )
@@ -293,11 +297,13 @@ def recalled(
             return 0
         return len(printed([result]))
 
-    usual = request_defaults(store.config) | {"limit": LIMIT}
-    usual["min_confidence"] = max(LEAST_CONFIDENCE, usual["min_confidence"])
-    budget = Budget(characters, cost, len(HEADING) + 1)
-    request = Request(
-        **usual, budget=budget, filters=filters, explain=True, rerank=False, literal=True
+    usual = request_of({"limit": LIMIT, "mode": "hybrid"}, store.config, filters=filters)
+    request = usual._replace(
+        min_confidence=max(LEAST_CONFIDENCE, usual.min_confidence),
+        budget=Budget(characters, cost, len(HEADING) + 1),
+        explain=True,
+        rerank=False,
+        literal=True,
     )
     results = store.answer(reading.query, request).results
     if not results:

@@ -7,8 +7,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ... import __version__
+from ...options import Option
 from . import images, parameters, responses
-from .parameters import Parameter
+from .parameters import NOTHING, Table, schema_of
 
 Json = dict[str, Any]
 
@@ -197,7 +198,11 @@ DOC_ID: Json = {
     "example": "memory/hosts/atlas.md",
     "description": "The document's exact id, as one percent-encoded segment.",
 }
-EXAMPLES = {"target": "images/rack.png", "q": "how do I log in to the GPU server?", "lines": "1-20"}
+EXAMPLES = {
+    "target": "images/rack.png",
+    "query": "how do I log in to the GPU server?",
+    "lines": "1-20",
+}
 WHEN = {
     304: "The client has it already.",
     400: "The request cannot be read.",
@@ -212,18 +217,18 @@ WHEN = {
 ALWAYS = (401, 422, 503)
 
 
-def described(parameter: Parameter) -> Json:
+def described(option: Option) -> Json:
     """Return the description of a parameter of the query string."""
     description: Json = {
-        "name": parameter.name,
+        "name": option.name,
         "in": "query",
-        "description": parameter.about,
-        "schema": parameter.schema(),
+        "description": option.sentence(),
+        "schema": schema_of(option),
     }
-    if parameter.required:
+    if option.required:
         description["required"] = True
-    if parameter.name in EXAMPLES:
-        description["example"] = EXAMPLES[parameter.name]
+    if option.name in EXAMPLES:
+        description["example"] = EXAMPLES[option.name]
     return description
 
 
@@ -231,7 +236,7 @@ def operation(
     name: str,
     about: str,
     schema: str | None,
-    table: Sequence[Parameter] = (),
+    table: Table = NOTHING,
     *,
     may: Sequence[int] = (),
     responses: Json | None = None,
@@ -246,7 +251,7 @@ def operation(
     return {
         "operationId": name,
         "summary": about,
-        "parameters": [described(parameter) for parameter in table],
+        "parameters": [described(option) for option in table.values()],
         "responses": answers | (responses or {}),
         **more,
     }

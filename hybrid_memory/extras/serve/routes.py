@@ -61,8 +61,8 @@ async def search(request: Request) -> Response:
 
     def work(store: HybridStore) -> dict[str, Any]:
         filters = memory.bounds.filters(store, wanted.filters)
-        search_request = wanted.changed(filters=filters)
-        answer = vars(refreshed_search(store, values["q"], search_request, refreshed=refresh))
+        search_request = wanted._replace(filters=filters)
+        answer = vars(refreshed_search(store, values["query"], search_request, refreshed=refresh))
         filters_in_force = answer.pop("filters")
         if values["marks"] and ONLY_FILTERS in answer["warnings"]:
             answer["warnings"].remove(ONLY_FILTERS)
@@ -70,7 +70,7 @@ async def search(request: Request) -> Response:
         if memory.bounds.hide:
             answer["warnings"] = []  # those of a refresh name files that may not be shown
         if values["marks"]:
-            add_marks(answer["results"], values["q"], is_typed=values["typed"])
+            add_marks(answer["results"], values["query"], is_typed=values["typed"])
             answer["results"] = titled(store, answer["results"])
             for result in answer["results"]:
                 result["match"] = match(result["confidence"])
@@ -78,7 +78,7 @@ async def search(request: Request) -> Response:
         if is_unclear(answer["results"]):
             hint = UNCLEAR
         elif not answer["results"] and not answer["nearest_miss"] and "listing" not in answer:
-            in_force = search_request.changed(filters=filters_in_force)
+            in_force = search_request._replace(filters=filters_in_force)
             hint = why_nothing(store, in_force, refreshed=refresh or values["marks"])
         return answer | {"hint": hint}
 
@@ -184,7 +184,7 @@ async def similar(request: Request, doc_id: str) -> Response:
 
 async def links(request: Request, doc_id: str) -> Response:
     """Answer GET /api/documents/{id}/links."""
-    parameters.read(request.query_params, ())
+    parameters.read(request.query_params, parameters.NOTHING)
     needs_all(request)
 
     def work(store: HybridStore) -> dict[str, Any]:
@@ -211,7 +211,7 @@ async def image(request: Request, doc_id: str) -> Response:
 
 async def review(request: Request) -> Response:
     """Answer GET /api/review."""
-    parameters.read(request.query_params, ())
+    parameters.read(request.query_params, parameters.NOTHING)
     needs_all(request)
     return await unless_known(request, _review)
 
@@ -240,7 +240,7 @@ def _review(store: HybridStore) -> dict[str, Any]:
 
 async def status(request: Request) -> Response:
     """Answer GET /api/status."""
-    parameters.read(request.query_params, ())
+    parameters.read(request.query_params, parameters.NOTHING)
     bounds = memory_of(request).bounds
     return responses.answer(await memory_of(request).read(lambda store: _status(store, bounds)))
 
@@ -257,7 +257,7 @@ async def doctor(request: Request) -> Response:
 
 async def overview(request: Request) -> Response:
     """Answer GET /api/overview."""
-    parameters.read(request.query_params, ())
+    parameters.read(request.query_params, parameters.NOTHING)
     server = memory_of(request).server()
     bounds = memory_of(request).bounds
 
@@ -348,7 +348,7 @@ def id_of(request: Request, after: bytes = b"") -> str:
 
 async def put(request: Request) -> Response:
     """Answer PUT /api/documents/{id}."""
-    parameters.read(request.query_params, ())
+    parameters.read(request.query_params, parameters.NOTHING)
     doc_id = id_of(request)
     needs_writing(request)
     bounds = memory_of(request).bounds
@@ -380,7 +380,7 @@ async def put(request: Request) -> Response:
 
 async def delete(request: Request) -> Response:
     """Answer DELETE /api/documents/{id}."""
-    parameters.read(request.query_params, ())
+    parameters.read(request.query_params, parameters.NOTHING)
     doc_id = id_of(request)
     needs_writing(request)
     bounds = memory_of(request).bounds

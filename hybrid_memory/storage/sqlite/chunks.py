@@ -42,7 +42,7 @@ DECLARING = """
 select c.id, d.metadata
 from   chunks c join documents d using (doc_id)
 where  c.id in (select value from json_each(?))
-  and  (d.metadata like '%supersede%' or d.metadata like '%replace%')
+  and  (instr(lower(d.metadata), 'supersede') or instr(lower(d.metadata), 'replace'))
 """
 OWN_DATES = "select start_line, date from chunks where doc_id = ? order by id"
 PLACE = f"(select cast(substr({END_OF_CHUNK_ID}, 2) as integer) from chunks where id = :id)"

@@ -6,9 +6,10 @@ from shlex import quote
 from typing import Any, TextIO
 
 from ...errors import QueryError, SourceError, UsageError
+from ...storage.filters import FILTERS
 from ...views import broken, documents, links, read, tags
 from .. import arguments
-from ..arguments import Parser, add_filters, add_json, examples, open_store
+from ..arguments import Parser, add_json, add_options, examples, open_store
 from ..streams import advise, harmless, print_answer, printable, tell
 
 
@@ -80,7 +81,7 @@ def _show_texts(answers: list[dict[str, Any]], stream: TextIO, is_one: bool) -> 
 
 
 def list_options(parser: Parser) -> None:
-    add_filters(parser)
+    add_options(parser, FILTERS)
     parser.add_argument(
         "--sort",
         choices=("date", "modified"),

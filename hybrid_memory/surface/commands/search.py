@@ -9,12 +9,12 @@ from ... import config
 from ...errors import UsageError
 from ...seams import PICKER, load
 from ...search.answer import Answer
-from ...search.request import MODES, Request, request_defaults
+from ...search.request import OPTIONS, Request, request_of
 from ...search.result import UNCLEAR, is_unclear, lean
-from ...storage.filters import Filters
+from ...storage.filters import FILTERS, Filters
 from ...store import ONLY_FILTERS, HybridStore
 from .. import arguments
-from ..arguments import Parser, add_filters, examples, open_store
+from ..arguments import Parser, add_options, examples, given, open_store
 from ..streams import advise, json_lines, output, tell
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ FORMATS = ("text", "json", "jsonl", "md", "paths")
 PICKED = 30
 NOTES = 5  # on a terminal, if nobody says how many
 PASSAGES_OF_NOTE = 4  # that are looked for, so that there are as many notes
-SAME_NAME = ("mode", "exact", "fts_syntax", "context", "explain")
 
 
 def search_options(parser: Parser) -> None:
@@ -44,79 +43,12 @@ def search_options(parser: Parser) -> None:
         metavar="QUERY",
         help="the query; one that begins with - is written --query=--maxfail",
     )
-    parser.add_argument(
-        "--limit",
-        type=arguments.positive,
-        metavar="N",
-        help="how many results (default: 10; on a terminal, 5 notes)",
-    )
-    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
-    parser.add_argument(
-        "--context",
-        type=arguments.count,
-        default=0,
-        metavar="N",
-        help="add N chunks before and N after each result",
-    )
-    parser.add_argument(
-        "--per-doc",
-        type=arguments.count,
-        metavar="N",
-        help="at most N results from one document; 0: any number",
-    )
-    add_filters(parser)
-    parser.add_argument(
-        "--min-score",
-        type=arguments.share,
-        metavar="S",
-        help="leave out results with a lower score (0 to 1)",
-    )
-    parser.add_argument(
-        "--min-confidence",
-        type=arguments.share,
-        metavar="C",
-        help="leave out results with a lower confidence (0 to 1)",
-    )
-    parser.add_argument(
-        "--floor",
-        type=arguments.share,
-        metavar="C",
-        default=0.0,
-        help="no results if the surest has a lower confidence (0 to 1)",
-    )
-    parser.add_argument(
-        "--half-life",
-        type=arguments.days,
-        nargs="?",
-        const=30.0,
-        metavar="DAYS",
-        help="halve the score for every DAYS of a document's age (default: never; 30 without DAYS)",
-    )
-    parser.add_argument(
-        "--today",
-        type=arguments.day,
-        metavar="DATE",
-        help='count ages, and words such as "yesterday", from this day: 2026-01-05',
-    )
+    add_options(parser, OPTIONS)
+    add_options(parser, FILTERS)
     parser.add_argument(
         "--rerank",
         choices=config.CHOICES["rerank"],
         help="let this model or server reorder the first passages",
-    )
-    parser.add_argument(
-        "--explain",
-        action="store_true",
-        help="show what each score is made of, and how long each stage took",
-    )
-    parser.add_argument(
-        "--exact",
-        action="store_true",
-        help="compare with every embedding, without the vector index",
-    )
-    parser.add_argument(
-        "--fts-syntax",
-        action="store_true",
-        help="QUERY has the syntax of FTS5: prefix*, NEAR(a b, 5), a NOT b, heading: word",
     )
     refresh = argparse.BooleanOptionalAction
     parser.add_argument(
@@ -127,12 +59,6 @@ def search_options(parser: Parser) -> None:
         "--json", action="store_const", dest="format", const="json", help="short for --format json"
     )
 
-    parser.add_argument(
-        "--budget",
-        type=arguments.budget,
-        metavar="N",
-        help="print at most N characters; 1000t: tokens of 4 characters",
-    )
     parser.add_argument(
         "--open",
         type=arguments.positive,
@@ -157,34 +83,51 @@ def search_options(parser: Parser) -> None:
     )
 
 
+class View:
+    """How the results of a command are shown: decided once, from the options and the streams."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        is_terminal = sys.stdout.isatty()
+        self.form: str = args.format or ("text" if is_terminal else "json")
+        self.is_by_note = self.form == "text" and not args.budget and args.per_doc is None
+        self.fits_terminal = is_terminal and args.limit is None
+
+    def notes(self, settings: config.Settings, limit: int | None) -> int:
+        """Return how many notes are shown."""
+        if limit is not None:
+            return limit
+        return NOTES if self.uses_usual_limit(settings) else int(settings["limit"])
+
+    def uses_usual_limit(self, settings: config.Settings) -> bool:
+        return self.fits_terminal and "limit" not in settings.chosen
+
+
 def run_search(args: argparse.Namespace) -> int:
-    filters = arguments.filters(args)
     has_query = bool(args.words) or args.query is not None
     is_on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     if args.prints and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("--print needs a terminal, on which something can be chosen")
     if args.prints or (is_on_terminal and not has_query and not args.format):
-        return _pick(args, filters)
+        return _pick(args)
     query = _query(args)
+    view = View(args)
     with open_store(args) as store:
-        request = _request(args, filters, store.config)
+        request = _request(args, query, view, store.config)
         answer = _answer(store, query, request)
-        if answer.warnings == [ONLY_FILTERS] and _form(args) == "text":
+        if answer.warnings == [ONLY_FILTERS] and view.form == "text":
             _list(store, answer.filters, args.limit or PICKED)
             return 0
-        answer.require(args.floor)
         _advise(args, store, request, answer)
         if args.explain:
             parts = answer.timings.items()
             tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in parts))
         results = answer.results
-        form = _form(args)
-        if form == "json" and not args.open:
+        if view.form == "json" and not args.open:
             fields = results if args.full else map(lean, results)
             with output() as stream:
                 print(json_lines(fields), file=stream)
         else:
-            _show(args, store, query, results, form)
+            _show(args, store, query, results, view)
     return 1 if answer.unanswered else 0
 
 
@@ -217,7 +160,7 @@ def _advise(args: argparse.Namespace, store: HybridStore, request: Request, answ
         advice = warnings[-1:]
         warnings = warnings[:-1]
     elif not (answer.results or answer.unanswered or ONLY_FILTERS in warnings):
-        in_force = request.changed(filters=answer.filters)
+        in_force = request._replace(filters=answer.filters)
         advice = [_forms().why_nothing(store, in_force, refreshed=store.config["refresh"])]
     elif is_unclear(answer.results):
         advice = [UNCLEAR]
@@ -230,19 +173,19 @@ def _show(
     store: HybridStore,
     query: str,
     results: Sequence[Mapping[str, Any]],
-    form: str,
+    view: View,
 ) -> None:
     """Print the results in a form that is not plain JSON, and open one in the editor if asked to."""
     forms = _forms()
     rows = None
-    if form == "text" and not args.budget:
+    if view.form == "text" and not args.budget:
         results = forms.titled(store, results)
-    if _is_by_note(args):
-        results = forms.by_note(results)[: _count(store.config)]
-        if sys.stdout.isatty() and "limit" not in store.config.chosen:
+    if view.is_by_note:
+        results = forms.by_note(results)[: view.notes(store.config, args.limit)]
+        if view.uses_usual_limit(store.config):
             rows = forms.rows_of_terminal()
     with output() as stream:
-        forms.show(results, query, form, stream, full=args.full, opened=args.open, rows=rows)
+        forms.show(results, query, view.form, stream, full=args.full, opened=args.open, rows=rows)
 
 
 def _forms() -> "ModuleType":
@@ -252,23 +195,23 @@ def _forms() -> "ModuleType":
     return forms
 
 
-def _pick(args: argparse.Namespace, filters: Filters | None) -> int:
+def _pick(args: argparse.Namespace) -> int:
     """Let the user search on the whole terminal, and open what is chosen, or print it."""
     pick = load(PICKER)
+    args.budget = None
+    if args.limit is None:
+        args.limit = PICKED
 
     def search(store: HybridStore, query: str, mode: str | None) -> Answer:
-        request = _request(args, filters, store.config)
-        if "limit" not in store.config.chosen:
-            request = request.changed(limit=PICKED)
+        request = request_of(_given(args), store.config)
         return store.answer(
             query,
-            request.changed(
+            request._replace(
                 mode=mode or request.mode, rerank=mode is None, typed=mode == "keyword"
             ),
         )
 
-    args.budget = None
-    with open_store(args):  # what is wrong is told before the screen is taken
+    with open_store(args):  # a problem is printed before the screen is taken
         pass
     settings = arguments.settings(args)
     query = args.query if args.query is not None else " ".join(args.words)
@@ -292,41 +235,21 @@ def _query(args: argparse.Namespace) -> str:
 
 
 def _request(
-    args: argparse.Namespace, filters: Filters | None, settings: config.Settings
+    args: argparse.Namespace, query: str, view: View, settings: config.Settings
 ) -> Request:
-    """Return the options of a search, which the settings complete."""
-    same = {name: getattr(args, name) for name in SAME_NAME}
-    same |= request_defaults(settings)
-    budget = _budget(args) if args.budget else None
-    if budget and "limit" not in settings.chosen:
-        same["limit"] = budget.pool
-    elif _is_by_note(args):
-        same["limit"] = PASSAGES_OF_NOTE * _count(settings)
-    return Request(
-        **same, budget=budget, filters=filters, half_life_days=args.half_life, today=args.today
-    )
+    """Build the request of a command. Notes are found by several passages of each."""
+
+    def budget(characters: int) -> "Budget":
+        made: Budget = _forms().budget(
+            characters, view.form, query, is_terminal=sys.stdout.isatty(), full=args.full
+        )
+        return made
+
+    request = request_of(_given(args), settings, cost=budget)
+    if view.is_by_note:
+        return request._replace(limit=PASSAGES_OF_NOTE * view.notes(settings, args.limit))
+    return request
 
 
-def _is_by_note(args: argparse.Namespace) -> bool:
-    """Return whether a note is shown once, with its best passage."""
-    return _form(args) == "text" and not args.budget and args.per_doc is None
-
-
-def _count(settings: config.Settings) -> int:
-    """Return how many notes are shown."""
-    is_chosen = "limit" in settings.chosen or not sys.stdout.isatty()
-    return int(settings["limit"]) if is_chosen else NOTES
-
-
-def _form(args: argparse.Namespace) -> str:
-    """Return the format of the results."""
-    if args.format:
-        return str(args.format)
-    return "text" if sys.stdout.isatty() else "json"
-
-
-def _budget(args: argparse.Namespace) -> "Budget":
-    budget: Budget = _forms().budget(
-        args.budget, _form(args), _query(args), is_terminal=sys.stdout.isatty(), full=args.full
-    )
-    return budget
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    return given(args, OPTIONS) | given(args, FILTERS)

@@ -1,0 +1,236 @@
+"""Every option of a search on every surface that has it: it changes the answer, and everywhere alike."""
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_memory import HybridStore, config
+from hybrid_memory.extras.mcp.definitions import TOOLS
+from hybrid_memory.extras.mcp.tools import Tools
+from hybrid_memory.extras.serve import parameters
+from hybrid_memory.extras.serve.openapi import PATHS
+from hybrid_memory.options import COMMAND_LINE, HTTP, MCP, PAIR, PYTHON, SWITCH, Option
+from hybrid_memory.search.request import OPTIONS
+from hybrid_memory.storage.filters import FILTERS
+from hybrid_memory.surface.arguments import command_parser
+from tests.command import Run, answer
+from tests.extras.serving import Client
+
+NOTES = {
+    "2026-01-05.md": "---\ntags: [ops]\nowner: ann\n---\n# Hosts\n\n## SSH\n\nThe ssh port of heron is 22.\n\n"
+    "## Keys\n\nThe ssh keys of heron are with Ann.\n",
+    "2026-03-09.md": "# Hosts\n\nThe ssh port of heron is 2222 now, see [[heron]].\n",
+    "heron.md": "# Heron\n\nThe host heron stands in the rack. Its ssh port is open. Lunch is at noon.\n",
+    "lunch.md": "# Lunch\n\nSoup and bread, and on Fridays fish. The heron eats fish as well.\n",
+    "long.md": "# Ports\n\n" + "The harbour has a port and a crane, a canoe, and no ssh. " * 30,
+}
+QUERY = "ssh port of heron"
+
+# A value of each option that changes the answer to QUERY or to a query of its own
+CASES: dict[str, tuple[Any, str]] = {
+    "limit": (1, QUERY),
+    "mode": ("keyword", QUERY),
+    "context": (1, QUERY),
+    "per_doc": (1, QUERY),
+    "min_score": (0.5, QUERY),
+    "min_confidence": (0.4, QUERY),
+    "floor": (0.9, "heron bread crane rack zebra"),
+    "half_life": (3, QUERY),
+    "today": ("2026-01-06", "what happened yesterday with heron?"),
+    "budget": (400, QUERY),
+    "explain": (True, QUERY),
+    "exact": (True, QUERY),
+    "fts_syntax": (True, "ssh NOT port"),
+    "rerank": (False, QUERY),
+    "typed": (True, "crane heron li"),
+    "collection": ("decisions", QUERY),
+    "in": ("notes/2026-*", QUERY),
+    "tag": (["ops"], QUERY),
+    "where": ({"owner": ["ann"]}, QUERY),
+    "since": ("2026-02", QUERY),
+    "until": ("2026-02", QUERY),
+    "modified_since": ("2026-01-01", QUERY),
+    "heading": ("Keys", QUERY),
+    "linked_to": ("heron", QUERY),
+}
+SAME_RESULTS = {
+    "explain",  # says more of the same results
+    "exact",  # gives what the index gives
+    "rerank",  # there is no reranker here
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, run: Run) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in NOTES.items():
+        (folder / name).write_text(text)
+    os.utime(folder / "lunch.md", (1.5e9, 1.5e9))
+    assert run("ingest", "--path", str(folder)).returncode == 0
+    text = "The ssh port of heron was decided in the kitchen."
+    assert run("store", "--doc-id", "decisions/ssh", "--text", text).returncode == 0
+    return folder
+
+
+def words(option: Option, value: Any) -> list[str]:
+    """The value as it is written on the command line and over HTTP."""
+    if option.kind is PAIR:
+        return [f"{key}={item}" for key, items in value.items() for item in items]
+    if option.kind is SWITCH:
+        return ["true" if value else "false"]
+    return [str(item) for item in (value if option.repeated else [value])]
+
+
+def by_command(run: Run, query: str, option: Option | None, value: Any) -> list[str]:
+    options: list[str] = []
+    if option:
+        flag = f"--{option.name.replace('_', '-')}"
+        options = (
+            [flag] if option.kind is SWITCH else [f"{flag}={word}" for word in words(option, value)]
+        )
+    found = answer(run("search", f"--query={query}", "--json", "--full", *options))
+    return [hit["citation"] for hit in found]
+
+
+def by_http(client: Client, query: str, option: Option | None, value: Any) -> list[str]:
+    given: list[tuple[str, str]] = [("query", query)]
+    if option:
+        given += [(option.name, word) for word in words(option, value)]
+    return [hit["citation"] for hit in client.get("/api/search", params=given).json()["results"]]
+
+
+def by_library(store: HybridStore, query: str, option: Option | None, value: Any) -> list[str]:
+    given = {option.name: value} if option else {}
+    return [hit["citation"] for hit in store.search(query, **given)]
+
+
+def by_mcp(tools: Tools, query: str, option: Option | None, value: Any) -> list[str]:
+    # As many results as elsewhere, whatever their confidence, and room for all of them
+    given: dict[str, Any] = {"query": query, "floor": 0, "budget": 100_000, "limit": 10}
+    if option:
+        given[option.name] = value
+    [content] = tools.call("memory_search", given)["content"]
+    lines = [line for line in content["text"].split("\n") if line.startswith("**")]
+    return [line.split("**")[1] for line in lines]
+
+
+def starts(citations: list[str]) -> list[str]:
+    """The places that were found: under a budget neighbours are joined, so that lines differ."""
+    return [citation.partition("-L")[0] for citation in citations]
+
+
+EVERY_OPTION = [*OPTIONS.values(), *FILTERS.values()]
+
+
+@pytest.mark.parametrize("option", EVERY_OPTION, ids=lambda option: option.name)
+def test_an_option_changes_the_answer_and_on_every_surface_alike(
+    option: Option, folder: Path, run: Run, client: Client, environ: dict[str, str]
+) -> None:
+    value, query = CASES[option.name]
+    store = HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"})
+    settings = config.merged((config.LIBRARY, {"provider": "builtin"}))
+
+    def opened() -> AbstractContextManager[HybridStore]:
+        return HybridStore(environ["HYBRID_MEMORY_DB_PATH"], {"provider": "builtin"})
+
+    tools = Tools(opened, opened, settings, lambda path: {})
+    surfaces = {
+        COMMAND_LINE: partial(by_command, run),
+        HTTP: partial(by_http, client),
+        PYTHON: partial(by_library, store),
+        MCP: partial(by_mcp, tools),
+    }
+    with store:
+        plain = {name: ask(query, None, None) for name, ask in surfaces.items()}
+        chosen = {
+            name: ask(query, option, value)
+            for name, ask in surfaces.items()
+            if name in option.surfaces
+        }
+    assert plain[COMMAND_LINE] == plain[HTTP] == plain[PYTHON]
+    for name, citations in chosen.items():
+        if option.name in SAME_RESULTS:
+            assert citations == plain[name], name
+        else:
+            assert citations != plain[name], name
+    printed = (
+        {COMMAND_LINE, MCP} if option.name == "budget" else set()
+    )  # they count what is printed
+    alike = [citations for name, citations in chosen.items() if name not in {*printed, MCP}]
+    assert all(citations == alike[0] for citations in alike)
+    if MCP in chosen and not printed:
+        assert starts(chosen[MCP])[:1] == starts(alike[0])[:1]
+        assert set(starts(chosen[MCP])) <= set(starts(alike[0]))
+
+
+def test_every_option_has_a_case() -> None:
+    assert CASES.keys() == {option.name for option in EVERY_OPTION}
+
+
+def test_the_surfaces_have_the_options_of_the_table() -> None:
+    def names(surface: str) -> set[str]:
+        return {option.name for option in EVERY_OPTION if surface in option.surfaces}
+
+    flags = {flag.removeprefix("--").replace("-", "_") for flag in command_parser("search").flags()}
+    assert names(COMMAND_LINE) <= flags
+    of_http = {option.name for option in parameters.SEARCH.values()}
+    assert of_http == names(HTTP) | {"query", "marks", "refresh"}
+    described = {each["name"] for each in PATHS["/api/search"]["get"]["parameters"]}
+    assert described == of_http
+    assert set(TOOLS["memory_search"].takes) == names(MCP) | {"query"}
+    assert set(TOOLS["memory_list"].takes) == {each.name for each in FILTERS.values()} | {"limit"}
+    assert all(PYTHON in option.surfaces for option in EVERY_OPTION)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"tags": "gpu"}, "tags: 'gpu' is not a list of texts"),
+        ({"tag": 3}, "tag: 3 is not a list of texts"),
+        ({"where": "owner=ann"}, "where: 'owner=ann' does not have values by key"),
+        ({"limit": "3"}, "limit: '3' is not a whole number"),
+        ({"limit": True}, "limit: True is not a whole number"),
+        ({"explain": 1}, "explain: 1 is not True or False"),
+        ({"since": 2026}, "since: 2026 is not a text"),
+        ({"limt": 3}, "a search has no option 'limt'; did you mean limit?"),
+        ({"tag": ["a"], "tags": ["b"]}, "tag is given twice, once as tags"),
+    ],
+)
+def test_a_value_of_another_type_is_a_type_error(given: Mapping[str, Any], problem: str) -> None:
+    with HybridStore(":memory:", {"provider": "none"}) as store:
+        with pytest.raises(TypeError) as caught:
+            store.search("x", **given)
+        assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize("name", ["limit", "mode", "min_score", "min_confidence", "half_life"])
+def test_a_wrong_value_is_refused_with_the_same_words_everywhere(
+    name: str, folder: Path, run: Run, client: Client, environ: dict[str, str]
+) -> None:
+    option = OPTIONS[name]
+    wrong: Any = "fuzzy" if name == "mode" else -1
+    with (
+        HybridStore(environ["HYBRID_MEMORY_DB_PATH"]) as store,
+        pytest.raises(ValueError, match=": ") as caught,
+    ):
+        store.search("x", **{name: wrong})
+    problem = str(caught.value).partition(": ")[2].replace("-1.0", "-1")
+    done = run("search", "x", f"--{option.name.replace('_', '-')}={wrong}")
+    assert done.returncode == 2
+    assert problem in done.stderr.replace("-1.0", "-1")
+    response = client.get("/api/search", params=[("query", "x"), (option.name, str(wrong))])
+    assert response.status_code == 422
+    assert problem in response.json()["detail"].replace("-1.0", "-1")
+
+
+def test_the_page_filters_by_filters() -> None:
+    script = Path(parameters.__file__).with_name("page") / "js" / "state.js"
+    text = script.read_text("utf-8").partition("export const FILTERS = {")[2].partition("};")[0]
+    keys = {line.partition(":")[0].strip(' \t"') for line in text.split("\n") if ":" in line}
+    assert keys <= {option.name for option in FILTERS.values()}
