@@ -22,7 +22,7 @@ COMMANDS = [
     ("doctor",), ("ingest", "--path", "memory", "--incremental"), ("ingest", "--path", "memory"),
     ("delete", "--doc-id", "memory/2026-01-05.md"), ("delete", "--path", "memory"),
     ("store", "--doc-id", "new", "--text", "a new gpu text"), ("reindex",),
-    ("reindex", "--embeddings"), ("doctor", "--thorough"), ("rescue", "rescued.db"),
+    ("reindex", "--embeddings"), ("doctor", "--thorough"), ("copy", "--texts", "memory.db", "saved.db"),
     ("eval", "--queries", "queries.jsonl", "--qrels", "qrels.tsv"),
 ]  # fmt: skip
 
@@ -45,14 +45,14 @@ def kept(case: Case) -> tuple[str, bytes]:
 def check(case: Case, folder: Path) -> None:
     data = damaged(random.Random(case.seed), original(folder))
     for command in case.commands:
-        for file in (*folder.glob("memory.db*"), *folder.glob("rescued.db*")):
+        for file in (*folder.glob("memory.db*"), *folder.glob("saved.db*")):
             file.unlink()
         (folder / "memory.db").write_bytes(data)
         done = run(folder, *command)  # an exception that no command catches comes out here
         assert done.returncode in (0, 1, 2), done
-        if (folder / "rescued.db").exists():
+        if (folder / "saved.db").exists():
             assert (folder / "memory.db").read_bytes() == data
-            assert run(folder, "search", "gpu", "--db", "rescued.db").returncode == 0
+            assert run(folder, "search", "gpu", "--db", "saved.db").returncode == 0
         assert (
             done.returncode == 0
             or command[0] == "doctor"

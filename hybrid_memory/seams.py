@@ -131,11 +131,6 @@ COMMANDS = {
         "extras.copy:run_copy",
         "Copy a memory with its embeddings to another file, or to PostgreSQL.",
     ),
-    "rescue": Command(
-        "extras.rescue.rescue:rescue_options",
-        "extras.rescue.rescue:run_rescue",
-        "Write what can still be read of a damaged memory to a new file.",
-    ),
     "eval": Command(
         "extras.evaluation.evaluation:eval_options",
         "extras.evaluation.evaluation:run_eval",

@@ -3,28 +3,36 @@ known of their folders.
 
 What the other store has already is not written again, so a copy that was interrupted goes on where
 it was. In the end every document is read from both stores and compared.
+
+Of a database that is damaged, the texts without a file can be copied alone: all else comes from the
+files.
 """
 
-import json
 import os
 from argparse import Namespace
 from collections.abc import Callable
+from shlex import quote
 from typing import Any
 
-from ..config import DEFAULTS, is_server
-from ..errors import StoreError
+from ..config import DEFAULTS, address_fault, is_server
+from ..documents.document import Document
+from ..errors import StoreError, UsageError
+from ..indexing import put_document, stored_text
 from ..messages import Progress
 from ..storage.protocol import Storage
 from ..storage.rows import Vectors
 from ..storage.source import Whole
+from ..storage.sqlite.remains import Remains, SavedText, read_remains
 from ..store import HybridStore
 from ..surface import arguments
 from ..surface.arguments import Parser, examples
-from ..surface.streams import print_answer
+from ..surface.streams import print_answer, print_with_warnings
 from ..surface.terminal import progress_line
-from .rescue.rows import development_texts
+from ..text.characters import storable
+from .environment import without_password
 
 GROUP = 64  # documents in a transaction
+CUTTING = ("chunk_size", "chunk_overlap", "date_keys")  # what decides how a text is cut and dated
 
 
 def copy(
@@ -120,16 +128,59 @@ def _content(document: Whole) -> tuple[Any, ...]:
     )
 
 
+def copy_texts(path: str, remains: Remains, target: HybridStore) -> dict[str, Any]:
+    """Copy the texts that were read from the database at `path`. A text keeps its date; a damaged
+    one does not replace the one that the target has.
+
+    Return the number of `documents`, the `damaged` ones with their `damage`, the commands that
+    `ingest` the files again, and `warnings`.
+    """
+    has = target.storage.catalog.by_id
+    texts = [saved for saved in remains.texts if not (saved.damage and has(saved.doc_id))]
+    for saved in texts:
+        _put_text(target, saved)
+    damaged = [saved for saved in texts if saved.damage]
+    warnings = [f"{saved.doc_id} is damaged: {saved.damage}" for saved in damaged]
+    if remains.problem:
+        warnings.append(
+            f"not all texts of {path} can be read: {remains.problem}; SQLite's own shell may find "
+            f"more: `sqlite3 {quote(path)} .recover | (umask 077; sqlite3 recovered.db)`, then "
+            f"`hybrid-memory copy --texts recovered.db {quote(without_password(target.path))}`"
+        )
+    return {
+        "from": path,
+        "to": target.path,
+        "documents": len(texts),
+        "damaged": [{"doc_id": saved.doc_id, "damage": saved.damage} for saved in damaged],
+        "ingest": [source.command() for source in remains.sources],
+        "warnings": warnings,
+    }
+
+
+def _put_text(target: HybridStore, saved: SavedText) -> None:
+    document = Document(storable(saved.doc_id), storable(saved.text), saved.metadata)
+    prepared = target.prepare(document)
+    if not prepared.row["date"]:
+        prepared = prepared._replace(row=prepared.row | {"date": saved.date})
+    before = stored_text(target.storage, document.doc_id)
+    put_document(target.storage, None, prepared, follows=before)
+
+
 def copy_options(parser: Parser) -> None:
     parser.usage = f"{parser.prog} [options] FROM TO"
     parser.add_argument("source", metavar="FROM", help="the database that is copied")
     parser.add_argument(
         "target", metavar="TO", help="the other database, which may have a part of the copy already"
     )
+    parser.add_argument(
+        "--texts",
+        action="store_true",
+        help="copy only the texts that have no file, even from a damaged SQLite file",
+    )
     examples(
         parser,
         "copy ~/notes.db postgresql://ann@db.example/memory",
-        "copy postgresql://ann@db.example/memory new.db",
+        "copy --texts damaged.db new.db",
     )
 
 
@@ -141,20 +192,19 @@ def run_copy(args: Namespace) -> int:
             space = settings["space"]
         else:
             space = DEFAULTS["space"]
-        return HybridStore(path, {"space": space, "provider": "none"}, create=create)
+        how = {key: settings[key] for key in CUTTING}
+        return HybridStore(path, {"space": space, "provider": "none", **how}, create=create)
 
-    if is_server(args.source):
-        texts = []
-    else:
-        texts = list(development_texts(args.source))
-    if texts:
-        with opened(args.target, create=True) as target:
-            for doc_id, text, metadata in texts:
-                target.store(doc_id, text, json.loads(metadata))
-        print_answer(
-            args, {"from": os.path.abspath(args.source), "to": target.path, "documents": len(texts)}
-        )
-        return 0
+    if args.texts:
+        if is_server(args.source) or address_fault(args.source):
+            raise UsageError("--texts reads a SQLite file")
+        path = os.path.abspath(os.path.expanduser(args.source))
+        remains = read_remains(path)
+        with opened(args.target, create=True) as target, target.storage.guarded("cannot write"):
+            answer = copy_texts(path, remains, target)
+        is_complete = not answer["warnings"]
+        print_with_warnings(args, answer)
+        return 0 if is_complete else 1
     with (
         progress_line(args.quiet) as progress,
         opened(args.source, create=False) as source,

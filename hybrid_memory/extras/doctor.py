@@ -25,7 +25,8 @@ from .audit import audit, show
 from .why import NEW, REASONS, Missing, is_up_to_date, missing
 
 RESTORE = (
-    "restore a copy, or `hybrid-memory rescue OUT` writes what can still be read to a new file"
+    "restore a copy, or make a new memory: `hybrid-memory copy --texts OLD NEW` saves the texts "
+    "that have no file, and `ingest` reads the files again"
 )
 REINDEX = "`hybrid-memory reindex` repairs it"
 DELETE = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"

@@ -82,7 +82,7 @@ def test_truncated_database_is_named_and_left_alone(db_path: str, kept: float) -
     Path(db_path).write_bytes(part)
     for create in (False, True):
         with pytest.raises(
-            StoreError, match="cannot open .*memory.db: .*`hybrid-memory rescue OUT`"
+            StoreError, match="cannot open .*memory.db: .*`hybrid-memory copy --texts OLD NEW`"
         ):
             connection.connect(db_path, create=create)
     assert Path(db_path).read_bytes() == part
@@ -286,11 +286,11 @@ def test_a_database_of_a_development_version_is_refused_and_its_texts_are_carrie
     conn.close()
     for create in (False, True):
         with pytest.raises(
-            StoreError, match="made by a development version.*`hybrid-memory copy OLD NEW`"
+            StoreError, match="made by a development version.*`hybrid-memory copy --texts OLD NEW`"
         ):
             connection.connect(db_path, create=create)
     new = str(tmp_path / "new.db")
-    assert answer(run("copy", db_path, new))["documents"] == 1
+    assert answer(run("copy", "--texts", db_path, new))["documents"] == 1
     with HybridStore(new, {"provider": "none"}, create=False) as store:
         assert [(hit["doc_id"], hit["metadata"]) for hit in store.search("ssh")] == [
             ("decisions/ssh", {"owner": "ann"})

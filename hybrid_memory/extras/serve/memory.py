@@ -163,7 +163,7 @@ class Held:
         Raises StoreError.
         """
         if self._store and file_at(self._store.path) != self._file:
-            self.close()  # the file was deleted, or replaced as after a rescue
+            self.close()  # the file was deleted or replaced
         if self._store is None:
             self._store = self._open()
             self._file = file_at(self._store.path)

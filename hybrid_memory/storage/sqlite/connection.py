@@ -17,9 +17,11 @@ BUSY_TIMEOUT = 30.0  # seconds that one writer waits for another
 SILENCE = 1.0  # seconds after which it says so
 
 SMALLEST = 512  # bytes of a database that is not empty
-DAMAGED = (
-    "; restore a copy, or `hybrid-memory rescue OUT` writes what can still be read to a new file"
+NEW_MEMORY = (
+    "make a new memory: `hybrid-memory copy --texts OLD NEW` saves the texts that have no file, "
+    "and `ingest` reads the files again"
 )
+DAMAGED = f"; restore a copy, or {NEW_MEMORY}"
 WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or the folder
     sqlite3.SQLITE_CANTOPEN: "; is it a file, and may you read it and write to its folder?",
     sqlite3.SQLITE_CORRUPT: DAMAGED,
@@ -27,8 +29,7 @@ WAYS_OUT = {  # by SQLite's codes for what is wrong with the file, the disk or t
     sqlite3.SQLITE_FULL: "; make room and run the command again",
     sqlite3.SQLITE_IOERR: "; its disk or file system fails",
     sqlite3.SQLITE_NOTADB: (
-        "; name another file with --db, or if it was one, "
-        "`hybrid-memory rescue OUT` saves what can be read"
+        f"; name another file with --db, or if it was a memory, restore a copy or {NEW_MEMORY}"
     ),
     sqlite3.SQLITE_PERM: "",
     sqlite3.SQLITE_READONLY: "",
@@ -162,9 +163,16 @@ def _open(path: str) -> sqlite3.Connection:
             or os.access(os.path.dirname(path) or ".", os.W_OK)
         ):
             raise
-    uri = f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?immutable=1"
-    conn = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    conn = sqlite3.connect(
+        uri(path, "immutable=1"), uri=True, isolation_level=None, check_same_thread=False
+    )
     return _configured(conn)
+
+
+def uri(path: str, parameters: str) -> str:
+    """Return the path as a URI of SQLite, see https://sqlite.org/uri.html."""
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    return f"file:{name}?{parameters}"
 
 
 def _configured(conn: sqlite3.Connection) -> sqlite3.Connection:
@@ -195,8 +203,7 @@ def _version(conn: sqlite3.Connection, path: str) -> int:
     if application == schema.DEVELOPMENT_ID:
         raise StoreError(
             f"{path} was made by a development version, whose tables are not read any more: "
-            "give it another name, ingest its "
-            "folders again, and carry over what was put in by `store` with `hybrid-memory copy OLD NEW`"
+            f"give it another name, and {NEW_MEMORY}"
         )
     if application != schema.APPLICATION_ID and (version or is_used):
         raise StoreError(

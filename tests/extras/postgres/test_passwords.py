@@ -29,7 +29,7 @@ COMMANDS = (
     ("config",),
     ("update",),
     ("reindex",),
-    ("rescue", "{folder}.out.db"),
+    ("copy", "--texts", "{address}", "{folder}.out.db"),
     ("copy", "{address}", "{folder}.copy.db"),
     ("copy", "{address}", "{address}"),
     ("delete", "--doc-id", "none"),
