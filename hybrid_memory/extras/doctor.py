@@ -367,6 +367,21 @@ def _formats(left_out: Iterable[Missing]) -> Iterator[Diagnosis]:
         yield _fine("formats", text, f"`{wider.command()}` would")
 
 
+def _only_here(store: HybridStore) -> Iterator[Diagnosis]:
+    """Count the documents that a lost database would lose: texts without a file, and notes that were
+    kept although their file is gone.
+    """
+    catalog = store.storage.catalog
+    ids = [doc_id for doc_id, _, is_file in catalog.names() if not is_file]
+    ids += [file.doc_id for file in catalog.source_files() if not os.path.exists(file.path)]
+    if not ids:
+        yield _fine("only here", "every document has a file")
+        return
+    documents = plural(len(ids), "document has", "documents have")
+    way_out = "only a copy of the database keeps them"
+    yield _fine("only here", f"{documents} no file: {_first(sorted(ids))}", way_out)
+
+
 def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
     problems = []
     for file in (store.path, store.path + "-wal", store.path + "-shm"):
@@ -406,6 +421,7 @@ CHECKS: dict[str, Check] = {
     "reranker": _reranker,
     "embeddings": _embeddings,
     "sources": _sources,
+    "only here": _only_here,
     "permissions": _permissions,
 }
 THOROUGH: dict[str, Check] = {

@@ -39,7 +39,7 @@ def test_healthy_store_has_no_problems_and_changes_nothing(filled: HybridStore) 
     assert problems(filled) == {}
     assert [finding.check for finding in findings] == [
         "sqlite", "integrity", "keyword index", "indexed", "documents", "vector index",
-        "embedder", "embeddings", "sources", "permissions",
+        "embedder", "embeddings", "sources", "only here", "permissions",
     ]  # fmt: skip
     assert list(filled.storage.connection.iterdump()) == before
     assert not filled.storage.connection.in_transaction
@@ -236,6 +236,24 @@ def test_truncated_chunks_are_told_and_no_problem(filled: HybridStore) -> None:
     [finding] = [finding for finding in examine(filled) if finding.check == "truncated"]
     assert finding.ok
     assert "1 passage was cut to fit the model" in finding.text
+
+
+def test_documents_that_are_in_no_file_are_counted_and_named(
+    filled: HybridStore, tmp_path: Path
+) -> None:
+    def only_here() -> str:
+        [text] = [finding.text for finding in examine(filled) if finding.check == "only here"]
+        return text.partition(";")[0]
+
+    assert only_here() == "1 document has no file: mine"
+    (tmp_path / "memory/a.md").unlink()
+    assert only_here() == "2 documents have no file: memory/a.md, mine"
+    for name in "xyz":
+        filled.store(name, "cat")
+    assert only_here() == "5 documents have no file: memory/a.md, mine, x, …"
+    for doc_id in ("memory/a.md", "mine", "x", "y", "z"):
+        filled.delete(doc_id)
+    assert only_here() == "every document has a file"
 
 
 def test_file_that_others_may_read_is_a_problem(filled: HybridStore, db_path: str) -> None:
