@@ -8,7 +8,7 @@ try:
     from typing import NoReturn
 
     from .errors import HybridMemoryError, UsageError
-    from .seams import COMMANDS, load
+    from .seams import COMMANDS, COMPLETION, load
     from .surface import streams
     from .surface.arguments import has_working_directory, parse
     from .surface.streams import tell
@@ -20,6 +20,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status. Raises SystemExit for help and for wrong usage."""
     command = ""
     try:
+        if "_ARGCOMPLETE" in os.environ:  # a shell completes a command line
+            load(COMPLETION)()
         args = parse(argv)
         command = args.command
         streams.choose_colours(args.color)

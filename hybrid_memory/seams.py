@@ -136,11 +136,6 @@ COMMANDS = {
         "extras.evaluation.evaluation:run_eval",
         "Measure how well searches find the documents that your judgements name.",
     ),
-    "completion": Command(
-        "extras.completion:completion_options",
-        "extras.completion:run_completion",
-        "Print what makes bash, zsh or fish complete commands, options, ids and tags.",
-    ),
     "mcp": Command(
         "extras.mcp.command:mcp_options",
         "extras.mcp.command:run_mcp",
@@ -211,6 +206,7 @@ ENGINES = {
     "postgres": "extras.postgres.engine:PostgresStorage",
 }
 
+COMPLETION = "extras.completion:complete"  # answers a shell that asks what may stand at the cursor
 EDITOR = "extras.environment:open_result"  # opens the file of a result
 PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
 # HTTP by `requests`, whose import takes as long as three searches

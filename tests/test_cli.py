@@ -1093,8 +1093,7 @@ def test_the_usage_of_a_command_has_all_that_must_be_given() -> None:
             for argument in parser.arguments
             if argument.required or not argument.option_strings
         ]
-        hidden = {"WORD"} if name == "completion" else set()  # for the shells' scripts
-        assert [word for word in needed if word not in usage] == [*hidden], name
+        assert [word for word in needed if word not in usage] == [], name
 
 
 def test_options_of_every_command_may_stand_anywhere(run: Run, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hybrid_memory.embedding import protocol as providers
 from hybrid_memory.extras.rerankers.servers import FORMS
 from hybrid_memory.seams import (
     COMMANDS,
+    COMPLETION,
     EDITOR,
     ENGINES,
     FORMATS,
@@ -119,7 +120,7 @@ def test_every_row_of_a_table_of_names_leads_somewhere() -> None:
         *ENGINES.values(),
     ]
     assert all(callable(load(place)) or place in {*FORMATS.values(), MARKDOWN} for place in places)
-    assert all(map(callable, map(load, (RERANKED, PICKER, EDITOR))))
+    assert all(map(callable, map(load, (COMPLETION, EDITOR, PICKER, RERANKED))))
     assert set(PROVIDERS) == set(providers.TABLE)
     assert set(RERANKERS) == {"local", *FORMS}
 

@@ -1,249 +1,123 @@
-"""The command `completion`: prints a script for a shell, which asks the program at each Tab what could
-stand for the last word of the command line.
+"""Tab completion by argcomplete: which values the arguments take. The shell runs the program with
+_ARGCOMPLETE in its environment, see https://kislyuk.github.io/argcomplete.
 
-The answer comes from the parser and from the store, which is only read; errors are not told. Where
-there is no answer, the shell offers files.
+The memory is only read. A problem is not shown: the shell then offers files.
 """
 
 import argparse
-import shlex
+import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import Any
 
 from .. import config
 from ..errors import HybridMemoryError
-from ..seams import COMMANDS
+from ..seams import COMMANDS, load
 from ..store import HybridStore
-from ..surface.arguments import Parser, command_parser, examples, main_parser
-from ..surface.streams import harmless, output
+from ..surface import arguments
+from ..surface.arguments import Parser, common_parser, main_parser
+from ..surface.streams import harmless
+from .environment import needing
 
-MOST = 100  # documents; of more, only the next part of their ids is offered, as of folders
-
-Candidate = tuple[str, str]  # a word, and what it means, which may be ""
+MANY = 100  # documents; of more, only the next part of their ids is offered, as of folders
 
 
-def candidates(words: Sequence[str]) -> Iterator[Candidate]:
-    """Yield what may stand in place of the last of the words after the name of the program, given as
-    they stand in the shell.
+def complete() -> None:
+    """Print what may stand at the cursor, and end the process."""
+    with needing("completion", "completion"):
+        import argcomplete
+    parser = parser_of(os.environ.get("COMP_LINE", "").split())
+    argcomplete.autocomplete(parser, always_complete_options=False, validator=_may_stand)
 
-    Nothing is offered where a file or a free text is expected. A value after a `=` stands without what
-    is before it for bash, which cuts words there; where it does not, with it.
+
+def _may_stand(word: str, prefix: str) -> bool:
+    return word.startswith(prefix) and word == harmless(word)
+
+
+def parser_of(words: Iterable[str]) -> Parser:
+    """Return a parser of all commands; only those among the words have their options."""
+    parser = main_parser()
+    commands = parser.add_subparsers()
+    for name, command in COMMANDS.items():
+        if name not in words:
+            commands.add_parser(name, help=command.about)
+            continue
+        common = common_parser()
+        for argument in common.arguments:
+            argument.default = argparse.SUPPRESS  # what stands before the command is kept
+        own = commands.add_parser(name, parents=[common], help=command.about)
+        load(command.options)(own)
+        for argument in own.arguments:
+            completer = _completer(argument)
+            if completer:
+                argument.completer = completer  # type: ignore[attr-defined]
+    return parser
+
+
+Completer = Callable[[HybridStore, str], Iterable[str]]
+
+
+def _completer(argument: argparse.Action) -> Callable[..., Iterable[str]] | None:
+    """Return what argcomplete asks for the values of an argument; None: it knows them, or they are
+    files.
     """
-    *before, last = map(_unquoted, words)
-    line = _Line(before)
-    prefix = last
-    if line.open_option:
-        prefix = last.removeprefix("=")
-        offered = line.values(line.open_option, prefix)
-    elif not last.startswith("-"):
-        offered = line.positionals(last)
-    elif "=" not in last:
-        offered = line.flags()
-    else:
-        flag, _, value = last.partition("=")
-        values = line.values(line.option(flag), value)
-        offered = [(f"{flag}={word}", about) for word, about in values]
-    for word, about in offered:
-        if word.startswith(prefix) and word == harmless(word):
-            yield word, about
-
-
-class _Line:
-    """The words before the last one: which parser they lead to, and what they have set."""
-
-    def __init__(self, words: Iterable[str]) -> None:
-        self._parser = main_parser()
-        self._has_command = False
-        self._options: dict[str, str] = {}
-        self._positionals = 0  # so many stand after the command
-        self.open_option: argparse.Action | None = None  # whose value is the next word
-        for word in words:
-            self._read(word)
-
-    def _read(self, word: str) -> None:
-        if self.open_option:
-            if word != "=":  # which bash gives as a word of its own
-                self._options[self.open_option.dest] = word
-                self.open_option = None
-        elif word.startswith("-"):
-            flag, equals, value = word.partition("=")
-            option = self.option(flag)
-            if option and equals:
-                self._options[option.dest] = value
-            else:
-                self.open_option = option
-        elif not self._has_command and word in COMMANDS:
-            self._parser = command_parser(word)
-            self._has_command = True
-        else:
-            self._positionals += 1
-
-    def option(self, flag: str) -> argparse.Action | None:
-        """Return the option, if a value has to follow it."""
-        for argument in self._parser.arguments:
-            if flag in argument.option_strings and argument.nargs not in (0, "?"):
-                return argument
+    if argument.metavar == "KEY":
+        return lambda **_: config.DEFAULTS
+    values = OF_STORE.get(argument.dest)
+    if values is None:
         return None
 
-    def flags(self) -> Iterator[Candidate]:
-        """Yield the long options."""
-        for argument in self._parser.arguments:
-            for flag in argument.option_strings:
-                if flag.startswith("--"):
-                    yield flag, argument.help or ""
-
-    def positionals(self, prefix: str) -> Iterable[Candidate]:
-        """Return the commands, or the values of the positional argument that is next."""
-        if not self._has_command:
-            return [(name, command.about) for name, command in COMMANDS.items()]
-        arguments = [argument for argument in self._parser.arguments if not argument.option_strings]
-        if self._positionals < len(arguments):
-            return self.values(arguments[self._positionals], prefix)
-        if arguments and arguments[-1].nargs in ("*", "+"):
-            return self.values(arguments[-1], prefix)
+    def complete_from_store(prefix: str, parsed_args: Namespace, **_: Any) -> list[str]:
+        with suppress(HybridMemoryError), _open(parsed_args) as store:
+            return list(values(store, prefix))
         return []
 
-    def values(self, argument: argparse.Action | None, prefix: str) -> Iterable[Candidate]:
-        """Return the values of an argument; those of documents begin with the prefix."""
-        if argument is None:
-            return []
-        if argument.choices:
-            return [(str(choice), "") for choice in argument.choices]
-        if argument.metavar == "KEY":
-            return [(key, "") for key in config.DEFAULTS]
-        with suppress(HybridMemoryError), self._store() as store:
-            return _values_in(store, argument, prefix)
-        return []
-
-    def _store(self) -> HybridStore:
-        named = {}
-        for option, key in (("db", "db_path"), ("space", "space")):
-            if option in self._options:
-                named[key] = self._options[option]
-        settings = config.load(self._options.get("config"), named)
-        return HybridStore(settings["db_path"], settings, create=False, read_only=True)
+    return complete_from_store
 
 
-def _values_in(store: HybridStore, argument: argparse.Action, prefix: str) -> list[Candidate]:
-    """Return the documents, tags or collections of a store, whichever the argument takes."""
-    if argument.metavar in ("TARGET", "NOTE", "ID"):
-        may_be_ends = argument.metavar != "ID"
-        names = _documents(store.storage.catalog.ids(), prefix, may_be_ends)
-        return [(name, "") for name in names]
-    if argument.metavar == "TAG":
-        tags = store.storage.catalog.facets()["tags"]
-        return [(row["tag"], f"{row['documents']:,} documents") for row in tags]
-    if argument.dest == "collection":
-        collections = {source.collection for source in store.storage.sources.all()}
-        return [(name, "") for name in sorted(filter(None, collections))]
-    return []
+def _open(parsed: Namespace) -> HybridStore:
+    """Open the memory that the words before the cursor choose."""
+    known = dict.fromkeys([*arguments.SETTINGS, "config"]) | {"workspace": "."} | vars(parsed)
+    settings = arguments.settings(Namespace(**known | {"command": ""}))
+    return HybridStore(settings["db_path"], settings, create=False, read_only=True)
 
 
-def _documents(ids: Iterable[str], prefix: str, may_be_ends: bool) -> list[str]:
-    """Return the ids that begin so; if there are none, the ends of ids that do, where only one
-    document has such an end.
-    """
-    ids = sorted(ids)
-    names = [doc_id for doc_id in ids if doc_id.startswith(prefix)]
-    if not names and may_be_ends:
-        ends = [doc_id[at + 1 :] for doc_id in ids for at, sign in enumerate(doc_id) if sign == "/"]
-        matching = dict.fromkeys(end for end in ends if end.startswith(prefix))
-        names = [end for end in matching if ends.count(end) == 1]
-    if len(names) <= MOST:
+def _ids(store: HybridStore, prefix: str) -> list[str]:
+    """Return the ids that begin with the prefix. If there are many, return them up to the next /."""
+    names = sorted(name for name in store.storage.catalog.ids() if name.startswith(prefix))
+    if len(names) <= MANY:
         return names
     folders = (name[: name.find("/", len(prefix)) + 1] or name for name in names)
     return list(dict.fromkeys(folders))
 
 
-def _unquoted(word: str) -> str:
-    """Return what the shell would make of a word whose quotes may still be open."""
-    for closed in (word, f"{word}'", f'{word}"', word.rstrip("\\")):
-        with suppress(ValueError):
-            return "".join(shlex.split(closed))
-    return word
+def _ids_or_ends(store: HybridStore, prefix: str) -> list[str]:
+    """Return ids, or if none begins with the prefix, the ends of ids that only one document has."""
+    names = _ids(store, prefix)
+    if names:
+        return names
+    ids = store.storage.catalog.ids()
+    ends = Counter(name[at + 1 :] for name in ids for at, sign in enumerate(name) if sign == "/")
+    return sorted(end for end, count in ends.items() if count == 1 and end.startswith(prefix))
 
 
-BASH = r"""# For ~/.bashrc: source <(hybrid-memory completion bash)
-_hybrid_memory() {
-    local line value
-    COMPREPLY=()
-    while IFS= read -r line; do
-        value=${line%%$'\t'*}
-        COMPREPLY+=("$value")
-        case $value in
-            */) compopt -o nospace ;;
-            *[\ \&\;\(\)\<\>\|\'\"\$\`\*\?\[]*) compopt -o filenames ;;
-        esac
-    done < <("${COMP_WORDS[0]/#\~/$HOME}" completion bash -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+def _tags(store: HybridStore, prefix: str) -> list[str]:
+    return [row["tag"] for row in store.storage.catalog.facets()["tags"]]
+
+
+def _collections(store: HybridStore, prefix: str) -> set[str]:
+    return {source.collection for source in store.storage.sources.all() if source.collection}
+
+
+OF_STORE: dict[str, Completer] = {  # an argument's `dest` -> its values
+    "collection": _collections,
+    "doc_id": _ids,
+    "id": _ids,
+    "linked_to": _ids_or_ends,
+    "note": _ids_or_ends,
+    "tag": _tags,
+    "target": _ids_or_ends,
+    "targets": _ids_or_ends,
 }
-complete -o default -F _hybrid_memory hybrid-memory
-"""
-
-ZSH = r"""#compdef hybrid-memory
-# For ~/.zshrc, after compinit: source <(hybrid-memory completion zsh)
-_hybrid_memory() {
-    local line answer
-    local -a values open shown
-    answer=$("${${(Q)words[1]}/#\~/$HOME}" completion zsh -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)
-    [[ -n $answer ]] || { _files; return }
-    for line in "${(@f)answer}"; do
-        case ${line%%$'\t'*} in
-            */) open+=("${line%%$'\t'*}") ;;
-            *) values+=("${line%%$'\t'*}"); shown+=("${line/$'\t'/  -- }") ;;
-        esac
-    done
-    compadd -S '' -a open
-    compadd -l -d shown -a values
-}
-if [[ $funcstack[1] == _hybrid_memory ]]; then
-    _hybrid_memory "$@"
-else
-    compdef _hybrid_memory hybrid-memory
-fi
-"""
-
-FISH = r"""# mkdir -p ~/.config/fish/completions
-# hybrid-memory completion fish > ~/.config/fish/completions/hybrid-memory.fish
-function __hybrid_memory_complete
-    set -l words (commandline -opc)
-    set -l program (string replace -r '^~' $HOME -- $words[1])
-    set -l current (commandline -ct)
-    set -l answer ($program completion fish -- $words[2..-1] "$current" 2>/dev/null)
-    if test (count $answer) -gt 0
-        printf '%s\n' $answer
-    else
-        __fish_complete_path "$current"
-    end
-end
-complete -c hybrid-memory -f -a '(__hybrid_memory_complete)'
-"""
-
-SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
-
-
-def completion_options(parser: Parser) -> None:
-    parser.usage = f"{parser.prog} [options] SHELL"
-    parser.add_argument("shell", choices=SCRIPTS, metavar="SHELL", help=f"{', '.join(SCRIPTS)}")
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="WORD",
-        help="after --: print what may stand for the last of these words",
-    )
-    examples(
-        parser,
-        "completion bash >> ~/.bash_completion",
-        "completion fish | source",
-    )
-
-
-def run_completion(args: Namespace) -> int:
-    with output() as stream:
-        if not args.words:
-            print(SCRIPTS[args.shell], end="", file=stream)
-            return 0
-
-        for word, about in candidates(args.words):
-            print(f"{word}\t{about}" if about else word, file=stream)
-    return 0

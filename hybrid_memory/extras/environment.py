@@ -20,6 +20,7 @@ from ..errors import ConfigError, HybridMemoryError, SourceError, UsageError
 from ..text.characters import plural
 
 EXTRAS = {  # of pyproject.toml
+    "completion": "argcomplete>=3.5",
     "documents": "pypdfium2>=5",
     "local": "fastembed>=0.4",
     "picker": "prompt_toolkit>=3.0.36",

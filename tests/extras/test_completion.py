@@ -1,4 +1,4 @@
-"""What Tab offers: by itself, and in real shells."""
+"""What Tab offers: as argcomplete's script for a shell asks for it, and in real shells."""
 
 import os
 import pty
@@ -13,13 +13,50 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.extras.completion import MOST
+from hybrid_memory.extras.completion import MANY
 from tests.command import Run
 
 # The child only executes another program, so no lock of another thread can stop it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of forkpty:DeprecationWarning")
 
 BIN = Path(sys.executable).parent
+
+
+class Shell:
+    """Asks the command as argcomplete's script does."""
+
+    def __init__(self, environ: dict[str, str], folder: Path) -> None:
+        self._environ = environ
+        self._folder = folder
+
+    def asked(self, line: str, *python: str) -> "subprocess.CompletedProcess[str]":
+        line = f"hybrid-memory {line}"
+        variables = {
+            "_ARGCOMPLETE": "1",
+            "_ARGCOMPLETE_IFS": "\n",
+            "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+            "_ARGCOMPLETE_STDOUT_FILENAME": "offered",
+            "_ARGCOMPLETE_COMP_WORDBREAKS": " \t\n\"'><=;|&(:",
+            "COMP_LINE": line,
+            "COMP_POINT": str(len(line)),
+        }
+        return subprocess.run(
+            [sys.executable, *(python or ("-m", "hybrid_memory"))],
+            env=self._environ | variables,
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+        )
+
+    def offered(self, line: str) -> list[str]:
+        done = self.asked(line)
+        assert (done.returncode, done.stdout, done.stderr.strip()) == (0, "", ""), line
+        return (self._folder / "offered").read_text().splitlines()
+
+
+@pytest.fixture
+def tab(environ: dict[str, str], tmp_path: Path) -> Shell:
+    return Shell(environ, tmp_path)
 
 
 @pytest.fixture
@@ -38,92 +75,104 @@ def memory(run: Run, tmp_path: Path) -> None:
     assert run("ingest", "--path", str(tmp_path / "memory"), "--provider", "none").returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["sea"], ["search"]),
-        (["--pro"], ["--provider"]),
-        (["--quiet", "del"], ["delete"]),
-        (["search", "--min-s"], ["--min-score"]),
-        (["search", "gpu", "--mo"], ["--model", "--mode", "--modified-since"]),
-        (["search", "--mode", "h"], ["hybrid"]),
-        (["search", "--mode=h"], ["--mode=hybrid"]),
-        (["search", "--mode", "=", "h"], ["hybrid"]),
-        (["search", "--mode", "="], []),
-        (["search", "gp"], []),
-        (["get", "memory/h"], ["memory/hosts/atlas.md", "memory/hosts/my note.md"]),
-        (["get", "zo"], ["zoe.md"]),
-        (["get", "atlas"], []),  # which could be either of two
-        (["get", "hosts/at"], ["hosts/atlas.md"]),
-        (["get", "2026-01-05.md", "zo"], ["zoe.md"]),
-        (["get", "my\\ n"], ["my note.md"]),
-        (["get", "'my n"], ["my note.md"]),
-        (["delete", "zo"], []),  # which takes no ends
-        (["delete", "--doc-id", "memory/2"], ["memory/2026-01-05.md"]),
-        (["why", "zo"], ["zoe.md"]),
-        (["list", "--tag", "g"], ["gpu"]),
-        (["list", "--collection", "m"], ["memory"]),
-        (["config", "u"], ["unset"]),
-        (["config", "set", "chunk_"], ["chunk_size", "chunk_overlap"]),
-        (["completion", "f"], ["fish"]),
-        (["frobnicate", "x"], []),
-        (["get", "--db", "/absent.db", "zo"], []),
-    ],
-    ids=" ".join,
-)
-def test_the_last_word_is_completed(
-    run: Run, memory: None, words: list[str], expected: list[str]
+def test_commands_options_and_values_are_completed(
+    tab: Shell, memory: None, tmp_path: Path
 ) -> None:
-    if words[-1] == "=":
-        expected = ["hybrid", "keyword", "vector"]
-    done = run("completion", "bash", "--", *words)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == expected
+    table = {
+        "sea": ["search"],
+        "--pro": ["--provider"],
+        "--quiet del": ["delete"],
+        "search --min-s": ["--min-score"],
+        "search gpu --mo": ["--model", "--mode", "--modified-since"],
+        "search --mode h": ["hybrid"],
+        "search --mode=h": ["hybrid"],  # bash cuts words at =
+        "config u": ["unset"],
+        "config set chunk_": ["chunk_size", "chunk_overlap"],
+        "frobnicate x": [],
+    }
+    assert {line: tab.offered(line) for line in table} == table
 
 
-def test_many_documents_are_offered_as_folders_are(run: Run, tmp_path: Path) -> None:
-    for number in range(MOST + 1):
+def test_documents_tags_and_collections_are_completed(tab: Shell, memory: None) -> None:
+    table = {
+        "get memory/h": ["memory/hosts/atlas.md", r"memory/hosts/my\ note.md"],
+        "get zo": ["zoe.md"],
+        "get atlas": [],  # which could be either of two
+        "get hosts/at": ["hosts/atlas.md"],
+        "get 2026-01-05.md zo": ["zoe.md"],
+        "get 'my n": ["my note.md"],
+        "delete zo": [],  # which takes no ends
+        "delete --doc-id memory/2": ["memory/2026-01-05.md"],
+        "why zo": ["zoe.md"],
+        "list --tag g": ["gpu"],
+        "list --collection m": ["memory"],
+        "search --linked-to zo": ["zoe.md"],
+        "recall --session m": ["memory/"],  # a file's name: it is no id of a document
+        "get --db absent.db zo": [],
+        "--db=absent.db get zo": [],
+    }
+    assert {line: tab.offered(line) for line in table} == table
+
+
+def test_many_documents_are_offered_as_folders_are(tab: Shell, run: Run, tmp_path: Path) -> None:
+    for number in range(MANY + 1):
         path = tmp_path / f"memory/{number % 3}/{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
     run("ingest", "--path", str(tmp_path / "memory"), "--provider", "none")
-    assert run("completion", "zsh", "--", "get", "").stdout == "memory/\n"
-    assert run("completion", "zsh", "--", "get", "memory/").stdout.splitlines() == [
-        "memory/0/",
-        "memory/1/",
-        "memory/2/",
-    ]
-    assert len(run("completion", "zsh", "--", "get", "memory/0/").stdout.splitlines()) == 34
+    assert tab.offered("get ") == ["memory/"]
+    assert tab.offered("get memory/") == ["memory/0/", "memory/1/", "memory/2/"]
+    assert len(tab.offered("get memory/0/")) == 34
 
 
-def test_names_that_a_terminal_would_obey_are_not_offered(run: Run) -> None:
-    run("store", "--doc-id", "a\033[31m", "--text", "x", "--provider", "none")
-    run("store", "--doc-id", "a\nb", "--text", "x", "--provider", "none")
-    run("store", "--doc-id", "ab", "--text", "x", "--provider", "none")
-    assert run("completion", "bash", "--", "get", "a").stdout == "ab\n"
+def test_names_that_a_terminal_would_obey_are_not_offered(tab: Shell, run: Run) -> None:
+    for doc_id in ("a\033[31m", "a\nb", "ab"):
+        run("store", "--doc-id", doc_id, "--text", "x", "--provider", "none")
+    assert tab.offered("get a") == ["ab"]
 
 
-def test_what_is_broken_or_old_is_passed_over_in_silence_and_not_changed(
-    run: Run, memory: None, environ: dict[str, str]
+def test_options_on_either_side_of_the_command_choose_the_memory(tab: Shell, run: Run) -> None:
+    run("store", "--doc-id", "elsewhere", "--text", "x", "--db", "other.db", "--provider", "none")
+    assert tab.offered("get --db other.db el") == ["elsewhere"]
+    assert tab.offered("--db other.db get el") == ["elsewhere"]
+
+
+def test_what_is_broken_is_passed_over_and_not_changed(
+    tab: Shell, memory: None, environ: dict[str, str]
 ) -> None:
     path = Path(environ["HYBRID_MEMORY_DB_PATH"])
     with closing(sqlite3.connect(path)) as conn:
         conn.execute("pragma user_version = 3")
         conn.commit()
-    done = run("completion", "bash", "--", "get", "zo")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert tab.offered("get zo") == []
     with closing(sqlite3.connect(path)) as conn:
         assert conn.execute("pragma user_version").fetchone() == (3,)
     path.write_bytes(b"no database" * 100)
-    assert run("completion", "bash", "--", "get", "zo").stderr == ""
+    assert tab.offered("get zo") == []
     Path(environ["HYBRID_MEMORY_CONFIG"]).write_text("{")
-    assert (
-        run("completion", "bash", "--", "get", "zo").stderr,
-        run("completion", "bash", "--", "sea").stdout[:6],
-    ) == (
-        "",
-        "search",
+    assert (tab.offered("get zo"), tab.offered("sea")) == ([], ["search"])
+
+
+def test_without_the_package_a_line_says_so_and_no_command_runs(tab: Shell, memory: None) -> None:
+    code = "import sys; sys.modules['argcomplete'] = None; from hybrid_memory.cli import entry_point; entry_point()"
+    done = tab.asked("delete memory/2026-01-05.md", "-c", code)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "completion needs the Python package argcomplete" in done.stderr
+    assert tab.offered("get memory/2") == ["memory/2026-01-05.md"]
+
+
+def test_no_other_call_imports_it(environ: dict[str, str], memory: None, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "hybrid_memory", "list"],
+        env=environ,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
+    assert "hybrid_memory.cli" in done.stderr
+    assert "argcomplete" not in done.stderr
+    assert "hybrid_memory.extras.completion" not in done.stderr
 
 
 def shell(*command: str) -> list[str]:
@@ -168,13 +217,10 @@ class Terminal:
 @pytest.mark.parametrize(
     ("command", "setting_up"),
     [
-        (
-            ("bash", "--norc", "--noprofile", "-i"),
-            "bind 'set bell-style none' 2>/dev/null; source <(hybrid-memory completion bash)",
-        ),
+        (("bash", "--norc", "--noprofile", "-i"), "bind 'set bell-style none' 2>/dev/null"),
         (
             ("zsh", "-f", "-i"),
-            "bindkey -e; unsetopt beep; autoload -Uz compinit; compinit -D -u; source <(hybrid-memory completion zsh)",
+            "bindkey -e; unsetopt beep; autoload -Uz compinit; compinit -D -u",
         ),
     ],
     ids=["bash", "zsh"],
@@ -184,7 +230,8 @@ def test_a_shell_completes_commands_options_values_documents_and_files(
 ) -> None:
     (tmp_path / "some file.txt").write_text("")
     terminal = Terminal(shell(*command), environ, tmp_path)
-    terminal.run(f"{setting_up}; echo is''set", "(isset)")
+    register = 'eval "$(register-python-argcomplete hybrid-memory)"'
+    terminal.run(f"{setting_up}; {register}; echo is''set", "(isset)")
     for typed, expected in (
         ("hybrid-memory sea", "hybrid-memory search"),
         ("hybrid-memory search --min-s", "hybrid-memory search --min-score"),
@@ -194,49 +241,8 @@ def test_a_shell_completes_commands_options_values_documents_and_files(
         ("hybrid-memory get memory/2", "hybrid-memory get memory/2026-01-05.md"),
         ("hybrid-memory get my", "hybrid-memory get my note.md"),
         ("hybrid-memory list --tag g", "hybrid-memory list --tag gpu"),
+        ("hybrid-memory config set chunk_s", "hybrid-memory config set chunk_size"),
         ("hybrid-memory store --file some", "hybrid-memory store --file some file.txt"),
     ):
         assert terminal.completed(typed) == expected
     terminal.close()
-
-
-def test_fish_completes_commands_options_values_documents_and_files(
-    environ: dict[str, str], memory: None, tmp_path: Path
-) -> None:
-    (tmp_path / "some file.txt").write_text("")
-    (tmp_path / "hybrid-memory.fish").write_text(
-        subprocess.run(
-            [BIN / "hybrid-memory", "completion", "fish"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    )
-    fish = shell("fish", "--no-config")
-    for typed, expected in (
-        ("sea", ["search"]),
-        ("search --min-s", ["--min-score"]),
-        ("search --mode h", ["hybrid"]),
-        ("search --mode=h", ["--mode=hybrid"]),
-        ("get zo", ["zoe.md"]),
-        ("get 'my ", ["my note.md"]),
-        ("list --tag g", ["gpu"]),
-        ("store --file some", ["some file.txt"]),
-    ):
-        code = f"source hybrid-memory.fish; complete -C {json_quoted('hybrid-memory ' + typed)}"
-        done = subprocess.run(
-            [*fish, "-c", code],
-            cwd=tmp_path,
-            env=environ | {"PATH": f"{BIN}:{environ['PATH']}"},
-            capture_output=True,
-            text=True,
-        )
-        assert [line.partition("\t")[0] for line in done.stdout.splitlines()] == expected, (
-            typed,
-            done.stderr,
-        )
-
-
-def json_quoted(text: str) -> str:
-    """As fish takes it, between double quotes."""
-    return '"' + text.replace('"', '\\"') + '"'

@@ -34,7 +34,6 @@ COMMANDS = (
     ("copy", "{address}", "{address}"),
     ("delete", "--doc-id", "none"),
     ("search", "gpu", "--space", "none"),
-    ("completion", "bash"),
 )
 
 
