@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from hybrid_memory.extras.serve.bounds import add_bounds
-from hybrid_memory.seams import COMMANDS
+from hybrid_memory.seams import COMMANDS, GROUPS
 from hybrid_memory.storage.filters import FILTERS
 from hybrid_memory.surface.arguments import (
     Parser,
@@ -36,7 +36,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
 def listed(name: str) -> str:
     """Return what stands at one marker of the page, as markdown."""
     if name == "all commands":
-        return ", ".join(f"[`{command}`](#{command})" for command in COMMANDS) + "\n"
+        return markdown([(group, links_to_commands(group)) for group in GROUPS])
     if name == "every command":
         return markdown([row(argument) for argument in common_parser().arguments])
     if name == "filters":
@@ -49,6 +49,11 @@ def listed(name: str) -> str:
         rows.append(("[bounds](mcp.md#bounds)", "show only some documents, let no call write"))
     about = f"{escaped(COMMANDS[name].about)}\n"
     return f"{about}\n{markdown(rows)}" if rows else about
+
+
+def links_to_commands(group: str) -> str:
+    names = [name for name, command in COMMANDS.items() if command.group == group]
+    return ", ".join(f"[`{name}`](#{name})" for name in names)
 
 
 def added_by(add: Callable[[Parser], None]) -> list[argparse.Action]:

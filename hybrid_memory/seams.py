@@ -23,130 +23,155 @@ def load(place: str) -> "Any":
 
 
 class Command:
-    """A command: what adds its options to a parser, what runs it and gives its exit status, and its
-    line in --help.
+    """A command: its group in --help, what adds its options to a parser, what runs it and gives its
+    exit status, and its line in --help.
     """
 
-    __slots__ = ("about", "options", "run")
+    __slots__ = ("about", "group", "options", "run")
 
-    def __init__(self, options: str, run: str, about: str) -> None:
+    def __init__(self, group: str, options: str, run: str, about: str) -> None:
+        self.group = group
         self.options = options
         self.run = run
         self.about = about
 
 
+GROUPS = ("search", "notes", "upkeep", "agents")  # in the order of --help
 COMMANDS = {
-    "init": Command(
-        "extras.init:init_options",
-        "extras.init:run_init",
-        "Find the notes of a workspace and take them in. Asks before it changes anything.",
-    ),
     "search": Command(
+        "search",
         "surface.commands.search:search_options",
         "surface.commands.search:run_search",
-        "Find the chunks that answer a query, best first.",
-    ),
-    "recall": Command(
-        "extras.recall.command:recall_options",
-        "extras.recall.command:run_recall",
-        "Print the few passages that bear on a prompt, or nothing: for the hooks of agents.",
+        "Search the memory; the best passages come first.",
     ),
     "get": Command(
+        "search",
         "surface.commands.reading:get_options",
         "surface.commands.reading:run_get",
-        "Read an indexed document, or some of its lines, as its file is now.",
+        "Print a document, or some of its lines, as the file is now.",
     ),
     "why": Command(
+        "search",
         "extras.why:why_options",
         "extras.why:run_why",
-        "Tell whether a note is in the memory and current; if not, why, with exit status 1.",
+        "Explain why a note is or is not found; exit status 1 if it is not in the memory or not current.",
     ),
     "list": Command(
+        "search",
         "surface.commands.reading:list_options",
         "surface.commands.reading:run_list",
-        "List the documents, those with the newest date first.",
+        "List the documents, newest first.",
     ),
     "links": Command(
+        "search",
         "surface.commands.reading:links_options",
         "surface.commands.reading:run_links",
-        "Show where a document links to and what links to it, or all broken links.",
+        "Show the links from and to a document, or all broken links.",
     ),
     "tags": Command(
+        "search",
         "surface.commands.reading:tags_options",
         "surface.commands.reading:run_tags",
-        "List the tags, each with the number of documents that `--tag` finds.",
+        "List the tags, and how many documents `--tag` finds for each.",
+    ),
+    "init": Command(
+        "notes",
+        "extras.init:init_options",
+        "extras.init:run_init",
+        "Find the notes of a workspace and ingest them; asks before it changes anything.",
     ),
     "ingest": Command(
+        "notes",
         "surface.commands.syncing:ingest_options",
         "surface.commands.syncing:run_ingest",
-        "Make the memory a mirror of a folder of files.",
+        "Make the memory a mirror of a folder: read new and changed files, remove deleted ones.",
     ),
     "update": Command(
+        "notes",
         "surface.commands.syncing:update_options",
         "surface.commands.syncing:run_ingest",
-        "Take in what has changed in all that was ingested, and embed what is pending.",
+        "Update all ingested folders and embed new text.",
     ),
     "watch": Command(
+        "notes",
         "extras.watch:watch_options",
         "extras.watch:run_watch",
-        "Keep the memory up to date while files change, until it is stopped.",
+        "Update the memory whenever files change, until Ctrl-C.",
     ),
     "store": Command(
+        "notes",
         "surface.commands.upkeep:store_options",
         "surface.commands.upkeep:run_store",
-        "Put a text or a file into the memory. It replaces the document with the same id.",
+        "Store a text or a file under an id, replacing any document with that id.",
     ),
     "note": Command(
+        "notes",
         "extras.note:note_options",
         "extras.note:run_note",
-        "Add a line to today's note, memory/YYYY-MM-DD.md or the daily note of a vault, and take it in.",
+        "Add a line to today's note, memory/YYYY-MM-DD.md or the daily note of a vault, and ingest it.",
     ),
     "delete": Command(
+        "notes",
         "surface.commands.upkeep:delete_options",
         "surface.commands.upkeep:run_delete",
         "Remove a document, or all documents of a collection or a path.",
     ),
     "config": Command(
+        "upkeep",
         "extras.settings:config_options",
         "extras.settings:run_config",
-        "Show every setting and where it came from, or change the config file.",
+        "Show every setting and where it comes from, or change the config file.",
     ),
     "stats": Command(
+        "upkeep",
         "surface.commands.upkeep:stats_options",
         "surface.commands.upkeep:run_stats",
         "Count documents, chunks and embeddings.",
     ),
     "doctor": Command(
+        "upkeep",
         "extras.doctor:doctor_options",
         "extras.doctor:run_doctor",
-        "Check the memory, its files and the embedding server. Exit status 1: repair something.",
+        "Check the memory, its files and the embedding server; exit status 1 if something needs repair.",
     ),
     "reindex": Command(
+        "upkeep",
         "surface.commands.upkeep:reindex_options",
         "surface.commands.upkeep:run_reindex",
         "Build the indexes again from the stored chunks, and compact the file.",
     ),
     "copy": Command(
+        "upkeep",
         "extras.copy:copy_options",
         "extras.copy:run_copy",
         "Copy a memory with its embeddings to another file, or to PostgreSQL.",
     ),
     "eval": Command(
+        "upkeep",
         "extras.evaluation.evaluation:eval_options",
         "extras.evaluation.evaluation:run_eval",
-        "Measure how well searches find the documents that your judgements name.",
+        "Measure search quality with your own questions and judgements.",
+    ),
+    "recall": Command(
+        "agents",
+        "extras.recall.command:recall_options",
+        "extras.recall.command:run_recall",
+        "Print passages relevant to a prompt, for the hooks of agents.",
     ),
     "mcp": Command(
+        "agents",
         "extras.mcp.command:mcp_options",
         "extras.mcp.command:run_mcp",
         "Serve the memory to an agent as MCP tools, over standard input and output.",
     ),
     "tools": Command(
+        "agents",
         "extras.mcp.command:tools_options",
         "extras.mcp.command:run_tools",
         "Print the definitions of the MCP tools, for programs that call a model themselves.",
     ),
     "serve": Command(
+        "agents",
         "extras.serve.bounds:serve_options",
         "extras.serve.command:run_serve",
         "Serve a page for people, an HTTP API for programs and MCP for agents, on this machine.",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_memory.seams import COMMANDS
+from hybrid_memory.seams import COMMANDS, GROUPS
 from hybrid_memory.surface.arguments import command_parser
 from tests.command import Run, answer, in_terminal
 from tests.fake_ollama import FakeOllama
@@ -1057,6 +1057,19 @@ def test_help_names_every_command_and_what_it_does(run: Run) -> None:
     assert [
         name for name, command in COMMANDS.items() if f"{name} {command.about}" not in told
     ] == []
+
+
+def test_help_lists_every_command_in_its_group(run: Run) -> None:
+    help = run("--help").stdout
+    shown = {}
+    for group in GROUPS:
+        _, _, rest = help.partition(f"\n{group}:\n")
+        lines = rest.partition("\n\n")[0].splitlines()
+        shown[group] = [line.split()[0] for line in lines if not line.startswith("   ")]
+    assert all(shown.values())
+    assert {name: group for group, names in shown.items() for name in names} == {
+        name: command.group for name, command in COMMANDS.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from .. import __version__, config
 from ..config import is_server
 from ..errors import StoreError, UsageError, meant
 from ..options import COMMAND_LINE, COUNT, DATE, PAIR, SWITCH, Option, by_key, on_surface
-from ..seams import COMMANDS, load
+from ..seams import COMMANDS, GROUPS, load
 from ..search.request import filters_of
 from ..storage.filters import FILTERS, Filters
 from ..store import HybridStore
@@ -215,17 +215,19 @@ def main_parser() -> Parser:
     parser = Parser(description="Hybrid search over an agent's markdown memory.", epilog=EPILOG)
     parser.usage = f"{PROGRAM} [options] COMMAND ..."
     parser.add_argument("--version", action="store_true", help="print the version and exit")
-    parser.add_argument_group("commands", _table_of_commands(_columns() - 2))
+    for group in GROUPS:
+        parser.add_argument_group(group, _table_of_commands(group, _columns() - 2))
     _add_common_options(parser)
     return parser
 
 
-def _table_of_commands(width: int) -> str:
+def _table_of_commands(group: str, width: int) -> str:
     indent = max(map(len, COMMANDS)) + 2
     rows = []
     for name, command in COMMANDS.items():
-        row = _paragraph(command.about, max(width - 2, 2 * indent), " " * indent)
-        rows.append(name + row[len(name) :])
+        if command.group == group:
+            row = _paragraph(command.about, max(width - 2, 2 * indent), " " * indent)
+            rows.append(name + row[len(name) :])
     return "\n".join(rows)
 
 
