@@ -1,4 +1,4 @@
-"""Standard output and standard error of a command, and texts that are safe on a terminal.
+"""The standard streams of a command, and texts that are safe on a terminal.
 
 If a stream cannot be written, that is told in a line, or to nobody. Control characters, which a
 terminal would obey, and marks that change the direction of text are never printed.
@@ -61,20 +61,40 @@ def json_lines(values: Iterable[Any]) -> str:
     return f"[\n{lines}\n]" if lines else "[]"
 
 
-def prepare() -> None:
-    """Make both streams print every character, and put something in the place of a stream that is
-    closed.
+# Name, descriptor, and how the null device is opened in place of a closed stream. What is written to
+# a closed standard output must be an error, so there it can only be read.
+STREAMS = (
+    ("stdin", 0, os.O_RDONLY, "r"),
+    ("stdout", 1, os.O_RDONLY, "w"),
+    ("stderr", 2, os.O_WRONLY, "w"),
+)
 
-    What is written to a closed standard error is lost. What is written to a closed standard output
-    is an error.
+
+def prepare() -> None:
+    """Replace closed streams, and make the output streams print every character.
+
+    A closed standard input is empty. What is written to a closed standard error is lost, and what
+    is written to a closed standard output is an error.
     """
-    for name, descriptor, flags in (("stdout", 1, os.O_RDONLY), ("stderr", 2, os.O_WRONLY)):
+    for name, descriptor, flags, mode in STREAMS:
         if getattr(sys, name) is None:
-            # Or the next file that is opened would get this descriptor.
-            os.dup2(os.open(os.devnull, flags), descriptor)
-            setattr(sys, name, open(descriptor, "w", closefd=False))  # noqa: SIM115
+            _open_null_device(descriptor, flags)
+            setattr(sys, name, open(descriptor, mode, closefd=False))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
         # An unpaired surrogate is printed as \udcff, which is how JSON writes it.
-        getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _open_null_device(descriptor: int, flags: int) -> None:
+    """Open it under this descriptor, or the next file that is opened would get the descriptor.
+    Programs that this one starts inherit it.
+    """
+    opened = os.open(os.devnull, flags)
+    if opened == descriptor:
+        os.set_inheritable(descriptor, True)
+    else:
+        os.dup2(opened, descriptor)
+        os.close(opened)
 
 
 def choose_colours(when: str | None) -> None:

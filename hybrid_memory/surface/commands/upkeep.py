@@ -150,7 +150,9 @@ def _text(args: Namespace) -> str:
 
 def _read(path: str) -> str:
     try:
-        with open(0 if path == "-" else path, "rb") as file:
+        is_stdin = path == "-"
+        # Standard input stays open, or the database would get its descriptor.
+        with open(0 if is_stdin else path, "rb", closefd=not is_stdin) as file:
             return file.read().decode()
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
