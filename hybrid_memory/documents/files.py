@@ -261,8 +261,6 @@ class Walk:
                 self.left_out[path] = rule
             elif is_link:
                 self._links.append(path)
-            elif not is_folder and not entry.is_file(follow_symlinks=False):
-                self.left_out[path] = SPECIAL
             elif self._is_new(path):
                 if is_folder:
                     subfolders.append(path)
@@ -271,10 +269,11 @@ class Walk:
         folders += reversed(subfolders)
 
     def file(self, path: str) -> Iterator[FoundFile]:
-        """Yield the file at this path, if it is a regular file."""
+        """Yield the file at this path, which a user named or a link leads to, if it is wanted."""
         return self._found(path, partial(os.stat, path))
 
     def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[FoundFile]:
+        """Yield a file if it is wanted, whatever its name is."""
         try:
             status = look()
         except FileNotFoundError:
@@ -284,6 +283,8 @@ class Walk:
             return
         if stat.S_ISREG(status.st_mode):
             yield FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
+        else:
+            self.left_out[path] = SPECIAL
 
     def _is_new(self, path: str) -> bool:
         """Return whether this place has not been visited by another path."""

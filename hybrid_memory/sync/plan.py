@@ -23,6 +23,7 @@ from ..storage.source import (
     Source,
     StoredDocument,
     default_collection,
+    is_in,
     real_path,
     refusal_limits,
 )
@@ -76,7 +77,7 @@ def known_sources(known: Sources, report: Report, paths: Collection[str] = ()) -
         if paths and source.path not in paths:
             continue
         try:
-            resolve(source.path)
+            resolve(source.path, source.follow_symlinks)
         except SourceError as error:
             way_out = f"`hybrid-memory delete --path {quote(source.path)}`"
             report.error(source.path, f"{error}; if it is gone for good: {way_out}", "gone")
@@ -88,7 +89,7 @@ def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]
     """Return one source; but files of formats with collections of their own, such as transcripts
     beside notes, are a second one.
     """
-    resolved, is_file = resolve(path)
+    resolved, is_file = resolve(path, like.follow_symlinks)
     source = like._replace(path=resolved, collection=collection and storable_name(collection))
     if is_file:
         name = source.collection or default_collection(resolved, True, ())
@@ -108,18 +109,27 @@ def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]
     ]
 
 
-def resolve(path: str) -> tuple[str, bool]:
-    """Return the path without links, and whether it is a file. Raises SourceError for what is
-    neither a folder nor a regular file.
+def resolve(path: str, follow_symlinks: bool = False) -> tuple[str, bool]:
+    """Return the path without links, and whether it is a file.
+
+    Raises SourceError for what is neither a folder nor a regular file, and, unless links are
+    followed, for a link to a file in another folder: no walk would take in such a file either.
     """
     resolved = real_path(path)
+    named = os.path.expanduser(path)
     try:
-        mode = os.stat(resolved).st_mode
+        mode = os.stat(named).st_mode
     except OSError as error:
         raise SourceError(f"cannot ingest {path}: {error.strerror}") from error
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise SourceError(f"cannot ingest {path}: neither a folder nor a regular file")
-    return resolved, stat.S_ISREG(mode)
+    is_file = stat.S_ISREG(mode)
+    folder = real_path(os.path.dirname(named) or ".")
+    if is_file and not follow_symlinks and not is_in(resolved, folder):
+        raise SourceError(
+            f"cannot ingest {path}: it is a symbolic link to {resolved}; name that file itself"
+        )
+    return resolved, is_file
 
 
 Key = tuple[str | None, str]  # collection and path, which no two sources share

@@ -13,10 +13,10 @@ from ..errors import SourceError, StoreError
 from ..indexing import embed_pending, put_document
 from ..search.answer import Answer
 from ..search.request import Request
-from ..storage.source import Source, default_collection, real_path
+from ..storage.source import Source, default_collection
 from ..store import HybridStore
 from .ingest import Ingest
-from .plan import known_sources
+from .plan import known_sources, resolve
 from .reading import ReadOptions
 from .report import Report
 
@@ -113,7 +113,7 @@ def store_file(
     SourceError for a file that cannot be read, for one that is in the store already with another
     id, and for the id of a document of another folder.
     """
-    path = real_path(path)
+    path, _ = resolve(path)
     collection = default_collection(path, True, ())
     source = Source(path, collection, True, (), own_id=doc_id, metadata=tuple(metadata.items()))
     options = ReadOptions.of(source, store.config)
