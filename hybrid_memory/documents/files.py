@@ -18,6 +18,8 @@ from fnmatch import translate
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
+from .workspaces import Workspace, session_folder
+
 TEMPLATER = "plugins/templater-obsidian/data.json"
 LARGEST_SETTINGS = 1_000_000  # bytes
 SNIFF = 8192  # a file with a NUL among its first bytes is binary
@@ -37,6 +39,8 @@ EXCLUDED = "excluded"
 LINK = "symbolic link"
 SPECIAL = "special"  # neither a file nor a folder
 TEMPLATES = "templates"  # a folder that the vault itself names as that of its templates
+OTHER_WORKSPACE = "other workspace"  # the transcript of a session that began elsewhere
+UNKNOWN_WORKSPACE = "unknown workspace"  # a transcript that does not say where its session began
 SKIPPED_FOLDERS = {"node_modules"}  # the rule has the name of the folder
 
 
@@ -187,7 +191,8 @@ class Walk:
     `exclude` has globs for names or for paths relative to `top`. What is not wanted is in
     `left_out`, as path -> rule of `Wanted`; of a folder that is not entered, only the folder.
     Symbolic links are left out, too. With `follow_symlinks` they are followed after everything
-    else, and no place is visited twice. What could not be listed is in `unread`, as (path, reason).
+    else, and no place is visited twice. With a `workspace`, all files are transcripts, and only
+    those of its sessions are wanted. What could not be listed is in `unread`, as (path, reason).
     """
 
     def __init__(
@@ -196,12 +201,13 @@ class Walk:
         patterns: Sequence[str],
         exclude: Sequence[str] = (),
         follow_symlinks: bool = False,
+        workspace: str | None = None,
     ) -> None:
         self.top = top
         self.follow_symlinks = follow_symlinks
         self.left_out: dict[str, str] = {}
         self.unread: list[tuple[str, str]] = []
-        self.wanted = Wanted(top, patterns, exclude)
+        self.wanted = Wanted(top, patterns, exclude, workspace)
         self._visited: set[str] = set()
         self._links: list[str] = []
 
@@ -274,17 +280,20 @@ class Walk:
 
     def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[FoundFile]:
         """Yield a file if it is wanted, whatever its name is."""
+        rule: str | None = SPECIAL
         try:
             status = look()
+            if stat.S_ISREG(status.st_mode):
+                rule = self.wanted.refusal_of_session(path)
         except FileNotFoundError:
             return
-        except OSError as error:
+        except (OSError, BadFileError) as error:
             self._cannot_list(path, error)
             return
-        if stat.S_ISREG(status.st_mode):
-            yield FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
+        if rule:
+            self.left_out[path] = rule
         else:
-            self.left_out[path] = SPECIAL
+            yield FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
 
     def _is_new(self, path: str) -> bool:
         """Return whether this place has not been visited by another path."""
@@ -295,8 +304,8 @@ class Walk:
         self._visited.add(place)
         return new
 
-    def _cannot_list(self, path: str, error: OSError) -> None:
-        self.unread.append((path, error.strerror or str(error)))
+    def _cannot_list(self, path: str, error: OSError | BadFileError) -> None:
+        self.unread.append((path, getattr(error, "strerror", None) or str(error)))
 
 
 def _leads_to_folder(entry: "os.DirEntry[str]") -> bool:
@@ -309,10 +318,17 @@ def _leads_to_folder(entry: "os.DirEntry[str]") -> bool:
 
 class Wanted:
     """The rules for what is below `top`: `patterns` for the names of files, `exclude` for names or
-    paths relative to `top`.
+    paths relative to `top`, and the `workspace` in which sessions began.
     """
 
-    def __init__(self, top: str, patterns: Sequence[str], exclude: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        top: str,
+        patterns: Sequence[str],
+        exclude: Sequence[str] = (),
+        workspace: str | None = None,
+    ) -> None:
+        self._workspace = Workspace(workspace) if workspace else None
         self._patterns = _any_of(pattern.removeprefix("**/") for pattern in patterns)
         self._exclude = _any_of(pattern.rstrip("/") for pattern in exclude) if exclude else None
         self._above = os.path.join(top, "")
@@ -338,6 +354,19 @@ class Wanted:
         relative = self.relative(path)
         is_excluded = any(map(self._exclude.match, (name, relative, "/" + relative)))
         return EXCLUDED if is_excluded else None
+
+    def refusal_of_session(self, path: str) -> str | None:
+        """Return the rule by which the transcript at this path is left out; None if it is wanted.
+        Reads the file if there is a workspace. Raises OSError and BadFileError.
+        """
+        if self._workspace is None:
+            return None
+        # An ingest that reads the file refuses links; to do it here would double the time of a walk.
+        with open_regular(path, follow_symlinks=True) as transcript:
+            folder = session_folder(transcript)
+        if folder is None:
+            return UNKNOWN_WORKSPACE
+        return None if self._workspace.has(folder) else OTHER_WORKSPACE
 
     def matches(self, name: str) -> bool:
         """Return whether a file name matches one of the patterns."""

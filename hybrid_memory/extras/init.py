@@ -9,18 +9,16 @@ are Claude Code's, .claude/settings.json; whatever else is in them stays.
 
 import json
 import os
-import re
 import sys
 from argparse import BooleanOptionalAction, Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain, count
 from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..config import CONFIG, absolute, is_server, shown
-from ..documents.files import Walk
+from ..documents.files import UNKNOWN_WORKSPACE, Walk
 from ..errors import HybridMemoryError, SourceError, StoreError
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
@@ -30,6 +28,7 @@ from ..surface.terminal import progress_line
 from ..sync.ingest import Ingest
 from ..sync.reading import cores
 from ..text.characters import plural
+from .agents import SessionFolder, session_folders
 from .environment import has, program, without_password
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ WAY_OUT = "`hybrid-memory ingest --path PATH` takes in any other"
 
 class Place(NamedTuple):
     """A folder or file that can be ingested; `kind` is vault, folder, file or sessions. `size` is
-    in bytes.
+    in bytes. With a `workspace`, only sessions that began in it are counted and taken.
     """
 
     path: str
@@ -59,26 +58,33 @@ class Place(NamedTuple):
     files: int
     size: int
     collection: str | None = None  # None: what `ingest` would choose
+    workspace: str | None = None
 
     def is_of(self, sources: list[Source]) -> bool:
-        """Return True if a source takes in this place: itself, or for notes a folder around it."""
-        return any(
-            source.path == self.path
-            or (is_in(self.path, source.path) and set(self.patterns) <= set(source.patterns))
-            for source in sources
-        )
+        """Return True if a source takes in this place: itself, or a folder around it."""
+        return any(map(self._is_taken_by, sources))
+
+    def _is_taken_by(self, source: Source) -> bool:
+        if source.workspace and not (self.workspace and is_in(self.workspace, source.workspace)):
+            return False
+        if source.path == self.path:
+            return True
+        return is_in(self.path, source.path) and set(self.patterns) <= set(source.patterns)
 
 
 class Surroundings(NamedTuple):
-    """What lies in a folder: what can be taken in, and what has markdown and is left out."""
+    """What lies in a folder: what can be taken in, what has markdown and is left out, and the
+    transcripts that do not say where their session began.
+    """
 
     places: list[Place]
     left_out: list[Place]
+    unknown_sessions: list[str]
 
 
 def workspace(folder: str, home: str) -> Surroundings:
     """Return the places of a folder, notes first, then the transcripts of the agents of the user
-    whose home this is.
+    whose home this is: those of this workspace, as far as an agent has several.
 
     A vault is taken as a whole. Of an agent's workspace, what has the name of notes is taken. Of a
     folder around vaults, all that has markdown is taken, each part by itself; any other folder is
@@ -101,12 +107,9 @@ def workspace(folder: str, home: str) -> Surroundings:
             notes = sorted(notes + others)
         else:
             notes = [_folder(top, "folder")]
-    sessions = [
-        _folder(path, SESSIONS, TRANSCRIPTS, collection)
-        for collection, path in _sessions(top, home)
-        if os.path.isdir(path)
-    ]
-    return Surroundings([place for place in notes + sessions if place.files], left_out)
+    sessions, unknown = _sessions(top, session_folders(home))
+    places = [place for place in notes + sessions if place.files]
+    return Surroundings(places, left_out, unknown)
 
 
 def _named(top: str, names: list[str]) -> Iterator[Place]:
@@ -143,29 +146,25 @@ def _file(path: str) -> Place:
     return Place(os.path.realpath(path), "file", (), 1, os.path.getsize(path))
 
 
-def _sessions(top: str, home: str) -> Iterator[tuple[str, str]]:
-    """Yield where OpenClaw, Claude Code and pi keep what was said, each with a collection. Of Claude
-    Code, the project of `top`.
-    """
-    agents = os.path.join(home, ".openclaw", "agents")
-    with suppress(OSError):
-        for agent in sorted(os.listdir(agents)):
-            yield (
-                "sessions" if agent == "main" else f"sessions-{agent}",
-                os.path.join(agents, agent, "sessions"),
-            )
-    projects = os.path.join(home, ".claude", "projects")
-    of_this = os.path.join(projects, re.sub("[^A-Za-z0-9]", "-", top))
-    yield "sessions-claude", of_this if os.path.isdir(of_this) else projects
-    yield "sessions-pi", os.path.join(home, ".pi", "agent", "sessions")
+def _sessions(top: str, folders: Iterable[SessionFolder]) -> tuple[list[Place], list[str]]:
+    """Return the places of transcripts, and those that do not say where their session began."""
+    places: list[Place] = []
+    unknown: list[str] = []
+    for folder in folders:
+        path = os.path.realpath(folder.path)
+        workspace = top if folder.has_all_workspaces else None
+        walk = Walk(path, TRANSCRIPTS, workspace=workspace)
+        sizes = [file.size for file in walk]
+        place = Place(path, SESSIONS, TRANSCRIPTS, len(sizes), sum(sizes), folder.collection)
+        places.append(place._replace(workspace=workspace))
+        unknown += [name for name, rule in walk.left_out.items() if rule == UNKNOWN_WORKSPACE]
+    return places, unknown
 
 
-def _folder(
-    path: str, kind: str, patterns: tuple[str, ...] = NOTES, collection: str | None = None
-) -> Place:
+def _folder(path: str, kind: str) -> Place:
     path = os.path.realpath(path)
-    sizes = [file.size for file in Walk(path, patterns)]
-    return Place(path, kind, patterns, len(sizes), sum(sizes), collection)
+    sizes = [file.size for file in Walk(path, NOTES)]
+    return Place(path, kind, NOTES, len(sizes), sum(sizes))
 
 
 AGENTS = """\
@@ -181,6 +180,7 @@ KINDS = {
     "file": "note",
     SESSIONS: "session transcripts, private",
 }
+OF_WORKSPACE = "session transcripts of this workspace, private"
 
 
 def init_options(parser: Parser) -> None:
@@ -213,7 +213,7 @@ def run_init(args: Namespace) -> int:
         return 0
     args.workspace = args.dir
     settings = _with_own_memory(args, arguments.settings(args))
-    places, left_out = workspace(args.dir, os.path.expanduser("~"))
+    places, left_out, unknown = workspace(args.dir, os.path.expanduser("~"))
     sources = _sources(args, settings)
     top = os.path.basename(real_path(args.dir))
     places = [_with_free_collection(place, top, sources) for place in places]
@@ -235,6 +235,7 @@ def run_init(args: Namespace) -> int:
             for place in places
         ],
         "left_out": [_described(place) for place in left_out],
+        "unknown_sessions": unknown,
         "reports": reports,
     }
     if len(rest) < len(places):
@@ -245,6 +246,8 @@ def run_init(args: Namespace) -> int:
             answer["hook"] = write_hook(args.dir, command)
     print_answer(args, answer, lambda stream: print(_next_steps(answer), end="", file=stream))
     tell(*_what_was_not_done(args, places, new, rest))
+    if unknown and (args.sessions or any(place.kind == SESSIONS for place in taken)):
+        advise(args, _unknown_sessions(unknown))
     if left_out and not (sys.stdout.isatty() and not args.json):
         advise(args, _left_out(left_out))
     notes = [place for place in places if place.kind != SESSIONS]
@@ -342,16 +345,21 @@ def _ingest(args: Namespace, places: Sequence[Place]) -> list[dict[str, Any]]:
     with open_store(args, create=True) as store, progress_line(args.quiet) as progress:
         is_first = store.storage.chunks.count() == 0
 
-        def ingest(paths: list[str], patterns: Sequence[str], collection: str | None) -> None:
+        def ingest(paths: list[str], like: Place) -> None:
             job = Ingest(
-                store, patterns=patterns, incremental=True, workers=cores(), progress=progress
+                store,
+                patterns=like.patterns or NOTES,
+                incremental=True,
+                workspace=like.workspace,
+                workers=cores(),
+                progress=progress,
             )
-            reports.append(job.run(paths, collection))
+            reports.append(job.run(paths, like.collection))
 
         if together:
-            ingest([place.path for place in together], NOTES, None)
+            ingest([place.path for place in together], together[0])
         for place in apart:
-            ingest([place.path], place.patterns or NOTES, place.collection)
+            ingest([place.path], place)
         for report in reports:
             tell(*report.error_lines(), *report.warning_lines())
             advise(args, *report.advice_lines())
@@ -417,7 +425,8 @@ def _show_found(
                 state = ""
             if place.collection and place.kind != SESSIONS:
                 state = f"; as the collection {harmless(place.collection)}"
-            what = f"{KINDS[place.kind]}, {_files([place])}, {_bytes(place.size)}{state}"
+            kind = OF_WORKSPACE if place.workspace else KINDS[place.kind]
+            what = f"{kind}, {_files([place])}, {_bytes(place.size)}{state}"
             print(f"  {harmless(_short(place.path))}  ({what})", file=stream)
         if left_out:
             print(f"Left out: {REASON}. {WAY_OUT}.", file=stream)
@@ -433,6 +442,18 @@ def _left_out(places: Sequence[Place]) -> str:
     if len(places) > NAMED:
         names.append(f"{len(places) - NAMED:,} more places ({_files(places[NAMED:])})")
     return f"left out: {', '.join(names)}; {REASON}; {WAY_OUT}"
+
+
+def _unknown_sessions(paths: Sequence[str]) -> str:
+    """Return one line about transcripts that do not say where their session began."""
+    names = [os.path.basename(path) for path in paths[:NAMED]]
+    if len(paths) > NAMED:
+        names.append(f"{len(paths) - NAMED:,} more")
+    do_not_say = plural(len(paths), "transcript does not say", "transcripts do not say")
+    return (
+        f"left out: {', '.join(names)}; {do_not_say} in which folder the session began; "
+        "`hybrid-memory ingest --path FILE` takes in one of them"
+    )
 
 
 def _next_steps(answer: dict[str, Any]) -> str:

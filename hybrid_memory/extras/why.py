@@ -19,12 +19,13 @@ from ..documents.files import (
     EXCLUDED,
     HIDDEN,
     LINK,
+    OTHER_WORKSPACE,
     PATTERN,
     SKIPPED_FOLDERS,
     SPECIAL,
     TEMPLATES,
+    UNKNOWN_WORKSPACE,
     BadFileError,
-    Walk,
     Wanted,
 )
 from ..documents.formats import format_of, refusal
@@ -60,6 +61,8 @@ REASONS = {
     LINK: "symbolic links are not followed",
     SPECIAL: "only regular files are read",
     TEMPLATES: "the vault's settings name it as the folder of templates",
+    OTHER_WORKSPACE: "its session began in a folder outside the workspace",
+    UNKNOWN_WORKSPACE: "it does not say in which folder its session began",
     NEW: "it has not been read yet",
 }
 
@@ -133,7 +136,7 @@ def missing(store: HybridStore) -> list[Missing]:
     files: dict[str, Missing] = {}
     left_out: dict[str, Missing] = {}
     for source in store.storage.sources.all():
-        walk = Walk(source.path, source.patterns, source.exclude, source.follow_symlinks)
+        walk = source.walk()
         for file in walk.file(source.path) if source.is_file else walk:
             if file.path not in indexed:
                 relative = os.path.basename(file.path) if source.is_file else file.relative
@@ -297,7 +300,7 @@ def _file_of(
 
 def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
     """Return the first folder on the way to the file, or the file itself, that a rule leaves out."""
-    wanted = Wanted(source.path, source.patterns, source.exclude)
+    wanted = source.walk().wanted
     path = source.path
     for name in names:
         path = os.path.join(path, name)
@@ -312,9 +315,15 @@ def _left_out(source: Source, names: Sequence[str]) -> Missing | None:
         if os.path.islink(path) and not source.follow_symlinks:
             reason = f"{path} is a symbolic link, and symbolic links are not followed"
             return Missing(path, source, LINK, reason)
-    if os.path.isfile(path) or os.path.isdir(path):
+    if os.path.isdir(path):
         return None
-    return Missing(path, source, SPECIAL, REASONS[SPECIAL])
+    if not os.path.isfile(path):
+        return Missing(path, source, SPECIAL, REASONS[SPECIAL])
+    with suppress(OSError, BadFileError):  # then it is refused, see `of_file`
+        rule = wanted.refusal_of_session(path)
+        if rule:
+            return Missing(path, source, rule, REASONS[rule])
+    return None
 
 
 def _other_excludes(source: Source, path: str) -> tuple[str, ...]:
@@ -341,6 +350,8 @@ def _way_out(store: HybridStore, file: Missing, doc_id: str) -> str | None:
         return f"`{source._replace(exclude=_other_excludes(source, path)).command()}` takes it in"
     if rule == LINK:
         return f"`{source._replace(follow_symlinks=True).command()}` follows links"
+    if rule in (OTHER_WORKSPACE, UNKNOWN_WORKSPACE):
+        return f"`hybrid-memory ingest --path {quote(path)}` takes it in"
     if rule == SPECIAL:
         return None
     if rule == TAKEN:

@@ -260,12 +260,13 @@ class Sources(Protocol):
     def news(self, source: Source) -> Source | None:
         """Return the source as `remember` is to be given it, or None if it is remembered so already.
 
-        It has the patterns of earlier ingests besides its own, and their chunk sizes if it has none.
+        It has the patterns of earlier ingests besides its own, and their chunk sizes and workspace if
+        it has none.
         """
 
-    def with_earlier_sizes(self, source: Source) -> Source:
-        """Return the source with the chunk sizes that an earlier ingest of it was given, if it has
-        none.
+    def with_earlier_choices(self, source: Source) -> Source:
+        """Return the source with the chunk sizes and the workspace that an earlier ingest of it was
+        given, if it has none.
         """
 
     def remember(self, source: Source) -> None:

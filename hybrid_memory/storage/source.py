@@ -9,6 +9,7 @@ from shlex import join, quote
 from typing import Any, NamedTuple
 
 from ..documents.document import Extract, Prepared, chunking, texts_of
+from ..documents.files import Walk
 from ..documents.formats import format_of
 from ..documents.links import DocumentLinks
 from ..errors import SourceError
@@ -85,6 +86,11 @@ class Source(NamedTuple):
     chunk_overlap: int | None = None
     own_id: str | None = None  # of the document of a single file, if it is not the file's name
     metadata: tuple[tuple[str, Any], ...] = ()  # of a single file: what wins over its front matter
+    workspace: str | None = None  # of transcripts: only sessions that began in it are taken
+
+    def walk(self) -> Walk:
+        """Return the walk over its files."""
+        return Walk(self.path, self.patterns, self.exclude, self.follow_symlinks, self.workspace)
 
     def sizes(self, settings: Mapping[str, Any]) -> tuple[int, int]:
         """Return how its texts are cut: chunk size and overlap, in characters."""
@@ -180,17 +186,19 @@ class KnownSources:
         if known:
             patterns = tuple(dict.fromkeys((*known.patterns, *source.patterns)))
             source = source._replace(patterns=patterns)
-        source = self.with_earlier_sizes(source)
+        source = self.with_earlier_choices(source)
         if source == known:
             return None
         return source
 
-    def with_earlier_sizes(self, source: Source) -> Source:
+    def with_earlier_choices(self, source: Source) -> Source:
         """As in `protocol.Sources`."""
         known = self._known(source)
-        if known is None or source.chunk_size is not None:
+        if known is None:
             return source
-        return source._replace(chunk_size=known.chunk_size, chunk_overlap=known.chunk_overlap)
+        if source.chunk_size is None:
+            source = source._replace(chunk_size=known.chunk_size, chunk_overlap=known.chunk_overlap)
+        return source._replace(workspace=source.workspace or known.workspace)
 
     def _known(self, source: Source) -> Source | None:
         return next(iter(self.all(source.collection or "", source.path)), None)

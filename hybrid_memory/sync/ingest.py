@@ -45,9 +45,10 @@ class Ingest:
     (`rechunk`). Documents of files that are gone are removed, unless `keep_missing`. Files
     that grow are read once enough is new in them, or always with `everything`. `sizes`, chunk size
     and overlap, also hold for later ingests of these paths; without them, those of an earlier
-    ingest or the settings. With two `workers` or more, files are read by so many processes if much
-    is due; the store gets the same either way. `progress` is called after each file and each batch
-    of embeddings.
+    ingest or the settings. With a `workspace`, the paths are folders of transcripts, of which only
+    sessions that began in it are taken, now and later. With two `workers` or more, files are read
+    by so many processes if much is due; the store gets the same either way. `progress` is called
+    after each file and each batch of embeddings.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Ingest:
         follow_symlinks: bool = False,
         keep_missing: bool = False,
         sizes: tuple[int, int] | None = None,
+        workspace: str | None = None,
         workers: int = 1,
         progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
@@ -79,6 +81,7 @@ class Ingest:
             keep_missing=keep_missing,
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
+            workspace=workspace,
         )
         self._rules = Rules(incremental, everything)
         self._rechunk = rechunk
@@ -136,7 +139,7 @@ class Ingest:
         self._refusals = Refusals(storage, settings)
         listings = [
             plan.list_files(
-                storage.sources.with_earlier_sizes(source), storage.documents, self.report
+                storage.sources.with_earlier_choices(source), storage.documents, self.report
             )
             for source in sources
         ]

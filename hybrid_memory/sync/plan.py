@@ -93,7 +93,8 @@ def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]
     source = like._replace(path=resolved, collection=collection and storable_name(collection))
     if is_file:
         name = source.collection or default_collection(resolved, True, ())
-        return [source._replace(collection=name, is_file=True, patterns=(), exclude=())]
+        chosen = source._replace(patterns=(), exclude=(), workspace=None)
+        return [chosen._replace(collection=name, is_file=True)]
     if collection:
         return [source]
     by_collection: dict[str | None, list[str]] = {None: []}
@@ -307,7 +308,7 @@ class Rules(NamedTuple):
 
 def list_files(source: Source, documents: Documents, report: Report) -> Listing:
     """Look at a source. What could not be listed is an error in the report."""
-    walk = Walk(source.path, source.patterns, source.exclude, source.follow_symlinks)
+    walk = source.walk()
     if source.is_file:
         name = os.path.basename(source.path)
         found = [file._replace(relative=name) for file in walk.file(source.path)]

@@ -226,20 +226,18 @@ def test_a_vault_is_one_place_and_so_is_a_plain_folder_of_notes(home: Path, run:
 def test_a_project_of_claude_code_has_its_own_sessions(
     home: Path, workspace: Path, run: Run
 ) -> None:
-    for project in (re.sub("[^A-Za-z0-9]", "-", str(workspace.resolve())), "-other"):
-        folder = home / ".claude/projects" / project
-        folder.mkdir(parents=True)
-        (folder / "a.jsonl").write_text(SAID)
-    [place] = [
-        p for p in json.loads(run("init", str(workspace)).stdout)["found"] if ".claude" in p["path"]
-    ]
-    assert place["path"].endswith("work-space")
+    """More about them is in test_sessions.py."""
     (home / "memory").mkdir()
     (home / "memory/x.md").write_text("x")
-    [place] = [
-        p for p in json.loads(run("init", str(home)).stdout)["found"] if ".claude" in p["path"]
-    ]
-    assert (place["path"], place["files"]) == (f"{home}/.claude/projects", 2)
+    for name, cwd in (("one", workspace), ("two", workspace / "src"), ("three", home)):
+        folder = home / ".claude/projects" / name
+        folder.mkdir(parents=True)
+        (folder / "a.jsonl").write_text(json.dumps(json.loads(SAID) | {"cwd": str(cwd)}) + "\n")
+    for top, files in ((workspace, 2), (home, 3), (workspace / "notes", None)):
+        places = json.loads(run("init", str(top)).stdout)["found"]
+        assert [place["files"] for place in places if ".claude" in place["path"]] == (
+            [files] if files else []
+        )
 
 
 def test_where_there_are_no_notes_it_says_so(home: Path, run: Run, tmp_path: Path) -> None:

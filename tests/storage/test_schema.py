@@ -207,9 +207,9 @@ def test_database_is_in_wal_mode(db_path: str) -> None:
 
 @pytest.fixture
 def next_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next version of the tables, of which the notes of documents are a part."""
+    """A second version of the tables, of which the notes of documents are a part."""
     monkeypatch.setattr(schema, "STEPS", {})
-    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    monkeypatch.setattr(schema, "VERSION", 2)
 
     @schema.step(1)
     def add_notes(conn: sqlite3.Connection) -> None:
@@ -267,6 +267,21 @@ def test_an_upgrade_that_fails_changes_nothing(db_path: str, next_version: None)
         0,
     )
     conn.close()
+
+
+def test_a_database_of_the_first_version_gets_workspaces(db_path: str, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("gpu")
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        Ingest(store).run([str(tmp_path / "a.md")])
+    conn = sqlite3.connect(db_path)
+    conn.execute("alter table folders drop column workspace")
+    conn.execute("pragma user_version = 1")
+    conn.close()
+    with HybridStore(db_path, {"provider": "none"}) as store:
+        [source] = store.storage.sources.all()
+        assert (source.path, source.workspace) == (str(tmp_path / "a.md"), None)
+        Ingest(store, workspace="/w").run([str(tmp_path)])
+        assert "/w" in [source.workspace for source in store.storage.sources.all()]
 
 
 def test_every_version_but_the_newest_has_a_step() -> None:

@@ -13,10 +13,15 @@ from psycopg import errors
 from ...errors import StoreError, WayOut
 from .connection import LOCK, Connection
 
-VERSION = 1
-STEPS: dict[
-    int, Callable[[Connection], None]
-] = {}  # version -> what brings the tables of that version to the next one
+VERSION = 2
+
+
+def add_workspaces(conn: Connection) -> None:
+    conn.execute("alter table folders add column workspace bytea")
+
+
+# Version -> what brings the tables of that version to the next one
+STEPS: dict[int, Callable[[Connection], None]] = {1: add_workspaces}
 
 OLDEST = 150_000  # server_version_num
 OLDEST_PGVECTOR = (0, 8)  # the first with iterative scans
@@ -188,6 +193,7 @@ create table folders (                     -- what was ingested, and how; a refr
     chunk_overlap   integer,
     doc_id          text,
     metadata        text not null default '{}',
+    workspace       bytea,                 -- of transcripts: only sessions that began in it are taken
     primary key (space, host, collection, path)
 );
 

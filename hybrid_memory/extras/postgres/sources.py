@@ -26,7 +26,7 @@ and    not is_file
 """
 SOURCES = """
 select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
-       chunk_overlap, doc_id, metadata
+       chunk_overlap, doc_id, metadata, workspace
 from   folders
 where  space = %(space)s and host = %(host)s and collection = coalesce(%(collection)s, collection)
 and    path = coalesce(%(path)s::bytea, path)
@@ -34,9 +34,10 @@ order  by collection, path
 """
 REMEMBER = """
 insert into folders (space, host, path, collection, is_file, patterns, exclude, follow_symlinks,
-                     keep_missing, chunk_size, chunk_overlap, doc_id, metadata)
+                     keep_missing, chunk_size, chunk_overlap, doc_id, metadata, workspace)
 values (%(space)s, %(host)s, %(path)s, %(collection)s, %(is_file)s, %(patterns)s, %(exclude)s,
-        %(follow_symlinks)s, %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s, %(metadata)s)
+        %(follow_symlinks)s, %(keep_missing)s, %(chunk_size)s, %(chunk_overlap)s, %(own_id)s, %(metadata)s,
+        %(workspace)s)
 """
 FORGET = """
 delete from folders where space = %(space)s and host = %(host)s and collection = %(collection)s
@@ -70,10 +71,10 @@ class Sources(KnownSources):
             Source(
                 str(from_column(path)), collection or None, is_file, patterns and tuple(json.loads(patterns)),
                 tuple(json.loads(exclude)), follow_symlinks, keep_missing, size, overlap, own_id,
-                tuple(json.loads(metadata).items()),
+                tuple(json.loads(metadata).items()), from_column(workspace),
             )
             for path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, size, overlap,
-                own_id, metadata
+                own_id, metadata, workspace
             in self._conn.all(SOURCES, self._of | wanted)
         ]  # fmt: skip
 
@@ -98,6 +99,7 @@ class Sources(KnownSources):
         values = source._asdict() | {
             "patterns": json.dumps(source.patterns), "exclude": json.dumps(source.exclude),
             "metadata": json.dumps(dict(source.metadata)), "own_id": source.own_id and text(source.own_id),
+            "workspace": to_column(source.workspace),
         }  # fmt: skip
         self._conn.execute(REMEMBER, values | self._key(source))
 

@@ -42,7 +42,7 @@ and    exists (select 1 from documents where collection = :collection)
 
 SOURCES = """
 select path, collection, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
-       chunk_overlap, doc_id, metadata
+       chunk_overlap, doc_id, metadata, workspace
 from   folders
 where  collection = coalesce(:collection, collection) and path = coalesce(:path, path)
 order  by collection, path
@@ -51,8 +51,8 @@ order  by collection, path
 REMEMBER = """
 insert or replace into folders
        (collection, path, is_file, patterns, exclude, follow_symlinks, keep_missing, chunk_size,
-        chunk_overlap, doc_id, metadata)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        chunk_overlap, doc_id, metadata, workspace)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 FORGET = "delete from folders where collection = ? and path = ?"
@@ -93,6 +93,7 @@ class Sources(KnownSources):
             source.chunk_overlap,
             source.own_id,
             json.dumps(dict(source.metadata)),
+            path_to_column(source.workspace),
         )
         self._conn.execute(
             REMEMBER, (source.collection or "", path_to_column(source.path), *row, *own)
@@ -123,6 +124,7 @@ def _source(
     chunk_overlap: int | None,
     own_id: str | None,
     metadata: str,
+    workspace: str | bytes | None,
 ) -> Source:
     return Source(
         str(path_from_column(path)),
@@ -136,6 +138,7 @@ def _source(
         chunk_overlap,
         own_id,
         tuple(json.loads(metadata).items()),
+        path_from_column(workspace),
     )
 
 

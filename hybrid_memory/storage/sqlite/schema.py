@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ...errors import StoreError
 
-VERSION = 1
+VERSION = 2
 # FTS5's secure-delete; before, words of removed rows stay in old segments
 ERASES_WORDS = sqlite3.sqlite_version_info >= (3, 42)
 APPLICATION_ID = 0x484D454E  # tells our file from any other SQLite database
@@ -106,6 +106,7 @@ create table folders (                -- what was ingested, and how; a refresh l
     chunk_overlap   integer,
     doc_id          text,             -- of a single file whose document has not the file's name
     metadata        text not null default '{}', -- JSON; of a single file: what wins over its front matter
+    workspace       text,             -- of transcripts: only sessions that began in it are taken
     primary key (collection, path)
 ) without rowid;
 """
@@ -181,7 +182,7 @@ HAS_TEXTS = "select exists (select 1 from sqlite_schema where name = 'chunks_fts
 
 
 Step = Callable[[sqlite3.Connection], None]
-# Version -> what brings the tables of that version to the next one. There is none yet
+# Version -> what brings the tables of that version to the next one
 STEPS: dict[int, Step] = {}
 
 
@@ -195,6 +196,11 @@ def step(version: int) -> Callable[[Step], Step]:
         return function
 
     return register
+
+
+@step(1)
+def add_workspaces(conn: sqlite3.Connection) -> None:
+    conn.execute("alter table folders add column workspace text")
 
 
 def upgrade(conn: sqlite3.Connection, version: int) -> None:

@@ -123,6 +123,15 @@ def test_a_newer_schema_is_refused(postgres_path: str) -> None:
         HybridStore(postgres_path)
 
 
+def test_a_schema_of_the_first_version_gets_workspaces(postgres_path: str, tmp_path: Path) -> None:
+    HybridStore(postgres_path, {"provider": "none"}).close()
+    sql(postgres_path, "alter table hybrid_memory.folders drop column workspace")
+    sql(postgres_path, "update hybrid_memory.version set number = 1")
+    with HybridStore(postgres_path, {"provider": "none"}) as store:
+        Ingest(store, workspace="/w").run([str(tmp_path)])
+        assert [source.workspace for source in store.storage.sources.all()] == ["/w"]
+
+
 def test_a_role_that_may_not_create_is_told_the_sql_that_lets_it(postgres: PostgresServer) -> None:
     address = postgres.database("closed")
     sql(address, "create role guest login; revoke create on database closed from public")

@@ -1,0 +1,83 @@
+"""Decide to which workspace the transcript of a session belongs: to the folder in which the session
+began, as the transcript says it, and to those around that folder.
+
+Agents keep the transcripts of all workspaces in one place. The names of the folders there do not
+tell them apart: Claude Code writes "-" for every character that is no ASCII letter or digit.
+"""
+
+import json
+import os
+from functools import cache
+from typing import BinaryIO
+from unicodedata import normalize
+
+# Bytes of a transcript that are looked through. The folder stands in each of Claude Code's messages,
+# and in the first line of other agents' transcripts.
+LOOKED_AT = 20_000_000
+LONGEST_PATH = 4096  # characters
+
+
+def session_folder(transcript: BinaryIO) -> str | None:
+    """Return the folder in which the session began; None if its transcript does not say it."""
+    left = LOOKED_AT
+    while left > 0 and (line := transcript.readline(left)):
+        left -= len(line)
+        folder = _folder(line)
+        if folder:
+            return folder
+    return None
+
+
+def _folder(line: bytes) -> str | None:
+    """Return the absolute path that a line has as "cwd", by itself or in its "payload" (Codex)."""
+    if b'"cwd"' not in line:
+        return None
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    for part in (record, record.get("payload")):
+        folder = part.get("cwd") if isinstance(part, dict) else None
+        if isinstance(folder, str) and len(folder) <= LONGEST_PATH and os.path.isabs(folder):
+            return folder
+    return None
+
+
+class Workspace:
+    """A folder. Paths are compared as the file system compares them: links, capitals and the Unicode
+    forms of names do not matter where they do not matter to it.
+    """
+
+    def __init__(self, top: str) -> None:
+        self._top = normalize("NFC", top)
+        self._status = _status(top)
+        self.has = cache(self._has)
+
+    def _has(self, folder: str) -> bool:
+        """Return whether a folder is the workspace, or below it. Neither needs to exist any more."""
+        try:
+            place = os.path.realpath(folder)
+        except ValueError:  # a NUL, which no path has
+            return False
+        while not self._is_at(place):
+            above = os.path.dirname(place)
+            if above == place:
+                return False
+            place = above
+        return True
+
+    def _is_at(self, place: str) -> bool:
+        status = _status(place)
+        if status and self._status:
+            return os.path.samestat(status, self._status)
+        # Written on another machine, or the folder is gone
+        return normalize("NFC", place) == self._top
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
