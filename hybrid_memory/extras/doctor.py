@@ -6,6 +6,7 @@ To add a check, write a function and add a row to CHECKS.
 import os
 import shlex
 import stat
+import time
 from argparse import Namespace
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +23,7 @@ from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.streams import advise_model, harmless, print_answer
 from ..text.characters import plural
 from .audit import audit, show
+from .recall.state import refusals
 from .why import NEW, REASONS, Missing, is_up_to_date, missing
 
 RESTORE = (
@@ -395,6 +397,23 @@ def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
     yield _summary("permissions", "only the owner can access the database", problems, way_out)
 
 
+def _hooks(store: HybridStore) -> Iterator[Diagnosis]:
+    """Name what hooks wanted to take in as transcripts, and were refused."""
+    refused = refusals(store.path)[::-1]
+    if refused:
+        files = [
+            f"{each.named} ({time.strftime('%Y-%m-%d %H:%M', time.localtime(each.time))}: {each.reason})"
+            for each in refused[:SHOWN]
+        ]
+        if len(refused) > SHOWN:
+            files.append(f"{len(refused) - SHOWN} more")
+        count = plural(len(refused), "file")
+        text = (
+            f"refused {count} that hooks named as transcripts in the last week: {', '.join(files)}"
+        )
+        yield _fine("hooks", text, "`hybrid-memory ingest --path FILE` takes in one that you trust")
+
+
 def _summary(check: str, ok: str, problems: list[str], way_out: str) -> Diagnosis:
     """Return the first problems and the number of the others, or the sentence that says `ok`."""
     if not problems:
@@ -423,6 +442,7 @@ CHECKS: dict[str, Check] = {
     "sources": _sources,
     "only here": _only_here,
     "permissions": _permissions,
+    "hooks": _hooks,
 }
 THOROUGH: dict[str, Check] = {
     **CHECKS,

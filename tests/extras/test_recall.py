@@ -271,7 +271,8 @@ def test_a_start_tells_in_one_line_what_is_new(recall: Recall, tmp_path: Path) -
 @pytest.mark.parametrize("event", ["PreCompact", "Stop", "SessionEnd"])
 def test_a_transcript_is_taken_in(recall: Recall, tmp_path: Path, event: str) -> None:
     """What is said later, too, however little it is."""
-    transcript = tmp_path / "of-today.jsonl"
+    transcript = tmp_path / ".claude/projects/-x/of-today.jsonl"
+    transcript.parent.mkdir(parents=True)
     for word in ("harbour", "okapi"):
         message = {"role": "user", "content": f"The blue {word} door is locked at nine."}
         line = {"type": "user", "timestamp": "2026-03-01T10:00:00Z", "message": message}

@@ -116,6 +116,16 @@ class Transcript:
                 self.date = self.date or day or ""
                 yield Message(number, str(role).capitalize(), text, self.title, day)
 
+    def has_known_form(self) -> bool:
+        """Read up to the first record that has a known form, and return whether there is one."""
+        for line in self._lines():
+            record = self._record(line)
+            if record:
+                self._take_notes(record)
+            if self.is_known:
+                return True
+        return False
+
     def _take_notes(self, record: Record) -> None:
         """Note what a record says of the session and its form."""
         self.records += 1

@@ -6,23 +6,21 @@ ranks nothing itself; what it prints is the answer of a search under a budget. A
 session it says what is new; at its end and before a compaction it takes in what was said. The names
 of the events are those of Claude Code and Codex.
 
-Each session has a file of its own, with a line for each passage that it was shown, so that nothing
-is recalled twice. Of its own transcript it is shown only what a compaction took away. A file that
-nothing was added to for a week is removed when another session begins.
+Nothing is recalled twice in a session. Of its own transcript it is shown only what a compaction took
+away.
 """
 
 import _thread
 import json
 import os
-import re
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from ...config import is_server
 from ...options import NUMBER, Option
 from ...search.request import OPTIONS, Budget, request_of
 from ...search.result import Result
@@ -32,6 +30,7 @@ from ...surface import arguments
 from ...surface.arguments import SETTINGS, Parser, add_options, examples, open_store
 from ...surface.streams import output, tell
 from .prompts import bearing, is_question_for_memory, read
+from .state import Session, last_start, note_refusal
 
 if TYPE_CHECKING:
     from ...storage.filters import Filters
@@ -44,9 +43,6 @@ SECONDS = 0.3
 LIMIT = 16  # passages that are tried; some five fit
 START = 0.1  # seconds of processor time at most that the start of the process has taken
 NAMED = 3  # documents that the line about news names
-DAYS_KEPT = 7
-COMPACTED = ""  # stands for a document: so many lines of the session's transcript were compacted
-LAST_START = "last-start"  # what the name of a file begins with that tells when a session began
 
 
 def recall_options(parser: Parser) -> None:
@@ -88,110 +84,6 @@ def recall_options(parser: Parser) -> None:
     )
     add_options(parser, FILTERS)
     examples(parser, 'recall "which port does SSH on atlas use?"', "recall < prompt.txt")
-
-
-def state_folder(environ: Mapping[str, str] = os.environ) -> str:
-    """Return where the files of sessions are, by the XDG Base Directory Specification 0.8."""
-    state = environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(state):
-        state = os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(state, "hybrid-memory", "recall")
-
-
-class Session:
-    """A session by its id, which may be any text, and its transcript. Without an id, nothing is
-    remembered.
-    """
-
-    def __init__(self, session_id: str, transcript: str | None = None) -> None:
-        self._path = _file("session", session_id) if session_id else ""
-        self._transcript = os.path.realpath(transcript) if transcript else ""
-        self._shown: list[tuple[str, int, int]] = []
-        if self._path:
-            self._shown = list(_lines(self._path))
-        self._compacted = max((end for name, _, end in self._shown if name == COMPACTED), default=0)
-
-    def was_shown(self, result: Mapping[str, Any]) -> bool:
-        """Return whether the session was shown any line of this passage, or has said it itself."""
-        if self._transcript and result.get("path") == self._transcript:
-            return bool(result["end_line"] > self._compacted)
-        return any(
-            doc_id == result["doc_id"]
-            and start <= result["end_line"]
-            and end >= result["start_line"]
-            for doc_id, start, end in self._shown
-        )
-
-    def note(self, results: Iterable[Mapping[str, Any]]) -> None:
-        """Note that these passages are shown now."""
-        if not self._path:
-            return
-        if not self._shown:
-            _remove_old()
-        places = [
-            [result["doc_id"], result["start_line"], result["end_line"]] for result in results
-        ]
-        _append(self._path, "".join(f"{json.dumps(place)}\n" for place in places))
-
-    def forget(self) -> None:
-        """Forget what was shown and said: the agent's context no longer has it."""
-        if not self._path:
-            return
-        with suppress(FileNotFoundError):
-            os.unlink(self._path)
-        self._shown = []
-        if os.path.isfile(self._transcript):
-            with open(self._transcript, "rb") as file:
-                lines = sum(1 for _ in file)
-            _append(self._path, f"{json.dumps([COMPACTED, 0, lines])}\n")
-
-
-def last_start(database: str) -> float | None:
-    """Return when a session last began with this database, in seconds since 1970, and note that one
-    begins now; None if none did.
-    """
-    path = _file(LAST_START, database)
-    before = None
-    with suppress(OSError):
-        before = os.stat(path).st_mtime
-    _append(path, "")
-    os.utime(path)
-    return before
-
-
-def _file(kind: str, name: str) -> str:
-    """Return the path of a file; of a long name, the end tells it from others."""
-    return os.path.join(state_folder(), f"{kind}-{re.sub('[^A-Za-z0-9-]', '-', name)[-120:]}")
-
-
-def _lines(path: str) -> Iterable[tuple[str, int, int]]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                with suppress(ValueError):  # a line that another process is writing
-                    doc_id, start, end = json.loads(line)
-                    yield doc_id, start, end
-    except FileNotFoundError:
-        return
-
-
-def _append(path: str, text: str) -> None:
-    """Add to a file that only its owner may read: ids of documents tell something of them."""
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(descriptor, text.encode())
-    finally:
-        os.close(descriptor)
-
-
-def _remove_old() -> None:
-    oldest = time.time() - DAYS_KEPT * 86400
-    with suppress(FileNotFoundError), os.scandir(state_folder()) as entries:
-        for entry in entries:
-            if not entry.name.startswith(LAST_START) and entry.stat().st_mtime < oldest:
-                with suppress(FileNotFoundError):  # another session removed it
-                    os.unlink(entry.path)
 
 
 class Deadline:
@@ -363,24 +255,41 @@ def news(args: Namespace) -> str:
     return f"New in the user's notes since {since[:10]}: {', '.join(names[:NAMED])}{more}."
 
 
-def take_in(args: Namespace, transcript: str) -> None:
+def take_in(args: Namespace, named: Any) -> None:
     """Begin to take in a transcript, in a process of its own, which the agent does not wait for.
 
-    Only into a memory that exists. Raises StoreError if there is none.
+    Only into a memory that exists: that of the workspace in which the session began. What is not a
+    transcript of an agent is refused, which is noted. Raises StoreError if there is no memory.
     """
-    from subprocess import DEVNULL, Popen
+    from ...storage.source import is_in
+    from .transcripts import RefusedError, transcript
 
-    from ...storage.source import is_in, real_path
-    from ..environment import program
-
-    path = real_path(transcript)
+    try:
+        found = transcript(named)
+    except RefusedError as error:
+        _explain(args, f"refused: {error}")
+        with open_store(args) as store:
+            note_refusal(store.path, str(named), str(error))
+        return
+    if found is None:
+        return
+    args.workspace = found.workspace or args.workspace
     with open_store(args) as store:
         sources = store.storage.sources.all()
-    command = ["ingest", "--path", path, "--pattern", "*.jsonl", "--incremental"]
-    if any(is_in(path, source.path) for source in sources):
+        if not is_server(store.path):
+            args.db = store.path  # the other process does not know the workspace
+    command = ["ingest", "--path", found.path, "--incremental"]
+    if any(is_in(found.path, source.path) for source in sources):
         command = ["update", "--all"]
-    if not os.path.isfile(path):
-        return
+    _start(args, command)
+
+
+def _start(args: Namespace, command: Sequence[str]) -> None:
+    """Start this program with another command for the same memory, and do not wait for it."""
+    from subprocess import DEVNULL, Popen
+
+    from ..environment import program
+
     options = ["--quiet"]
     for option in (*SETTINGS, "config"):
         value = getattr(args, option)

@@ -1,0 +1,163 @@
+"""The files in which `recall` keeps what it has to remember between two calls.
+
+Each session has one, with a line for each passage that it was shown. One for each database has the
+time at which a session last began. One has the files that hooks named and that were refused. Only
+their owner can read them. What nothing was added to for a week is removed, but for the times.
+"""
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+DAYS_KEPT = 7
+COMPACTED = ""  # stands for a document: so many lines of the session's transcript were compacted
+LAST_START = "last-start"  # what the name of a file begins with that tells when a session began
+REFUSED = "refused"
+REFUSALS_KEPT = 20
+LONGEST_NAME = 300  # characters of what a hook named
+
+
+def state_folder(environ: Mapping[str, str] = os.environ) -> str:
+    """Return where the files of sessions are, by the XDG Base Directory Specification 0.8."""
+    state = environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(state):
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(state, "hybrid-memory", "recall")
+
+
+class Session:
+    """A session by its id, which may be any text, and its transcript. Without an id, nothing is
+    remembered.
+    """
+
+    def __init__(self, session_id: str, transcript: str | None = None) -> None:
+        self._path = _file("session", session_id) if session_id else ""
+        self._transcript = os.path.realpath(transcript) if transcript else ""
+        self._shown: list[tuple[str, int, int]] = []
+        if self._path:
+            self._shown = list(_lines(self._path))
+        self._compacted = max((end for name, _, end in self._shown if name == COMPACTED), default=0)
+
+    def was_shown(self, result: Mapping[str, Any]) -> bool:
+        """Return whether the session was shown any line of this passage, or has said it itself."""
+        if self._transcript and result.get("path") == self._transcript:
+            return bool(result["end_line"] > self._compacted)
+        return any(
+            doc_id == result["doc_id"]
+            and start <= result["end_line"]
+            and end >= result["start_line"]
+            for doc_id, start, end in self._shown
+        )
+
+    def note(self, results: Iterable[Mapping[str, Any]]) -> None:
+        """Note that these passages are shown now."""
+        if not self._path:
+            return
+        if not self._shown:
+            _remove_old()
+        places = [
+            [result["doc_id"], result["start_line"], result["end_line"]] for result in results
+        ]
+        _append(self._path, "".join(f"{json.dumps(place)}\n" for place in places))
+
+    def forget(self) -> None:
+        """Forget what was shown and said: the agent's context no longer has it."""
+        if not self._path:
+            return
+        with suppress(FileNotFoundError):
+            os.unlink(self._path)
+        self._shown = []
+        if os.path.isfile(self._transcript):
+            with open(self._transcript, "rb") as file:
+                lines = sum(1 for _ in file)
+            _append(self._path, f"{json.dumps([COMPACTED, 0, lines])}\n")
+
+
+def last_start(database: str) -> float | None:
+    """Return when a session last began with this database, in seconds since 1970, and note that one
+    begins now; None if none did.
+    """
+    path = _file(LAST_START, database)
+    before = None
+    with suppress(OSError):
+        before = os.stat(path).st_mtime
+    _append(path, "")
+    os.utime(path)
+    return before
+
+
+def _file(kind: str, name: str) -> str:
+    """Return the path of a file; of a long name, the end tells it from others."""
+    return os.path.join(state_folder(), f"{kind}-{re.sub('[^A-Za-z0-9-]', '-', name)[-120:]}")
+
+
+def _lines(path: str) -> Iterable[tuple[str, int, int]]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                with suppress(ValueError):  # a line that another process is writing
+                    doc_id, start, end = json.loads(line)
+                    yield doc_id, start, end
+    except FileNotFoundError:
+        return
+
+
+def _append(path: str, text: str) -> None:
+    """Add to a file."""
+    _write(path, text, os.O_APPEND)
+
+
+def _write(path: str, text: str, flags: int) -> None:
+    """Write to a file that only its owner may read: ids of documents tell something of them."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _remove_old() -> None:
+    oldest = time.time() - DAYS_KEPT * 86400
+    with suppress(FileNotFoundError), os.scandir(state_folder()) as entries:
+        for entry in entries:
+            if not entry.name.startswith(LAST_START) and entry.stat().st_mtime < oldest:
+                with suppress(FileNotFoundError):  # another session removed it
+                    os.unlink(entry.path)
+
+
+class Refusal(NamedTuple):
+    """A file that a hook named as a transcript and that was not taken in, the last time."""
+
+    database: str
+    named: str
+    reason: str
+    time: float  # seconds since 1970
+
+
+def refusals(database: str) -> list[Refusal]:
+    """Return what was refused for a database in the last week, the latest last."""
+    oldest = time.time() - DAYS_KEPT * 86400
+    return [each for each in _refusals() if each.database == database and each.time >= oldest]
+
+
+def note_refusal(database: str, named: str, reason: str) -> None:
+    """Note that a file was refused now."""
+    refusal = Refusal(database, named[:LONGEST_NAME], reason, time.time())
+    others = [each for each in _refusals() if each[:2] != refusal[:2]]
+    path = os.path.join(state_folder(), REFUSED)
+    new = f"{path}-{os.getpid()}"
+    _write(new, json.dumps([*others, refusal][-REFUSALS_KEPT:]), os.O_TRUNC)
+    os.replace(new, path)
+
+
+def _refusals() -> list[Refusal]:
+    try:
+        with open(os.path.join(state_folder(), REFUSED), encoding="utf-8") as file:
+            return [Refusal(*row) for row in json.load(file)]
+    except (OSError, ValueError, TypeError):
+        return []

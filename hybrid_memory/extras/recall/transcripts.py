@@ -1,0 +1,75 @@
+"""Decide whether a file that a hook names is the transcript of an agent's session.
+
+The name comes from outside, so that it may be that of any file: only what lies below a folder in
+which an agent keeps transcripts, and has the form of one, is taken in.
+"""
+
+import os
+from collections.abc import Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from ...documents.files import BadFileError, open_regular
+from ...documents.formats import format_of
+from ...documents.workspaces import LOOKED_AT, session_folder
+from ...storage.source import is_in
+from ..agents import session_folders
+from ..formats import transcripts
+
+
+class RefusedError(Exception):
+    """Why a file is not taken in."""
+
+
+class Found(NamedTuple):
+    """A transcript, and the folder in which its session began, if it says that."""
+
+    path: str
+    workspace: str | None
+
+
+def transcript(named: object, environ: Mapping[str, str] = os.environ) -> Found | None:
+    """Return the transcript that a hook names; None if nothing was written yet.
+
+    Raises RefusedError for any other file.
+    """
+    path = _path(named)
+    if not any(is_in(path, folder) for folder in _folders(environ)):
+        raise RefusedError("it is not below a folder in which an agent keeps transcripts")
+    if not os.path.lexists(path):
+        return None
+    if not os.path.isfile(path):
+        raise RefusedError("it is not a regular file")
+    if format_of(path) is not transcripts.FORMAT:
+        raise RefusedError("its name is not that of a transcript, *.jsonl")
+    try:
+        with open_regular(path, follow_symlinks=False) as stream:
+            if not os.fstat(stream.fileno()).st_size:
+                return None
+            if not transcripts.Transcript(stream, LOOKED_AT).has_known_form():
+                raise RefusedError(
+                    f"no line has the form of a session transcript of {transcripts.KNOWN_FORMS}"
+                )
+            stream.seek(0)
+            return Found(path, session_folder(stream))
+    except (OSError, BadFileError) as error:
+        raise RefusedError(f"it cannot be read: {error}") from error
+
+
+def _path(named: object) -> str:
+    """Return the path without links."""
+    if not isinstance(named, str):
+        raise RefusedError("it is not a path")
+    try:
+        return os.path.realpath(os.path.expanduser(named))
+    except ValueError as error:  # a NUL or an unpaired surrogate
+        raise RefusedError("it is not a path") from error
+
+
+def _folders(environ: Mapping[str, str]) -> list[str]:
+    """Return the folders of all agents: those that variables name, and the usual ones, as the agent
+    may have been started with other variables.
+    """
+    home = os.path.expanduser("~")
+    folders = chain(session_folders(home, environ), session_folders(home, {}))
+    return [os.path.realpath(folder.path) for folder in folders]

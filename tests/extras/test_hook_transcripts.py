@@ -1,0 +1,264 @@
+"""What hooks may name as the transcript of a session: the transcripts of agents, and no other file."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hybrid_memory
+from hybrid_memory import HybridStore
+from hybrid_memory.extras.recall import state
+from hybrid_memory.extras.recall.transcripts import RefusedError, transcript
+
+SECRET = "password=hunter2hunter2"
+MESSAGE = {"role": "user", "content": f"The blue okapi door, {SECRET}, is locked."}
+SAID = json.dumps({"type": "user", "sessionId": "a", "message": MESSAGE}) + "\n"
+CODEX = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "okapi"}]}
+FORMS = {
+    "claude": SAID,
+    "claude, titled": json.dumps({"type": "summary", "summary": "Doors"}) + "\n",
+    "codex": json.dumps({"type": "response_item", "payload": CODEX}) + "\n",
+    "openclaw": json.dumps({"type": "session", "version": 3, "id": "a"}) + "\n",
+    "pi": json.dumps({"type": "message", "message": MESSAGE}) + "\n",
+    "after other lines": "not JSON\n" + json.dumps({"a": 1}) + "\n" + SAID,
+}
+PROJECTS = ".claude/projects/-x"
+
+
+def write(name: str, text: str | bytes = SAID) -> Callable[[Path], str]:
+    """Return what makes a file below the home, and gives its path."""
+
+    def make(home: Path) -> str:
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return str(path)
+
+    return make
+
+
+def link(name: str, target: str, below: str = "") -> Callable[[Path], str]:
+    """Return what makes a link below the home, and gives the path of it, or of something below."""
+
+    def make(home: Path) -> str:
+        write("elsewhere/a.jsonl")(home)
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target.format(home))
+        return str(path / below)
+
+    return make
+
+
+def special(kind: str) -> Callable[[Path], str]:
+    def make(home: Path) -> str:
+        path = home / PROJECTS / "a.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "folder":
+            path.mkdir()
+        else:
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(str(path))
+        return str(path)
+
+    return make
+
+
+OUTSIDE, FORM = "not below a folder", "no line has the form"
+REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "a system file": (lambda home: "/etc/passwd", OUTSIDE),
+    "a device": (lambda home: "/dev/zero", OUTSIDE),
+    "a transcript elsewhere": (write("elsewhere/a.jsonl"), OUTSIDE),
+    "a relative path": (lambda home: "etc/passwd", OUTSIDE),
+    "the settings of an agent": (write(".claude/settings.json"), OUTSIDE),
+    "the prompts of an agent": (write(".claude/history.jsonl"), OUTSIDE),
+    "a way out": (
+        lambda home: f"{write(f'{PROJECTS}/b.jsonl')(home)}/../../../../elsewhere/a.jsonl",
+        OUTSIDE,
+    ),
+    "a link out": (link(f"{PROJECTS}/a.jsonl", "{}/elsewhere/a.jsonl"), OUTSIDE),
+    "a link to a system file": (link(f"{PROJECTS}/a.jsonl", "/etc/passwd"), OUTSIDE),
+    "a link to a device": (link(f"{PROJECTS}/a.jsonl", "/dev/zero"), OUTSIDE),
+    "a folder that leads out": (link(PROJECTS, "{}/elsewhere", "a.jsonl"), OUTSIDE),
+    "a FIFO": (special("fifo"), "not a regular file"),
+    "a socket": (special("socket"), "not a regular file"),
+    "a folder": (special("folder"), "not a regular file"),
+    "the folder of all": (
+        lambda home: os.path.dirname(write(f"{PROJECTS}/a.jsonl")(home)),
+        "not a regular file",
+    ),
+    "markdown": (write(f"{PROJECTS}/memory/MEMORY.md", "# okapi"), "its name"),
+    "JSON": (write(f"{PROJECTS}/a.json"), "its name"),
+    "text": (write(f"{PROJECTS}/a.txt"), "its name"),
+    "markdown by another name": (write(f"{PROJECTS}/a.jsonl", "# okapi\n\nA note."), FORM),
+    "lines of JSON": (write(f"{PROJECTS}/a.jsonl", '{"okapi": 1}\n[1]\n"x"\n'), FORM),
+    "an object over lines": (write(f"{PROJECTS}/a.jsonl", json.dumps(MESSAGE, indent=1)), FORM),
+    "a database": (write(f"{PROJECTS}/a.jsonl", b"SQLite format 3\0" * 99), FORM),
+    "a number": (lambda home: 5, "not a path"),
+    "a list": (lambda home: ["/etc/passwd"], "not a path"),
+    "a NUL": (lambda home: "/etc/passwd\0.jsonl", "not a path"),
+    "no Unicode": (lambda home: "/\ud800.jsonl", "not a path"),
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def command(home: Path, *words: str, stdin: Any = None) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | {
+        "HYBRID_MEMORY_DB_PATH": str(home / "m.db"),
+        "HYBRID_MEMORY_PROVIDER": "none",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "hybrid_memory", *words],
+        input=json.dumps(stdin),
+        env=environ,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def hook(named: Any, event: str = "SessionEnd") -> dict[str, Any]:
+    return {"hook_event_name": event, "session_id": "a", "transcript_path": named, "cwd": "/"}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_any_other_file_is_refused(home: Path, kind: str) -> None:
+    make, reason = REFUSED[kind]
+    with pytest.raises(RefusedError, match=reason):
+        transcript(make(home))
+
+
+@pytest.mark.parametrize("kind", ["a system file", "a link out", "a FIFO", "markdown", "a number"])
+def test_a_refusal_is_silent_and_the_doctor_names_it(home: Path, kind: str) -> None:
+    make, reason = REFUSED[kind]
+    named = make(home)
+    with HybridStore(home / "m.db", {"provider": "none"}) as store:
+        store.store("n", "A note.")
+    assert "hooks" not in command(home, "doctor").stdout
+    for event in ("PreCompact", "Stop", "SessionEnd"):
+        done = command(home, "recall", "--timeout", "0", stdin=hook(named, event))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    [finding] = [
+        finding
+        for finding in json.loads(command(home, "doctor").stdout)
+        if finding["check"] == "hooks"
+    ]
+    assert finding["ok"]
+    assert finding["text"].startswith("refused 1 file that hooks named")
+    assert f"{named} (" in finding["text"]
+    assert reason in finding["text"]
+    assert json.loads(command(home, "stats", "--json").stdout)["doc_count"] == 1
+    kept = home / "state/hybrid-memory/recall/refused"
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_without_a_memory_nothing_is_kept(home: Path) -> None:
+    done = command(home, "recall", "--timeout", "0", stdin=hook("/etc/passwd"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("variable", "folder"),
+    [
+        ("", ".claude/projects/-x"),
+        ("CLAUDE_CONFIG_DIR", "moved/projects/-x"),
+        ("", ".codex/sessions/2026/03/01"),
+        ("CODEX_HOME", "moved/sessions/2026/03/01"),
+        ("", ".openclaw/agents/main/sessions"),
+        ("OPENCLAW_STATE_DIR", "moved/agents/main/sessions"),
+        ("", ".pi/agent/sessions/--x--"),
+    ],
+)
+def test_transcripts_of_agents_are_taken(home: Path, form: str, variable: str, folder: str) -> None:
+    path = write(f"{folder}/a.jsonl", FORMS[form])(home)
+    environ = {variable: str(home / "moved")}
+    found = transcript(path, environ)
+    assert found
+    assert found.path == os.path.realpath(path)
+
+
+def test_folders_of_agents_may_be_links(home: Path) -> None:
+    path = write("dotfiles/claude/projects/-x/a.jsonl")(home)
+    (home / ".claude").symlink_to("dotfiles/claude")
+    found = transcript(str(home / ".claude/projects/-x/a.jsonl"), {})
+    assert found
+    assert found.path == path
+
+
+def test_the_usual_folder_counts_although_a_variable_names_another_one(home: Path) -> None:
+    assert transcript(
+        write(f"{PROJECTS}/a.jsonl")(home), {"CLAUDE_CONFIG_DIR": str(home / "moved")}
+    )
+
+
+def test_a_transcript_that_nothing_was_written_to_is_no_refusal(home: Path) -> None:
+    empty = write(f"{PROJECTS}/a.jsonl", "")(home)
+    assert transcript(empty, {}) is None
+    assert transcript(str(home / PROJECTS / "b.jsonl"), {}) is None
+
+
+def test_what_is_taken_in_is_masked_and_goes_to_the_workspace_of_the_session(home: Path) -> None:
+    """`init` made the second memory; the hook runs somewhere else."""
+    for name in ("one", "two"):
+        (home / name / "memory").mkdir(parents=True)
+        (home / name / "memory/a.md").write_text("# A\n\nA note.\n")
+    environ = {key: value for key, value in os.environ.items() if key[:6] != "HYBRID"}
+    installed = home / "installed"
+    installed.mkdir()
+    (installed / "hybrid_memory").symlink_to(Path(hybrid_memory.__file__).parent)
+    environ |= {"PYTHONPATH": str(installed), "XDG_DATA_HOME": str(home / "data")}
+    environ["HYBRID_MEMORY_PROVIDER"] = "none"
+
+    def run(*words: str, stdin: str = "") -> str:
+        started = [sys.executable, "-m", "hybrid_memory", *words]
+        done = subprocess.run(
+            started, input=stdin, env=environ, cwd=home, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    own = [json.loads(run("init", name, "--yes"))["db_path"] for name in ("one", "two")]
+    said = json.dumps(json.loads(SAID) | {"cwd": str(home / "two")}) + "\n"
+    path = write(f"{PROJECTS}/a.jsonl", said)(home)
+    assert run("recall", stdin=json.dumps(hook(path) | {"cwd": str(home / "one")})) == ""
+    ended = time.monotonic() + 60
+    while "okapi" not in (found := run("search", "okapi", "--json", "--db", own[1])):
+        assert time.monotonic() < ended
+        time.sleep(0.2)
+    assert "[redacted]" in found
+    assert "hunter2" not in found
+    assert "okapi" not in run("search", "okapi", "--json", "--db", own[0])
+
+
+def test_the_latest_refusals_of_a_database_are_kept(home: Path) -> None:
+    for number in range(30):
+        state.note_refusal("a.db", f"/{number}", "first")
+    state.note_refusal("a.db", "/25", "again" + "!" * 10)
+    state.note_refusal("b.db", "/" + "x" * 10_000, "long")
+    kept = state.refusals("a.db")
+    assert [each.named for each in kept[-3:]] == ["/28", "/29", "/25"]
+    assert kept[-1].reason.startswith("again")
+    assert len(kept) == state.REFUSALS_KEPT - 1
+    assert [len(each.named) for each in state.refusals("b.db")] == [state.LONGEST_NAME]
+    (Path(state.state_folder()) / state.REFUSED).write_text("{broken")
+    assert state.refusals("a.db") == []
