@@ -167,3 +167,12 @@ def test_the_names_of_the_contract_are_doors_to_the_rooms() -> None:
         encode_embedding,
     )  # fmt: skip
     assert all(callable(name) for name in contract)
+
+
+def test_every_filter_is_a_condition_of_both_engines() -> None:
+    from hybrid_memory.extras.postgres import selection as on_postgres
+    from hybrid_memory.storage.filters import Filters
+    from hybrid_memory.storage.sqlite import selection as on_sqlite
+
+    for engine in (on_sqlite, on_postgres):
+        assert {*engine.ON_DOCUMENTS, *engine.ON_CHUNKS} == set(Filters._fields)

@@ -1,7 +1,7 @@
 """Filters as a condition on documents, and the chunks of the documents that fulfil it."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection
 from datetime import date
 from functools import cached_property
 from typing import Any
@@ -155,6 +155,25 @@ def _globs(pattern: str | None) -> list[str]:
     return [pattern, f"{pattern.rstrip('/')}/*"]
 
 
+class _Building:
+    """A condition on a row `d` of documents that grows, and its parameters by name."""
+
+    def __init__(self, conn: Connection, space: int, today: date) -> None:
+        self.conn = conn
+        self.space = space
+        self.today = today
+        self.parts: list[str] = []
+        self.given: dict[str, Any] = {"own_space": space}
+
+    @property
+    def sql(self) -> str:
+        return " and ".join(self.parts) or EVERYTHING
+
+    def add(self, sql: str, **given: Any) -> None:
+        self.parts.append(sql)
+        self.given |= given
+
+
 def condition(
     conn: Connection, space: int, filters: Filters, today: date | None = None
 ) -> tuple[str, dict[str, Any]]:
@@ -163,90 +182,127 @@ def condition(
     Raises ValueError for a date that is not one, QueryError for a long glob or a heading without
     words.
     """
+    building = _Building(conn, space, today or date.today())
+    for add in dict.fromkeys(ON_DOCUMENTS.values()):  # two fields may share a condition
+        add(building, filters)
+    return building.sql, building.given
+
+
+def _collection(building: _Building, filters: Filters) -> None:
+    if filters.collection is not None:
+        building.add(
+            OF_COLLECTION,
+            in_collection=text(filters.collection),
+            below_collection=text(f"{filters.collection}/"),
+        )
+
+
+def _inside(building: _Building, filters: Filters) -> None:
     if len(filters.inside or "") > LONGEST_GLOB:
         raise QueryError(
             f"the glob has {len(filters.inside or ''):,} characters; at most {LONGEST_GLOB:,} are understood"
         )
-    today = today or date.today()
-    parts: list[str] = []
-    given: dict[str, Any] = {"own_space": space}
-    if filters.collection is not None:
-        parts.append(OF_COLLECTION)
-        given["in_collection"] = text(filters.collection)
-        given["below_collection"] = text(f"{filters.collection}/")
-    for name, pattern in (("inside", filters.inside), ("within", filters.within)):
-        if globs := _globs(pattern):
-            parts.append(f"d.doc_id ~ %({name})s")
-            given[name] = "|".join(map(glob_pattern, globs))
-    if filters.since is not None or filters.until is not None:
-        parts.append(DATED)
-        given["since"] = (
-            EARLIEST if filters.since is None else dates.first_day(filters.since, today)
-        )
-        given["until"] = LATEST if filters.until is None else dates.last_day(filters.until, today)
+    if globs := _globs(filters.inside):
+        building.add("d.doc_id ~ %(inside)s", inside="|".join(map(glob_pattern, globs)))
+
+
+def _within(building: _Building, filters: Filters) -> None:
+    if globs := _globs(filters.within):
+        building.add("d.doc_id ~ %(within)s", within="|".join(map(glob_pattern, globs)))
+
+
+def _dated(building: _Building, filters: Filters) -> None:
+    since, until = filters.since, filters.until
+    if since is None and until is None:
+        return
+    building.add(
+        DATED,
+        since=EARLIEST if since is None else dates.first_day(since, building.today),
+        until=LATEST if until is None else dates.last_day(until, building.today),
+    )
+
+
+def _modified(building: _Building, filters: Filters) -> None:
     if filters.modified_since is not None:
-        parts.append("coalesce(d.file_mtime, d.indexed_at) >= %(modified_since)s")
-        given["modified_since"] = dates.first_second(filters.modified_since, today)
-    if filters.tags:
-        parts.append(TAGGED)
-        given["all_tags"] = [text(bare(tag)) for tag in filters.tags]
-    if filters.linked_to is not None:
-        parts.append("d.doc_id = any(%(linking)s::text[])")
-        given["linking"] = list(
-            {link.source for link in Links(conn, space).links_to(filters.linked_to)}
+        building.add(
+            "coalesce(d.file_mtime, d.indexed_at) >= %(modified_since)s",
+            modified_since=dates.first_second(filters.modified_since, building.today),
         )
-    if filters.excluded:
-        parts.append("d.number <> all(%(excluded)s::bigint[])")
-        given["excluded"] = _fulfilling(conn, space, filters.excluded, today)
+
+
+def _tags(building: _Building, filters: Filters) -> None:
+    if filters.tags:
+        building.add(TAGGED, all_tags=[text(bare(tag)) for tag in filters.tags])
+
+
+def _linking(building: _Building, filters: Filters) -> None:
+    if filters.linked_to is not None:
+        links = Links(building.conn, building.space).links_to(filters.linked_to)
+        building.add(
+            "d.doc_id = any(%(linking)s::text[])", linking=list({link.source for link in links})
+        )
+
+
+def _not_excluded(building: _Building, filters: Filters) -> None:
+    """Leave out the documents that any of the excluded filters leaves."""
+    if not filters.excluded:
+        return
+    numbers: set[int] = set()
+    for left_out in filters.excluded:
+        where, given = condition(building.conn, building.space, left_out, building.today)
+        rows = building.conn.all(NUMBERS.format(where=where), given)
+        numbers.update(number for (number,) in rows)
+    building.add("d.number <> all(%(excluded)s::bigint[])", excluded=list(numbers))
+
+
+def _with_values(building: _Building, filters: Filters) -> None:
+    """Put the numbers of the documents that have the values in place of the condition so far."""
     values = [
         (key, storable(value))
         for key, of_key in filters.where.items()
         for value in ([of_key] if isinstance(of_key, str) else of_key)
     ]
-    if values:
-        parts, given = _with_values(conn, parts, given, values)
-    if filters.heading is not None:
-        parts, given = _below(conn, parts, given, storable(filters.heading))
-    return " and ".join(parts) or EVERYTHING, given
-
-
-def _fulfilling(
-    conn: Connection, space: int, alternatives: Sequence[Filters], today: date
-) -> list[int]:
-    """The numbers of the documents that any of these filters leaves."""
-    numbers: set[int] = set()
-    for filters in alternatives:
-        where, given = condition(conn, space, filters, today)
-        numbers.update(number for (number,) in conn.all(NUMBERS.format(where=where), given))
-    return list(numbers)
-
-
-def _with_values(
-    conn: Connection, parts: list[str], given: dict[str, Any], values: list[tuple[str, str]]
-) -> tuple[list[str], dict[str, Any]]:
-    """The condition with one more: the numbers of the documents that have these values in their
-    metadata.
-    """
+    if not values:
+        return
     if pattern := _pattern(values[0][1].strip()):
-        parts = [*parts, MAY_HAVE.format(pattern="%(a_value)s")]
-        given = given | {"a_value": pattern}
-    rows = conn.all(METADATA.format(where=" and ".join(parts) or EVERYTHING), given)
+        building.add(MAY_HAVE.format(pattern="%(a_value)s"), a_value=pattern)
+    rows = building.conn.all(METADATA.format(where=building.sql), building.given)
     fitting = [number for number, metadata in rows if have_values(metadata, values)]
-    given = given | {"numbers": fitting}
-    return ["d.number = any(%(numbers)s::bigint[])"], given
+    building.parts = []
+    building.add("d.number = any(%(numbers)s::bigint[])", numbers=fitting)
 
 
-def _below(
-    conn: Connection, parts: list[str], given: dict[str, Any], heading: str
-) -> tuple[list[str], dict[str, Any]]:
-    """The condition with one more: that a document has a passage below this heading."""
+def _headed(building: _Building, filters: Filters) -> None:
+    """Ask for a passage below the heading."""
+    if filters.heading is None:
+        return
+    heading = storable(filters.heading)
     if not searchable(heading[:LONGEST_GLOB]).split():
         raise QueryError(f"the heading {heading!r} has no word by which it could be found")
-    statement = HEADINGS.format(where=" and ".join(parts) or EVERYTHING)
+    statement = HEADINGS.format(where=building.sql)
     if pattern := _pattern(heading):
-        statement, given = statement + MAY_BE_BELOW, given | {"a_heading": pattern}
-    headings = [path for (path,) in conn.all(statement, given) if is_below(path, heading)]
-    return [*parts, HEADED], given | {"headings": headings}
+        statement += MAY_BE_BELOW
+        building.given["a_heading"] = pattern
+    rows = building.conn.all(statement, building.given)
+    headings = [path for (path,) in rows if is_below(path, heading)]
+    building.add(HEADED, headings=headings)
+
+
+# What each field of Filters asks of documents. The last two read what the others leave.
+ON_DOCUMENTS: dict[str, Callable[[_Building, Filters], None]] = {
+    "collection": _collection,
+    "inside": _inside,
+    "within": _within,
+    "since": _dated,
+    "until": _dated,
+    "modified_since": _modified,
+    "tags": _tags,
+    "linked_to": _linking,
+    "excluded": _not_excluded,
+    "where": _with_values,
+    "heading": _headed,
+}
+ON_CHUNKS = ("without",)
 
 
 def _pattern(text: str) -> str | None:

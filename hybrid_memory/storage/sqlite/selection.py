@@ -254,56 +254,124 @@ def _with_heading(
     return f"{documents} and {headed}", parameters + of_heading
 
 
+class _Asked(NamedTuple):
+    """What a condition is made from."""
+
+    conn: sqlite3.Connection
+    filters: Filters
+    today: date | None
+    links: GiveLinks
+
+
 def _of_documents(
     conn: sqlite3.Connection, filters: Filters, today: date | None, links: GiveLinks
 ) -> Condition:
-    """Return `condition` without the heading, which is a filter on chunks."""
+    """Return `condition` without the filters on chunks."""
     _add_functions(conn)
-    conditions: list[str] = []
-    parameters: list[str] = []
-
-    def add(sql: str, *values: str) -> None:
-        conditions.append(sql)
-        parameters.extend(storable(str(value)) for value in values)
-
-    if filters.collection is not None:
-        name = filters.collection
-        add(OF_COLLECTION, name, f"{name}/", f"{name}0")
-    for pattern in (filters.inside, filters.within):
-        if globs := _globs(pattern):
-            add(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
-    days = _days(filters, today)
-    if days is not None:
-        add(DATED, *days, *days)
-    if filters.modified_since is not None:
-        second = dates.first_second(filters.modified_since, today or date.today())
-        add(MODIFIED, str(second))
-    tags = [bare(tag) for tag in filters.tags]
-    if len(tags) > 1:
-        add(ALL_TAGS, json.dumps(tags[1:]))
-    values = _values(filters)
-    if values:
-        pattern = _pattern(values[0][1])
-        if pattern is not None:
-            add(MAY_HAVE, pattern)
-        add("has_values(d.metadata, ?)", json.dumps(values))
-    if filters.linked_to is not None:
-        linking = {link.source for link in links().links_to(filters.linked_to)}
-        add("d.doc_id in (select value from json_each(?))", json.dumps(list(linking)))
-    for left_out in filters.excluded:
-        documents = _of_documents(conn, left_out, today, links)
-        sql, given = _with_heading(documents.checking, documents.parameters, left_out.heading)
-        conditions.append(f"({sql}) is not true")
-        parameters.extend(given)
-    if not tags:
-        everything_else = " and ".join(conditions) or EVERYTHING
-        return Condition(everything_else, everything_else, parameters)
-    tag = storable(tags[0])
+    asked = _Asked(conn, filters, today, links)
+    # Two fields may share a condition
+    conditions = [make(asked) for make in dict.fromkeys(ON_DOCUMENTS.values())]
+    parts = [part for part in conditions if part is not None]
     return Condition(
-        " and ".join([TAGGED, *conditions]),
-        " and ".join([IS_TAGGED, *conditions]),
-        [tag, f"{tag}/", f"{tag}0", *parameters],
+        " and ".join(part.listing for part in parts) or EVERYTHING,
+        " and ".join(part.checking for part in parts) or EVERYTHING,
+        [parameter for part in parts for parameter in part.parameters],
     )
+
+
+def _part(sql: str, *values: str, checking: str | None = None) -> Condition:
+    return Condition(sql, checking or sql, [storable(value) for value in values])
+
+
+def _tags(asked: _Asked) -> Condition | None:
+    """The index of the first tag lists the documents that have it."""
+    if not asked.filters.tags:
+        return None
+    tag, *others = map(bare, asked.filters.tags)
+    parameters = (tag, f"{tag}/", f"{tag}0")
+    if not others:
+        return _part(TAGGED, *parameters, checking=IS_TAGGED)
+    checking = f"{IS_TAGGED} and {ALL_TAGS}"
+    return _part(f"{TAGGED} and {ALL_TAGS}", *parameters, json.dumps(others), checking=checking)
+
+
+def _collection(asked: _Asked) -> Condition | None:
+    name = asked.filters.collection
+    return None if name is None else _part(OF_COLLECTION, name, f"{name}/", f"{name}0")
+
+
+def _inside(asked: _Asked) -> Condition | None:
+    return _matching(asked.filters.inside)
+
+
+def _within(asked: _Asked) -> Condition | None:
+    return _matching(asked.filters.within)
+
+
+def _matching(pattern: str | None) -> Condition | None:
+    globs = _globs(pattern)
+    if not globs:
+        return None
+    return _part(f"({' or '.join(['d.doc_id glob ?'] * len(globs))})", *globs)
+
+
+def _dated(asked: _Asked) -> Condition | None:
+    days = _days(asked.filters, asked.today)
+    return None if days is None else _part(DATED, *days, *days)
+
+
+def _modified(asked: _Asked) -> Condition | None:
+    since = asked.filters.modified_since
+    if since is None:
+        return None
+    return _part(MODIFIED, str(dates.first_second(since, asked.today or date.today())))
+
+
+def _with_values(asked: _Asked) -> Condition | None:
+    values = _values(asked.filters)
+    if not values:
+        return None
+    has_values = _part("has_values(d.metadata, ?)", json.dumps(values))
+    pattern = _pattern(values[0][1])
+    if pattern is None:
+        return has_values
+    return _part(f"{MAY_HAVE} and {has_values.listing}", pattern, *has_values.parameters)
+
+
+def _linking(asked: _Asked) -> Condition | None:
+    target = asked.filters.linked_to
+    if target is None:
+        return None
+    linking = {link.source for link in asked.links().links_to(target)}
+    return _part("d.doc_id in (select value from json_each(?))", json.dumps(list(linking)))
+
+
+def _not_excluded(asked: _Asked) -> Condition | None:
+    parts: list[str] = []
+    parameters: list[str] = []
+    for left_out in asked.filters.excluded:
+        documents = _of_documents(asked.conn, left_out, asked.today, asked.links)
+        sql, given = _with_heading(documents.checking, documents.parameters, left_out.heading)
+        parts.append(f"({sql}) is not true")
+        parameters.extend(given)
+    sql = " and ".join(parts)
+    return Condition(sql, sql, parameters) if parts else None
+
+
+# The condition of each field of Filters that is about documents, the most selective first.
+ON_DOCUMENTS: dict[str, Callable[[_Asked], Condition | None]] = {
+    "tags": _tags,
+    "collection": _collection,
+    "inside": _inside,
+    "within": _within,
+    "since": _dated,
+    "until": _dated,
+    "modified_since": _modified,
+    "where": _with_values,
+    "linked_to": _linking,
+    "excluded": _not_excluded,
+}
+ON_CHUNKS = ("heading", "without")  # the fields that a Selection reads, besides the days
 
 
 def _days(filters: Filters, today: date | None) -> tuple[str, str] | None:
