@@ -25,6 +25,7 @@ These figures were found on judged collections (docs/measurements.md).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..merger import divide_by_best, source, weighted_sum
 from ..storage.rows import KeywordLeg, Ranking
 
 SHARPNESS = 3  # of the power by which a weak best hit counts less
@@ -51,17 +52,11 @@ class Legs(NamedTuple):
     nearness: Mapping[int, float]  # of each chunk that has a cosine
     weights: tuple[float, float]  # of keywords and vectors; their sum is 1
 
-    def score(self, id: int) -> float:
-        """Return the weighted sum of both parts."""
-        keyword_weight, vector_weight = self.weights
-        of_keywords = keyword_weight * self.keyword_parts.get(id, 0.0)
-        return of_keywords + vector_weight * self.vector_parts.get(id, 0.0)
+    scores: Mapping[int, float]  # the weighted sum of both parts
 
     def source(self, id: int) -> str:
         """Return which legs retrieved a chunk: "keyword", "vector" or "hybrid"."""
-        if id not in self.keyword_scores:
-            return "vector"
-        return "hybrid" if id in self.vector_scores else "keyword"
+        return source(id, self.keyword_scores, self.vector_scores)
 
     def parts(self, id: int, scale: float) -> dict[str, dict[str, Any]]:
         """Return what both legs give to a score that was multiplied by `scale` afterwards."""
@@ -109,15 +104,8 @@ def put_on_one_scale(
         cosines=cosines,
         nearness=nearness,
         weights=weights,
+        scores=weighted_sum(keyword_parts, vector_parts, *weights),
     )
-
-
-def divide_by_best(ranking: Ranking) -> dict[int, float]:
-    """Divide scores, best first, by the best one; leave them as they are if that is not above 0."""
-    best = ranking[0][1] if ranking else 0.0
-    if best <= 0:
-        return dict(ranking)
-    return {id: score / best for id, score in ranking}
 
 
 def measure_nearness(cosines: Mapping[int, float], sample: Mapping[int, float]) -> dict[int, float]:
@@ -176,8 +164,3 @@ def _part(
         "weight": weight,
         "part": weight * normalised,
     }
-
-
-def order(score: float, doc_id: str, chunk_id: str) -> tuple[float, str, int, str]:
-    """Return a key that sorts best first; equal scores by document, then by its chunks' order."""
-    return -score, doc_id, len(chunk_id), chunk_id

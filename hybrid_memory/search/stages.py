@@ -10,12 +10,12 @@ from datetime import date
 from math import exp, log
 from typing import TYPE_CHECKING
 
+from ..merger import order
 from ..storage.keyword import stems
 from ..text import analyzer
 from ..text.characters import fold, spellings
 from ..text.dates import age, mentions
 from .hit import Hit
-from .legs import order
 from .state import SearchState
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
     """Return the candidates with the weighted sum of both legs' scores, best first."""
     candidates = list(hits)
     for hit in candidates:
-        hit.score = hit.legs.score(hit.id)
+        hit.score = hit.legs.scores.get(hit.id, 0.0)
         hit.source = hit.legs.source(hit.id)
     return sorted(candidates, key=lambda hit: order(hit.score, hit.doc_id, hit.chunk_id))
 

@@ -29,7 +29,7 @@ def test_each_leg_gives_its_part_on_one_scale() -> None:
     assert legs.strength == 0.125
     assert legs.keyword_parts == pytest.approx({1: 0.125, 2: 0.0625})
     assert legs.vector_parts == pytest.approx({1: 0.0, 2: 0.25, 3: 0.5})
-    assert legs.score(2) == pytest.approx(0.5 * 0.0625 + 0.5 * 0.25)
+    assert legs.scores[2] == pytest.approx(0.5 * 0.0625 + 0.5 * 0.25)
 
 
 @pytest.mark.parametrize(
