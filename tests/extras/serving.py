@@ -11,11 +11,14 @@ from unittest.mock import patch
 import requests
 
 from hybrid_memory.extras.serve.command import prepared
+from hybrid_memory.extras.serve.server import Server
 from hybrid_memory.surface.arguments import parse
 
 
 class Client(requests.Session):
-    """Asks the server at `base`."""
+    """Asks the server at `base`. `server` is set where it runs in this process."""
+
+    server: Server
 
     def __init__(self, base: str) -> None:
         super().__init__()
@@ -54,6 +57,7 @@ def served(environ: Mapping[str, str], *args: str) -> Iterator[Client]:
         try:
             assert started.wait(60)
             with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+                client.server = server
                 yield client
         finally:
             server.should_exit = True

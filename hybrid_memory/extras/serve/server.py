@@ -57,7 +57,7 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server(address[:2], family=family, backlog=CONNECTIONS)
+        listener = socket.create_server(address[:2], family=family, backlog=CONNECTIONS)
     except (OSError, UnicodeError) as error:
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise ConfigError(
@@ -66,6 +66,8 @@ def listen(host: str, port: int) -> socket.socket:
         raise ConfigError(
             f"cannot listen on {host} port {port}: {getattr(error, 'strerror', None) or error}"
         ) from error
+    # create_server names no protocol, and asyncio turns off Nagle's algorithm only for TCP sockets.
+    return socket.socket(proto=socket.IPPROTO_TCP, fileno=listener.detach())
 
 
 def server(app: ASGIApp, on_start: Callable[[], None], on_end: Callable[[], None]) -> "Server":

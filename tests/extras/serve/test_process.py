@@ -119,6 +119,14 @@ def test_without_a_database_it_does_not_start(run: Run, environ: dict[str, str])
     assert not os.path.exists(environ["HYBRID_MEMORY_DB_PATH"])
 
 
+def test_answers_on_a_kept_connection_are_sent_at_once(client: Client) -> None:
+    for _ in range(2):
+        client.json("/api/status")
+    [kept] = client.server.server_state.connections
+    connection = kept.transport.get_extra_info("socket")
+    assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
 @pytest.mark.parametrize("port", ["-1", "65536", "http"])
 def test_a_port_that_is_none_is_wrong_usage(run: Run, port: str) -> None:
     assert run("serve", "--port", port).returncode == 2
