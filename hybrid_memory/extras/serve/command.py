@@ -75,7 +75,7 @@ def prepared(args: Namespace) -> tuple[Server, socket]:
             _open_browser(url + fragment)
 
     app = Guard(server.application(memory, tools), Hosts(args.host, is_loopback=is_loopback), token)
-    return server.server(app, on_start, memory.end), listener
+    return server.server(app, memory, on_start), listener
 
 
 def _opened(args: Namespace, settings: Settings) -> HybridStore:

@@ -26,6 +26,9 @@ from .bounds import NO_BOUNDS, Bounds
 from .responses import as_json, described, etag
 
 MOST_WAITING = 500  # requests; a further one is refused
+STOPPED = (  # an update
+    "the server is shutting down; what was read so far is stored, and the next update continues"
+)
 READERS = 4
 # Seconds that threads have to finish what they do; a write that is cut off then is undone by SQLite
 ENDING = 0.7
@@ -149,6 +152,23 @@ class Workers:
         return True
 
 
+def in_thread(work: Callable[[], T]) -> Future[T]:
+    """Do work in a thread that does not keep the process from ending."""
+    job: Future[T] = Future()
+    job.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            answer = work()
+        except BaseException as error:
+            job.set_exception(error)
+        else:
+            job.set_result(answer)
+
+    Thread(target=run, daemon=True).start()
+    return job
+
+
 class Held:
     """A store that stays open between requests, in one thread."""
 
@@ -223,8 +243,9 @@ class Update(Thread):
             self._wake()
 
     def stop(self) -> None:
-        """Have it end after the file or the batch at which it is."""
+        """End the thread after its current file or batch, and the stream at once."""
         self._stopped = True
+        self._last = self._last or ("problem", described(BusyError(STOPPED), "/api/update"))
         self._news.set()
 
     async def events(self) -> AsyncIterator[bytes]:
@@ -232,7 +253,7 @@ class Update(Thread):
         report or the problem at the end.
         """
         sent_progress = None
-        while not (self._last or self._stopped):
+        while not self._last:
             try:
                 await asyncio.wait_for(self._news.wait(), SILENCE)
             except TimeoutError:
@@ -291,7 +312,6 @@ class Memory:
         self.update: Update | None = None
         self.watcher: Thread | None = None
         self.ending = Event()
-        self._end: asyncio.Future[None] | None = None
 
     async def read(self, work: Callable[[HybridStore], T]) -> T:
         """Return what `work` gives for a store. It ends when nobody waits for it any more."""
@@ -313,21 +333,14 @@ class Memory:
     async def _answer(
         self, workers: Workers, work: Callable[[HybridStore], T], *, may_stop: bool = False
     ) -> T:
-        """Return what a thread answers. Raises BusyError when the server ends first."""
-        self._end = self._end or asyncio.get_running_loop().create_future()
+        """Return what a thread answers. If nobody waits for it any more, no thread begins with it."""
         job = workers.submit(work)
-        future: asyncio.Future[T] = asyncio.wrap_future(job)
-        either: set[asyncio.Future[Any]] = {future, self._end}
         try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not future.done() or future.cancelled():
-                raise BusyError("the server is ending")
-            return future.result()
+            answer: T = await asyncio.wrap_future(job)
         finally:
-            is_abandoned = not future.done()
-            future.cancel()  # no thread begins with it
-            if is_abandoned and may_stop:
+            if may_stop and not job.done():
                 job.stop()
+        return answer
 
     def _state(self, store: HybridStore) -> tuple[int, int]:
         if store is not self._seen:  # the first, or another file took the place of its own
@@ -344,21 +357,19 @@ class Memory:
             "token": self._needs_token,
         }
 
-    def end(self) -> None:
-        """Tell all that goes on to end: requests, an update and its stream, the watch. For the
-        thread of the event loop.
+    def begin_ending(self) -> None:
+        """Stop the watch, an update and its stream. Requests are still answered. For the thread of
+        the event loop.
         """
         self.ending.set()
-        if self._end and not self._end.done():
-            self._end.set_result(None)
         if self.update:
             self.update.stop()
-        for workers in self._workers():
-            workers.end()
 
     def close(self) -> None:
         """End the threads."""
-        self.end()
+        self.begin_ending()
+        for workers in self._workers():
+            workers.end()
         threads = [thread for workers in self._workers() for thread in workers.threads]
         threads += [thread for thread in (self.update, self.watcher) if thread]
         deadline = time.monotonic() + ENDING

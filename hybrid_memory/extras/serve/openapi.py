@@ -212,7 +212,7 @@ WHEN = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "A parameter, the query or the body is not valid.",
-    503: "The database cannot be read or written now.",
+    503: "The database cannot be used now, or the server is busy or shutting down.",
 }
 ALWAYS = (401, 422, 503)
 

@@ -4,29 +4,33 @@ end.
 
 import asyncio
 import errno
+import logging
 import mimetypes
 import signal
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import h11
 import mcp_types
 import uvicorn
-from anyio.to_thread import run_sync
+from anyio.to_thread import current_default_thread_limiter
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server as SdkServer
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.applications import Starlette
 from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ... import __version__
@@ -34,12 +38,15 @@ from ...errors import ConfigError, HybridMemoryError
 from ..mcp import protocol
 from ..mcp.tools import ProtocolError, Tools
 from . import openapi, responses, routes, security
-from .memory import Memory
+from .memory import BusyError, Memory, in_thread
 
-ENDING = 1  # seconds that open connections have after the signal
+FINISHING = 5.0  # seconds after the signal in which requests that have begun are answered
+ENDING = 3  # seconds that connections then have to send their last bytes
+SHUTTING_DOWN = "the server is shutting down; try again when it is back"
 CONNECTIONS = 512
 HEADER_SECONDS = 10.0
 KEPT = 30  # seconds that a connection stays open for another request
+ENDLESS = ("GET", "/mcp")  # the stream in which an agent waits for messages
 
 FOLDER = Path(__file__).parent / "page"
 TYPES = {
@@ -70,12 +77,12 @@ def listen(host: str, port: int) -> socket.socket:
     return socket.socket(proto=socket.IPPROTO_TCP, fileno=listener.detach())
 
 
-def server(app: ASGIApp, on_start: Callable[[], None], on_end: Callable[[], None]) -> "Server":
-    """Return what runs the application. `on_start` is called once requests are answered, `on_end`
-    before connections are closed.
-    """
+def server(app: ASGIApp, memory: Memory, on_start: Callable[[], None]) -> "Server":
+    """Return what runs the application. `on_start` is called once requests are answered."""
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of each call that was not answered
+    requests = Requests(app, memory)
     configuration = uvicorn.Config(
-        app,
+        requests,
         access_log=False,
         log_level="error",
         server_header=False,
@@ -87,7 +94,7 @@ def server(app: ASGIApp, on_start: Callable[[], None], on_end: Callable[[], None
         timeout_graceful_shutdown=ENDING,
         limit_concurrency=CONNECTIONS,
     )
-    return Server(configuration, on_start, on_end)
+    return Server(configuration, requests, on_start)
 
 
 def run(server: "Server", listener: socket.socket) -> None:
@@ -98,17 +105,14 @@ def run(server: "Server", listener: socket.socket) -> None:
 
 
 class Server(uvicorn.Server):
-    """A server that tells when it has started, and when it begins to end."""
+    """A server that tells when it has started, and finishes what it has begun before it ends."""
 
     def __init__(
-        self,
-        configuration: uvicorn.Config,
-        on_start: Callable[[], None],
-        on_end: Callable[[], None],
+        self, configuration: uvicorn.Config, requests: "Requests", on_start: Callable[[], None]
     ) -> None:
         super().__init__(configuration)
+        self._requests = requests
         self._on_start = on_start
-        self._on_end = on_end
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, for uvicorn."""
@@ -118,8 +122,91 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End, for uvicorn."""
-        self._on_end()
+        await self._requests.finish(lambda: self.force_exit)
+        # A second Ctrl-C ends the wait alone; uvicorn would also leave out the rest.
+        self.force_exit = False
         await super().shutdown(sockets)
+
+
+class Requests:
+    """Passes requests on to the application, and ends them when the server shuts down."""
+
+    def __init__(self, app: ASGIApp, memory: Memory) -> None:
+        self._app = app
+        self._memory = memory
+        self._begun: set[asyncio.Future[None]] = set()
+        self._endless: set[asyncio.Future[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, as ASGI wants it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif self._memory.ending.is_set():
+            await security.skip_body(receive)
+            await refuse(scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sent = Sent(send)
+        answering = asyncio.ensure_future(self._app(scope, receive, sent))
+        answers = self._begun
+        if (scope["method"], scope["path"]) == ENDLESS:
+            answers = self._endless
+        answers.add(answering)
+        try:
+            await asyncio.wait([answering])
+        finally:
+            answering.cancel()
+            answers.discard(answering)
+        if not answering.cancelled():
+            answering.result()  # or raise its error
+        elif not sent.has_begun:
+            await refuse(scope, receive, send)
+        await sent.end()
+
+    async def finish(self, is_urgent: Callable[[], bool]) -> None:
+        """Refuse new requests, end streams, and wait for the answers to other requests, for at most
+        FINISHING seconds or until it is urgent. Then refuse what is not answered.
+        """
+        self._memory.begin_ending()
+        for answering in self._endless:
+            answering.cancel()
+        deadline = time.monotonic() + FINISHING
+        while self._begun and time.monotonic() < deadline and not is_urgent():
+            await asyncio.sleep(0.02)
+        for answering in self._begun:
+            answering.cancel()
+
+
+class Sent:
+    """Sends an answer, and its end if the application leaves a stream without."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+        self._is_open = False
+
+    async def __call__(self, message: Message) -> None:
+        """Send a message of ASGI."""
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            self._is_open = "content-length" not in Headers(scope=message)
+        elif not message.get("more_body"):
+            self._is_open = False
+        await self._send(message)
+
+    async def end(self) -> None:
+        """Send the end of a stream, unless that is sent."""
+        if self._is_open:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer that the server is shutting down."""
+    response = responses.response(BusyError(SHUTTING_DOWN), scope["path"])
+    response.headers.update(security.HEADERS | {"connection": "close"})
+    await response(scope, receive, send)
 
 
 class Connection(H11Protocol):
@@ -208,7 +295,9 @@ def sdk_server(tools: Tools) -> SdkServer[Any]:
             if params:
                 asked = params.model_dump(by_alias=True, mode="json")
             try:
-                result = await run_sync(answering.result, method, asked)
+                async with current_default_thread_limiter():
+                    job = in_thread(partial(answering.result, method, asked))
+                    result = await asyncio.wrap_future(job)
             except ProtocolError as error:
                 raise MCPError(error.code, str(error), error.data) from error
             return result_type.model_validate(result)
@@ -231,11 +320,13 @@ def sdk_server(tools: Tools) -> SdkServer[Any]:
 def application(memory: Memory, tools: Tools) -> Starlette:
     """Return the whole server for one memory. The memory's threads end with the application.
 
-    What stands before it, in security.py, also checks hosts and origins for the tools.
+    What stands before it, in security.py, also checks hosts and origins for the tools. They answer
+    with JSON, because the SDK cuts off a stream of events as soon as the server shuts down.
     """
     sdk = sdk_server(tools)
     mcp = sdk.streamable_http_app(
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        json_response=True,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
 
     @asynccontextmanager

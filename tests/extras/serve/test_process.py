@@ -3,10 +3,12 @@
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 
@@ -15,9 +17,17 @@ import requests
 
 from tests.command import Run, in_process
 from tests.extras.serve.test_security import INITIALIZE
-from tests.extras.serving import Client
+from tests.extras.serving import Client, events
 
 COMMAND = [sys.executable, "-m", "hybrid_memory", "serve", "--port", "0"]
+# It waits for requests as long as they take, however slow the machine is.
+PATIENT = [
+    sys.executable,
+    "-c",
+    "import sys; from hybrid_memory.cli import main; from hybrid_memory.extras.serve import server; "
+    "server.FINISHING = 3600; sys.exit(main(sys.argv[1:]))",
+    *COMMAND[3:],
+]
 Start = Callable[..., "tuple[subprocess.Popen[str], Client]"]
 
 
@@ -25,9 +35,9 @@ Start = Callable[..., "tuple[subprocess.Popen[str], Client]"]
 def start(folder: Path, environ: dict[str, str]) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
-    def start(*args: str) -> tuple[subprocess.Popen[str], Client]:
+    def start(*args: str, command: Sequence[str] = COMMAND) -> tuple[subprocess.Popen[str], Client]:
         process = subprocess.Popen(
-            [*COMMAND, *args],
+            [*command, *args],
             env=environ,
             text=True,
             stdout=subprocess.PIPE,
@@ -59,17 +69,42 @@ def test_it_prints_a_url_and_ends_although_streams_are_open(
     idle = socket.create_connection(("127.0.0.1", int(client.base.rpartition(":")[2])))
     assert [stream.status_code for stream in streams] == [200, 200]
     process.send_signal(number)
+    assert streams[0].content == b""  # an end, not a connection that breaks
+    assert events(streams[1])[-1][0] in ("report", "problem")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "")
-    assert "Traceback" not in err
+    assert "Traceback" not in err and "ERROR" not in err
     idle.close()
     client.close()
 
 
-def test_requests_that_wait_while_it_ends_are_told_so(
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_interrupt_waits_for_no_request(
+    start: Start, environ: dict[str, str], first: signal.Signals
+) -> None:
+    process, client = start(command=PATIENT)
+    with (
+        closing(sqlite3.connect(environ["HYBRID_MEMORY_DB_PATH"])) as writer,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        writer.execute("BEGIN IMMEDIATE")
+        stored = thread.submit(client.put_text, "a", "The zebra.")
+        assert process.stderr
+        assert "waiting for another process" in process.stderr.readline()
+        process.send_signal(first)
+        with Client(client.base) as other:
+            while other.get("/robots.txt").status_code == 200:
+                pass
+        process.send_signal(signal.SIGINT)
+        assert stored.result().status_code == 503
+        assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 0
+
+
+def test_requests_that_wait_while_it_ends_are_answered_or_told_so(
     start: Start, environ: dict[str, str]
 ) -> None:
-    process, client = start()
+    process, client = start(command=PATIENT)
     statuses: list[int] = []
 
     def ask() -> None:

@@ -1,0 +1,196 @@
+"""The end of a server: requests that have begun are answered, new ones refused, and it takes no longer than it may."""
+
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import requests
+
+from hybrid_memory.extras.mcp import protocol
+from hybrid_memory.extras.serve import server
+from hybrid_memory.extras.serve.memory import STOPPED, Job
+from hybrid_memory.extras.serve.server import SHUTTING_DOWN
+from hybrid_memory.sync.ingest import Ingest
+from tests.command import Run, answer
+from tests.extras.serve.test_security import INITIALIZE
+from tests.extras.serving import Client, events
+
+FOREVER = 3600.0
+ASKED: dict[str, tuple[str, str, Any]] = {
+    "search": ("GET", "/api/search?q=raspberry", None),
+    "read": ("GET", "/api/documents/memory/pi.md", None),
+    "links": ("GET", "/api/documents/memory/pi.md/links", None),
+    "similar": ("GET", "/api/documents/memory/pi.md/similar", None),
+    "overview": ("GET", "/api/overview", None),
+    "doctor": ("GET", "/api/doctor", None),
+    "store": ("PUT", "/api/documents/new", {"text": "The zebra."}),
+    "tool": (
+        "POST",
+        "/mcp",
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "memory_search", "arguments": {"query": "raspberry"}},
+        },
+    ),
+}
+
+
+class Gate:
+    """Holds work up, from when it begins until it may go on."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = Event(), Event()
+
+    def before(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        def held(*arguments: Any) -> Any:
+            self.begun.set()
+            assert self.go_on.wait(600)
+            return work(*arguments)
+
+        return held
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.go_on.set()
+
+
+@pytest.fixture
+def ask(
+    client: Client, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], "Future[requests.Response]"]]:
+    """Ask for something of ASKED from another thread, and return when the work for it has begun."""
+    accepted = {"Accept": "application/json, text/event-stream"}
+    session = client.post("/mcp", json=INITIALIZE, headers=accepted).headers["mcp-session-id"]
+    headers = accepted | {"Mcp-Session-Id": session}
+    monkeypatch.setattr(Job, "run", gate.before(Job.run))
+    monkeypatch.setattr(protocol.Server, "result", gate.before(protocol.Server.result))
+    with Client(client.base) as other, ThreadPoolExecutor(1) as thread:
+
+        def ask(name: str) -> "Future[requests.Response]":
+            method, url, body = ASKED[name]
+            asking = partial(other.request, method, url, json=body, headers=headers)
+            answering = thread.submit(asking)
+            assert gate.begun.wait(60)
+            return answering
+
+        yield ask
+        gate.go_on.set()
+
+
+def refused_by(client: Client) -> requests.Response:
+    """The first answer that is not as usual."""
+    while (answer := client.get("/robots.txt")).status_code == 200:
+        pass
+    return answer
+
+
+def wait_until_gone(client: Client) -> None:
+    with pytest.raises(requests.ConnectionError):
+        while True:
+            client.get("/robots.txt")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_has_begun_is_answered_while_what_is_new_is_refused(
+    client: Client,
+    ask: Callable[[str], "Future[requests.Response]"],
+    gate: Gate,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.setattr(server, "FINISHING", FOREVER)
+    answering = ask(name)
+    client.server.should_exit = True
+    on_kept_connection = refused_by(client)
+    on_new_connection = client.get("/api/status")
+    for refused in (on_kept_connection, on_new_connection):
+        assert (refused.status_code, refused.json()["detail"]) == (503, SHUTTING_DOWN)
+        assert (refused.headers["retry-after"], refused.headers["connection"]) == ("2", "close")
+        assert refused.headers["x-content-type-options"] == "nosniff"
+    assert not answering.done()
+    gate.go_on.set()
+    answered = answering.result()
+    assert answered.status_code in (200, 201), answered.text
+    assert SHUTTING_DOWN not in answered.text
+    wait_until_gone(client)
+
+
+def end_of_patience(running: server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "FINISHING", 0.0)
+    running.should_exit = True
+
+
+def second_interrupt(running: server.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "FINISHING", FOREVER)
+    running.should_exit = running.force_exit = True
+
+
+@pytest.mark.parametrize("end", [end_of_patience, second_interrupt])
+@pytest.mark.parametrize("name", ASKED)
+def test_what_takes_too_long_is_told_so_and_does_not_keep_the_server(
+    client: Client,
+    ask: Callable[[str], "Future[requests.Response]"],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+    end: Callable[[server.Server, pytest.MonkeyPatch], None],
+) -> None:
+    answering = ask(name)
+    end(client.server, monkeypatch)
+    answered = answering.result()
+    assert (answered.status_code, answered.json()["detail"]) == (503, SHUTTING_DOWN)
+    wait_until_gone(client)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("head", ["PUT /api/documents/a", "POST /mcp"])
+def test_a_body_that_does_not_come_does_not_keep_the_server(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], head: str
+) -> None:
+    host, port = client.base.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        declared = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 9"
+        connection.sendall(f"{head} HTTP/1.1\r\n{declared}\r\n\r\n{{".encode())
+        client.json("/api/status")
+        end_of_patience(client.server, monkeypatch)
+        assert connection.makefile("rb").readline().split()[1] == b"503"
+    wait_until_gone(client)
+    assert capfd.readouterr().err == ""
+
+
+def test_an_update_ends_with_a_problem_and_the_next_one_continues(
+    client: Client, folder: Path, run: Run, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "new.md").write_text("# Zebra\n\nThe zebra crossing is closed.\n")
+    monkeypatch.setattr(Ingest, "update", gate.before(Ingest.update))
+    streamed = client.post("/api/update", stream=True)
+    assert gate.begun.wait(60)
+    client.server.should_exit = True
+    [(name, problem)] = events(streamed)
+    assert (name, problem["status"], problem["detail"]) == ("problem", 503, STOPPED)
+    gate.go_on.set()
+    wait_until_gone(client)
+    assert answer(run("update"))["files"] == 1
+
+
+def test_the_stream_of_an_agent_ends_properly(
+    client: Client, capfd: pytest.CaptureFixture[str]
+) -> None:
+    accepted = {"Accept": "application/json, text/event-stream"}
+    opened = client.post("/mcp", json=INITIALIZE, headers=accepted)
+    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Accept": "text/event-stream"}
+    stream = client.get("/mcp", headers=session, stream=True)
+    assert stream.status_code == 200
+    client.server.should_exit = True
+    assert stream.content == b""
+    assert capfd.readouterr().err == ""
