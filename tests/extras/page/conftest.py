@@ -6,6 +6,8 @@ Tests are skipped where there is no Chromium, and fail there if HYBRID_MEMORY_TE
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,20 @@ sync_api = pytest.importorskip("playwright.sync_api")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("page"), NOTES) as running:
         yield running
+
+
+Serve = Callable[..., Server]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Start a server for a memory of these files: `serve({"a.md": "# A"}, "--token", TOKEN)`.
+
+    It stops after the test. `open_page` needs this fixture so that pages leave the server before: one
+    that still asks for something when the server stops would log an error.
+    """
+    with ExitStack() as running:
+        yield lambda files, *options: running.enter_context(serving(tmp_path, files, *options))
 
 
 # No process for graphics, which nobody sees: a twelfth of the processor time of these tests.
@@ -51,7 +67,7 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
-def open_page(window: Any, server: Server) -> Iterator[Open]:
+def open_page(window: Any, server: Server, serve: Serve) -> Iterator[Open]:
     """Open the page at an address, in a tab of its own: `open_page("?q=gpu", width=360, dark=True)`.
 
     The test fails if a script failed, or if anything was asked of the policy that it forbids; `allow` names what may be logged.

@@ -1,14 +1,14 @@
 """The page for everyone: axe finds nothing wrong in any state, in light and dark, on a phone and on a desk."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.extras.page.serving import serving
+from tests.extras.page.serving import Server
 
 Open = Callable[..., Any]
+Serve = Callable[..., Server]
 STATES = {
     "overview": ("", ".health .good, .health .bad"),
     "results": ("?q=repaired+boiler", "#results li"),
@@ -58,11 +58,10 @@ def test_every_failure_is_for_everyone(open_page: Open, axe: Any, state: str) ->
     checked(page, axe)
 
 
-def test_memory_that_is_empty_is_for_everyone(open_page: Open, axe: Any, tmp_path: Path) -> None:
-    with serving(tmp_path, {}) as server:
-        page = open_page("", url=server.url, width=1440)
-        page.wait_for_selector("#overview :is(.good, .bad, .nothing)")
-        checked(page, axe)
+def test_memory_that_is_empty_is_for_everyone(open_page: Open, axe: Any, serve: Serve) -> None:
+    page = open_page("", url=serve({}).url, width=1440)
+    page.wait_for_selector("#overview :is(.good, .bad, .nothing)")
+    checked(page, axe)
 
 
 @pytest.mark.parametrize("state", STATES)

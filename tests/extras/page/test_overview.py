@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.extras.page.notes import NOTES
-from tests.extras.page.serving import serving
+from tests.extras.page.serving import Server
 
 Open = Callable[..., Any]
+Serve = Callable[..., Server]
 
 
 def test_overview_says_what_the_memory_holds(open_page: Open) -> None:
@@ -55,11 +56,11 @@ def test_tag_leads_to_its_documents_and_back(open_page: Open) -> None:
     page.wait_for_selector(".figures")
 
 
-def test_empty_memory_says_how_to_fill_it(open_page: Open, tmp_path: Any) -> None:
-    with serving(tmp_path, {}) as server:
-        page = open_page(url=server.url)
-        page.wait_for_selector("text=This memory is empty")
-        assert "hybrid-memory ingest" in page.locator("#overview code").inner_text()
+def test_empty_memory_says_how_to_fill_it(open_page: Open, serve: Serve) -> None:
+    server = serve({})
+    page = open_page(url=server.url)
+    page.wait_for_selector("text=This memory is empty")
+    assert "hybrid-memory ingest" in page.locator("#overview code").inner_text()
 
 
 def test_newest_are_the_last_dates_where_all_changed_on_one_day(open_page: Open) -> None:
@@ -90,30 +91,28 @@ def test_broken_links_lead_to_where_they_stand(open_page: Open) -> None:
     assert "lines=8" in page.url
 
 
-def test_what_no_longer_holds_is_named_with_the_reason(open_page: Open, tmp_path: Any) -> None:
+def test_what_no_longer_holds_is_named_with_the_reason(open_page: Open, serve: Serve) -> None:
     files = {
         "old.md": "---\nsuperseded_by: new\n---\n# Old\n\nIt was so.\n",
         "new.md": "# New\n\nSo.\n",
     }
-    with serving(tmp_path, files) as server:
-        page = open_page(url=server.url)
-        page.wait_for_selector(".superseded")
-        assert (
-            page.locator(".superseded li").inner_text() == "old its metadata name new in its place"
-        )
-        page.click(".superseded li a")
-        page.wait_for_selector("#reader h1:text-is('Old')")
+    server = serve(files)
+    page = open_page(url=server.url)
+    page.wait_for_selector(".superseded")
+    assert page.locator(".superseded li").inner_text() == "old its metadata name new in its place"
+    page.click(".superseded li a")
+    page.wait_for_selector("#reader h1:text-is('Old')")
 
 
-def test_every_year_is_in_the_chart_and_copies_are_told(open_page: Open, tmp_path: Any) -> None:
+def test_every_year_is_in_the_chart_and_copies_are_told(open_page: Open, serve: Serve) -> None:
     files = {f"{year}-03-05.md": f"# Day\n\nIn {year}.\n" for year in range(2010, 2021)}
-    with serving(tmp_path, files | {"a.md": "The same.\n", "b.md": "The same.\n"}) as server:
-        page = open_page(url=server.url)
-        page.wait_for_selector(".copies")
-        assert page.locator(".copies li").inner_text() == "notes/a.md = notes/b.md"
-        assert page.locator(".months a").count() == 11
-        assert page.locator(".months text:visible").first.text_content() == "2020"
-        page.click("text=2014 and before")
-        oldest = page.locator(".months a[aria-label='2010-03: 1 document']")
-        assert oldest.is_visible()
-        assert oldest.get_attribute("href") == "?since=2010-03&until=2010-03"
+    server = serve(files | {"a.md": "The same.\n", "b.md": "The same.\n"})
+    page = open_page(url=server.url)
+    page.wait_for_selector(".copies")
+    assert page.locator(".copies li").inner_text() == "notes/a.md = notes/b.md"
+    assert page.locator(".months a").count() == 11
+    assert page.locator(".months text:visible").first.text_content() == "2020"
+    page.click("text=2014 and before")
+    oldest = page.locator(".months a[aria-label='2010-03: 1 document']")
+    assert oldest.is_visible()
+    assert oldest.get_attribute("href") == "?since=2010-03&until=2010-03"
