@@ -458,6 +458,12 @@ def test_identifiers_that_no_chunk_has_are_counted(prompt: str, expected: int) -
     assert unknown_code(prompt, counts) == expected
 
 
+@pytest.mark.parametrize("prompt", ["the ferry -plan", "ferry tag:plan", "ferry in:plan"])
+def test_operators_are_words_of_a_prompt(notes: Path, prompt: str) -> None:
+    with HybridStore(notes, {"provider": "builtin"}) as store:
+        assert {"ferry", "plan"} <= set(read(f"{LOG}\n{prompt}", store).query.split())
+
+
 def test_names_of_faults_are_words_of_work(notes: Path) -> None:
     with HybridStore(notes, {"provider": "builtin"}) as store:
         assert read("KeyError NullPointerException", store).work == 1

@@ -49,6 +49,8 @@ def plain(request: pytest.FixtureRequest) -> Iterator[sqlite3.Connection]:
         ("assw", ["machines"]),
         ("→", ["cats"]),
         ("home", ["cats", "dogs", "machines"]),
+        ("home -sleeps", ["cats", "dogs", "machines"]),
+        ("tag:gpu", ["machines"]),
         ("", []),
         ('" AND (', ["machines"]),
     ],

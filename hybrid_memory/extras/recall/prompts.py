@@ -136,7 +136,7 @@ def read(prompt: str, store: "HybridStore") -> Reading:
     prompt = prompt.strip()
     is_short = len(prompt) <= 2 * END
     text = prompt if is_short else f"{prompt[:END]} {prompt[-END:]}"
-    ends = Query(text)
+    ends = Query(text, is_literal=True)
     with store.storage.snapshot():
         counts = store.storage.keyword().counts(ends)
         chunks = store.storage.chunks.count()

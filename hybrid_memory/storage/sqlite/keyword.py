@@ -175,7 +175,8 @@ class FTSIndex:
         """Return the chunks that match, best first: doc_id, chunk_id, heading, text, score (BM25, above 0),
         source.
         """
-        scores = self.ranked(Query(query, fts_syntax=fts_syntax), limit).ranking
+        words = Query(query, fts_syntax=fts_syntax, is_literal=True)
+        scores = self.ranked(words, limit).ranking
         ids = json.dumps([id for id, _ in scores])
         return as_results(scores, self._conn.execute(self._shown, (ids,)), "keyword")
 
@@ -188,7 +189,8 @@ class FTSIndex:
         from ...text.highlight import Highlighter
 
         hits = self.search(query, limit, fts_syntax=fts_syntax)
-        highlighter = Highlighter(Query(query), [hit["text"] for hit in hits], stems)
+        words = Query(query, is_literal=True)
+        highlighter = Highlighter(words, [hit["text"] for hit in hits], stems)
         return [hit | {"snippet": highlighter.snippet(hit["text"], "**", "**")} for hit in hits]
 
     def ranked(self, query: Query, limit: int) -> KeywordLeg:
