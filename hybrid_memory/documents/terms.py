@@ -49,17 +49,17 @@ def terms(
         context = [identifiers, *map(analyzer.indexed, targets(content))]
         if is_first:
             context += sorted({*analyzer.names(doc_id, path), *map(analyzer.name, called or ())})
-            context += map(analyzer.indexed, _values(json.loads(metadata)))
+            context += map(analyzer.indexed, texts_in(json.loads(metadata)))
             is_first = False
         yield f"{heading} {path_words}", words, " ".join(context)
 
 
-def _values(metadata: Any) -> list[str]:
+def texts_in(metadata: Any) -> list[str]:
     """Return all words and numbers in metadata, those in lists included."""
     if isinstance(metadata, dict):
         metadata = list(metadata.values())
     if isinstance(metadata, list):
-        return [text for value in metadata for text in _values(value)]
+        return [text for value in metadata for text in texts_in(value)]
     if metadata is None or isinstance(metadata, bool):
         return []
     return [str(metadata)]

@@ -109,6 +109,12 @@ def like_key(name: str) -> str:
     return f'%"{letters}"%'
 
 
+def like_text(text: str) -> str:
+    """Return what metadata (JSON) with this text, in any case, are like in SQL; others may be, too."""
+    letters = [letter if letter.isascii() and letter.isalnum() else "%" for letter in text]
+    return f"%{''.join(letters)}%"
+
+
 def key_like(name: str, metadata: Iterable[str]) -> str | None:
     """Return the first key of these metadata (JSON) that has this name, in any case; None if none has."""
     for text in metadata:

@@ -385,6 +385,9 @@ class Catalog(Protocol):
         or those that changed last. Raises ValueError for a bad date.
         """
 
+    def has_any(self, filters: Filters) -> bool:
+        """Return whether a document fulfils the filters. Raises ValueError for a bad date."""
+
     def names(self) -> list[tuple[str, str | None, bool]]:
         """Id and collection of every document, and whether it came from a file."""
 
@@ -399,6 +402,11 @@ class Catalog(Protocol):
     def key_of(self, name: str, filters: "Filters | None" = None) -> str | None:
         """The key with this name, in any case, in the metadata of the documents that filters leave;
         None if there is none.
+        """
+
+    def metadata_like(self, pattern: str, filters: "Filters | None" = None) -> Iterable[str]:
+        """The metadata (JSON) of the documents that filters leave, where they are like a pattern of SQL in
+        any case.
         """
 
     def metadata_keys(self) -> list[tuple[str, int]]:

@@ -3,6 +3,7 @@ indexes and tables. This module changes nothing.
 """
 
 import json
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -50,6 +51,9 @@ limit    %(limit)s
 BY_DATE, BY_INDEXING = "d.date desc nulls last, d.doc_id", "d.indexed_at desc, d.doc_id"
 BY_CHANGE = "coalesce(d.file_mtime, d.indexed_at) desc, d.doc_id"
 TOTAL = "select count(*) from documents d where d.space = %(space)s and {condition}"
+ANY = """
+select exists (select 1 from documents d where d.space = %(space)s and {condition})
+"""
 NAMES = f"select doc_id, collection, source_path is not null from documents where {OF_SPACE}"
 
 SOURCE_FILES = """
@@ -159,15 +163,16 @@ class Catalog:
         }
 
     def key_of(self, name: str, filters: Filters | None = None) -> str | None:
+        return key_like(name, self.metadata_like(like_key(name), filters))
+
+    def metadata_like(self, pattern: str, filters: Filters | None = None) -> Iterable[str]:
         where, given = self._condition(filters)
-        pattern = text(like_key(name))
         statement = METADATA_LIKE.format(condition=where)
-        rows = self._conn.all(statement, self._given(pattern=pattern, **given))
-        return key_like(name, (metadata for (metadata,) in rows))
+        rows = self._conn.all(statement, self._given(pattern=text(pattern), **given))
+        return (metadata for (metadata,) in rows)
 
     def metadata_keys(self) -> list[tuple[str, int]]:
-        rows = self._conn.all(METADATA_LIKE.format(condition="true"), self._given(pattern='%":%'))
-        return keys_of(metadata for (metadata,) in rows)
+        return keys_of(self.metadata_like('%":%'))
 
     def facets(self) -> dict[str, Any]:
         return {
@@ -194,6 +199,10 @@ class Catalog:
             order = BY_DATE
         found = self._listed(where, order, limit=limit, **given)
         return self._conn.one(TOTAL.format(condition=where), self._given(**given))[0], found
+
+    def has_any(self, filters: Filters) -> bool:
+        where, given = self._condition(filters)
+        return bool(self._conn.one(ANY.format(condition=where), self._given(**given))[0])
 
     def _condition(self, filters: Filters | None) -> tuple[str, dict[str, Any]]:
         return condition(self._conn, self._space, filters) if filters else ("true", {})

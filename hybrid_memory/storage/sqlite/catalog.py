@@ -58,6 +58,7 @@ BY_DATE = "date desc nulls last, doc_id"
 BY_INDEXING = "d.indexed_at desc, doc_id"
 BY_CHANGE = "coalesce(file_mtime, d.indexed_at) desc, doc_id"
 TOTAL = "select count(*) from documents d where {condition}"
+ANY = "select exists (select 1 from documents d where {condition})"
 NAMES = "select doc_id, collection, source_path is not null from documents"
 
 SOURCE_FILES = """
@@ -147,13 +148,15 @@ class Catalog:
         }
 
     def key_of(self, name: str, filters: "Filters | None" = None) -> str | None:
+        return key_like(name, self.metadata_like(like_key(name), filters))
+
+    def metadata_like(self, pattern: str, filters: "Filters | None" = None) -> Iterable[str]:
         where, values = self._condition(filters)
-        rows = self._conn.execute(METADATA_LIKE.format(condition=where), (*values, like_key(name)))
-        return key_like(name, (metadata for (metadata,) in rows))
+        rows = self._conn.execute(METADATA_LIKE.format(condition=where), (*values, pattern))
+        return (metadata for (metadata,) in rows)
 
     def metadata_keys(self) -> list[tuple[str, int]]:
-        rows = self._conn.execute(METADATA_LIKE.format(condition="true"), ('%":%',))
-        return keys_of(metadata for (metadata,) in rows)
+        return keys_of(self.metadata_like('%":%'))
 
     def facets(self) -> dict[str, Any]:
         return {
@@ -177,6 +180,11 @@ class Catalog:
         found = self._listed(where, (*values, limit), BY_CHANGE if by_change else BY_DATE)
         (total,) = self._conn.execute(TOTAL.format(condition=where), values).fetchone()
         return total, found
+
+    def has_any(self, filters: "Filters") -> bool:
+        where, values = self._condition(filters)
+        (has_any,) = self._conn.execute(ANY.format(condition=where), values).fetchone()
+        return bool(has_any)
 
     def _condition(self, filters: "Filters | None") -> tuple[str, list[str]]:
         if not filters:
