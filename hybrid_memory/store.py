@@ -13,14 +13,14 @@ from .config import server_scheme
 from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
-from .search.answer import Answer
+from .search.answer import Answer, operator_lines
 from .search.pipeline import Search
 from .search.request import Request, request_of
 from .search.result import Result as Result
-from .storage.filters import Filters, narrowed
+from .storage.filters import narrowed
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable
-from .text.query import Query
+from .text.query import Query, may_have_operators
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
@@ -69,8 +69,9 @@ class HybridStore:
     postgresql://USER@HOST/DATABASE. `config` has the keys of config.json; neither that file nor the
     environment is read. `embedder` is anything with the methods of
     `hybrid_memory.embedder.MinimalEmbedder`; by default the one that the config names. `warnings`
-    collects what went wrong without stopping the work, a line each. `on_wait` is called with a line
-    when another process keeps this one from writing for longer than a second.
+    collects what went wrong without stopping the work, and how operators in queries were read, a
+    line each. `on_wait` is called with a line when another process keeps this one from writing for
+    longer than a second.
 
     With `read_only`, nothing is written, and a database of an older version is refused, because it
     would be upgraded.
@@ -296,11 +297,24 @@ class HybridStore:
 
     @retry_once
     def answer(self, query: str, request: Request) -> Answer:
-        """Search, and return the results with the warnings and timings of this search."""
+        """Search, and return the results with the warnings and timings of this search.
+
+        Where a -word leaves nothing, it is searched for as a word.
+        """
+        parsed = self.parsed(query, request)
+        answer = self._answer(parsed, request)
+        if parsed.leaves_out_words and answer.is_empty:
+            as_words = self.parsed(query, request, may_leave_out_words=False)
+            other = self._answer(as_words, request)
+            if not other.is_empty:
+                answer = other
+        self._warn(*answer.warnings, *operator_lines(answer.operators))
+        return answer
+
+    def _answer(self, parsed: Query, request: Request) -> Answer:
         search = Search(
             self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
         )
-        parsed = self.parsed(query, request)
         if parsed.asked:
             request = request._replace(filters=narrowed(request.filters, parsed.asked))
         if request.filters:
@@ -310,31 +324,31 @@ class HybridStore:
                 request = request._replace(filters=resolved(self.storage, request.filters))
         answer = search.answer(parsed, request)
         answer.filters = request.filters
-        answer.operators = parsed.operators
         if parsed.asked and parsed.is_blank:
             answer.warnings.append(ONLY_FILTERS)
         if request.filters and not answer.results and not answer.nearest_miss:
             problem = unmet(self.storage, request.filters)
             if problem:
                 answer.warnings.append(problem)
-        self._warn(*answer.warnings)
         return answer
 
-    def parsed(self, query: str, request: Request) -> Query:
-        """Return what a query means here: a `name:value` is a filter if metadata have such a key, which
-        under a server's bounds are those of the documents within.
-        """
-        bounds = None
-        if request.filters and request.filters.within is not None:
-            bounds = Filters(collection=request.filters.collection, within=request.filters.within)
-        return Query(
-            query,
-            fts_syntax=request.fts_syntax,
-            today=request.today,
-            is_typed=request.typed,
-            is_literal=request.literal,
-            key_of=lambda name: self.storage.catalog.key_of(name, bounds),
-        )
+    def parsed(self, query: str, request: Request, *, may_leave_out_words: bool = True) -> Query:
+        """Return what a query means here: what the store has decides which of its parts are operators."""
+        memory = None
+        if may_have_operators(query):
+            from .storage.target import StoredMemory
+
+            memory = StoredMemory(self.storage, request.filters)
+        with self.storage.snapshot():
+            return Query(
+                query,
+                fts_syntax=request.fts_syntax,
+                today=request.today,
+                is_typed=request.typed,
+                is_literal=request.literal,
+                memory=memory,
+                may_leave_out_words=may_leave_out_words,
+            )
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Returns the number of its chunks: 0 if there is none of this id."""

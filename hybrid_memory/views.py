@@ -364,7 +364,7 @@ def documents(
         raise ValueError(f"limit is {limit}; it must be at least 1")
     with store.storage.snapshot():
         total, rows = store.storage.catalog.listing(
-            resolved(store.storage, filters), limit, by_change=by_change
+            filters and resolved(store.storage, filters), limit, by_change=by_change
         )
         problem = None
         if filters and not total:

@@ -30,6 +30,7 @@ from ..documents.files import (
 )
 from ..documents.formats import format_of, refusal
 from ..errors import QueryError
+from ..search.answer import operator_lines
 from ..search.request import Request, request_of
 from ..storage.source import (
     Refusal,
@@ -122,7 +123,8 @@ def run_why(args: Namespace) -> int:
         answer = explain(store, args.note)
         if args.words and answer["in_memory"]:
             answer["search"] = rank(store, answer["doc_id"], " ".join(args.words))
-    tell(*answer.get("search", {}).pop("warnings", []))
+    if "search" in answer:
+        tell(*operator_lines(answer["search"]["operators"]), *answer["search"].pop("warnings"))
     print_answer(args, answer, lambda stream: _show(answer, stream))
     return 0 if answer["current"] else 1
 
@@ -501,6 +503,7 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
         "before": [_described(number, result) for number, result in enumerate(before[:BEFORE], 1)],
         "has": [word for word in words if word in words_of_document],
         "lacks": [word for word in words if word not in words_of_document],
+        "operators": everything.operators,
         "warnings": everything.warnings,
     }
 

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..text.characters import spellings
+from ..text.query import NO_OPERATORS
 
 if TYPE_CHECKING:
     from ..storage.filters import Filters
+    from ..text.operators import Operators
     from .result import Result
 
 
@@ -24,7 +26,12 @@ class Answer:
         # Why the mode "vector" had no vector to search with; a warning, too.
         self.unanswered: str | None = None
         self.filters: Filters | None = None  # those in force: the request's, and the query's own
-        self.operators: list[str] = []  # the query's own, as they are written
+        self.operators: Operators = NO_OPERATORS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the search worked and found nothing at all."""
+        return not (self.results or self.nearest_miss or self.unanswered)
 
     def other_words(self) -> str | None:
         """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
@@ -47,6 +54,34 @@ class Answer:
         """
         if self.results and all(result["confidence"] < confidence for result in self.results):
             self.keep_back(max(self.results, key=lambda result: result["confidence"]), confidence)
+
+
+MOST_OPERATORS = 8  # in a line
+MOST_LINES = 3  # about parts of a query that are words
+
+
+def operator_lines(operators: "Operators") -> list[str]:
+    """Describe how a query was read, in lines: what it filters by and leaves out, and why parts that
+    look like operators are words.
+    """
+    applied = []
+    if operators["filters"]:
+        applied.append(f"filtered by {_first_of(operators['filters'])}")
+    if operators["without"]:
+        applied.append(f"left out by {_first_of(operators['without'])}")
+    lines = ["; ".join(applied)] if applied else []
+    reasons = list(dict.fromkeys(operators["words"].values()))
+    lines += [f"{reason}: searched for the words" for reason in reasons[:MOST_LINES]]
+    if len(reasons) > MOST_LINES:
+        lines.append("more parts of the query are no operators: searched for the words")
+    return lines
+
+
+def _first_of(operators: Sequence[str]) -> str:
+    named = ", ".join(operators[:MOST_OPERATORS])
+    if len(operators) > MOST_OPERATORS:
+        return f"{named} and {len(operators) - MOST_OPERATORS} more"
+    return named
 
 
 def in_place(instead: Mapping[str, Sequence[str]]) -> str:

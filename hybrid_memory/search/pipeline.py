@@ -24,7 +24,7 @@ from .answer import Answer, as_written
 from .hit import Hit
 from .legs import LEADS, Legs, put_on_one_scale
 from .request import Request
-from .result import result_of
+from .result import OfQuery, result_of
 from .revisions import later_first, with_revisions
 from .state import SearchState
 
@@ -199,18 +199,20 @@ class Search:
     def _packed(self, hits: list[Hit], state: SearchState) -> Answer:
         """Return the results, as many as the budget holds, and what they leave out."""
         request = state.request
+        of_query = _of_query(state)
         left_out: Hit | None = None
         if request.is_packed:
             from .packing import packed
 
+            if request.budget:
+                request = request._replace(budget=request.budget.besides(of_query))
             results, left_out = packed(hits, request, state.query)
         else:
             results = [result_of(hit, explain=request.explain) for hit in hits]
-        if state.substitutes:
-            instead = {word: list(others) for word, others in state.substitutes.items()}
-            for result in results:
-                result["instead"] = instead
+        if of_query:
+            results = [{**result, **of_query} for result in results]
         answer = Answer(results, state.warnings)
+        answer.operators = state.query.operators
         if state.substitutes:
             answer.instead = as_written(state.substitutes, state.query.text, results)
         if left_out is not None:
@@ -444,6 +446,16 @@ def _why_no_vector(
 
 def _fallback_note(mode: str) -> str:
     return ": answering by keyword" if mode == "hybrid" else ""
+
+
+def _of_query(state: SearchState) -> OfQuery:
+    """Return what every result says of the query."""
+    of_query: OfQuery = {}
+    if state.substitutes:
+        of_query["instead"] = {word: list(others) for word, others in state.substitutes.items()}
+    if any(state.query.operators.values()):
+        of_query["operators"] = state.query.operators
+    return of_query
 
 
 def _through(sequence: list[Stage], hits: Iterable[Hit], state: SearchState) -> list[Hit]:

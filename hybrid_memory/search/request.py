@@ -22,7 +22,7 @@ from ..storage.filters import FILTERS, Filters
 
 if TYPE_CHECKING:
     from ..config import Settings
-    from .result import Result
+    from .result import OfQuery, Result
 
 MODES = ("hybrid", "keyword", "vector")
 SMALLEST_BUDGET = 100  # characters
@@ -240,3 +240,7 @@ class Budget:
     def pool(self) -> int:
         """How many results to look for if nobody says it."""
         return max(POOL, self.characters // SMALLEST)
+
+    def besides(self, of_query: "OfQuery") -> "Budget":
+        """Return a budget that also counts what every result says of the query."""
+        return Budget(self.characters, lambda result: self.cost({**result, **of_query}), self.fixed)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
 from ..text.characters import citation, page
 
 if TYPE_CHECKING:
+    from ..text.operators import Operators
     from .hit import Hit
 
 
@@ -26,7 +27,14 @@ class Scores(TypedDict):
     vector: float | None  # cosine
 
 
-class Result(TypedDict):
+class OfQuery(TypedDict, total=False):
+    """What every result says of the query."""
+
+    instead: dict[str, list[str]]  # by a word that no chunk has, those in its place
+    operators: "Operators"  # how it was read, if a part looks like an operator
+
+
+class Result(OfQuery):
     """A passage that a search found."""
 
     doc_id: str
@@ -48,7 +56,6 @@ class Result(TypedDict):
     metadata: dict[str, Any]
     scores: Scores
     page: NotRequired[int]  # where the document has pages
-    instead: NotRequired[dict[str, list[str]]]  # by a word that no chunk has, those in its place
     explain: NotRequired[dict[str, Any]]  # what the score is made of; with `explain` only
 
 

@@ -5,20 +5,23 @@ A target is an id, its end, a path, an alias, a title or a wikilink, with lines,
 block behind it.
 """
 
+import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import date
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..documents.terms import WIKILINK
+from ..documents.terms import WIKILINK, texts_in
 from ..errors import NotFoundError, QueryError, WayOut
-from ..text.characters import OF_PAGES, storable_name
+from ..text.analyzer import symbolic
+from ..text.characters import OF_PAGES, fold, storable_name
 from ..text.dates import first_day, last_day
-from .filters import Filters
+from ..text.query import Query
+from .filters import Filters, like_text, narrowed
 
 if TYPE_CHECKING:
     from .protocol import Catalog, Storage
@@ -137,12 +140,10 @@ def _close(name: str, ids: list[str]) -> list[str]:
     ][:NAMED]
 
 
-def resolved(storage: "Storage", filters: "Filters | None") -> "Filters | None":
+def resolved(storage: "Storage", filters: "Filters") -> "Filters":
     """Return the filters with the id of a document in place of what the user wrote for it in `linked_to`,
     and with the collection before a folder that has only there its name. Raises as `find` does.
     """
-    if filters is None:
-        return None
     if filters.linked_to is not None:
         filters = filters._replace(linked_to=find(storage, filters.linked_to)[0])
     excluded = [
@@ -163,41 +164,113 @@ def _with_collection(storage: "Storage", filters: "Filters") -> "Filters":
         return filters
     place = Filters(inside=filters.inside, collection=filters.collection, within=filters.within)
     below = place._replace(inside=f"*/{filters.inside}")
-    if _is_met_by_none(storage, place) and not _is_met_by_none(storage, below):
+    if not storage.catalog.has_any(place) and storage.catalog.has_any(below):
         return filters._replace(inside=below.inside)
     return filters
 
 
-def unmet(storage: "Storage", filters: "Filters") -> str | None:
-    """Return what filters ask for that no document has, with the names that there are; None if each
-    of them leaves documents.
+class Unmet(NamedTuple):
+    """What filters ask for that no document has, and the names that there are instead."""
 
-    Names stay untold where a server's bounds hide documents.
+    problem: str
+    names: str = ""
+
+
+def unmet(storage: "Storage", filters: "Filters") -> str | None:
+    """Explain which of the filters leaves no document; None if each of them leaves some.
+
+    Names are not given where a server's bounds hide documents.
     """
+    found = _reversed(filters)
+    if found is None and filters.within is None:
+        found = _unmet(storage, filters, Filters())
+    return "; ".join(filter(None, found)) if found else None
+
+
+def _reversed(filters: "Filters") -> Unmet | None:
+    """Return a problem if the last day is before the first."""
     today = date.today()
     since, until = filters.since, filters.until
     if since and until and first_day(since, today) > last_day(until, today):
-        return f"nothing can be since {since} and until {until}: the first is later"
-    if filters.within is not None:
-        return None
+        return Unmet(f"nothing can be since {since} and until {until}: the first is later")
+    return None
+
+
+def _unmet(storage: "Storage", filters: "Filters", bounds: "Filters") -> Unmet | None:
+    """Return the first of the filters that leaves no document within the bounds."""
     catalog = storage.catalog
     name = filters.collection
-    if name is not None and _is_met_by_none(storage, Filters(collection=name)):
-        return f"there is no collection {name!r}{_names(name, collections(catalog))}"
-    if filters.inside is not None and _is_met_by_none(storage, Filters(inside=filters.inside)):
-        beginnings = _names(filters.inside, _beginnings(catalog.ids()))
-        return f"no id is like {filters.inside!r}{beginnings}"
+    if name is not None and not catalog.has_any(bounds._replace(collection=name)):
+        return Unmet(f"there is no collection {name!r}", _names(name, collections(catalog)))
+    inside = filters.inside
+    if inside is not None and not catalog.has_any(bounds._replace(inside=inside)):
+        return Unmet(f"no id is like {inside!r}", _names(inside, _beginnings(catalog.ids())))
     for tag in filters.tags:
-        if _is_met_by_none(storage, Filters(tags=[tag])):
-            return f"no document has the tag {tag!r}{_names(tag, dict(storage.links.tags()))}"
+        if not catalog.has_any(bounds._replace(tags=[tag])):
+            names = _names(tag, dict(storage.links.tags()))
+            return Unmet(f"no document has the tag {tag!r}", names)
     for key, value in filters.where.items():
         keys = dict(catalog.metadata_keys())
         if key not in keys:
-            return f"no document has {key!r} in its metadata{_names(key, keys)}"
-        if _is_met_by_none(storage, Filters(where={key: value})):
+            return Unmet(f"no document has {key!r} in its metadata", _names(key, keys))
+        if not catalog.has_any(bounds._replace(where={key: value})):
             values = [value] if isinstance(value, str) else value
-            return f"no document has {' and '.join(values)!r} as its {key!r}"
+            return Unmet(f"no document has {' and '.join(values)!r} as its {key!r}")
     return None
+
+
+class StoredMemory:
+    """What decides, in a store, which parts of a query are operators (text/operators.py).
+
+    A server's bounds, which are among the filters beside the query, hide all other documents.
+    """
+
+    def __init__(self, storage: "Storage", filters: "Filters | None") -> None:
+        self._storage = storage
+        self._bounds = Filters()
+        if filters and filters.within is not None:
+            self._bounds = Filters(collection=filters.collection, within=filters.within)
+        self._keys: dict[str, str | None] = {}
+
+    def key_of(self, name: str) -> str | None:
+        """Return the metadata key that is written so, in any case; None if no document has it."""
+        if name not in self._keys:
+            self._keys[name] = self._storage.catalog.key_of(name, self._bounds)
+        return self._keys[name]
+
+    def unmet(self, asked: Mapping[str, Any]) -> str | None:
+        """Explain why no document fulfils these fields of `Filters`; None if one does. "" if there
+        is no more to say.
+        """
+        filters = resolved(self._storage, narrowed(self._bounds, asked))
+        if self._storage.catalog.has_any(filters):
+            return None
+        found = _unmet(self._storage, filters, self._bounds)
+        if found is None:
+            return ""
+        if not found.names or self._bounds.within is not None:
+            return found.problem
+        return f"{found.problem} ({found.names})"
+
+    def is_written(self, literal: str, beside: str = "") -> bool:
+        """Return whether a passage has this text literally, and all words that stand beside it."""
+        identifiers = symbolic(fold(literal))
+        if not identifiers:
+            return False
+        words = Query(beside, is_literal=True).affordable_words
+        strings = [f'"{word.tokens[0]}"{" *" if word.prefix else ""}' for word in words]
+        query = Query(" AND ".join([f'"{identifiers[0]}"', *strings]), fts_syntax=True)
+        with self._storage.selection(self._bounds) as selection:
+            if self._storage.keyword(selection).ranked(query, 1).ranking:
+                return True
+        return not beside and self._is_in_metadata(identifiers[0], literal)
+
+    def _is_in_metadata(self, identifier: str, literal: str) -> bool:
+        """Return whether metadata have an identifier, which is no token of the index there."""
+        metadata = self._storage.catalog.metadata_like(like_text(literal), self._bounds)
+        texts = (text for own in metadata for text in texts_in(json.loads(own)))
+        found = (other for text in texts for other in symbolic(fold(text)))
+        return any(other.lower() == identifier.lower() for other in found)
 
 
 def collections(catalog: "Catalog") -> list[str]:
@@ -211,22 +284,17 @@ def collections(catalog: "Catalog") -> list[str]:
     return [name for name, _ in counts.most_common()]
 
 
-def _is_met_by_none(storage: "Storage", filters: "Filters") -> bool:
-    total, _ = storage.catalog.listing(filters, 1)
-    return total == 0
-
-
 def _beginnings(ids: Iterable[str]) -> list[str]:
     counts = Counter(doc_id.partition("/")[0] for doc_id in ids)
     return [name for name, _ in counts.most_common()]
 
 
 def _names(written: str, names: Iterable[str]) -> str:
-    """Return the names that there are, as the end of a message; what is like the written one first."""
+    """Return a clause with the names that there are, what is like the written one first."""
     names = list(names)
     if not names:
-        return "; there is none"
+        return ""
     first = get_close_matches(written, names, NAMES)
     told = [*first, *(name for name in names if name not in first)]
     rest = f" and {len(told) - NAMES} more" if len(told) > NAMES else ""
-    return f"; there are {', '.join(told[:NAMES])}{rest}"
+    return f"there are {', '.join(told[:NAMES])}{rest}"

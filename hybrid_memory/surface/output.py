@@ -23,7 +23,7 @@ from ..storage.keyword import stems
 from ..text.analyzer import stem
 from ..text.characters import clipped, columns, wrapped
 from ..text.highlight import SNIPPET, Highlighter, Span, passage
-from ..text.query import NOTHING, Query
+from ..text.query import NO_OPERATORS, NOTHING, Query, without_operators
 from .streams import harmless, json_line, json_lines, printable
 from .terminal import Style
 
@@ -155,9 +155,16 @@ def by_note(results: Iterable[Result]) -> list[Result]:
 
 
 def asked(query: str, results: Sequence[Result], *, is_typed: bool = False) -> Query:
-    """Return the query whose words results have: with the others in place of those that none has."""
-    substitutes = results[0].get("instead", NOTHING) if results else NOTHING
-    return Query(query, is_typed=is_typed, substitutes=substitutes)
+    """Return the query whose words results have: without its operators, and with others in place of the
+    words that no passage has.
+    """
+    of_query: Mapping[str, Any] = results[0] if results else {}
+    return Query(
+        without_operators(query, of_query.get("operators", NO_OPERATORS)),
+        is_typed=is_typed,
+        is_literal=True,
+        substitutes=of_query.get("instead", NOTHING),
+    )
 
 
 def _place_and_origin(result: Result, style: Style, width: int) -> Iterator[str]:

@@ -9,19 +9,20 @@ one token of the kind SHORT (text/analyzer.py).
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import analyzer
 from .analyzer import HUMP, SHORT, STOP_WORDS, TAIL, TOKEN, gram_run, symbolic, tokens
-from .characters import fold, storable
-from .dates import first_day, periods
+from .characters import QUOTES, fold, storable
+from .dates import periods
 
 if TYPE_CHECKING:
     from .dates import Period
+    from .operators import Memory, Operators
 
 # Characters of a query that are used, before and after folding: U+FDFA alone becomes 18 letters
 MAX_QUERY = 2000
@@ -33,19 +34,12 @@ MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
 LEAST_BEGINNING = 3
 LEAST_WORD = 3  # characters; what is shorter, and has a symbol, is also looked for letter by letter
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
+NO_OPERATORS: "Operators" = {"filters": [], "without": [], "words": {}}
 
 # The ending of "Gendolf's", at the end of a word and before punctuation
 _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
-# Compiled only when needed: few queries have an operator. What stands in quotes is none. Two letters
-# behind a - are an option of a command, and "//" is in an address.
-_PIECE = (
-    r"(?<!\S)(?:-?(?P<name>[^\W\d_][\w-]*):(?!//)(?P<value>\"[^\"]+\"|[^\s\"]+)"
-    r"|-(?:\"[^\"]+\"|[^\W\d_][^\s\"]{2,}))(?!\S)"
-    r"|\"[^\"]*\""  # matches so that nothing inside of it does, and stays as it is
-)
 _ALTERNATIVE = r'"[^"]*"|\S+'
 OR = "OR"
-_QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))
 
 
 class Term(NamedTuple):
@@ -60,8 +54,8 @@ class Term(NamedTuple):
 class Query:
     """A user's question, asked on the day `today`. If `fts_syntax`, the text is an expression in
     FTS5's own language, which the properties below read as any text. If `is_typed`, its last word is
-    a beginning. If `is_literal`, operators are words. `key_of` gives the metadata key that a memory
-    has for a name, or None: only these can be asked for as `name:value`.
+    a beginning. If `is_literal`, operators are words. Else the `memory` that is searched decides what
+    is an operator; without `may_leave_out_words`, no -word is one (text/operators.py).
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact,
     phrase, src and ts, of which the last four are its words. A possessive ending is no part of a
@@ -77,27 +71,40 @@ class Query:
         is_typed: bool = False,
         is_literal: bool = False,
         substitutes: Mapping[str, Sequence[str]] = NOTHING,
-        key_of: Callable[[str], str | None] = lambda name: None,
+        memory: "Memory | None" = None,
+        may_leave_out_words: bool = True,
     ) -> None:
         self.text = storable(text).replace("\0", " ")
-        self.asked: dict[str, Any] = {}  # fields of `Filters` that the text gives
-        self.operators: list[str] = []  # which of its parts give them, as they are written
+        self.asked: Mapping[str, Any] = {}  # fields of `Filters` that the text gives
+        self.operators: Operators = NO_OPERATORS
+        self.leaves_out_words = False  # a -word is among its operators
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
         self.substitutes = substitutes  # by a word, others that are looked for in its place
         self._today = today
         self._alternatives: list[list[str]] = []  # words and phrases, of which one is enough
         if not (fts_syntax or is_literal):
-            self._take_operators(key_of)
+            if may_have_operators(self.text):
+                self._take_operators(memory, may_leave_out_words=may_leave_out_words)
+            self.text, self._alternatives = _without_or(self.text, has_filters=bool(self.asked))
         self._start = self.text[:MAX_QUERY]
 
-    def _take_operators(self, key_of: Callable[[str], str | None]) -> None:
-        """Take the operators out of the text."""
-        if ":" in self.text or " -" in self.text or self.text.startswith("-"):
-            taken = _without_operators(self.text, self._today, key_of)
-            self.text, self.asked, self.operators = taken
-        if OR in self.text:
-            self.text, self._alternatives = _without_or(self.text, has_filters=bool(self.asked))
+    def _take_operators(self, memory: "Memory | None", *, may_leave_out_words: bool) -> None:
+        from .operators import UnknownMemory, read  # which few queries need
+
+        reading = read(
+            self.text,
+            self._today,
+            memory or UnknownMemory(),
+            may_leave_out_words=may_leave_out_words,
+        )
+        self.text = reading.text
+        self.operators = reading.operators
+        self.leaves_out_words = reading.leaves_out_words
+        self.asked = reading.asked
+        if "without" in reading.asked:
+            without = [phrase(fold(text)) for text in reading.asked["without"]]
+            self.asked = {**reading.asked, "without": without}
 
     def with_substitutes(self, substitutes: Mapping[str, Sequence[str]]) -> "Query":
         """Return the same query with other words in place of some."""
@@ -331,55 +338,16 @@ class Query:
         return list(fragments)[:MAX_FRAGMENTS]
 
 
-def _without_operators(
-    text: str, today: "date | None", key_of: Callable[[str], str | None]
-) -> tuple[str, dict[str, Any], list[str]]:
-    """Return the text without its operators, the fields of `Filters` that they give, and them as they
-    are written. What is no operator, or has a value that it cannot have, is words.
-
-    'backups tag:ops date:2026' -> 'backups', {tags: [ops], since: 2026, ...}, [tag:ops, date:2026]
-    'deadlock -"page cache"' -> 'deadlock', {without: [page+cache]}, [-"page cache"]
-    'deadlock -tag:ops' -> 'deadlock', {excluded: [{tags: [ops]}]}, [-tag:ops]
-    """
-    asked: dict[str, Any] = {}
-    operators: list[str] = []
-
-    def take(match: re.Match[str]) -> str:
-        written, is_left_out = match[0].removeprefix("-"), match[0].startswith("-")
-        fields: dict[str, Any] = {}
-        if match["name"]:
-            fields = _fields(match["name"], match["value"].strip('"'), today, key_of)
-        if is_left_out:
-            fields = {"excluded": [fields]} if fields else _left_out(written)
-        if not fields:
-            return match[0]
-        _add(asked, fields)
-        operators.append(match[0])
-        return " "
-
-    words = re.sub(_PIECE, take, text.translate(_QUOTES))
-    if not asked:
-        return text, asked, operators
-    return " ".join(words.split()), asked, operators
+def may_have_operators(text: str) -> bool:
+    """Return whether a query must be read for operators."""
+    return ":" in text or " -" in text or text.startswith("-")
 
 
-def _add(asked: dict[str, Any], fields: Mapping[str, Any]) -> None:
-    """Add fields: of lists and of keys, all count; of others, the last."""
-    for name, value in fields.items():
-        if isinstance(value, list):
-            asked[name] = asked.get(name, []) + value
-        elif isinstance(value, dict):
-            of_keys = asked.setdefault(name, {})
-            for key, values in value.items():
-                of_keys[key] = of_keys.get(key, []) + values
-        else:
-            asked[name] = value
-
-
-def _left_out(written: str) -> dict[str, Any]:
-    """Return what -word or -"a phrase" says; nothing for what has no word."""
-    folded = fold(written.strip('"'))
-    return {"without": [phrase(folded)]} if tokens(folded) else {}
+def without_operators(text: str, operators: "Operators") -> str:
+    """Return a query without the operators that were found in it."""
+    for operator in (*operators["filters"], *operators["without"]):
+        text = text.translate(QUOTES).replace(operator, " ", 1)
+    return text
 
 
 def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
@@ -389,7 +357,9 @@ def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
 
     Beside filters, which all hold, an OR at an edge stood between two of them, and is no word.
     """
-    pieces = re.findall(_ALTERNATIVE, text.translate(_QUOTES))
+    if OR not in text:
+        return text, []
+    pieces = re.findall(_ALTERNATIVE, text.translate(QUOTES))
     if OR not in pieces:
         return text, []
     words: list[str] = []
@@ -407,36 +377,6 @@ def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
             words.append(piece)
             follows_or = False
     return " ".join(words), groups
-
-
-def _fields(
-    operator: str, value: str, today: "date | None", key_of: Callable[[str], str | None]
-) -> dict[str, Any]:
-    """Return what an operator says as fields of `Filters`; nothing for a value that it cannot have,
-    and for a name that no metadata has.
-    """
-    if operator == "tag":
-        return {"tags": [value.lstrip("#")]}
-    if operator in ("in", "path"):
-        return {"inside": value}
-    if operator in ("date", "before", "after", "modified"):
-        return _days(operator, value, today)
-    key = key_of(operator)
-    return {"where": {key: [value]}} if key else {}
-
-
-def _days(operator: str, value: str, today: "date | None") -> dict[str, Any]:
-    try:
-        begin = date.fromisoformat(first_day(value, today or date.today()))
-    except ValueError:
-        return {}
-    if operator == "before":
-        return {"until": str(begin - timedelta(days=1))}
-    if operator == "after":
-        return {"since": value}
-    if operator == "modified":
-        return {"modified_since": value}
-    return {"since": value, "until": value}
 
 
 def _without_periods(folded: str, periods: "Sequence[Period]") -> str:
@@ -515,7 +455,7 @@ def _quoted_pieces(query: str) -> list[tuple[str, bool]]:
     """Return (text in double quotes, True) and (word outside quotes, False). A quotation mark
     without a partner is ignored.
     """
-    parts = query.translate(_QUOTES).split('"')
+    parts = query.translate(QUOTES).split('"')
     pieces = []
     for number, part in enumerate(parts):
         if number % 2 and number < len(parts) - 1:

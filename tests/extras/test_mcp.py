@@ -439,6 +439,27 @@ def test_the_newest_comes_first_where_a_half_life_is_given(environ: dict[str, st
     with_client(environ, play)
 
 
+def test_how_a_query_was_read_stands_below_the_passages(environ: dict[str, str]) -> None:
+    async def play(client: Client) -> None:
+        await ask(client, "memory_store", doc_id="a", text="run kubectl get pods -owide")
+        await ask(client, "memory_store", doc_id="b", text="the pods of a whale")
+        told = await ask(client, "memory_search", query="kubectl get pods -owide", mode="keyword")
+        assert citations(told)[0] == "a#L1-L1"
+        assert told.splitlines()[-1] == "[a passage has '-owide': searched for the words]"
+        told = await ask(client, "memory_search", query="pods -whale", mode="keyword")
+        assert citations(told) == ["a#L1-L1"]
+        assert told.splitlines()[-1] == "[left out by -whale]"
+        told = await ask(client, "memory_search", query="zebra in:b", mode="keyword")
+        assert told.startswith("Nothing found.")
+        assert told.splitlines()[1:] == ["[filtered by in:b]"]
+        query = "pods of the zebra in the valley of the moon -whale"
+        told = await ask(client, "memory_search", query=query, mode="keyword", min_confidence=0.9)
+        assert told.startswith("Nothing is clearly about this")
+        assert told.splitlines()[1:] == ["[left out by -whale]"]
+
+    with_client(environ, play)
+
+
 def test_an_answer_without_a_match_is_one_line(environ: dict[str, str]) -> None:
     async def play(client: Client) -> None:
         await ask(client, "memory_store", doc_id="a", text="the dentist has a garden")

@@ -306,8 +306,11 @@ def test_keys_put_filters_into_the_query_and_take_them_out(
     screen.until(lambda: screen.has_found("zebra kettle modified:7d"))
     screen.type(CTRL_R + CTRL_R + CTRL_R)
     screen.until(lambda: screen.lines[0] == "> zebra kettle")
-    screen.type("\x15in:deep modified:1y xyzzy")
-    screen.until(lambda: screen.lines[-1] == "nothing found")
+    screen.type("\x15in:memory modified:1y xyzzy")
+    screen.until(lambda: screen.lines[-1] == "nothing found; filtered by in:memory, modified:1y")
+    screen.type("\x15zebra tag:nosuch")
+    reason = "no document has the tag 'nosuch' (there are"
+    screen.until(lambda: screen.has_found("zebra tag:nosuch") and reason in screen.lines[-1])
     screen.type(ESC)
     assert screen.end() == 0
 

@@ -89,6 +89,20 @@ def test_words_are_those_of_the_whole_note_whatever_their_form(store: HybridStor
     assert (found["has"], found["lacks"]) == (["server", "backup"], ["monthly"])
 
 
+def test_how_the_query_was_read_is_told(run: Run) -> None:
+    for name, text in {"a": "a server -vv", "b": "a server of cats"}.items():
+        run("store", "--doc-id", name, "--text", text, "--provider", "none")
+    done = run("why", "b", "server tag:nosuch -cats", "--provider", "none", "--json")
+    assert done.stderr.splitlines() == [
+        "hybrid-memory: left out by -cats",
+        "hybrid-memory: no document has the tag 'nosuch': searched for the words",
+    ]
+    found = json.loads(done.stdout)["search"]
+    assert found["rank"] is None
+    assert found["operators"]["without"] == ["-cats"]
+    assert list(found["operators"]["words"]) == ["tag:nosuch"]
+
+
 def test_a_note_that_no_leg_has_is_behind_everything(full: HybridStore) -> None:
     full.store("dog", "The dog barks at the host machine.")
     for number in range(8):  # what is nearer to the query than most has a rank

@@ -88,7 +88,9 @@ def test_set_and_unset_change_one_key_and_keep_order_and_indent(run: Run, file: 
 
 
 @given(
-    st.dictionaries(st.sampled_from(("limit", "min_score", "min_confidence")), st.sampled_from([1]), max_size=3),
+    st.dictionaries(
+        st.sampled_from(("limit", "min_score", "min_confidence")), st.sampled_from([1]), max_size=3
+    ),
     st.sampled_from([None, 2, 4, "\t"]),
     st.sampled_from(["", "\n"]),
 )

@@ -162,9 +162,7 @@ def test_parts_add_up_to_the_score(
         fill(store, seed, 12)
         for query in asked:
             for mode in ("hybrid", "keyword", "vector"):
-                hits = store.search(
-                    query, 50, mode, half_life=half_life, today=TODAY, explain=True
-                )
+                hits = store.search(query, 50, mode, half_life=half_life, today=TODAY, explain=True)
                 for hit in hits:
                     why = hit["explain"]
                     parts = (

@@ -756,8 +756,10 @@ def test_a_word_with_a_minus_leaves_out_the_passages_that_have_it(
     assert answered(store, 'server -"page cache"', mode) == ["a", "c", "processed"]
     assert answered(store, 'server -"page cache" -processes', mode) == ["c"]
     assert answered(store, "server -karaoke", mode) == ["a", "b", "c", "processed"]
-    assert answered(store, "server -server", mode) == []
-    assert "server" in Filters(without=Query("-server").asked["without"]).without[0].tokens
+    assert answered(store, "server -server", mode) == ["a", "b", "c", "processed"]  # a word
+    assert answered(store, 'server -"server"', mode) == []
+    without = Query("x -server").asked["without"]
+    assert "server" in Filters(without=without).without[0].tokens
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])
@@ -803,7 +805,7 @@ def test_any_number_of_operators_has_an_answer_or_an_error(store: HybridStore) -
     for operator in ("-tag:t{}", "-in:x{}"):
         with pytest.raises(QueryError, match="more than 200 filters with a minus"):
             store.search(query(operator, 3000))
-    assert answered(store, query("tag:t{}", 3000)) == []
+    assert answered(store, query("tag:t{}", 3000)) == []  # more words than are looked for
     assert answered(store, query("-word{}", 3000)) == ["a", "b"]
 
 
@@ -835,7 +837,7 @@ def test_a_key_that_a_document_has_is_a_filter_and_any_other_name_is_a_word(
     assert answered(store, "server status:done") == ["a"]
     assert answered(store, "server Status:OPEN") == ["b"]
     assert answered(store, "server n:3 status:done") == ["a"]
-    assert answered(store, "server status:nowhere") == []
+    assert answered(store, "server status:nowhere") == ["a", "b", "c"]
     assert answered(store, "server state:done") == ["a", "b", "c"]
     found = store.search("server status:done", filters=Filters(where={"n": "3"}))
     assert [hit["doc_id"] for hit in found] == ["a"]
@@ -867,9 +869,8 @@ def test_keys_beyond_a_servers_bounds_are_words(store: HybridStore) -> None:
     store.store("ann/a", "the server of Ann", {"owner": "ann"})
     store.store("bob/b", "the server of Bob", {"key": "x"})
     of_ann = Filters(collection="ann", within="*")
-    for query, found in (("owner:ann server", ["ann/a"]), ("owner:bob server", [])):
-        assert answered(store, query, filters=of_ann) == found
-    assert answered(store, "key:x server", filters=of_ann) == ["ann/a"]
+    for query in ("owner:ann server", "owner:bob server", "key:x server"):
+        assert answered(store, query, filters=of_ann) == ["ann/a"]
     assert answered(store, "key:x server", filters=Filters(collection="ann")) == []
     assert answered(store, "key:x server", filters=Filters(within="ann/*")) == ["ann/a"]
 

@@ -581,7 +581,8 @@ def test_filters_without_words_list_the_notes_that_they_leave(vault: Path, run: 
         assert notes
         assert "vault/Kettle.md" not in notes
         assert all(note.startswith("vault/") for note in notes)
-        assert done.stderr == ""
+        without = query.removeprefix("in:vault ")
+        assert done.stderr == f"hybrid-memory: filtered by in:vault; left out by {without}\n"
     told = run("search", "tag:nosuch", "--format", "text", "--provider", "none")
     assert "no document has the tag 'nosuch'" in told.stderr
     assert told.stdout == ""

@@ -182,47 +182,6 @@ def test_a_blank_query_has_no_terms() -> None:
     assert not Query("x").is_blank
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "asked"),
-    [
-        ("backups tag:ops tag:#gpu", "backups", {"tags": ["ops", "gpu"]}),
-        ('in:"My notes" backups', "backups", {"inside": "My notes"}),
-        ("path:memory/* a", "a", {"inside": "memory/*"}),
-        ("a date:2026-03", "a", {"since": "2026-03", "until": "2026-03"}),
-        ("a date:2026", "a", {"since": "2026", "until": "2026"}),
-        ("a after:7d", "a", {"since": "7d"}),
-        ("a before:2026-03", "a", {"until": "2026-02-28"}),
-        ("a before:lunch", "a before:lunch", {}),
-        ("a modified:7d", "a", {"modified_since": "7d"}),
-        ("a modified:lunch", "a modified:lunch", {}),
-        ("see  http://a.b and note:x", "see  http://a.b and note:x", {}),
-        ("atag:x (tag:y) tag:", "atag:x (tag:y) tag:", {}),
-        ("tag:x", "", {"tags": ["x"]}),
-        ("lock -processos", "lock", {"without": [Term(("processos",))]}),
-        ('lock -"page cache" x', "lock x", {"without": [Term(("page", "cache"))]}),
-        ("a -tag:ops -in:old", "a", {"excluded": [{"tags": ["ops"]}, {"inside": "old"}]}),
-        ('a -path:"My notes"', "a", {"excluded": [{"inside": "My notes"}]}),
-        ("a -STATUS:done", "a", {"excluded": [{"where": {"Status": ["done"]}}]}),
-        ("a -state:done", "a", {"without": [Term(("state", "done"))]}),
-        ("a -before:lunch", "a", {"without": [Term(("before", "lunch"))]}),
-        ("ssh -p 2222 -la --maxfail a-b -", "ssh -p 2222 -la --maxfail a-b -", {}),
-        ('"a -word tag:x" b', '"a -word tag:x" b', {}),
-        ("see http://a.b -see", "see http://a.b", {"without": [Term(("see",))]}),
-        ("status:done x", "x", {"where": {"Status": ["done"]}}),
-        ('status:a STATUS:"b c" x', "x", {"where": {"Status": ["a", "b c"]}}),
-        ("state:done x", "state:done x", {}),
-        ("a OR b", "a b", {}),
-        ("tag:x OR tag:y", "", {"tags": ["x", "y"]}),
-        ("Portland OR", "Portland OR", {}),
-    ],
-)
-def test_filters_among_the_words(text: str, words: str, asked: dict[str, object]) -> None:
-    query = Query(text, key_of={"status": "Status", "STATUS": "Status"}.get)
-    assert (query.text, query.asked) == (words, asked)
-    assert Query(text, fts_syntax=True).text == text
-    assert Query(text, is_literal=True).asked == {}
-
-
 def test_of_alternatives_one_is_as_good_as_another() -> None:
     query = Query('"page cache" OR swap "file system" k8s OR kubernetes OR docker')
     assert [[term.tokens for term in group] for group in query.quoted_phrases] == [

@@ -22,6 +22,7 @@ from ...errors import (
     WayOut,
 )
 from ...search.answer import Answer as SearchAnswer
+from ...search.answer import operator_lines
 from ...search.request import filters_of, request_of
 from ...search.result import FLOOR, UNCLEAR, is_unclear
 from ...storage.filters import FILTERS
@@ -322,14 +323,15 @@ def for_agent(message: str) -> str:
 
 def passages(answer: SearchAnswer) -> str:
     """Return the passages as quotes under their citations, or that there are none."""
+    of_query = [f"[{harmless(line)}]" for line in operator_lines(answer.operators)]
     if answer.nearest_miss and not answer.results:
         *warnings, problem = answer.warnings
-        return _with_warnings([UNSURE.format(problem=problem)], warnings)
+        return _with_warnings([UNSURE.format(problem=problem), *of_query], warnings)
     paper = StringIO()
     if is_unclear(answer.results):
         print(f"[{UNCLEAR}]", file=paper)
     markdown(answer.results, "", paper)
-    lines = [paper.getvalue().rstrip() or NOTHING]
+    lines = [paper.getvalue().rstrip() or NOTHING, *of_query]
     if answer.instead:
         lines.append(f"[{answer.other_words()}]")
     return _with_warnings(lines, answer.warnings)

@@ -33,7 +33,7 @@ with needing("picker", "`hybrid-memory search` without a query"):
 
 from ...documents.terms import listed
 from ...errors import HybridMemoryError
-from ...search.answer import Answer, as_written, in_place
+from ...search.answer import Answer, as_written, in_place, operator_lines
 from ...storage.filters import Filters
 from ...storage.keyword import stems
 from ...store import ONLY_FILTERS, HybridStore
@@ -74,6 +74,7 @@ class Found(NamedTuple):
     query: str
     results: list[Result]
     told: str = ""  # what went wrong
+    reading: str = ""  # how the operators of the query were read
 
 
 class Preview(NamedTuple):
@@ -183,7 +184,8 @@ class Worker:
             results: Sequence[Result] = answer.results
             if not query.strip() or ONLY_FILTERS in answer.warnings:
                 results = newest_notes(store, answer.filters)
-            return Found(query, by_note(titled(store, results)))
+            reading = "; ".join(operator_lines(answer.operators))
+            return Found(query, by_note(titled(store, results)), reading=reading)
         except HybridMemoryError as error:
             return Found(query, [], str(error))
 
@@ -415,14 +417,16 @@ class _Picker:
         if self._is_old():
             return [("class:dim", "searching…")]
         results = self._found.results
+        reading = self._found.reading
         if self._found.query and not results:
-            return [("class:dim", "nothing found")]
+            return [("class:dim", harmless("; ".join(filter(None, ["nothing found", reading]))))]
         if self._picked:
             return [("class:dim", f"{plural(len(self._picked), 'note')} chosen")]
         instead = {}
         if results:
             instead = results[0].get("instead", {})
-        told = in_place(as_written(instead, self._found.query, results))
+        others = in_place(as_written(instead, self._found.query, results))
+        told = "; ".join(filter(None, [reading, others]))
         if self._prints:
             keys = PRINTING
         else:

@@ -111,6 +111,12 @@ DOCUMENT = fields(
 )
 PROBLEM = fields(type=TEXT, title=TEXT, status=COUNT, detail=TEXT, instance=TEXT)
 WORDS: Json = {"type": "object", "additionalProperties": listed(TEXT)}
+# Parts of the query as it writes them: what it filters by and leaves out, and why others are words
+OPERATORS = fields(
+    filters=listed(TEXT),
+    without=listed(TEXT),
+    words={"type": "object", "additionalProperties": TEXT},
+)
 SCHEMAS: Mapping[str, Json] = {
     "Problem": and_perhaps(PROBLEM, errors=listed(fields(parameter=TEXT, detail=TEXT))),
     "Passage": fields(**PASSAGE, marks=listed(TEXT), excerpt=listed(TEXT)),
@@ -118,6 +124,7 @@ SCHEMAS: Mapping[str, Json] = {
         RESULT,
         page=COUNT,  # if the document has pages
         instead=WORDS,  # other words, by words of the query that no passage has
+        operators=OPERATORS,  # if the query has parts of that form
         marks=listed(TEXT),  # if the request asks for them, as for the next three
         excerpt=listed(TEXT),  # pieces, of which every second one is a word of the query
         match={"enum": ["strong", "some", "faint"]},
@@ -133,7 +140,7 @@ SCHEMAS: Mapping[str, Json] = {
             unanswered=TEXT_OR_NULL,
             instead=WORDS,
             hint=TEXT_OR_NULL,
-            operators=listed(TEXT),  # the parts of the query that are filters
+            operators=OPERATORS,
         ),
         listing=ref("Listing"),  # if the request asks for marks, and the query has filters only
     ),

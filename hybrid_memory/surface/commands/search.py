@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ... import config
 from ...errors import UsageError
 from ...seams import PICKER, load
-from ...search.answer import Answer
+from ...search.answer import Answer, operator_lines
 from ...search.request import OPTIONS, Request, request_of
 from ...search.result import UNCLEAR, is_unclear, lean
 from ...storage.filters import FILTERS, Filters
@@ -114,6 +114,7 @@ def run_search(args: argparse.Namespace) -> int:
     with open_store(args) as store:
         request = _request(args, query, view, store.config)
         answer = _answer(store, query, request)
+        tell(*operator_lines(answer.operators))
         if answer.warnings == [ONLY_FILTERS] and view.form == "text":
             _list(store, answer.filters, args.limit or PICKED)
             return 0

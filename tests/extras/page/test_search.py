@@ -223,7 +223,7 @@ def test_query_of_filters_alone_lists_their_documents(open_page: Open) -> None:
 
 
 def test_commands_in_a_sentence_are_code_where_nothing_is_found(open_page: Open) -> None:
-    page = open_page("?q=wombat+in:nowhere")
+    page = open_page("?q=wombat+tag:home+tag:animals")
     page.wait_for_selector("#results .nothing")
     assert page.locator("#results .nothing code").inner_text() == "hybrid-memory search"
     assert "object" not in page.locator("#results .nothing").inner_text()
@@ -319,6 +319,15 @@ def test_each_key_asks_for_words_and_a_pause_for_their_meaning(open_page: Open) 
     page.wait_for_timeout(600)
     assert len([url for url in asked if "mode=keyword" in url and "typed=true" in url]) > 2
     assert len([url for url in asked if "typed=true" not in url]) == 1
+
+
+def test_how_the_operators_of_a_query_were_read_is_told(open_page: Open) -> None:
+    page = open_page("?q=boiler+in:notes+tag:nosuch+-xyzzy")
+    page.wait_for_selector("#results mark")
+    assert page.locator("#operators b").all_inner_texts() == ["in:notes", "-xyzzy"]
+    told = page.locator("#warnings").inner_text()
+    assert "No document has the tag 'nosuch'" in told
+    assert "searched for the words." in told
 
 
 def test_words_that_were_looked_for_instead_are_told(open_page: Open) -> None:

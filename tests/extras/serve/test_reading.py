@@ -404,11 +404,24 @@ def test_a_result_for_people_has_its_match_and_the_title_of_its_note(
         assert client.json(f"/api/documents/{quote(found['doc_id'])}")["title"] == title
 
 
-def test_the_filters_in_a_query_are_told_as_they_are_written(client: Client) -> None:
-    query = 'server tag:ops in:"memory" http://x:1 after:nonsense -gnu -tag:old status:x'
+def test_the_answer_has_how_the_query_was_read(client: Client) -> None:
+    query = '-gnu server tag:ops in:"memory" http://x:1 after:nonsense -tag:old status:x tag:nosuch'
     answer = client.json("/api/search", q=query)
-    assert answer["operators"] == ["tag:ops", 'in:"memory"', "-gnu", "-tag:old"]
+    tags = "there are gpu, ops"
+    assert answer["operators"] == {
+        "filters": ["tag:ops", 'in:"memory"'],
+        "without": ["-gnu", "-tag:old"],
+        "words": {
+            "after:nonsense": "'after:nonsense' names no day",
+            "status:x": "no document has 'status' in its metadata",
+            "tag:nosuch": f"no document has the tag 'nosuch' ({tags})",
+        },
+    }
+    assert all(hit["operators"] == answer["operators"] for hit in answer["results"])
+    assert answer["warnings"] == []
     assert "filters" not in answer
+    nothing = {"filters": [], "without": [], "words": {}}
+    assert client.json("/api/search", q="server")["operators"] == nothing
 
 
 def test_a_word_is_left_out_over_http_as_everywhere(client: Client, run: Run) -> None:

@@ -61,17 +61,18 @@ async function found(q, filters, limit, signal) {
 function showFound(answer, limit) {
   const { results, warnings, timings, hint, instead, operators, listing } = answer;
   if (listing) {
-    showListing(listing, limit, operators);
+    showListing(listing, limit, [...operators.filters, ...operators.without]);
     return;
   }
   showResults({ ...answer, complete: results.length < limit }, () => ask(limit + PAGE));
   view("results");
-  showOperators(operators);
+  showOperators([...operators.filters, ...operators.without]);
   const notes = byNote(results).length;
   const all = results.length < limit ? "" : "best ";
   const took = timings?.total === undefined ? "" : ` in ${Math.max(1, Math.round(timings.total * 1000))} ms`;
   const said = Object.entries(instead).map(([word, others]) => `No passage has “${word}”: searched for ${others.join(", ")}.`);
-  const told = [...said, ...warnings, ...(results.length && hint ? [hint] : [])];
+  const words = Object.values(operators.words).map((reason) => `${reason}: searched for the words.`);
+  const told = [...words, ...said, ...warnings, ...(results.length && hint ? [hint] : [])];
   count(notes === 1 ? `1 note${took}` : `${notes ? all : ""}${notes || "No"} notes${took}`, told);
 }
 
