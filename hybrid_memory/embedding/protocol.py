@@ -379,6 +379,19 @@ def fitting(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | No
     )
 
 
+def replacement(settings: "Settings", identity: Mapping[str, Any]) -> "Embedder | None":
+    """Return the embedder that an update will use in place of the one that made the store's
+    embeddings; None if these are what the settings choose.
+
+    The provider "auto" chooses only when texts are embedded, because it may have to ask a server.
+    Embeddings by a program's own embedder are left to that program.
+    """
+    if settings["provider"] == "auto" or identity["provider"] not in PROVIDERS:
+        return None
+    wanted = make(settings, identity, notes=str)  # notes matter only where providers differ
+    return wanted if wanted and differing(identity, wanted) else None
+
+
 def _is_allowed(settings: "Settings", identity: Mapping[str, Any]) -> bool:
     chosen, name = settings["provider"], identity["provider"]
     return chosen != "none" and name in TABLE and (not TABLE[name].is_remote or chosen == name)

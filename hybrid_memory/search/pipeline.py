@@ -14,9 +14,20 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ..embedding.protocol import BUILTIN, MISFIT, NAMESAKE, conflict, is_minilm, meanwhile, name_of
+from ..embedding.protocol import (
+    BUILTIN,
+    MISFIT,
+    NAMESAKE,
+    conflict,
+    differing,
+    identity_of,
+    is_minilm,
+    meanwhile,
+    name_of,
+    replacement,
+)
 from ..errors import Message, WayOut
-from ..seams import MINILM_VECTOR, PROVIDERS, RERANKED, load
+from ..seams import MINILM_VECTOR, RERANKED, load
 from ..storage.keyword import CONTEXT_WEIGHT, K1
 from ..text.characters import citation
 from . import stages
@@ -393,18 +404,17 @@ def _settings_name_another(settings: "Settings", identity: "Identity") -> str | 
     """Return what to tell the user where the settings choose another model than the one that
     answers.
     """
-    provider, model = settings["provider"], settings["model"]
-    of_store = identity["provider"], identity["model"]
-    # The latter is an embedder that a program has given
-    if provider == "auto" or of_store[0] not in PROVIDERS:
+    wanted = replacement(settings, identity)
+    if wanted is None:
         return None
-    if provider == of_store[0] and (
-        provider in BUILTIN or model is None or model.removesuffix(":latest") == of_store[1]
-    ):
-        return None
-    effect = f"has made those of {provider} {model or ''}".rstrip()
-    way_out = WayOut("update", "update", effect)
-    return Message(f"answering with the embeddings of {name_of(identity)}", way_out, " until ")
+    old_name, new_name = name_of(identity), name_of(identity_of(wanted))
+    if old_name == new_name:
+        problem = f"answering with embeddings made with {differing(identity, wanted)}"
+        way_out = WayOut("update", "update", "embeds anew")
+    else:
+        problem = f"answering with the embeddings of {old_name}"
+        way_out = WayOut("update", "update", f"has made those of {new_name}")
+    return Message(problem, way_out, " until ")
 
 
 def _why_no_vector(

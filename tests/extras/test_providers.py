@@ -9,10 +9,13 @@ import sys
 
 import pytest
 
+from hybrid_memory import HybridStore
 from hybrid_memory.extras.providers.fastembed import LocalEmbedder
 from hybrid_memory.extras.providers.gemini import GeminiEmbedder
 from hybrid_memory.extras.providers.openai import OpenAIEmbedder
 from hybrid_memory.extras.providers.voyage import VoyageEmbedder
+from hybrid_memory.seams import PROVIDERS
+from hybrid_memory.sync.ingest import Ingest
 from tests.fake_apis import KEY, FakeGemini, FakeOpenAI, FakeVoyage
 from tests.fake_ollama import FakeOllama, vector
 
@@ -555,3 +558,82 @@ def test_local_model_that_fails_is_reported(fastembed):
     embedder = LocalEmbedder()
     assert embedder.embed_batch(["fine", "explode"]) == [[], []]
     assert "out of memory" in embedder.problem
+
+
+# Whether the store's model is the one that the settings choose
+
+
+NOTES_BY_LANGUAGE = {
+    "en": "The password of the server is in the safe, and the door of it is green.",
+    "es": "La contraseña del servidor está en la caja fuerte, y la puerta es de color verde.",
+    "it": "La password del server è nella cassaforte, e la porta non è di colore rosso.",
+    "zh": "服务器的密码在保险箱里，门是绿色的。",
+}
+
+
+@pytest.fixture(params=list(PROVIDERS))
+def chosen(request, fastembed):
+    """The settings that name a provider, whose server answers."""
+    name = request.param
+    if name == "ollama":
+        with FakeOllama() as server:
+            yield {"provider": name, "ollama_url": server.url}
+    elif name in APIS:
+        with APIS[name][1]() as server:
+            yield {"provider": name, "base_url": server.url + APIS[name][2]}
+    else:
+        yield {"provider": name}
+
+
+def warnings_of_a_search(db_path, settings, query="server password"):
+    with HybridStore(db_path, settings) as store:
+        assert store.search(query)
+        return store.warnings
+
+
+@pytest.mark.parametrize("language", NOTES_BY_LANGUAGE)
+def test_a_search_after_an_ingest_with_the_same_settings_warns_of_nothing(
+    chosen, language, db_path, notes
+):
+    with HybridStore(db_path, chosen) as store:
+        report = Ingest(store).run([str(notes({"a.md": NOTES_BY_LANGUAGE[language]}))])
+        assert (report.files, report.warnings) == (1, [])
+    assert warnings_of_a_search(db_path, chosen, NOTES_BY_LANGUAGE[language][:10]) == []
+
+
+def test_another_spelling_of_the_same_model_is_not_another_model(
+    db_path, fastembed, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "config.json").write_text('{"hidden_size": 2}')
+    settings = {"provider": "local", "model": "~/models"}
+    with HybridStore(db_path, settings) as store:
+        store.store("a", NOTES_BY_LANGUAGE["en"])
+    assert warnings_of_a_search(db_path, settings) == []
+    assert warnings_of_a_search(db_path, settings | {"model": str(tmp_path / "models")}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "all-minilm"}, "has made those of ollama all-minilm"),
+        ({"dims": 256}, "embeddings made with 768 dimensions, not 256 until"),
+        ({"document_prompt": "note: {text}"}, "not 'note: {text}' until"),
+        ({"provider": "builtin"}, "has made those of builtin builtin-en"),
+        ({"provider": "builtin-multilingual"}, "has made those of builtin-multilingual"),
+        ({"model": "nomic-embed-text:latest"}, ""),
+        ({"provider": "auto"}, ""),
+    ],
+)
+def test_settings_that_choose_another_model_are_named_until_an_update(db_path, change, words):
+    with FakeOllama("nomic-embed-text", "all-minilm") as server:
+        before = {"provider": "ollama", "ollama_url": server.url, "model": "nomic-embed-text"}
+        with HybridStore(db_path, before) as store:
+            store.store("a", NOTES_BY_LANGUAGE["en"])
+        said = warnings_of_a_search(db_path, before | change)
+        assert len(said) == bool(words)
+        assert words in "".join(said)
+        with HybridStore(db_path, before | change) as store:
+            assert store.embed().fits
+        assert warnings_of_a_search(db_path, before | change) == []
