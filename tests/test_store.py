@@ -813,7 +813,7 @@ def test_a_model_that_gives_other_dimensions_embeds_the_whole_store_anew(
             2,
             ollama.dims,
         )
-        assert [finding.text for finding in examine(store) if not finding.ok] == []
+        assert [finding.text for finding in examine(store) if finding.ok is False] == []
 
 
 def test_another_model_of_the_same_name_is_never_mixed_with_the_first(

@@ -35,16 +35,20 @@ DELETE = "`hybrid-memory delete --doc-id ID`, then store or ingest it again"
 # What the next ingest reads: "late" are the files that were given too little time until now
 PASSING = {NEW, "changing", "late"}
 EXTRACT_SECONDS = 3.0  # for the texts of all files that are not in, such as PDFs
+STATES = {True: "ok     ", False: "PROBLEM", None: "skipped"}
 SHOWN = 3  # problems of one check that are shown; the others are only counted
 
 DocumentsOfSources = dict[Source, list[str]]  # ids of documents by the source to ingest again
 
 
 class Finding(NamedTuple):
-    """What a check found, as one line. If it is not ok, the line ends with what to do."""
+    """What a check found, as one line. If it is not ok, the line ends with what to do.
+
+    `ok` is None where nothing was checked.
+    """
 
     check: str
-    ok: bool
+    ok: bool | None
     text: str
 
 
@@ -55,7 +59,7 @@ class Diagnosis(NamedTuple):
     """
 
     check: str
-    ok: bool
+    ok: bool | None
     text: str
     way_out: str = ""
     is_damage: bool = False
@@ -95,7 +99,7 @@ def run_doctor(args: Namespace) -> int:
             [finding._asdict() for finding in findings],
             lambda stream: _show(findings, stream),
         )
-        if not all(finding.ok for finding in findings):
+        if any(finding.ok is False for finding in findings):
             return 1
         advise_model(args, store)
     return 0
@@ -104,10 +108,7 @@ def run_doctor(args: Namespace) -> int:
 def _show(findings: Sequence[Finding], stream: TextIO) -> None:
     """Print a line for each finding of the doctor."""
     for finding in findings:
-        state = "PROBLEM"
-        if finding.ok:
-            state = "ok     "
-        print(state, f"{finding.check}: {harmless(finding.text)}", file=stream)
+        print(STATES[finding.ok], f"{finding.check}: {harmless(finding.text)}", file=stream)
 
 
 def examine(store: HybridStore, *, thorough: bool = False) -> list[Finding]:
@@ -170,7 +171,7 @@ def _engine(store: HybridStore) -> Iterator[Diagnosis]:
 
 def _unread(store: HybridStore) -> Iterator[Diagnosis]:
     text = "not checked; `hybrid-memory doctor --thorough` reads the whole file"
-    yield _fine("integrity", text)
+    yield Diagnosis("integrity", None, text)
 
 
 def _integrity(store: HybridStore) -> Iterator[Diagnosis]:
@@ -178,7 +179,7 @@ def _integrity(store: HybridStore) -> Iterator[Diagnosis]:
     integrity = _summary("integrity", "the database is intact", checks.integrity(), RESTORE)
     yield integrity._replace(is_damage=not integrity.ok)
     ok, text = checks.keyword_index()
-    yield Diagnosis("keyword index", ok, text, "" if ok else REINDEX)
+    yield Diagnosis("keyword index", ok, text, REINDEX if ok is False else "")
 
 
 def _tables(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis]:
@@ -385,13 +386,16 @@ def _only_here(store: HybridStore) -> Iterator[Diagnosis]:
 
 
 def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
+    """Check who can access the database, if that is a file and the system has modes."""
+    if os.name != "posix" or not os.path.isfile(store.path):
+        return
     problems = []
     for file in (store.path, store.path + "-wal", store.path + "-shm"):
         try:
             mode = stat.S_IMODE(os.stat(file).st_mode)
         except OSError:
             continue
-        if os.name == "posix" and mode & 0o077:
+        if mode & 0o077:
             problems.append(f"other users can access {file} (mode {mode:o})")
     way_out = f"`chmod 600 {shlex.quote(store.path)}*`"
     yield _summary("permissions", "only the owner can access the database", problems, way_out)

@@ -430,8 +430,10 @@ class Checks(Protocol):
     def integrity(self) -> list[str]:
         """Return what is damaged in the file."""
 
-    def keyword_index(self) -> tuple[bool, str]:
-        """Return whether the keyword index is intact, and what was found."""
+    def keyword_index(self) -> tuple[bool | None, str]:
+        """Return whether the keyword index is intact (None: it cannot be checked now), and what was
+        found.
+        """
 
     def keyword_index_differences(self) -> tuple[int, int]:
         """Return how many chunks are not in the keyword index, and how many of its rows have no

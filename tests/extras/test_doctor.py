@@ -8,7 +8,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.extras.doctor import Finding, examine
 from hybrid_memory.extras.why import explain
 from hybrid_memory.sync.ingest import Ingest
-from tests.command import Run
+from tests.command import Run, in_terminal
 from tests.conftest import TopicEmbedder
 
 PAGE = 16384
@@ -29,7 +29,7 @@ def problems(store: HybridStore, *, thorough: bool = False) -> dict[str, str]:
     return {
         finding.check: finding.text
         for finding in examine(store, thorough=thorough)
-        if not finding.ok
+        if finding.ok is False
     }
 
 
@@ -81,7 +81,7 @@ def test_files_that_changed_or_are_gone_are_counted_with_the_command(
 ) -> None:
     (tmp_path / "memory/a.md").write_text("another text")
     (tmp_path / "memory/b.md").unlink()
-    texts = [finding.text for finding in examine(filled) if not finding.ok]
+    texts = [finding.text for finding in examine(filled) if finding.ok is False]
     ingest = f"`hybrid-memory ingest --path {tmp_path / 'memory'} --incremental`"
     assert texts == [
         f"1 note of {tmp_path / 'memory'} is out of date; {ingest} reads what has changed",
@@ -268,8 +268,8 @@ def test_database_being_written_is_examined_all_the_same(filled: HybridStore, db
     with HybridStore(db_path, embedder=TopicEmbedder()) as other, other.storage.transaction():
         other.storage.documents.remove("mine")
         findings = examine(filled, thorough=True)
-    assert Finding("keyword index", True, "not checked: database is locked") in findings
-    assert all(finding.ok for finding in findings)
+    assert Finding("keyword index", None, "not checked: database is locked") in findings
+    assert all(finding.ok for finding in findings if finding.check != "keyword index")
 
 
 def test_damaged_page_is_a_problem_and_no_crash(filled: HybridStore, db_path: str) -> None:
@@ -294,7 +294,7 @@ def test_the_file_is_not_read_through_unless_a_thorough_look_is_asked_for(
     examine(filled)
     assert [text for text in statements if "integrity" in text] == []
     assert Finding(
-        "integrity", True, "not checked; `hybrid-memory doctor --thorough` reads the whole file"
+        "integrity", None, "not checked; `hybrid-memory doctor --thorough` reads the whole file"
     ) in examine(filled)
     examine(filled, thorough=True)
     assert len([text for text in statements if "integrity" in text]) == 2
@@ -339,3 +339,23 @@ def test_refusals_of_the_last_ingest_are_read_once_for_all_files(
     filled.storage.connection.set_trace_callback(statements.append)
     assert "3 encoding (" in problems(filled)["left out"]
     assert sum("refusals" in statement for statement in statements) == 1
+
+
+def test_what_was_not_checked_is_neither_well_nor_a_problem(run: Run, folder: Path) -> None:
+    assert run("ingest", "--path", str(folder)).returncode == 0
+    done = run("doctor", "--json")
+    findings = {finding["check"]: finding for finding in json.loads(done.stdout)}
+    assert findings["integrity"]["ok"] is None
+    assert all(
+        "not checked" not in finding["text"] or not finding["ok"] for finding in findings.values()
+    )
+
+
+def test_a_person_reads_which_checks_were_skipped(
+    run: Run, environ: dict[str, str], folder: Path
+) -> None:
+    run("ingest", "--path", str(folder), "--provider", "none")
+    shown = in_terminal(environ | {"COLUMNS": "200"}, "doctor", "--provider", "none")
+    assert "skipped integrity: not checked" in shown
+    assert "PROBLEM" not in shown
+    assert run("doctor", "--provider", "none").returncode == 0

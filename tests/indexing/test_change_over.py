@@ -63,7 +63,7 @@ def settings(server: FakeOllama, **others: Any) -> dict[str, Any]:
 
 
 def problems(store: HybridStore) -> list[str]:
-    return [finding.check for finding in examine(store) if not finding.ok]
+    return [finding.check for finding in examine(store) if finding.ok is False]
 
 
 def test_a_server_that_fails_midway_leaves_the_old_embeddings_and_the_next_run_goes_on(

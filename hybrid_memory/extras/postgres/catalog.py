@@ -292,7 +292,7 @@ class Checks:
             f"the index {index} of {table} is not valid" for table, index in self._conn.all(UNREAD)
         ]
 
-    def keyword_index(self) -> tuple[bool, str]:
+    def keyword_index(self) -> tuple[bool | None, str]:
         wrong = self._conn.one(FREQUENCIES, self._given)[0]
         if wrong:
             return False, f"{wrong} terms have another frequency than postings"

@@ -17,6 +17,7 @@ TEXT: Json = {"type": "string"}
 COUNT: Json = {"type": "integer"}
 NUMBER: Json = {"type": "number"}
 SWITCH: Json = {"type": "boolean"}
+SWITCH_OR_NULL: Json = {"type": ["boolean", "null"]}
 OBJECT: Json = {"type": "object"}
 TEXT_OR_NULL: Json = {"type": ["string", "null"]}
 COUNT_OR_NULL: Json = {"type": ["integer", "null"]}
@@ -193,7 +194,7 @@ SCHEMAS: Mapping[str, Json] = {
         newest=listed(ref("Entry")),
         server=fields(version=TEXT, watching=SWITCH, updating=SWITCH, token=SWITCH),
     ),
-    "Findings": listed(fields(check=TEXT, ok=SWITCH, text=TEXT)),
+    "Findings": listed(fields(check=TEXT, ok=SWITCH_OR_NULL, text=TEXT)),
     "Token": {"type": "object", "properties": {"token": TEXT}},
 }
 

@@ -359,7 +359,7 @@ class Checks:
             if line != "ok" and not line.startswith("***") and "inverted index" not in line
         ]
 
-    def keyword_index(self) -> tuple[bool, str]:
+    def keyword_index(self) -> tuple[bool | None, str]:
         try:
             with waiting(self._conn, 1.0):
                 self._conn.execute(FTS_INTEGRITY)
@@ -368,7 +368,7 @@ class Checks:
         except (
             sqlite3.OperationalError
         ) as error:  # SQLite takes the check for a write, which may not be possible
-            return True, f"not checked: {error}"
+            return None, f"not checked: {error}"
         except sqlite3.DatabaseError as error:
             return False, str(error)
         if size != counted:

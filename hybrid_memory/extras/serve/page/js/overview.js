@@ -113,8 +113,8 @@ async function findings(list, signal) {
     if (failure.name !== "AbortError") show(list, h("li", { class: "bad" }, `Cannot tell: ${failure.message}`));
     return;
   }
-  const bad = (all.findings ?? all).filter((finding) => !finding.ok);
-  if (!bad.length) show(list, h("li", { class: "good" }, "All is well."));
+  const bad = (all.findings ?? all).filter((finding) => finding.ok === false);
+  if (!bad.length) show(list, h("li", { class: "good" }, "No problem was found."));
   else show(list, ...bad.map(({ check, text }) => h("li", { class: "bad" }, h("b", {}, check), " ", commands(text))));
 }
 
