@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TextIO
 
-from ..documents.files import PATTERN, hurried
+from ..documents.files import PATTERN, BadFileError, hurried
 from ..documents.formats import own_suffix
 from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
@@ -24,7 +24,7 @@ from ..surface.streams import advise_model, harmless, print_answer
 from ..text.characters import plural
 from .audit import audit, show
 from .recall.state import refusals
-from .why import NEW, REASONS, Missing, is_up_to_date, missing
+from .why import NEW, REASONS, Missing, holds_what_was_indexed, is_up_to_date, missing
 
 RESTORE = (
     "restore a copy, or make a new memory: `hybrid-memory copy --texts OLD NEW` saves the texts "
@@ -39,6 +39,15 @@ STATES = {True: "ok     ", False: "PROBLEM", None: "skipped"}
 SHOWN = 3  # problems of one check that are shown; the others are only counted
 
 DocumentsOfSources = dict[Source, list[str]]  # ids of documents by the source to ingest again
+
+
+class Outdated(NamedTuple):
+    """The documents that are not, or may not be, what their files are now."""
+
+    changed: DocumentsOfSources
+    rewritten: DocumentsOfSources  # with the same size and time
+    gone: DocumentsOfSources
+    unreadable: DocumentsOfSources
 
 
 class Finding(NamedTuple):
@@ -75,7 +84,7 @@ def doctor_options(parser: Parser) -> None:
     parser.add_argument(
         "--thorough",
         action="store_true",
-        help="also read the whole file: SQLite's and FTS5's own checks, every embedding",
+        help="also read the whole database, with SQLite's and FTS5's own checks, and every file",
     )
     parser.add_argument(
         "--audit",
@@ -273,30 +282,12 @@ def _embeddings(store: HybridStore) -> Iterator[Diagnosis]:
         yield _fine("truncated", text, way_out)
 
 
-def _sources(store: HybridStore) -> Iterator[Diagnosis]:
-    """Compare the files of the ingested folders with what the store has of them."""
-    changed, gone = _outdated(store)
-    for source, ids in changed.items():
-        text = plural(
-            len(ids),
-            f"note of {source.path} is out of date",
-            f"notes of {source.path} are out of date",
-        )
-        yield _problem("sources", text, f"`{source.command()}` reads what has changed")
-    for source, ids in gone.items():
-        text = plural(
-            len(ids),
-            f"note of {source.path} no longer has a file",
-            f"notes of {source.path} no longer have a file",
-        )
-        if source.keep_missing:
-            yield _fine("sources", f"{text}, and is kept, as --keep-missing asks")
-            continue
-        command = source.command()
-        if not os.path.isdir(source.path):
-            command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
-        yield _problem("sources", text, f"`{command}` removes what has no file")
-
+def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosis]:
+    """Compare the files of the ingested folders with what the store has of them: their sizes and
+    times, and if `thorough` their contents.
+    """
+    outdated = _outdated(store, thorough=thorough)
+    yield from _outdated_sources(outdated)
     left_out: list[Missing] = []
     new: dict[Source, list[str]] = defaultdict(list)
     with hurried(EXTRACT_SECONDS):
@@ -314,33 +305,66 @@ def _sources(store: HybridStore) -> Iterator[Diagnosis]:
         )
         text = f"{files_of}: {_first(names)}"
         yield _problem("sources", text, f"`{source.command()}` takes in what is new")
-    if not (changed or gone or new):
-        text = "every file that the rules take is in, and none has changed since it was read"
+    if not (new or any(outdated)):
+        what = "" if thorough else "its size or time "
+        text = f"every file that the rules take is in, and none has changed {what}since it was read"
         yield _fine("sources", text)
     if left_out:
         yield _left_out(left_out)
     yield from _formats(left_out)
 
 
-def _outdated(store: HybridStore) -> tuple[DocumentsOfSources, DocumentsOfSources]:
-    """Return the documents that are not what their files are now, and those whose file is gone."""
-    changed: DocumentsOfSources = defaultdict(list)
-    gone: DocumentsOfSources = defaultdict(list)
+def _outdated_sources(outdated: Outdated) -> Iterator[Diagnosis]:
+    for source, ids in outdated.changed.items():
+        text = _notes_of(source, ids, "is out of date", "are out of date")
+        yield _problem("sources", text, f"`{source.command()}` reads what has changed")
+    for source, ids in outdated.rewritten.items():
+        text = _notes_of(source, ids, "has another text now", "have another text now")
+        way_out = f"`{source.command(incremental=False)}` reads every file"
+        yield _problem("sources", f"{text}, with the same size and time", way_out)
+    for source, ids in outdated.unreadable.items():
+        yield _problem("sources", _notes_of(source, ids, "cannot be read", "cannot be read"))
+    for source, ids in outdated.gone.items():
+        text = _notes_of(source, ids, "no longer has a file", "no longer have a file")
+        if source.keep_missing:
+            yield _fine("sources", f"{text}, and is kept, as --keep-missing asks")
+            continue
+        command = source.command()
+        if not os.path.isdir(source.path):
+            command = f"hybrid-memory delete --path {shlex.quote(source.path)}"
+        yield _problem("sources", text, f"`{command}` removes what has no file")
+
+
+def _notes_of(source: Source, ids: Sequence[str], one: str, several: str) -> str:
+    return plural(len(ids), f"note of {source.path} {one}", f"notes of {source.path} {several}")
+
+
+def _outdated(store: HybridStore, *, thorough: bool) -> Outdated:
+    """Compare all files with what was indexed: sizes and times, and if `thorough` the contents."""
+    found = Outdated(defaultdict(list), defaultdict(list), defaultdict(list), defaultdict(list))
     sources = {(source.collection, source.path): source for source in store.storage.sources.all()}
-    for file in store.storage.catalog.source_files():
+    files = store.storage.catalog.source_files()
+    documents = {}
+    if thorough:
+        documents = store.storage.documents.several([file.doc_id for file in files])
+    for file in files:
         top = file.path
         if file.folder and is_in(file.path, file.folder):
             top = file.folder
         source = sources.get((file.collection, top)) or Source(file.path, file.collection, True, ())
+        document = documents.get(file.doc_id)
         try:
             status = os.stat(file.path)
-        except OSError:
-            gone[source].append(file.doc_id)
-            continue
-        is_cut_alike = file.chunking == source.chunking(store.config)
-        if not is_cut_alike or not is_up_to_date(file.path, file.mtime, file.size, status):
-            changed[source].append(file.doc_id)
-    return changed, gone
+            is_cut_alike = file.chunking == source.chunking(store.config)
+            if not is_cut_alike or not is_up_to_date(file.path, file.mtime, file.size, status):
+                found.changed[source].append(file.doc_id)
+            elif document and not holds_what_was_indexed(document, status):
+                found.rewritten[source].append(file.doc_id)
+        except (FileNotFoundError, NotADirectoryError):
+            found.gone[source].append(file.doc_id)
+        except (OSError, BadFileError):
+            found.unreadable[source].append(file.doc_id)
+    return found
 
 
 def _left_out(files: Iterable[Missing]) -> Diagnosis:
@@ -452,4 +476,5 @@ THOROUGH: dict[str, Check] = {
     **CHECKS,
     "integrity": _integrity,
     "tables": partial(_tables, thorough=True),
+    "sources": partial(_sources, thorough=True),
 }

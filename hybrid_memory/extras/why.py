@@ -27,6 +27,7 @@ from ..documents.files import (
     UNKNOWN_WORKSPACE,
     BadFileError,
     Wanted,
+    open_regular,
 )
 from ..documents.formats import format_of, refusal
 from ..errors import QueryError
@@ -47,7 +48,7 @@ from ..surface.output import sureness
 from ..surface.streams import harmless, print_answer, tell
 from ..surface.terminal import Style
 from ..sync.plan import by_claim
-from ..text.characters import plural, spellings
+from ..text.characters import hasher, plural, spellings
 from ..text.query import Query
 
 NEW = "new"  # nothing keeps it out: it was not there, or could not be read, at the last ingest
@@ -76,6 +77,7 @@ FIRST_STEPS = {  # before the ingest that takes a file in
 # Of a document that is in; None of one that is not
 KEYS = ("source", "chunks", "pending", "date", "indexed_at")
 
+BLOCK = 1 << 20  # bytes of a file that are in memory at a time
 DEPTH = 1000  # results that are looked through
 BEFORE = 3  # results before it that are named
 NO_END = 2**31 - 1  # more lines than any document has
@@ -189,6 +191,26 @@ def is_up_to_date(path: str, mtime: float, size: int, status: os.stat_result) ->
         return True
     reader = format_of(path)
     return not reader.is_due(path, size, status.st_mtime, status.st_size, follow_symlinks=True)
+
+
+def holds_what_was_indexed(document: StoredDocument, status: os.stat_result) -> bool:
+    """Return whether a document's file has the bytes that were indexed, and at most too little new
+    text after them to be read again. Reads the file.
+
+    Raises OSError and BadFileError.
+    """
+    path = str(document.path)
+    if status.st_size != document.size and not is_up_to_date(
+        path, document.mtime, document.size, status
+    ):
+        return False
+    state = hasher()
+    left = document.size
+    with open_regular(path, follow_symlinks=True) as stream:
+        while left and (data := stream.read(min(left, BLOCK))):
+            state.update(data)
+            left -= len(data)
+    return state.digest() == document.content_hash
 
 
 @retry_once
@@ -393,7 +415,7 @@ def _document(store: HybridStore, doc_id: str) -> dict[str, Any]:
         "doc_id": doc_id,
         "in_memory": True,
         "current": outdated is None,
-        **(outdated or _remark(store, row))._asdict(),
+        **(outdated or _remark(store, row, document))._asdict(),
         **{key: row.get(key) for key in KEYS},
         "source": source.path if source else None,
     }
@@ -410,18 +432,28 @@ def _source_of(store: HybridStore, path: str, collection: str | None) -> Source 
 
 
 def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> Verdict | None:
-    """Return why a document is not what its file is now."""
+    """Return why a document is not what its file is now, or why that cannot be told. Reads the
+    file, as its size and time may be the same with another text.
+    """
     path = str(document.path)
     again = f"`{source.command()}`"
     try:
-        up_to_date = is_up_to_date(path, document.mtime, document.size, os.stat(path))
-    except OSError as error:
+        status = os.stat(path)
+        is_current = holds_what_was_indexed(document, status)
+    except (FileNotFoundError, NotADirectoryError) as error:
         if not os.path.isdir(source.path):
             again = f"`hybrid-memory delete --path {quote(source.path)}`"
         way_out = "kept, as --keep-missing asks" if source.keep_missing else f"{again} removes it"
         return Verdict("gone", f"its file: {error.strerror}", way_out)
-    if not up_to_date:
+    except (OSError, BadFileError) as error:
+        problem = getattr(error, "strerror", None) or error
+        reason = f"its file cannot be read, so that it may have changed: {problem}"
+        return Verdict(UNREADABLE, reason, f"{FIRST_STEPS[UNREADABLE]}{again} reads it again")
+    if not is_current:
         reason = "its file has changed since it was read"
+        if (status.st_mtime, status.st_size) == (document.mtime, document.size):
+            reason += ", with the same size and time"
+            again = f"`{source.command(incremental=False)}`"
         return Verdict("changed", reason, f"{again} reads it again")
     if document.chunking != source.chunking(store.config):
         reason = "it was cut into chunks with other settings"
@@ -429,11 +461,13 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
     return None
 
 
-def _remark(store: HybridStore, row: dict[str, Any]) -> Verdict:
+def _remark(store: HybridStore, row: dict[str, Any], document: StoredDocument | None) -> Verdict:
     """Return what should be known of a document that is current."""
     if not row["chunks"]:
         return Verdict("empty", "it has no text, so no search finds it")
     if row["path"]:
+        if document and os.path.getsize(row["path"]) > document.size:
+            return Verdict(reason="its file has grown, too little to be read again yet")
         return _warning(store, row["path"])
     host = row.get("host")
     if host:

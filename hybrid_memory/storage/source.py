@@ -121,8 +121,10 @@ class Source(NamedTuple):
             os.path.basename(path) if self.is_file else path[len(os.path.join(self.path, "")) :]
         )
 
-    def command(self) -> str:
-        """Return the command that ingests it again in the same way."""
+    def command(self, *, incremental: bool = True) -> str:
+        """Return the command that ingests it again in the same way; if not `incremental`, one that
+        reads every file.
+        """
         words = ["hybrid-memory", "ingest", "--path", self.path]
         if self.patterns != ("*.md",):
             for pattern in self.patterns:
@@ -136,7 +138,7 @@ class Source(NamedTuple):
                 *words,
                 *["--follow-symlinks"] * self.follow_symlinks,
                 *["--keep-missing"] * self.keep_missing,
-                "--incremental",
+                *["--incremental"] * incremental,
             ]
         )
 

@@ -1,6 +1,8 @@
+import errno
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -359,3 +361,37 @@ def test_a_person_reads_which_checks_were_skipped(
     assert "skipped integrity: not checked" in shown
     assert "PROBLEM" not in shown
     assert run("doctor", "--provider", "none").returncode == 0
+
+
+def test_a_text_replaced_under_the_same_size_and_time_is_found_by_a_thorough_look(
+    filled: HybridStore, run: Run, tmp_path: Path, db_path: str
+) -> None:
+    note = tmp_path / "memory/b.md"
+    before = note.stat()
+    note.write_text("cat")
+    os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
+    [finding] = [finding for finding in examine(filled) if finding.check == "sources"]
+    assert finding.ok
+    assert "none has changed its size or time" in finding.text
+    command = f"hybrid-memory ingest --path {tmp_path / 'memory'}"
+    assert problems(filled, thorough=True) == {
+        "sources": f"1 note of {tmp_path / 'memory'} has another text now, "
+        f"with the same size and time; `{command}` reads every file"
+    }
+    Ingest(filled).run([str(tmp_path / "memory")])  # what the command does
+    assert problems(filled, thorough=True) == {}
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_said_to_be_gone(
+    filled: HybridStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = os.stat
+
+    def refused(path: str, **options: Any) -> os.stat_result:
+        if str(path).endswith("b.md"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", refused)
+    found = problems(filled)["sources"]
+    assert found == f"1 note of {tmp_path / 'memory'} cannot be read"

@@ -1,8 +1,10 @@
+import errno
+import json
 import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -10,6 +12,7 @@ from hybrid_memory import HybridStore
 from hybrid_memory.errors import QueryError
 from hybrid_memory.extras.why import explain
 from hybrid_memory.sync.ingest import Ingest
+from hybrid_memory.views import read
 from tests.command import Run, answer, in_terminal
 
 Notes = Callable[..., Path]
@@ -97,8 +100,6 @@ def test_the_way_out_takes_the_note_in(run: Run, notes: Notes, tmp_path: Path, n
 
 
 def in_json(text: str) -> Any:
-    import json
-
     return json.loads(text)
 
 
@@ -196,3 +197,80 @@ def test_a_new_note_of_nested_folders_gets_the_id_that_was_told(
     Ingest(store).update()
     assert told["doc_id"] == explain(store, str(tmp_path / "w/memory/new.md"))["doc_id"]
     assert explain(store, told["doc_id"])["current"]
+
+
+def said(text: str) -> str:
+    """A line of a transcript."""
+    message = {"type": "message", "message": {"role": "user", "content": text}}
+    return f"{json.dumps(message)}\n"
+
+
+def rewritten(path: Path, text: str) -> None:
+    """Put another text in a file that keeps its time, as `cp -p`, an archive or a sync tool does."""
+    before = path.stat()
+    path.write_text(text)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "current"),
+    [
+        ("a.md", "gpu one", "gpu two", False),
+        ("a.md", "gpu one", "gpu one", True),
+        ("a.md", "gpu one", "gpu", False),
+        ("a.md", "gpu one", "gpu one and two", False),
+        ("a.md", "", "gpu", False),
+        ("a.org", "gpu one", "gpu two", False),
+        ("a.html", "<p>gpu one", "<p>gpu two", False),
+        ("a.jsonl", said("gpu one"), said("gpu two"), False),
+        ("a.jsonl", said("gpu one"), said("gpu one") + said("two"), True),  # too little to read
+        ("a.jsonl", said("gpu one"), said("gpu two") + said("two"), False),
+    ],
+)
+def test_why_reads_the_file(
+    store: HybridStore, notes: Notes, name: str, before: str, after: str, current: bool
+) -> None:
+    folder = notes({name: before})
+    Ingest(store, patterns=[f"*{Path(name).suffix}"]).run([str(folder)])
+    [doc_id] = [row.doc_id for row in store.storage.catalog.source_files()]
+    assert explain(store, doc_id)["current"]
+    rewritten(folder / name, after)
+    found = explain(store, doc_id)
+    assert (found["current"], found["rule"] == "changed") == (current, not current)
+    assert (found["reason"] is None) == (before == after)
+    assert read(store, doc_id)["changed"] == (before != after)
+
+
+def test_a_file_that_was_only_touched_is_current(store: HybridStore, top: Path) -> None:
+    os.utime(top / "a.md", (1, 1))
+    assert explain(store, "memory/a.md")["current"]
+
+
+def test_the_way_out_reads_a_file_whose_size_and_time_are_as_before(run: Run, notes: Notes) -> None:
+    folder = notes({"s1.md": "# S\nwolfone\n", "s2.md": "# S\nwolftwo\n"})
+    for name in ("s1.md", "s2.md"):
+        os.utime(folder / name, (1, 1))
+    run("ingest", "--path", str(folder))
+    (folder / "s1.md").rename(folder / "t")
+    (folder / "s2.md").rename(folder / "s1.md")
+    (folder / "t").rename(folder / "s2.md")
+    told = in_json(run("why", str(folder / "s1.md"), "--json").stdout)
+    assert (told["current"], told["rule"]) == (False, "changed")
+    assert told["reason"].endswith("with the same size and time")
+    words = shlex.split(told["way_out"].split("`")[1])
+    run(*words[1:])
+    assert answer(run("why", str(folder / "s1.md")))["current"]
+
+
+def test_a_file_that_cannot_be_read_is_not_said_to_be_current(
+    store: HybridStore, top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: str, follow_symlinks: bool) -> BinaryIO:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("hybrid_memory.extras.why.open_regular", refused)
+    found = explain(store, "memory/a.md")
+    assert (found["in_memory"], found["current"], found["rule"]) == (True, False, "unreadable")
+    assert (
+        found["reason"] == "its file cannot be read, so that it may have changed: Permission denied"
+    )
