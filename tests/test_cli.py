@@ -1076,6 +1076,48 @@ def test_help_lists_every_command_in_its_group(run: Run) -> None:
     }
 
 
+IN_A_PIPE = {  # a command -> its arguments
+    "init": ("memory", "--yes"),
+    "search": ("gpu",),
+    "get": ("pi",),
+    "why": ("pi",),
+    "list": (),
+    "links": ("--broken",),
+    "tags": (),
+    "ingest": ("--path", "memory"),
+    "update": (),
+    "store": ("--doc-id", "n", "--text", "gpu"),
+    "note": ("gpu", "--dir", "."),
+    "delete": ("memory/pi.md",),
+    "config": (),
+    "stats": (),
+    "doctor": (),
+    "reindex": (),
+    "copy": ("cli.db", "other.db"),
+    "eval": ("--queries", "queries", "--qrels", "qrels"),
+    "tools": (),
+}
+AS_TEXT = {"recall": ("which IP address does the raspberry pi have?",)}
+UNTIL_STOPPED = {"watch", "mcp", "serve"}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS.keys() - UNTIL_STOPPED))
+def test_an_answer_has_the_form_that_help_promises(
+    run: Run, folder: Path, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "queries").write_text('{"id": "q", "text": "gpu"}\n')
+    (tmp_path / "qrels").write_text("q memory/pi.md 1\n")
+    run("ingest", "--path", str(folder))
+    done = run(command, *{**IN_A_PIPE, **AS_TEXT}[command])
+    assert done.stdout
+    if command in AS_TEXT:
+        told = " ".join(run("--help").stdout.split())
+        assert "recall always prints text" in told
+        assert not done.stdout.startswith(("{", "["))
+    else:
+        json.loads(done.stdout)
+
+
 @pytest.mark.parametrize(
     ("written", "meant"), [("serch", "search"), ("delte", "delete"), ("ingset", "ingest")]
 )

@@ -70,11 +70,15 @@ def key_and_data(text: str) -> "tuple[str, Any]":
 EPILOG = """\
 exit status:
   0    the command answered; the answer may be an empty list
-  1    the command failed; a line on stderr says why
+  1    the command failed, and a line on stderr says why;
+       why and doctor: something is amiss
   2    wrong usage
   130  interrupted
 
-The answer is one JSON document on stdout. Everything else goes to stderr.
+The answer goes to stdout: text for people on a terminal, one JSON document
+elsewhere. Commands that show text have --json for terminals, too. recall and
+completion always print text, and search --format has other forms. Everything
+else goes to stderr.
 """
 # What decides a value if nobody chose one
 DEFAULT = "default"
