@@ -44,7 +44,7 @@ from ..storage.source import (
 from ..storage.target import find
 from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples, open_store
-from ..surface.output import sureness
+from ..surface.output import points, sureness
 from ..surface.streams import harmless, print_answer, tell
 from ..surface.terminal import Style
 from ..sync.plan import by_claim
@@ -617,7 +617,7 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
     style = Style(stream)
     if rank["rank"]:
         place = f"rank {rank['rank']} of {rank['of']}"
-        scores = f"score {rank['score']:.3f}, {sureness(rank)}"
+        scores = f"score {points(rank['score'])}, {sureness(rank)}"
         passage = harmless(f": {rank['citation']}, {scores}")
     else:
         place = f"not among {rank['of']} results"
@@ -639,7 +639,7 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
         print(f"  it {verb}: {words}", file=stream)
     for other in rank["before"]:
         words = harmless(", ".join(other["has"])) or "no word"
-        passage = f"{harmless(other['citation'])}, score {other['score']:.3f}"
+        passage = f"{harmless(other['citation'])}, score {points(other['score'])}"
         details = f"{style.dim}{_ranks(other)}; has {words}{style.off}"
         print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
 

@@ -77,7 +77,7 @@ def result_of(
         "heading": row.heading,
         "heading_path": row.heading_path,
         "text": shown.text,
-        "score": round(hit.score, 6),
+        "score": rounded_score(hit.score, 6),
         "confidence": hit.confidence,
         "source": hit.source,
         "path": row.path,
@@ -162,6 +162,13 @@ def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:
     return bool(results) and all(match(result["confidence"]) == "faint" for result in results)
 
 
+def rounded_score(score: float, decimals: int) -> float:
+    """Round a score to so many decimals; one that would become 0, to its first digit. Only what
+    scores nothing has the score 0, and that is no result.
+    """
+    return round(score, decimals) or float(f"{score:.1g}")
+
+
 LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source", "citation")
 
 
@@ -170,7 +177,7 @@ def lean(result: Mapping[str, Any]) -> dict[str, Any]:
     `newer` and `explain` where there are any.
     """
     fields = {key: result[key] for key in LEAN}
-    fields["score"] = round(fields["score"], 3)
+    fields["score"] = rounded_score(fields["score"], 3)
     for key in ("date", "newer", "explain", "instead"):
         if result.get(key):
             fields[key] = result[key]

@@ -28,6 +28,7 @@ BEST = 3  # chunks of a document that count
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
 FIRST = 10  # results that people look at
 MOST_OF_ONE = 3  # of these, how many hits may be of one document
+LEAST_DECAY = 1e-200  # so that no age makes a score 0
 NEAR = 0.3  # of a passage to a query that it has no word of; words that mean nothing reach 0.26
 
 
@@ -181,7 +182,7 @@ def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
         decay = 1.0
         if hit.id in dates:
             days = age(dates[hit.id], today)
-            decay = exp(-log(2) * days / state.half_life_days)
+            decay = max(exp(-log(2) * days / state.half_life_days), LEAST_DECAY)
         hit.age_by(decay)
     return best_first(hits)
 

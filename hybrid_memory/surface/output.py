@@ -102,7 +102,7 @@ def _described(
     note = clipped(harmless(title), width)
     below = f" > {harmless(headings)}" if headings else ""
     below = clipped(below, max(width - len(note), 2)) if below else ""
-    yield f"{result['score']:.3f}  {style.bold}{note}{style.off}{below}"
+    yield f"{points(result['score'])}  {style.bold}{note}{style.off}{below}"
     yield from _place_and_origin(result, style, width)
     for line in shown(body, highlighter, width):
         coloured = line.replace(BEFORE, style.match or "[").replace(AFTER, style.off or "]")
@@ -417,6 +417,11 @@ def markdown(results: Sequence[Result], query: str, stream: TextIO) -> None:
 def quoted(text: str) -> str:
     """Return a text as a quote in markdown, so that none of its lines passes for the answer's own."""
     return "\n".join(f"> {row}".rstrip() for row in printable(text).split("\n"))
+
+
+def points(score: float) -> str:
+    """Return a score for people; one that is nearly 0 is not shown as 0, which is no result's."""
+    return f"{score:.3f}" if score >= 0.001 else "<0.001"
 
 
 def sureness(result: Result) -> str:

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
+from hybrid_memory.search.hit import lean
 from hybrid_memory.search.pipeline import CANDIDATES, LOOKUP_WEIGHTS
 from hybrid_memory.search.stages import MOST_OF_ONE
 from hybrid_memory.storage.filters import Filters
+from hybrid_memory.surface.output import points
 from hybrid_memory.text.query import Query
 from hybrid_memory.vector import VectorSearch, decode_embedding, encode_embedding
 from tests import fake_ollama
@@ -341,6 +343,23 @@ def test_the_lowest_score_is_asked_for_before_a_score_ages(dated: HybridStore) -
     hits = dated.search("dog", mode="vector", half_life=1, min_score=0.9, today=TODAY)
     assert {hit["doc_id"] for hit in hits} == {"2026-03-01", "2026-01-30", "2025-12-31", "undated"}
     assert min(hit["score"] for hit in hits) < 0.001
+
+
+@pytest.mark.parametrize("half_life", [0.0, 30.0, 1.0, 0.001])
+@pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
+def test_no_result_is_printed_with_the_score_0(
+    store: HybridStore, half_life: float, mode: str
+) -> None:
+    store.store("2026-01-05", "the gpu server")  # in most chunks, its words are worth 1e-6 each
+    store.store("1999-12-31", "the gpu server, again")
+    store.store("2020-01-01", "the gpu server and its ssh password are not here: cat")
+    results = store.search("gpu server ssh password", mode=mode, half_life_days=half_life)
+    assert len(results) == 3
+    scores = [result["score"] for result in results]
+    assert all(scores)
+    assert all(lean(result)["score"] for result in results)
+    assert scores == sorted(scores, reverse=True)
+    assert all("0.000" not in points(score) for score in scores)
 
 
 def test_the_config_may_let_scores_age(db_path: str, embedder: TopicEmbedder) -> None:
