@@ -6,14 +6,15 @@ that set is complete and takes their place in one transaction. A run that is kil
 server, leaves the set for the next run to go on with.
 """
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from shlex import quote
 from typing import Any, NamedTuple
 
-from .documents.document import Document, Prepared
+from .documents.document import Document, Prepared, date_keys_of
 from .documents.files import Wanted
 from .embedding.protocol import MISFIT, NOT_MIXED, Embedder, conflict, identity_of, name_of
 from .errors import Message, SourceError, WayOut
@@ -21,6 +22,7 @@ from .storage.protocol import Storage
 from .storage.rows import Identity, Vectors
 from .storage.source import Source, StoredDocument, is_in, real_path
 from .storage.vector import FLOAT_BYTES, encode_embedding
+from .text.dates import document_date
 
 BATCH = 128  # chunks embedded between two commits
 SMALL_BATCH = 16  # the same where time is short
@@ -455,6 +457,38 @@ def put_document(
         if embedder:
             mark_unembeddable(storage, embedder, new.not_embedded)
     return problems
+
+
+def put_again(storage: Storage, prepared: Prepared, *, follows: StoredText) -> None:
+    """Write a text without a file that is only read and cut anew, with the embeddings that are
+    known of its chunks. It is as old as before.
+
+    Raises OvertakenError if another process has changed or removed the text meanwhile.
+    """
+    doc_id = prepared.row["doc_id"]
+    with storage.transaction():
+        if stored_text(storage, doc_id) != follows:
+            raise OvertakenError
+        if prepared.row["date"] is None:
+            day = _stored_before(storage, prepared)
+            prepared = prepared._replace(row=prepared.row | {"date": day})
+        storage.documents.put_again(prepared)
+
+
+def _stored_before(storage: Storage, prepared: Prepared) -> str:
+    """Return the day on which a text that says no date was stored.
+
+    Its date so far is that day, unless a key gave it that counts no longer.
+    """
+    row = prepared.row
+    known = storage.documents.several([row["doc_id"]])[row["doc_id"]]
+    day = storage.catalog.document(row["doc_id"]).date
+    keys = date_keys_of(known.chunking)
+    said = document_date(row["doc_id"], json.loads(row["metadata"]), prepared.links.titles, keys)
+    if day is None or said is not None:
+        stored = datetime.fromisoformat(storage.catalog.entry(row["doc_id"])["modified"])
+        day = stored.astimezone().date().isoformat()
+    return day
 
 
 def _stored_on(storage: Storage, row: Mapping[str, Any]) -> str:

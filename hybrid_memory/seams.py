@@ -138,7 +138,7 @@ COMMANDS = {
         "upkeep",
         "surface.commands.upkeep:reindex_options",
         "surface.commands.upkeep:run_reindex",
-        "Build the indexes again from the stored chunks, and compact the file.",
+        "Cut stored texts as the settings say, build the indexes again, and compact the file.",
     ),
     "copy": Command(
         "upkeep",

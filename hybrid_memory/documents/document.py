@@ -143,6 +143,12 @@ def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS
     return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}{keys}"
 
 
+def date_keys_of(chunking: str) -> Sequence[str]:
+    """Return the keys of the metadata that could date a document which was read in this way."""
+    parts = chunking.split(":", 3)
+    return parts[3].split(",") if len(parts) > 3 else DATE_KEYS
+
+
 class Extract(NamedTuple):
     """A text in markdown. `pages` has the line, from 1, with which each page begins; it is empty if
     the format has no pages. A warning is a reason and its kind, as in `formats.Reading`.

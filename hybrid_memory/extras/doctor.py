@@ -21,6 +21,7 @@ from ..storage.source import Source, is_in
 from ..store import HybridStore, retry_once
 from ..surface.arguments import Parser, add_json, examples, open_store
 from ..surface.streams import advise_model, harmless, print_answer
+from ..sync.texts import chunking_of_texts
 from ..text.characters import plural
 from .audit import audit, show
 from .recall.state import refusals
@@ -309,6 +310,12 @@ def _sources(store: HybridStore, *, thorough: bool = False) -> Iterator[Diagnosi
         what = "" if thorough else "its size or time "
         text = f"every file that the rules take is in, and none has changed {what}since it was read"
         yield _fine("sources", text)
+    texts = store.storage.documents.texts_cut_otherwise(chunking_of_texts(store))
+    if texts:
+        text = plural(len(texts), "stored text was", "stored texts were")
+        yield _problem(
+            "texts", f"{text} cut with other settings", "`hybrid-memory update` cuts them again"
+        )
     if left_out:
         yield _left_out(left_out)
     yield from _formats(left_out)

@@ -48,6 +48,7 @@ from ..surface.output import points, sureness
 from ..surface.streams import harmless, print_answer, tell
 from ..surface.terminal import Style
 from ..sync.plan import by_claim
+from ..sync.texts import chunking_of_texts
 from ..text.characters import hasher, plural, spellings
 from ..text.query import Query
 
@@ -55,6 +56,7 @@ NEW = "new"  # nothing keeps it out: it was not there, or could not be read, at 
 TAKEN = "id taken"
 UNREADABLE = "unreadable"
 
+CUT_OTHERWISE = "it was cut into chunks with other settings"
 REASONS = {
     "hidden": "folders whose name begins with a dot are left out",
     "node_modules": "folders of this name are left out",
@@ -410,6 +412,8 @@ def _document(store: HybridStore, doc_id: str) -> dict[str, Any]:
     outdated = None
     if document and path:
         outdated = _outdated(store, document, source or Source(path, row["collection"], True, ()))
+    elif document and "host" not in row and document.chunking != chunking_of_texts(store):
+        outdated = Verdict("settings", CUT_OTHERWISE, "`hybrid-memory update` cuts it again")
     answer = {
         "path": path,
         "doc_id": doc_id,
@@ -456,8 +460,7 @@ def _outdated(store: HybridStore, document: StoredDocument, source: Source) -> V
             again = f"`{source.command(incremental=False)}`"
         return Verdict("changed", reason, f"{again} reads it again")
     if document.chunking != source.chunking(store.config):
-        reason = "it was cut into chunks with other settings"
-        return Verdict("settings", reason, f"{again} cuts it again")
+        return Verdict("settings", CUT_OTHERWISE, f"{again} cuts it again")
     return None
 
 

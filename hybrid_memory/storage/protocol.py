@@ -211,9 +211,17 @@ class Documents(Protocol):
     def whole(self, doc_id: str) -> Whole | None:
         """Return all of the document of this id."""
 
+    def texts_cut_otherwise(self, chunking: str) -> list[str]:
+        """Return the ids of the texts without a file that were not read and cut in this way."""
+
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """Write a document with its chunks, in place of the one of the same id. Texts embedded
         before keep their embedding; those of texts that leave become spare ones.
+        """
+
+    def put_again(self, prepared: Prepared) -> None:
+        """`put` for a document that is only read and cut anew: the time at which it was stored
+        stays.
         """
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:

@@ -26,6 +26,7 @@ from . import plan
 from .plan import Listing, Refusals, Rules
 from .reading import Job, Outcome, ReadOptions, Unchanged, Workers, read
 from .report import ELSEWHERE, Report
+from .texts import cut_texts_anew
 from .writing import Recut, Writer
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Ingest:
                     f"no file here matches {_either(listing.source)}",
                     "nothing matches",
                 )
+        self._cut_texts_anew()
         self._embed()
         return self.report
 
@@ -126,6 +128,7 @@ class Ingest:
             )
         sources = plan.known_sources(storage.sources, self.report)
         self._tell_of_others(self.mirror(sources, embeds=True))
+        self._cut_texts_anew()
         self._embed()
         return self.report
 
@@ -225,6 +228,13 @@ class Ingest:
         gone = listing.leaving()
         if gone:
             writer.remove(gone)
+
+    def _cut_texts_anew(self) -> None:
+        """Cut the texts without a file again where the settings have changed. Sizes that this
+        ingest was given are those of its paths.
+        """
+        if self._rechunk and self._template.chunk_size is None:
+            cut_texts_anew(self._store, self.report)
 
     def _tell_of_others(self, listings: Iterable[Listing]) -> None:
         for listing in listings:
@@ -326,7 +336,9 @@ class Intake:
         self._writer = writer
         self._refusals = refusals
         self._report = report
-        self._recut = Recut(store, writer, report)
+        self._recut = Recut(
+            store, source.path, lambda document: writer.add(source, document), report
+        )
         self.options = ReadOptions.of(source, store.config)
 
     def decisions(self) -> Iterator[Due | None]:
@@ -363,14 +375,14 @@ class Intake:
         if isinstance(document, Prepared) and due.known:
             content_hash, cut = document.row["content_hash"], document.row["chunking"]
             if plan.is_recut(due.known, content_hash, cut):
-                self._recut.add(self._source, document)
+                self._recut.add(document)
                 return
         if document:
             self._writer.add(self._source, document, outcome.vectors, outcome.not_embedded)
 
     def finish(self) -> None:
         """Write what is not yet written of the files."""
-        self._recut.flush(self._source)
+        self._recut.flush()
         self._writer.flush(self._source)
 
     def remember_source(self) -> None:

@@ -172,33 +172,37 @@ class Writer:
 
 
 class Recut:
-    """Documents of one source that are only cut anew, held back until their new chunks are embedded;
-    the new embeddings wait in spare_embeddings. What cannot be embedded keeps its old chunks.
+    """Documents that are only cut anew, held back until their new chunks are embedded; the new
+    embeddings wait in spare_embeddings. What cannot be embedded keeps its old chunks.
+
+    `write` is called with each document that is ready. `place` is the folder or database that the
+    report names.
     """
 
-    def __init__(self, store: HybridStore, writer: Writer, report: Report) -> None:
+    def __init__(
+        self, store: HybridStore, place: str, write: Callable[[Prepared], None], report: Report
+    ) -> None:
         self._store = store
-        self._writer = writer
+        self._place = place
+        self._ready = write
         self._report = report
         self._documents: list[Prepared] = []
         self._embedded: set[bytes] = set()  # content hashes of the texts that got an embedding
         self._kept_back = 0
 
-    def add(self, source: Source, prepared: Prepared) -> None:
-        """Write a document of the source at the latest with the next `flush`, if its chunks can be
-        embedded.
-        """
+    def add(self, prepared: Prepared) -> None:
+        """Write a document at the latest with the next `flush`, if its chunks can be embedded."""
         self._documents.append(prepared)
         if sum(len(document.texts) for document in self._documents) >= BATCH:
-            self._write(source)
+            self._write()
 
-    def flush(self, source: Source) -> None:
+    def flush(self) -> None:
         """Write what is not yet written, and tell what is not to be."""
-        self._write(source)
+        self._write()
         if self._kept_back:
             documents = plural(self._kept_back, "document keeps its", "documents keep their")
             reason = f"{documents} chunks of another size until the new ones can be embedded"
-            self._report.warning(source.path, reason)
+            self._report.warning(self._place, reason)
 
     def spooled(self, document: GrowingDocument) -> bool:
         """Return whether the new chunks of a growing document have their embeddings now."""
@@ -210,14 +214,14 @@ class Recut:
             self._kept_back += 1
         return ready
 
-    def _write(self, source: Source) -> None:
+    def _write(self) -> None:
         documents, self._documents = self._documents, []
         self._is_embedded(
             {key: text for document in documents for key, text in document.texts.items()}
         )
         for document in documents:
             if self._is_embedded(document.texts):
-                self._writer.add(source, document)
+                self._ready(document)
                 self._report.embedded += sum(
                     chunk["content_hash"] in self._embedded for chunk in document.chunks
                 )

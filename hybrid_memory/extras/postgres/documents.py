@@ -236,6 +236,16 @@ select doc_id, source_path, coalesce(file_mtime, 0), coalesce(file_size, 0), con
 from   documents
 where  space = %(space)s
 """
+TEXTS_CUT_OTHERWISE = """
+select doc_id from documents
+where  space = %(space)s and source_path is null and chunking <> %(chunking)s order by doc_id
+"""
+INDEXED_AT = """
+select indexed_at from documents where space = %(space)s and doc_id = %(doc_id)s
+"""
+SET_INDEXED_AT = """
+update documents set indexed_at = %(indexed_at)s where space = %(space)s and doc_id = %(doc_id)s
+"""
 OF_ID = f"{STORED} and doc_id = %(doc_id)s"
 OF_IDS = f"{STORED} and doc_id = any(%(doc_ids)s)"
 OF_COLLECTION = (
@@ -309,9 +319,20 @@ class Documents:
         ]
         return whole(row, encoded, Links(self._conn, self._space).found(doc_id))
 
+    def texts_cut_otherwise(self, chunking: str) -> list[str]:
+        given = {"space": self._space, "chunking": chunking}
+        return [doc_id for (doc_id,) in self._conn.all(TEXTS_CUT_OTHERWISE, given)]
+
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """As in `protocol.Documents`."""
         self.put_all([prepared], new_vectors)
+
+    def put_again(self, prepared: Prepared) -> None:
+        """As in `protocol.Documents`."""
+        given = {"space": self._space, "doc_id": text(prepared.row["doc_id"])}
+        [indexed_at] = self._conn.one(INDEXED_AT, given)
+        self.put(prepared)
+        self._conn.execute(SET_INDEXED_AT, given | {"indexed_at": indexed_at})
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
         """As in `protocol.Documents`; documents of different ids are written together."""

@@ -170,6 +170,11 @@ TOUCH = "update documents set file_mtime = ?, file_size = ? where doc_id = ?"
 BATCH = 512  # spooled chunks that are in memory at a time
 
 STORED = "select doc_id, source_path, file_mtime, file_size, content_hash, chunking from documents"
+TEXTS_CUT_OTHERWISE = """
+select doc_id from documents where source_path is null and chunking <> ? order by doc_id
+"""
+INDEXED_AT = "select indexed_at from documents where doc_id = ?"
+SET_INDEXED_AT = "update documents set indexed_at = ? where doc_id = ?"
 OF_COLLECTION = f"{STORED} where collection = ? and source_path is not null"
 OF_FILES = f"{STORED} where source_path is not null"
 OF_ID = f"{STORED} where doc_id = ?"
@@ -249,9 +254,19 @@ class Documents:
             Links(self._conn).found(doc_id),
         )
 
+    def texts_cut_otherwise(self, chunking: str) -> list[str]:
+        return [doc_id for (doc_id,) in self._conn.execute(TEXTS_CUT_OTHERWISE, (chunking,))]
+
     def put(self, prepared: Prepared, new_vectors: Vectors | None = None) -> None:
         """As in `protocol.Documents`."""
         self.put_all([prepared], new_vectors)
+
+    def put_again(self, prepared: Prepared) -> None:
+        """As in `protocol.Documents`."""
+        doc_id = prepared.row["doc_id"]
+        (indexed_at,) = self._conn.execute(INDEXED_AT, (doc_id,)).fetchone()
+        self.put(prepared)
+        self._conn.execute(SET_INDEXED_AT, (indexed_at, doc_id))
 
     def put_all(self, documents: Iterable[Prepared], new_vectors: Vectors | None = None) -> None:
         """As in `protocol.Documents`. A chunk is written with its embedding: a row that grows would

@@ -13,6 +13,8 @@ from ...messages import Progress, count_batches
 from ...storage.source import real_path
 from ...store import HybridStore
 from ...sync.refresh import store_file
+from ...sync.report import Report
+from ...sync.texts import cut_texts_anew
 from ...text.characters import storable, storable_name
 from ...views import twin
 from .. import arguments
@@ -206,15 +208,17 @@ def delete_by_id(store: HybridStore, doc_id: str) -> dict[str, Any]:
 def _reindex(
     store: HybridStore, *, embeddings: bool, progress: "Callable[[Progress], None]"
 ) -> dict[str, Any]:
-    """Build the indexes anew; with `embeddings`, these too, and then `status` says whether all of
-    them were made.
+    """Cut the texts without a file as the settings say, and build the indexes anew; with
+    `embeddings`, these too, and then `status` says whether all of them were made.
 
     Raises ConfigError if there is no model to make them.
     """
-    answer: dict[str, Any] = {"status": "ok", "warnings": []}
+    if embeddings and store.embedder is None:
+        raise ConfigError("there is no model that could embed; name one with --provider")
+    report = Report()
+    cut_texts_anew(store, report)
+    answer: dict[str, Any] = {"status": "ok", "warnings": report.warning_lines()}
     if embeddings:
-        if store.embedder is None:
-            raise ConfigError("there is no model that could embed; name one with --provider")
         try:
             embedded = store.embed(
                 lambda total: count_batches("embeddings", total, progress), anew=True
@@ -229,7 +233,7 @@ def _reindex(
             "status": status,
             "embedded": embedded.chunks,
             "pending": pending,
-            "warnings": embedded.problems,
+            "warnings": answer["warnings"] + embedded.problems,
         }
     return answer | {"chunks": store.reindex()}
 

@@ -1,0 +1,46 @@
+"""Keep the texts that have no file as the settings of now would read and cut them, as an ingest does
+with files.
+"""
+
+from contextlib import suppress
+
+from ..documents.document import Document, Prepared, chunking
+from ..indexing import OvertakenError, StoredText, put_again, stored_text
+from ..store import HybridStore
+from ..text.characters import plural
+from .report import Report
+from .writing import Recut
+
+
+def chunking_of_texts(store: HybridStore) -> str:
+    """Return how texts without a file are read and cut now, as in `documents.chunking`."""
+    settings = store.config
+    return chunking(settings["chunk_size"], settings["chunk_overlap"], settings["date_keys"])
+
+
+def cut_texts_anew(store: HybridStore, report: Report) -> None:
+    """Read and cut again all texts without a file that were cut in another way.
+
+    Each is written in a transaction of its own, once its new chunks have embeddings; until then it
+    keeps its old chunks. One that another process changes meanwhile is left to that process.
+    """
+    before: dict[str, StoredText] = {}
+    done: list[str] = []
+
+    def write(prepared: Prepared) -> None:
+        doc_id = prepared.row["doc_id"]
+        with suppress(OvertakenError):
+            put_again(store.storage, prepared, follows=before.pop(doc_id))
+            done.append(doc_id)
+            report.chunks += len(prepared.chunks)
+
+    recut = Recut(store, store.path, write, report)
+    for doc_id in store.storage.documents.texts_cut_otherwise(chunking_of_texts(store)):
+        text = stored_text(store.storage, doc_id)
+        if text is not None:
+            before[doc_id] = text
+            recut.add(store.prepare(Document(doc_id, text.content, text.metadata)))
+    recut.flush()
+    if done:
+        were = plural(len(done), "text without a file was", "texts without a file were")
+        report.notes.append(f"{were} cut anew, as the settings have changed")
