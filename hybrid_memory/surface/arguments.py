@@ -76,8 +76,8 @@ exit status:
   130  interrupted
 
 The answer goes to stdout: text for people on a terminal, one JSON document
-elsewhere. Commands that show text have --json for terminals, too. recall and
-completion always print text, and search --format has other forms. Everything
+elsewhere. Commands that show text have --json for terminals, too. recall always
+prints text, and search --format has other forms. Everything
 else goes to stderr.
 """
 # What decides a value if nobody chose one

@@ -147,9 +147,16 @@ def test_a_failure_is_silence(recall: Recall, options: tuple[str, str]) -> None:
     assert recall(QUESTION, *options, "--explain").stderr
 
 
-def test_is_silent_when_the_time_is_over(recall: Recall) -> None:
-    done = recall(QUESTION, "--timeout", "0.001")
+@pytest.mark.parametrize("seconds", ["0.001", "0.0011", "0.01"])
+def test_is_silent_when_the_time_is_over_unless_it_is_asked_why(
+    recall: Recall, seconds: str
+) -> None:
+    done = recall(QUESTION, "--timeout", seconds)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    explained = recall(QUESTION, "--timeout", seconds, "--explain", "--quiet")
+    assert (explained.returncode, explained.stdout) == (0, "")
+    last = explained.stderr.splitlines()[-1]
+    assert last == f"hybrid-memory: there was no answer within {seconds} s (--timeout)"
 
 
 def test_does_not_wait_for_standard_input_longer_than_it_may(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hybrid_memory import HybridStore
 from hybrid_memory.documents.document import Document
 from hybrid_memory.fts import FTSIndex
-from hybrid_memory.search.hit import lean
 from hybrid_memory.search.pipeline import CANDIDATES, LOOKUP_WEIGHTS
+from hybrid_memory.search.result import lean
 from hybrid_memory.search.stages import MOST_OF_ONE
 from hybrid_memory.storage.filters import Filters
 from hybrid_memory.surface.output import points
