@@ -13,14 +13,14 @@ from .config import server_scheme
 from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load
+from .search.advice import advise
 from .search.answer import Answer, operator_lines
 from .search.pipeline import Search
+from .search.plan import Plan, plan
 from .search.request import Request, request_of
 from .search.result import Result as Result
-from .storage.filters import narrowed
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable
-from .text.query import Query, may_have_operators
 
 if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-ONLY_FILTERS = "there are filters and no words to look for; `hybrid-memory list` lists documents"
 DEFAULT_DB = "hybrid_search.db"
 SAMPLED = 20  # documents, and lines of each, whose language decides which built-in model a store begins with
 
@@ -301,54 +300,28 @@ class HybridStore:
 
         Where a -word leaves nothing, it is searched for as a word.
         """
-        parsed = self.parsed(query, request)
-        answer = self._answer(parsed, request)
-        if parsed.leaves_out_words and answer.is_empty:
-            as_words = self.parsed(query, request, may_leave_out_words=False)
-            other = self._answer(as_words, request)
+        planned = self.plan(query, request)
+        answer = self._searched(planned)
+        if planned.query.leaves_out_words and answer.is_empty:
+            other = self._searched(self.plan(query, request, may_leave_out_words=False))
             if not other.is_empty:
                 answer = other
         self._warn(*answer.warnings, *operator_lines(answer.operators))
         return answer
 
-    def _answer(self, parsed: Query, request: Request) -> Answer:
+    def plan(self, query: str, request: Request, *, may_leave_out_words: bool = True) -> Plan:
+        """Decide what a query and its options mean in this store; see search/plan.py."""
+        return plan(
+            self.storage, self.config, query, request, may_leave_out_words=may_leave_out_words
+        )
+
+    def _searched(self, planned: Plan) -> Answer:
         search = Search(
             self.storage, self.config, lambda: self.fitting_embedder, lambda: self.reranker
         )
-        if parsed.asked:
-            request = request._replace(filters=narrowed(request.filters, parsed.asked))
-        if request.filters:
-            from .storage.target import resolved, unmet
-
-            with self.storage.snapshot():
-                request = request._replace(filters=resolved(self.storage, request.filters))
-        answer = search.answer(parsed, request)
-        answer.filters = request.filters
-        if parsed.asked and parsed.is_blank:
-            answer.warnings.append(ONLY_FILTERS)
-        if request.filters and not answer.results and not answer.nearest_miss:
-            problem = unmet(self.storage, request.filters)
-            if problem:
-                answer.warnings.append(problem)
+        answer = search.answer(planned)
+        advise(answer, planned, self.storage)
         return answer
-
-    def parsed(self, query: str, request: Request, *, may_leave_out_words: bool = True) -> Query:
-        """Return what a query means here: what the store has decides which of its parts are operators."""
-        memory = None
-        if may_have_operators(query):
-            from .storage.target import StoredMemory
-
-            memory = StoredMemory(self.storage, request.filters)
-        with self.storage.snapshot():
-            return Query(
-                query,
-                fts_syntax=request.fts_syntax,
-                today=request.today,
-                is_typed=request.typed,
-                is_literal=request.literal,
-                memory=memory,
-                may_leave_out_words=may_leave_out_words,
-            )
 
     def delete(self, doc_id: str) -> int:
         """Remove a document. Returns the number of its chunks: 0 if there is none of this id."""

@@ -7,6 +7,7 @@ the rule that keeps it out, and the way out. `rank` tells where a search has it,
 all, what stands before it, and which words of the query it lacks.
 """
 
+import json
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -504,25 +505,25 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
     query, folded, and mean the whole document.
     """
     usual = request_of({}, store.config)
-    parsed = store.parsed(query, Request())
-    everything = store.answer(query, Request(DEPTH, explain=True))
-    ranked = store.answer(query, usual._replace(limit=DEPTH, explain=True))
-    shown = store.answer(query, usual)
-    is_shown = any(_is_of(result, doc_id) for result in shown.results)
-
-    passages = [result for result in everything.results if _is_of(result, doc_id)]
-    results = ranked.results
-    place = _place(results, doc_id)
-    if place is None:
-        results = everything.results
-        place = _place(results, doc_id)
+    plan = store.plan(query, usual)
+    answer = store.answer(query, usual._replace(limit=DEPTH, explain=True))
+    place = _place(answer.results, doc_id)
+    left_out_by = None
+    if place is None:  # a setting may leave it out
+        everything = usual._replace(
+            limit=DEPTH, explain=True, min_score=0.0, min_confidence=0.0, per_doc=None
+        )
+        answer = store.answer(query, everything)
+        place = _place(answer.results, doc_id)
+        if place:
+            left_out_by = _bar(usual, answer.results[place - 1])
+    elif place > usual.limit:
+        left_out_by = "limit"
+    results = answer.results
+    passages = [result for result in results if _is_of(result, doc_id)]
     best: Mapping[str, Any] = results[place - 1] if place else {}
     before = results[: place - 1] if place else results
-
-    left_out_by = None
-    if place and not is_shown:
-        is_ranked = results is ranked.results
-        left_out_by = "limit" if is_ranked else _bar(usual, best)
+    parsed = plan.query
     words = [" ".join(term.tokens) for term in parsed.affordable_words]
     words_of_document = _words_of(store, doc_id, parsed)
     return {
@@ -535,13 +536,14 @@ def rank(store: HybridStore, doc_id: str, query: str) -> dict[str, Any]:
         "score": best.get("score"),
         "confidence": best.get("confidence"),
         "newer": best.get("newer"),
-        "is_shown": is_shown,
+        "is_shown": place is not None and left_out_by is None,
         "left_out_by": left_out_by,
         "before": [_described(number, result) for number, result in enumerate(before[:BEFORE], 1)],
         "has": [word for word in words if word in words_of_document],
         "lacks": [word for word in words if word not in words_of_document],
-        "operators": everything.operators,
-        "warnings": everything.warnings,
+        "plan": plan.to_json(),
+        "operators": answer.operators,
+        "warnings": answer.warnings,
     }
 
 
@@ -635,6 +637,7 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
         print(
             f"  a search leaves it out, because of the setting {rank['left_out_by']}", file=stream
         )
+    print(f"  plan: {harmless(_planned(rank['plan']))}", file=stream)
     written = spellings(rank["query"])
     for verb in ("has", "lacks"):
         words = harmless(", ".join(written.get(word.lower(), word) for word in rank[verb]))
@@ -645,6 +648,19 @@ def _show_rank(rank: dict[str, Any], stream: TextIO) -> None:
         passage = f"{harmless(other['citation'])}, score {points(other['score'])}"
         details = f"{style.dim}{_ranks(other)}; has {words}{style.off}"
         print(f"  before it, {other['rank']}: {passage}  {details}", file=stream)
+
+
+def _planned(plan: dict[str, Any]) -> str:
+    """Describe the plan of a search in a line; the words follow in lines of their own."""
+    parts = [f"mode {plan['mode']}", f"{plan['limit']} results"]
+    if plan["phrases"]:
+        parts.append(f"phrases {', '.join(plan['phrases'])}")
+    if plan["days"]:
+        days = ", ".join(" to ".join(dict.fromkeys(days)) for days in plan["days"])
+        parts.append(f"days {days}")
+    if plan["filters"]:
+        parts.append(f"filters {json.dumps(plan['filters'], ensure_ascii=False)}")
+    return "; ".join(parts)
 
 
 def _ranks(passage: dict[str, Any]) -> str:

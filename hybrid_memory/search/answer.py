@@ -1,4 +1,4 @@
-"""An answer: the results of a search with what is to be said of them."""
+"""An answer: the results of a search, with warnings and advice."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,6 +27,8 @@ class Answer:
         self.unanswered: str | None = None
         self.filters: Filters | None = None  # those in force: the request's, and the query's own
         self.operators: Operators = NO_OPERATORS
+        # What to know of the results, or why there are none; search/advice.py decides
+        self.hint: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -34,23 +36,23 @@ class Answer:
         return not (self.results or self.nearest_miss or self.unanswered)
 
     def other_words(self) -> str | None:
-        """Return what to tell of words that no passage has, as "kubernetes for kuberntes"."""
+        """Report which words were searched for in place of others: "kubernetes for kuberntes"."""
         if not self.instead:
             return None
         return f"searched for {in_place(self.instead)}, which no passage has"
 
     def keep_back(self, surest: "Result", least: float) -> None:
-        """Give no results, and tell of the surest, which has not this confidence."""
+        """Remove all results, and name the surest, which is below this confidence."""
         self.results = []
         self.nearest_miss = surest
-        nearest = f"the nearest is {surest['citation']} with {surest['confidence']:g}"
-        self.warnings.append(f"nothing reaches confidence {least:g}; {nearest}")
+        best = f"the best is {surest['citation']} ({surest['confidence']:g})"
+        self.warnings.append(f"no result with confidence {least:g} or more; {best}")
 
     def require(self, confidence: float) -> None:
-        """Keep all results back unless one has this confidence.
+        """Remove all results unless one has this confidence.
 
-        Single results are not kept back, because a passage that continues a sure one often shares
-        few words with the query.
+        Single results stay, because a passage that continues a sure one often shares few words with
+        the query.
         """
         if self.results and all(result["confidence"] < confidence for result in self.results):
             self.keep_back(max(self.results, key=lambda result: result["confidence"]), confidence)

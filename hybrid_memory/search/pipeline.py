@@ -8,32 +8,22 @@ all rounds. One that goes by the final score or order also goes into FINAL.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..embedding.protocol import (
-    BUILTIN,
-    MISFIT,
-    NAMESAKE,
-    conflict,
-    differing,
-    identity_of,
-    is_minilm,
-    meanwhile,
-    name_of,
-    replacement,
-)
-from ..errors import Message, WayOut
-from ..seams import MINILM_VECTOR, RERANKED, load
+from ..seams import RERANKED, load
 from ..storage.keyword import CONTEXT_WEIGHT, K1
 from ..text.characters import citation
 from . import stages
 from .answer import Answer, as_written
 from .hit import Hit
 from .legs import LEADS, Legs, put_on_one_scale
+from .plan import Plan
+from .query_vector import QueryVector, query_vector
 from .request import Request
 from .result import OfQuery, result_of
 from .revisions import later_first, with_revisions
@@ -46,13 +36,12 @@ if TYPE_CHECKING:
     from ..config import Settings
     from ..embedding.protocol import Embedder
     from ..storage.protocol import Storage
-    from ..storage.rows import Identity, KeywordLeg, Ranking
+    from ..storage.rows import KeywordLeg, Ranking
     from ..text.query import Query
     from .answer import Reranker
 
 Stage = Callable[[Iterable[Hit], SearchState], Iterable[Hit]]
 
-BACKLOG = 0.1  # of all chunks: with more pending, the user is told
 # Of each leg, whatever the limit, so that the first results do not change with it; 100 find no
 # better
 CANDIDATES = 60
@@ -94,6 +83,17 @@ FINAL: frozenset[Stage] = frozenset(
 )
 
 
+class Neighbours(NamedTuple):
+    """What the vector leg found: cosines by chunks.id, the cosines of a sample of the store, the
+    first chunks of each chunk's document, and the ranking (None if there was no vector).
+    """
+
+    cosines: Mapping[int, float] = MappingProxyType({})
+    sample: Mapping[int, float] = MappingProxyType({})
+    leads: Mapping[int, Sequence[int]] = MappingProxyType({})
+    ranking: "Ranking | None" = None
+
+
 class Search:
     """Answers queries from a store. `embedder` and `reranker` give these, or None; they are asked
     as late as possible.
@@ -111,62 +111,53 @@ class Search:
         self._embedder = embedder
         self._reranker = reranker
 
-    def answer(self, query: "Query", request: Request) -> Answer:
-        """Return the best results. A query that could not be embedded is a warning: in the mode
-        "hybrid" keywords answer, in the mode "vector" there are no results. Raises QueryError for
-        an expression that is not valid.
+    def answer(self, plan: Plan) -> Answer:
+        """Run a search. Raises QueryError for an expression that is not valid.
+
+        If the query could not be embedded, a warning says so: in the mode "hybrid" keywords answer,
+        in the mode "vector" there are no results.
         """
-        if request.fts_syntax:  # an expression is no text to embed or to read
-            request = request._replace(mode="keyword", rerank=False)
         timings: dict[str, float] = {}
         with _timed("total", timings):
-            vector, state, hits = self._retrieved(query, request, timings)
+            vector, state, hits = self._retrieved(plan, timings)
             if state.after_snapshot:
                 with _timed("rerank", timings):
                     hits = _through(state.after_snapshot, hits, state)
             answer = self._packed(hits, state)
         if vector.problem:
             answer.warnings.insert(0, vector.problem)
-            if request.mode == "vector" and not vector.values:
+            if plan.request.mode == "vector" and not vector.values:
                 answer.unanswered = vector.problem
-        answer.require(request.floor)
+        answer.require(plan.request.floor)
+        answer.filters = plan.request.filters
         answer.timings = timings
         return answer
 
     def _retrieved(
-        self, query: "Query", request: Request, timings: dict[str, float]
-    ) -> "tuple[QueryVector, SearchState, list[Hit]]":
-        """Return the query's vector, and the hits with all that the results will say of them, from
-        one state of the store.
-        """
+        self, plan: Plan, timings: dict[str, float]
+    ) -> tuple[QueryVector, SearchState, list[Hit]]:
+        """Return the query's vector and the hits, fully loaded, from one snapshot of the store."""
+        request = plan.request
         while True:
             # Before the snapshot, which must not wait for a slow server
             with _timed("embedding", timings):
                 vector = query_vector(
-                    self._storage, self._settings, self._embedder, query, request.mode
+                    self._storage, self._settings, self._embedder, plan.query, request.mode
                 )
             with self._storage.snapshot(), self._selection(request, timings) as selection:
                 if vector.values and self._storage.embeddings.identity() != vector.identity:
                     continue  # meanwhile, the store has changed over to another model
-                state = self._begin(query, request, selection)
+                state = self._begin(plan, selection)
                 legs = self._legs(state, vector, selection, CANDIDATES, timings)
                 with _timed("merge", timings):
                     hits = self._ranked(legs, state, vector, selection)
                     self._load(hits, state)
                 return vector, state, hits
 
-    def _begin(self, query: "Query", request: Request, selection: Any) -> SearchState:
-        half_life = request.half_life
-        if half_life is None:
-            half_life = self._settings["half_life_days"]
-        state = SearchState(
-            query,
-            request,
-            half_life,
-            self._storage,
-            self._storage.keyword(selection),
-        )
-        reranker = self._reranker() if request.rerank else None
+    def _begin(self, plan: Plan, selection: Any) -> SearchState:
+        keyword_index = self._storage.keyword(selection)
+        state = SearchState(plan.query, plan.request, self._storage, keyword_index)
+        reranker = self._reranker() if plan.request.rerank else None
         if reranker:
             rerank: Stage = partial(load(RERANKED), reranker=reranker, settings=self._settings)
             state.after_snapshot = [rerank, *(stage for stage in STAGES if stage in FINAL)]
@@ -263,43 +254,55 @@ class Search:
     def _legs(
         self,
         state: SearchState,
-        vector: "QueryVector",
+        vector: QueryVector,
         selection: Any,
         depth: int,
         timings: dict[str, float],
     ) -> Legs:
-        """Return what both legs find, `depth` chunks each, on one scale. Note in the state what the
-        keyword leg says of the query, which is the same at every depth.
-        """
-        keyword_leg: KeywordLeg | None = None
-        vector_ranking: Ranking | None = None
-        cosines: dict[int, float] = {}
-        sample: dict[int, float] = {}
-        leads: dict[int, list[int]] = {}
+        """Return the best `depth` chunks of both legs, on one scale."""
         with _timed("keyword", timings):
-            if state.request.mode != "vector":
-                keyword_leg = state.keyword_index.ranked(state.query, depth)
-                state.substitutes = dict(keyword_leg.substitutes)
-                state.is_lookup = keyword_leg.is_name or state.query.is_identifier
+            keyword = self._by_keyword(state, depth)
         with _timed("vector", timings):
+            found = Neighbours()
             if vector.values:
-                if keyword_leg is not None:
-                    full_score = self._full_score(keyword_leg, state.query)
-                    keyword_leg = keyword_leg._replace(full_score=full_score)
-                vectors = self._storage.vectors(selection)
-                vector_ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
-                cosines = dict(vector_ranking)
-                if keyword_leg is not None:
-                    ids = dict.fromkeys([*cosines, *dict(keyword_leg.ranking)])
-                    leads = self._storage.chunks.leads(ids, LEADS)
-                    ids |= dict.fromkeys(chain.from_iterable(leads.values()))
-                    without = [id for id in ids if id not in cosines]
-                    cosines |= vectors.cosines(vector.values, without)
-                sample = vectors.sample(vector.values)
-        if keyword_leg is not None and not cosines:
-            vector_ranking = None  # nothing that was found has an embedding
-        weights = self._weights(keyword_leg, vector_ranking, state)
-        return put_on_one_scale(keyword_leg, vector_ranking, cosines, sample, leads, weights)
+                found = self._by_vector(vector, keyword, state, selection, depth)
+                if keyword is not None:
+                    keyword = keyword._replace(full_score=self._full_score(keyword, state.query))
+        ranking = found.ranking
+        if keyword is not None and not found.cosines:
+            ranking = None  # nothing that was found has an embedding
+        weights = self._weights(keyword, ranking, state)
+        return put_on_one_scale(keyword, ranking, found.cosines, found.sample, found.leads, weights)
+
+    def _by_keyword(self, state: SearchState, depth: int) -> "KeywordLeg | None":
+        """Search by keyword. What this says of the query is the same at every depth."""
+        if state.request.mode == "vector":
+            return None
+        leg = state.keyword_index.ranked(state.query, depth)
+        state.substitutes = dict(leg.substitutes)
+        state.is_lookup = leg.is_name or state.query.is_identifier
+        return leg
+
+    def _by_vector(
+        self,
+        vector: QueryVector,
+        keyword: "KeywordLeg | None",
+        state: SearchState,
+        selection: Any,
+        depth: int,
+    ) -> "Neighbours":
+        """Search by vector, and compute the cosines that the scores of the keyword leg need."""
+        vectors = self._storage.vectors(selection)
+        ranking = vectors.nearest(vector.values, depth, exact=state.request.exact)
+        cosines = dict(ranking)
+        leads: dict[int, list[int]] = {}
+        if keyword is not None:
+            ids = dict.fromkeys([*cosines, *dict(keyword.ranking)])
+            leads = self._storage.chunks.leads(ids, LEADS)
+            ids |= dict.fromkeys(chain.from_iterable(leads.values()))
+            without = [id for id in ids if id not in cosines]
+            cosines |= vectors.cosines(vector.values, without)
+        return Neighbours(cosines, vectors.sample(vector.values), leads, ranking)
 
     def _weights(
         self, keyword_leg: "KeywordLeg | None", vector_ranking: "Ranking | None", state: SearchState
@@ -325,137 +328,6 @@ class Search:
         """Return a hit for every chunk that either leg found and that still exists."""
         ids = [*legs.keyword_scores, *legs.vector_scores]
         return [Hit(*row, legs) for row in self._storage.chunks.candidates(dict.fromkeys(ids))]
-
-
-class QueryVector:
-    """The embedding of a query, [] if there is none; `problem` is what the user should be told of
-    it, and `identity` that of the store's embeddings when the query was embedded.
-    """
-
-    __slots__ = ("identity", "problem", "values")
-
-    def __init__(
-        self, values: list[float], problem: str | None = None, identity: "Identity | None" = None
-    ) -> None:
-        self.values = values
-        self.problem = problem
-        self.identity = identity
-
-
-def query_vector(
-    storage: "Storage",
-    settings: "Settings",
-    embedder: "Callable[[], Embedder | None]",
-    query: "Query",
-    mode: str,
-) -> QueryVector:
-    """Return the query's embedding: kept by the model's object, kept in the store, or newly made."""
-    if mode == "keyword" or query.is_blank:
-        return QueryVector([])
-    identity = storage.embeddings.identity()
-    problem = _why_no_vector(storage, settings, embedder, identity, mode)
-    if problem:
-        return QueryVector([], problem, identity)
-    model = embedder() if identity else None
-    if model is None or identity is None:
-        return QueryVector([], None, identity)
-    vector = _embedded(storage, settings, model, identity, query.text)
-    if len(vector) == identity["dims"]:
-        advice = _backlog(storage) or _settings_name_another(settings, identity)
-        return QueryVector(vector, advice, identity)
-    if model.problem and is_minilm(identity):
-        vector = load(MINILM_VECTOR)(query.text)
-        if vector:
-            return QueryVector(vector, meanwhile(model.problem, identity), identity)
-    if vector:
-        return QueryVector([], MISFIT, identity)
-    problem = model.problem
-    # Without a problem, a model that is final works and knows no word of this: nothing is near.
-    if not problem and not model.is_final:
-        problem = "the embedder gave no vector for the query"
-    if problem and mode == "hybrid":
-        problem = meanwhile(problem, None)
-    return QueryVector([], problem, identity)
-
-
-def _embedded(
-    storage: "Storage", settings: "Settings", embedder: "Embedder", identity: "Identity", query: str
-) -> list[float]:
-    if embedder.provider in BUILTIN:
-        return embedder.embed(query)  # faster than looking it up
-    return storage.query_cache(settings["query_cache_size"]).vector(identity, query, embedder.embed)
-
-
-def _backlog(storage: "Storage") -> str | None:
-    """Return what to tell the user where so many chunks have no embedding that the answer would be
-    another one with them.
-    """
-    pending = storage.embeddings.count_pending()
-    total = storage.chunks.count() if pending else 0
-    if pending <= BACKLOG * total:
-        return None
-    return Message(
-        f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone",
-        WayOut("update", "update", "makes them"),
-    )
-
-
-def _settings_name_another(settings: "Settings", identity: "Identity") -> str | None:
-    """Return what to tell the user where the settings choose another model than the one that
-    answers.
-    """
-    wanted = replacement(settings, identity)
-    if wanted is None:
-        return None
-    old_name, new_name = name_of(identity), name_of(identity_of(wanted))
-    if old_name == new_name:
-        problem = f"answering with embeddings made with {differing(identity, wanted)}"
-        way_out = WayOut("update", "update", "embeds anew")
-    else:
-        problem = f"answering with the embeddings of {old_name}"
-        way_out = WayOut("update", "update", f"has made those of {new_name}")
-    return Message(problem, way_out, " until ")
-
-
-def _why_no_vector(
-    storage: "Storage",
-    settings: "Settings",
-    embedder: "Callable[[], Embedder | None]",
-    identity: "Identity | None",
-    mode: str,
-) -> str | None:
-    if settings["provider"] == "none" and not embedder():
-        if mode == "hybrid":
-            return None
-        return 'the provider is "none": there is no search by meaning'
-    if identity is None:
-        if not storage.embeddings.count_pending():
-            return None  # nothing waits for an embedding
-        once = ""
-        if settings["provider"] == "ollama":
-            once = " once Ollama is up (`ollama serve`)"
-        way_out = WayOut("update", "update", f"makes them{once}")
-        return Message(f"no chunk has an embedding yet{_fallback_note(mode)}", way_out)
-    model = embedder()
-    if model is None:
-        name = identity["provider"]
-        return (
-            f"the store's embeddings are {name}'s{_fallback_note(mode)}; "
-            f"name that provider with --provider {name}"
-        )
-    following = storage.embeddings.spare.next_identity()
-    if (
-        following
-        and name_of(following) == name_of(identity)
-        and following.get("fingerprint") != identity.get("fingerprint")
-    ):
-        effect = f"embeds all chunks by it{_fallback_note(mode)}"
-        return Message(NAMESAKE, WayOut("update", "update", effect))
-    return conflict(identity, model, _fallback_note(mode))
-
-
-def _fallback_note(mode: str) -> str:
-    return ": answering by keyword" if mode == "hybrid" else ""
 
 
 def _of_query(state: SearchState) -> OfQuery:

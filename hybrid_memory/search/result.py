@@ -151,7 +151,7 @@ def match(confidence: float) -> str:
     return "some" if confidence >= SOME else "faint"
 
 
-UNCLEAR = "nothing here is clearly about this"
+UNCLEAR = "only faint matches: probably none is about this"
 
 
 FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read

@@ -173,7 +173,8 @@ def scoring_enough(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
     """Halve scores by each half-life of the passage's age; an undated passage does not age."""
-    if not state.half_life_days:
+    half_life = state.request.half_life
+    if not half_life:
         return hits
     hits = list(hits)
     today = state.request.today or date.today()
@@ -182,7 +183,7 @@ def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
         decay = 1.0
         if hit.id in dates:
             days = age(dates[hit.id], today)
-            decay = max(exp(-log(2) * days / state.half_life_days), LEAST_DECAY)
+            decay = max(exp(-log(2) * days / half_life), LEAST_DECAY)
         hit.age_by(decay)
     return best_first(hits)
 

@@ -1,4 +1,4 @@
-"""The state of a search that is going on."""
+"""The state of a search in progress."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,21 +11,17 @@ if TYPE_CHECKING:
 
 
 class SearchState:
-    """The state of a search that is going on: what every stage may know, and what it notes for
-    later ones and for the answer.
-    """
+    """What every stage of a search may read, and what it stores for later stages and the answer."""
 
     def __init__(
         self,
         query: "Query",
         request: "Request",
-        half_life_days: float,
         storage: "Storage",
         keyword_index: "KeywordIndex",
     ) -> None:
         self.query = query
         self.request = request
-        self.half_life_days = half_life_days
         self.storage = storage
         self.keyword_index = keyword_index
         # A reranker and what follows it: when the snapshot is closed, which a slow server must not hold

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from ..documents.terms import SEPARATOR, plain
 from ..seams import EDITOR, load
-from ..search.request import Budget, Request
+from ..search.request import Budget
 from ..search.result import lean, match
 from ..storage.keyword import stems
 from ..text.analyzer import stem
@@ -490,16 +490,3 @@ class _Paper(StringIO):
     def __init__(self, is_terminal: bool) -> None:
         super().__init__()
         self.isatty = lambda: is_terminal  # type: ignore[method-assign]
-
-
-def why_nothing(store: "HybridStore", request: Request, *, refreshed: bool) -> str:
-    """Return the most likely reason why a search has no result, and what to try next."""
-    if not store.stats()["doc_count"]:
-        return "the memory is empty; `hybrid-memory ingest --path DIR` fills it"
-    if request.min_score:
-        return f"nothing found with a score of {request.min_score:g} or more; a lower --min-score shows more"
-    if request.filters:
-        return "nothing found under these filters; `hybrid-memory search` without them looks everywhere"
-    if refreshed:
-        return "nothing found; try other words, or fewer"
-    return "nothing found; try other words, or fewer; `--refresh` reads what was written lately"

@@ -465,10 +465,10 @@ def test_an_answer_without_a_match_is_one_line(environ: dict[str, str]) -> None:
         await ask(client, "memory_store", doc_id="a", text="the dentist has a garden")
         query = "password of the gpu server beside the dentist in the cellar"
         told = await ask(client, "memory_search", query=query, mode="keyword")
-        assert told.startswith("Nothing is clearly about this: nothing reaches confidence 0.25;")
+        assert told.startswith("Nothing is clearly about this: no result with confidence 0.25 or more;")
         assert "\n" not in told
         shown = await ask(client, "memory_search", query=query, mode="keyword", floor=0)
-        assert shown.startswith("[nothing here is clearly about this]\n**a#L1-L1**")
+        assert shown.startswith("[only faint matches: probably none is about this]\n**a#L1-L1**")
         assert "(faint)" in shown
 
     with_client(environ, play)
@@ -557,8 +557,8 @@ def test_filters_are_those_of_the_command_line(environ: dict[str, str], folder: 
                 document["doc_id"] for document in documents
             ], options
         nothing = await ask(client, "memory_search", query="zebra", floor=0.9)
-        assert nothing.startswith("Nothing is clearly about this: nothing reaches confidence 0.9;")
-        assert "the nearest is memory/" in nothing
+        assert nothing.startswith("Nothing is clearly about this: no result with confidence 0.9 or more;")
+        assert "the best is memory/" in nothing
         assert "'soon' is not a date" in await refusal(
             client, "memory_search", query="x", since="soon"
         )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import pytest
@@ -103,6 +104,24 @@ def test_how_the_query_was_read_is_told(run: Run) -> None:
     assert list(found["operators"]["words"]) == ["tag:nosuch"]
 
 
+def test_the_plan_of_the_search_is_printed(run: Run, environ: dict[str, str]) -> None:
+    text = "---\ntags: [ops]\n---\nThe server has a disk."
+    run("store", "--doc-id", "b", "--text", text, "--provider", "none")
+    query = 'tag:ops "a disk" since 2026-01-05'
+    found = answer(run("why", "b", query, "--provider", "none", "--json"))["search"]
+    assert found["plan"] == {
+        "mode": "hybrid",
+        "limit": 10,
+        "words": ["disk"],
+        "phrases": ["a disk"],
+        "days": [["2026-01-05", date.today().isoformat()]],
+        "filters": {"tags": ["ops"]},
+        "is_identifier": False,
+    }
+    told = in_terminal(environ, "why", "b", query, "--provider", "none")
+    assert "plan: mode hybrid; 10 results; phrases a disk; days 2026-01-05 to " in told
+
+
 def test_a_note_that_no_leg_has_is_behind_everything(full: HybridStore) -> None:
     full.store("dog", "The dog barks at the host machine.")
     for number in range(8):  # what is nearer to the query than most has a rank
@@ -175,5 +194,9 @@ def test_the_command_tells_it_with_a_query_only_and_a_terminal_in_lines(
         environ, "why", "n0", "kettle gpu", "--provider", "none", env={"NO_COLOR": "1"}
     ).splitlines()
     assert seen[2].startswith("rank 3 of 3: n0#L1-L1, score 0.")
-    assert seen[3:5] == ["  it has: gpu", "  it lacks: kettle"]
+    assert seen[3:6] == [
+        "  plan: mode hybrid; 10 results",
+        "  it has: gpu",
+        "  it lacks: kettle",
+    ]
     assert [line.split(",")[0] for line in seen[5:]] == ["  before it", "  before it"]

@@ -229,7 +229,7 @@ def test_an_answer_that_is_not_sure_enough_still_tells_what_was_looked_for(run: 
     done = run("search", f"server pasword {NONSENSE}", "--provider", "none", "--floor", "1")
     assert answer(done) == []
     assert "searched for password for pasword" in done.stderr
-    assert "nothing reaches confidence 1;" in done.stderr
+    assert "no result with confidence 1 or more;" in done.stderr
 
 
 def test_an_empty_answer_names_the_nearest_miss(run: Run) -> None:
@@ -242,7 +242,7 @@ def test_an_empty_answer_names_the_nearest_miss(run: Run) -> None:
     surest = max(hit["confidence"] for hit in found)
     assert (
         done.stderr
-        == f"hybrid-memory: nothing reaches confidence 0.9; the nearest is it#L1-L1 with {surest:g}\n"
+        == f"hybrid-memory: no result with confidence 0.9 or more; the best is it#L1-L1 ({surest:g})\n"
     )
     assert run(*ask, "--quiet").stderr == ""
     assert len(answer(run(*ask[:-1], f"{surest}"))) == 1

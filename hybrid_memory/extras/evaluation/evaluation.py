@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TextIO
 
 from ...errors import EmbedderError, SourceError
 from ...messages import Progress
-from ...search.pipeline import query_vector
+from ...search.query_vector import query_vector
 from ...store import HybridStore, Result
 from ...surface.arguments import Parser, examples, open_store
 from ...surface.streams import harmless, print_answer, tell

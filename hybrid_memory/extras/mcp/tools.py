@@ -24,7 +24,7 @@ from ...errors import (
 from ...search.answer import Answer as SearchAnswer
 from ...search.answer import operator_lines
 from ...search.request import filters_of, request_of
-from ...search.result import FLOOR, UNCLEAR, is_unclear
+from ...search.result import FLOOR
 from ...storage.filters import FILTERS
 from ...storage.target import collections
 from ...store import HybridStore
@@ -328,8 +328,8 @@ def passages(answer: SearchAnswer) -> str:
         *warnings, problem = answer.warnings
         return _with_warnings([UNSURE.format(problem=problem), *of_query], warnings)
     paper = StringIO()
-    if is_unclear(answer.results):
-        print(f"[{UNCLEAR}]", file=paper)
+    if answer.results and answer.hint:
+        print(f"[{harmless(answer.hint)}]", file=paper)
     markdown(answer.results, "", paper)
     lines = [paper.getvalue().rstrip() or NOTHING, *of_query]
     if answer.instead:

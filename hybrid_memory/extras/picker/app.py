@@ -33,10 +33,11 @@ with needing("picker", "`hybrid-memory search` without a query"):
 
 from ...documents.terms import listed
 from ...errors import HybridMemoryError
+from ...search.advice import ONLY_FILTERS
 from ...search.answer import Answer, as_written, in_place, operator_lines
 from ...storage.filters import Filters
 from ...storage.keyword import stems
-from ...store import ONLY_FILTERS, HybridStore
+from ...store import HybridStore
 from ...surface.output import AFTER, BEFORE, asked, by_note, marked, titled, titles_of
 from ...surface.streams import harmless, printable
 from ...text.analyzer import stem

@@ -13,12 +13,13 @@ from starlette.responses import Response, StreamingResponse
 
 from ...documents.formats import own_suffix
 from ...errors import NotFoundError
-from ...search.result import UNCLEAR, is_unclear, match
+from ...search.advice import ONLY_FILTERS
+from ...search.result import match
 from ...storage.keyword import stems
 from ...storage.target import WHOLE, split_target
-from ...store import ONLY_FILTERS, HybridStore, retry_once
+from ...store import HybridStore, retry_once
 from ...surface.commands.upkeep import delete_by_id, store_text
-from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled, why_nothing
+from ...surface.output import AFTER, BEFORE, asked, body_of, shown, title_of, titled
 from ...sync.refresh import search as refreshed_search
 from ...text.characters import digest
 from ...text.highlight import Highlighter
@@ -74,13 +75,9 @@ async def search(request: Request) -> Response:
             answer["results"] = titled(store, answer["results"])
             for result in answer["results"]:
                 result["match"] = match(result["confidence"])
-        hint = None
-        if is_unclear(answer["results"]):
-            hint = UNCLEAR
-        elif not answer["results"] and not answer["nearest_miss"] and "listing" not in answer:
-            in_force = search_request._replace(filters=filters_in_force)
-            hint = why_nothing(store, in_force, refreshed=refresh or values["marks"])
-        return answer | {"hint": hint}
+        if "listing" in answer:
+            answer["hint"] = None
+        return answer
 
     tag = await memory.etag(request.url.query)
     if not refresh and responses.has(request, tag):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ... import config
 from ...errors import UsageError
 from ...seams import PICKER, load
+from ...search.advice import NOTHING_FOUND, ONLY_FILTERS
 from ...search.answer import Answer, operator_lines
 from ...search.request import OPTIONS, Request, request_of
-from ...search.result import UNCLEAR, is_unclear, lean
+from ...search.result import lean
 from ...storage.filters import FILTERS, Filters
-from ...store import ONLY_FILTERS, HybridStore
+from ...store import HybridStore
 from .. import arguments
 from ..arguments import Parser, add_options, examples, given, open_store
 from ..streams import advise, json_lines, output, tell
@@ -118,7 +119,7 @@ def run_search(args: argparse.Namespace) -> int:
         if answer.warnings == [ONLY_FILTERS] and view.form == "text":
             _list(store, answer.filters, args.limit or PICKED)
             return 0
-        _advise(args, store, request, answer)
+        _advise(args, store, answer)
         if args.explain:
             parts = answer.timings.items()
             tell(", ".join(f"{part} {1000 * seconds:.1f} ms" for part, seconds in parts))
@@ -151,22 +152,19 @@ def _answer(store: HybridStore, query: str, request: Request) -> Answer:
     return search(store, query, request, refreshed=True)
 
 
-def _advise(args: argparse.Namespace, store: HybridStore, request: Request, answer: Answer) -> None:
-    """Tell the warnings; then, unless --quiet, what the words found instead and why there is nothing
-    or nothing clear.
+def _advise(args: argparse.Namespace, store: HybridStore, answer: Answer) -> None:
+    """Print the warnings; then, unless --quiet, the words that were searched for instead, and the
+    hint.
     """
     warnings = answer.warnings
-    advice = []
-    if answer.nearest_miss:  # of which the last line tells
-        advice = warnings[-1:]
+    hint = answer.hint
+    if answer.nearest_miss and not answer.results:
+        hint = warnings[-1]
         warnings = warnings[:-1]
-    elif not (answer.results or answer.unanswered or ONLY_FILTERS in warnings):
-        in_force = request._replace(filters=answer.filters)
-        advice = [_forms().why_nothing(store, in_force, refreshed=store.config["refresh"])]
-    elif is_unclear(answer.results):
-        advice = [UNCLEAR]
+    elif hint == NOTHING_FOUND and not store.config["refresh"]:
+        hint = f"{hint}; `--refresh` reads what was written lately"
     tell(*warnings)
-    advise(args, *filter(None, [answer.other_words(), *advice]))
+    advise(args, *filter(None, [answer.other_words(), hint]))
 
 
 def _show(

@@ -1,0 +1,101 @@
+"""The plan of a search: what the query and its options mean in this store, decided in one step."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..storage.filters import Filters, narrowed
+from ..text.query import Query, Term, may_have_operators
+
+if TYPE_CHECKING:
+    from ..config import Settings
+    from ..storage.protocol import Storage
+    from .request import Request
+
+
+class Plan(NamedTuple):
+    """The query without its operators, and the options with the filters of both.
+
+    Its filters are resolved: names of documents are ids. It depends on the store only as far as
+    operators and names do, and it does not change.
+    """
+
+    query: Query
+    request: "Request"
+
+    @property
+    def has_only_filters(self) -> bool:
+        """Whether the query filters and has no words to search for."""
+        return bool(self.query.asked) and self.query.is_blank
+
+    def to_json(self) -> dict[str, Any]:
+        """Describe the plan for people and programs."""
+        query, request = self.query, self.request
+        filters = request.filters._asdict() if request.filters else {}
+        return {
+            "mode": request.mode,
+            "limit": request.limit,
+            "words": [" ".join(term.tokens) for term in query.affordable_words],
+            "phrases": [" ".join(term.tokens) for term in query.compounds],
+            "days": [[period.first, period.last] for period in query.periods],
+            "filters": {name: _plain(value) for name, value in filters.items() if value},
+            "is_identifier": query.is_identifier,
+        }
+
+
+def _plain(value: Any) -> Any:
+    """A filter's value in types that JSON has."""
+    if isinstance(value, Term):
+        return " ".join(value.tokens)
+    if isinstance(value, Filters):
+        return {name: _plain(each) for name, each in value._asdict().items() if each}
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "items"):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value]
+
+
+def plan(
+    storage: "Storage",
+    settings: "Settings",
+    text: str,
+    request: "Request",
+    *,
+    may_leave_out_words: bool = True,
+) -> Plan:
+    """Read a query, whose operators the store decides on, and complete the options of its search.
+
+    Raises QueryError for a query with too many filters, and for `linked_to` if its document is
+    ambiguous; NotFoundError if there is no such document.
+    """
+    with storage.snapshot():
+        query = _read(storage, text, request, may_leave_out_words=may_leave_out_words)
+        filters = request.filters
+        if query.asked:
+            filters = narrowed(filters, query.asked)
+        if filters:
+            from ..storage.target import resolved
+
+            filters = resolved(storage, filters)
+    options: dict[str, Any] = {"filters": filters}
+    if request.fts_syntax:  # an expression is no text to embed or to read
+        options |= {"mode": "keyword", "rerank": False}
+    if request.half_life is None:
+        options["half_life"] = settings["half_life_days"]
+    return Plan(query, request._replace(**options))
+
+
+def _read(storage: "Storage", text: str, request: "Request", *, may_leave_out_words: bool) -> Query:
+    memory = None
+    if may_have_operators(text):
+        from ..storage.target import StoredMemory
+
+        memory = StoredMemory(storage, request.filters)
+    return Query(
+        text,
+        fts_syntax=request.fts_syntax,
+        today=request.today,
+        is_typed=request.typed,
+        is_literal=request.literal,
+        memory=memory,
+        may_leave_out_words=may_leave_out_words,
+    )

@@ -1,0 +1,151 @@
+"""The embedding of a query: by which model, and what to report where there is none."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..embedding.protocol import (
+    BUILTIN,
+    MISFIT,
+    NAMESAKE,
+    conflict,
+    differing,
+    identity_of,
+    is_minilm,
+    meanwhile,
+    name_of,
+    replacement,
+)
+from ..errors import Message, WayOut
+from ..seams import MINILM_VECTOR, load
+
+if TYPE_CHECKING:
+    from ..config import Settings
+    from ..embedding.protocol import Embedder
+    from ..storage.protocol import Storage
+    from ..storage.rows import Identity
+    from ..text.query import Query
+
+BACKLOG = 0.1  # share of all chunks; if more have no embedding, a warning says so
+
+
+class QueryVector(NamedTuple):
+    """The embedding of a query; `values` is empty where there is none. `problem` is a warning for the
+    user. `identity` is that of the store's embeddings when the query was embedded.
+    """
+
+    values: list[float]
+    problem: str | None = None
+    identity: "Identity | None" = None
+
+
+def query_vector(
+    storage: "Storage",
+    settings: "Settings",
+    embedder: "Callable[[], Embedder | None]",
+    query: "Query",
+    mode: str,
+) -> QueryVector:
+    """Embed a query, or read its embedding from the cache of the model or of the store."""
+    if mode == "keyword" or query.is_blank:
+        return QueryVector([])
+    identity = storage.embeddings.identity()
+    problem = _why_no_vector(storage, settings, embedder, identity, mode)
+    if problem:
+        return QueryVector([], problem, identity)
+    model = embedder() if identity else None
+    if model is None or identity is None:
+        return QueryVector([], None, identity)
+    vector = _embedded(storage, settings, model, identity, query.text)
+    if len(vector) == identity["dims"]:
+        advice = _backlog(storage) or _settings_name_another(settings, identity)
+        return QueryVector(vector, advice, identity)
+    if model.problem and is_minilm(identity):
+        vector = load(MINILM_VECTOR)(query.text)
+        if vector:
+            return QueryVector(vector, meanwhile(model.problem, identity), identity)
+    if vector:
+        return QueryVector([], MISFIT, identity)
+    problem = model.problem
+    # Without a problem, a model that is final works and knows no word of this: nothing is near.
+    if not problem and not model.is_final:
+        problem = "the embedder gave no vector for the query"
+    if problem and mode == "hybrid":
+        problem = meanwhile(problem, None)
+    return QueryVector([], problem, identity)
+
+
+def _embedded(
+    storage: "Storage", settings: "Settings", embedder: "Embedder", identity: "Identity", query: str
+) -> list[float]:
+    if embedder.provider in BUILTIN:
+        return embedder.embed(query)  # faster than looking it up
+    return storage.query_cache(settings["query_cache_size"]).vector(identity, query, embedder.embed)
+
+
+def _backlog(storage: "Storage") -> str | None:
+    """Warn if so many chunks have no embedding that the answer may change once they have one."""
+    pending = storage.embeddings.count_pending()
+    total = storage.chunks.count() if pending else 0
+    if pending <= BACKLOG * total:
+        return None
+    return Message(
+        f"{pending:,} of {total:,} chunks have no embedding yet: found by keyword alone",
+        WayOut("update", "update", "makes them"),
+    )
+
+
+def _settings_name_another(settings: "Settings", identity: "Identity") -> str | None:
+    """Warn if the settings choose another model than the one whose embeddings answer."""
+    wanted = replacement(settings, identity)
+    if wanted is None:
+        return None
+    old_name, new_name = name_of(identity), name_of(identity_of(wanted))
+    if old_name == new_name:
+        problem = f"answering with embeddings made with {differing(identity, wanted)}"
+        way_out = WayOut("update", "update", "embeds anew")
+    else:
+        problem = f"answering with the embeddings of {old_name}"
+        way_out = WayOut("update", "update", f"has made those of {new_name}")
+    return Message(problem, way_out, " until ")
+
+
+def _why_no_vector(
+    storage: "Storage",
+    settings: "Settings",
+    embedder: "Callable[[], Embedder | None]",
+    identity: "Identity | None",
+    mode: str,
+) -> str | None:
+    """Explain why the query cannot be embedded; None if it can."""
+    if settings["provider"] == "none" and not embedder():
+        if mode == "hybrid":
+            return None
+        return 'the provider is "none": there is no search by meaning'
+    if identity is None:
+        if not storage.embeddings.count_pending():
+            return None  # nothing waits for an embedding
+        once = ""
+        if settings["provider"] == "ollama":
+            once = " once Ollama is up (`ollama serve`)"
+        way_out = WayOut("update", "update", f"makes them{once}")
+        return Message(f"no chunk has an embedding yet{_fallback_note(mode)}", way_out)
+    model = embedder()
+    if model is None:
+        name = identity["provider"]
+        return (
+            f"the store's embeddings are {name}'s{_fallback_note(mode)}; "
+            f"name that provider with --provider {name}"
+        )
+    following = storage.embeddings.spare.next_identity()
+    if (
+        following
+        and name_of(following) == name_of(identity)
+        and following.get("fingerprint") != identity.get("fingerprint")
+    ):
+        effect = f"embeds all chunks by it{_fallback_note(mode)}"
+        return Message(NAMESAKE, WayOut("update", "update", effect))
+    return conflict(identity, model, _fallback_note(mode))
+
+
+def _fallback_note(mode: str) -> str:
+    return ": answering by keyword" if mode == "hybrid" else ""
