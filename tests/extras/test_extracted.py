@@ -246,6 +246,37 @@ def test_forms_of_a_docx(body: str, text: str) -> None:
     assert docx.extract(made_docx(body, styles=styles)).text == f"{text}\n"
 
 
+LISTS = """\
+<w:abstractNum w:abstractNumId="1"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>
+<w:abstractNum w:abstractNumId="2"><w:lvl w:ilvl="1"><w:numFmt w:val="decimal"/></w:lvl></w:abstractNum>
+<w:num w:numId="1"><w:abstractNumId w:val="1"/></w:num>
+<w:num w:numId="2"><w:abstractNumId w:val="2"/></w:num>
+"""
+LIST_STYLES = """\
+<w:style w:styleId="Bullet"><w:name w:val="List Bullet"/><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>
+<w:style w:styleId="Own"><w:name w:val="My list"/><w:basedOn w:val="Bullet"/></w:style>
+<w:style w:styleId="Number"><w:name w:val="n"/><w:pPr><w:numPr><w:ilvl w:val="1"/><w:numId w:val="2"/></w:numPr></w:pPr></w:style>
+<w:style w:styleId="Level"><w:name w:val="Subtitle"/><w:pPr><w:numPr><w:ilvl w:val="1"/></w:numPr></w:pPr></w:style>
+"""
+
+
+@pytest.mark.parametrize(
+    ("properties", "text"),
+    [
+        ('<w:pStyle w:val="Bullet"/>', "- a"),
+        ('<w:pStyle w:val="Own"/>', "- a"),
+        ('<w:pStyle w:val="Number"/>', "  1. a"),
+        ('<w:pStyle w:val="Bullet"/><w:numPr><w:ilvl w:val="1"/></w:numPr>', "  - a"),
+        ('<w:pStyle w:val="Bullet"/><w:numPr><w:numId w:val="0"/></w:numPr>', "a"),
+        ('<w:pStyle w:val="Level"/>', "a"),
+        ('<w:pStyle w:val="None"/>', "a"),
+    ],
+)
+def test_items_of_a_list_may_be_so_by_their_style(properties: str, text: str) -> None:
+    data = made_docx(paragraph("a", properties), styles=LIST_STYLES, numbering=LISTS)
+    assert docx.extract(data).text == f"{text}\n"
+
+
 @pytest.mark.parametrize(
     ("data", "kind"),
     [

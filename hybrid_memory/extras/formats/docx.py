@@ -198,14 +198,11 @@ class Document:
     def _plain_paragraph(
         self, text: str, properties: ElementTree.Element | None
     ) -> tuple[str, list[str]]:
-        number = None
-        if properties is not None:
-            number = properties.find(f"{W}numPr")
-        if number is not None and _of(number, "numId") != "0":
-            depth = min(_whole(_of(number, "ilvl"), 0), DEEPEST_LIST)
-            is_ordered = (_of(number, "numId"), str(depth)) in self._ordered
+        list_id, level = self._numbering(properties)
+        if list_id not in ("", "0"):
+            depth = min(_whole(level, 0), DEEPEST_LIST)
             bullet = "-"
-            if is_ordered:
+            if (list_id, str(depth)) in self._ordered:
                 bullet = "1."
             return "list", ["  " * depth + f"{bullet} " + " ".join(text.split())]
         lines = []
@@ -214,16 +211,22 @@ class Document:
             lines.append(f"    {words}" if LIKE_MARKDOWN_MARK.match(words) else words)
         return "text", lines
 
+    def _numbering(self, properties: ElementTree.Element | None) -> tuple[str, str]:
+        """Find the id of the list and the level of a paragraph: its own, or those of its style."""
+        list_id = level = ""
+        for own in (properties, *(style.find(f"{W}pPr") for style in self._styles_of(properties))):
+            numbering = own.find(f"{W}numPr") if own is not None else None
+            if numbering is not None:
+                list_id = list_id or _of(numbering, "numId")
+                level = level or _of(numbering, "ilvl")
+        return list_id, level
+
     def _style(self, properties: ElementTree.Element | None) -> tuple[int, str]:
         """Return the level of a heading, or 0, and "title", "code" or ""."""
         if properties is None:
             return 0, ""
         level = _of(properties, "outlineLvl")
-        id = _of(properties, "pStyle")
-        for _ in range(LONGEST_STYLE_CHAIN):  # a style may be based on another
-            style = self._styles.get(id)
-            if style is None:
-                break
+        for style in self._styles_of(properties):
             name = _of(style, "name")
             heading = HEADING.fullmatch(name)
             if heading:
@@ -235,11 +238,20 @@ class Document:
             own = style.find(f"{W}pPr")
             if not level and own is not None:
                 level = _of(own, "outlineLvl")
-            id = _of(style, "basedOn")
         outline = _whole(level, 9)
         if outline >= 9:
             return (0, "")
         return (outline + 1, "")
+
+    def _styles_of(self, properties: ElementTree.Element | None) -> Iterator[ElementTree.Element]:
+        """Yield the style of a paragraph and those that it is based on, the nearest first."""
+        id = "" if properties is None else _of(properties, "pStyle")
+        for _ in range(LONGEST_STYLE_CHAIN):
+            style = self._styles.get(id)
+            if style is None:
+                return
+            yield style
+            id = _of(style, "basedOn")
 
     def _inline(self, element: ElementTree.Element) -> str:
         parts: list[str] = []
