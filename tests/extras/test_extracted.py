@@ -238,11 +238,13 @@ def paragraph(text: str, properties: str = "") -> str:
             "| wide |  |\n|---|---|\n| a | b c |",
         ),
         ("<w:p><w:r><w:t>a</w:t><w:br/><w:t># b</w:t></w:r></w:p>", "a\n    # b"),
+        (paragraph("```", '<w:pStyle w:val="Code"/>') + paragraph("# x", '<w:pStyle w:val="Code"/>'), "````\n```\n# x\n````"),
     ],
 )  # fmt: skip
 def test_forms_of_a_docx(body: str, text: str) -> None:
     styles = '<w:style w:styleId="Mine"><w:name w:val="My own"/><w:basedOn w:val="H2"/></w:style>'
     styles += '<w:style w:styleId="H2"><w:name w:val="heading 2"/></w:style>'
+    styles += '<w:style w:styleId="Code"><w:name w:val="Source Code"/></w:style>'
     assert docx.extract(made_docx(body, styles=styles)).text == f"{text}\n"
 
 

@@ -89,6 +89,10 @@ def test_a_page_is_its_headings_lists_tables_code_and_links() -> None:
         (b"<table><tr><td>a<table><tr><td>b</table></table>", "a\n\n| b |\n|---|\n"),
         (b"<table><tr><td>a", "| a |\n|---|\n"),
         (b"<img alt='A boiler' src='data:,x'>", "A boiler\n"),
+        (b"<pre>one</pre><pre>two</pre>", "```\none\n```\n\n```\ntwo\n```\n"),
+        (b"<pre><div>one</div><div>two</div></pre>", "```\none\ntwo\n```\n"),
+        (b"<pre>~~~\n````\n# a\n</pre>", "`````\n~~~\n````\n# a\n`````\n"),
+        (b"<pre>one", "```\none\n```\n"),
     ],
 )
 def test_forms_of_a_page(data: bytes, text: str) -> None:

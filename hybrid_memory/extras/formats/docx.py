@@ -7,8 +7,10 @@ malformed beside the body costs its own content, never the document.
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from xml.etree import ElementTree
 from zipfile import BadZipFile, ZipFile
@@ -37,6 +39,8 @@ CODE = re.compile(
     r"source ?code|(?:html )?preformatted|code|verbatim|plain text|listing", re.IGNORECASE
 )
 LIKE_MARKDOWN_MARK = re.compile(r"#{1,6}(?:\s|$)|```|~~~")
+FENCE = re.compile(r" *(`{3,})")
+END_OF_CODE: tuple[str, list[str]] = ("end of code", [])  # divides blocks of code
 LEFT_OUT = {
     "del",
     "moveFrom",
@@ -421,23 +425,27 @@ def _children(parent: ElementTree.Element, name: str) -> Iterator[ElementTree.El
             yield from _children(child, name)
 
 
-def spaced(blocks: Iterator[tuple[str, list[str]]]) -> Iterator[str]:
-    """Yield the lines of the blocks: items of a list and lines of code stand together, everything
-    else an empty line apart.
+def spaced(blocks: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
+    """Yield the lines of the blocks, an empty line between two. Neighbouring items of a list are one
+    block, as are lines of code up to END_OF_CODE.
     """
-    before = ""
-    for kind, lines in blocks:
-        goes_on = kind == before and kind in ("list", "code")
-        if before == "code" and not goes_on:
-            yield "```"
-        if before and not goes_on:
-            yield ""
-        if kind == "code" and not goes_on:
-            yield "```"
-        yield from lines
-        before = kind
-    if before == "code":
-        yield "```"
+    is_first = True
+    for kind, group in groupby(blocks, key=itemgetter(0)):
+        parts = [lines for _, lines in group if lines]
+        if kind in ("list", "code"):
+            parts = [[line for lines in parts for line in lines]]
+        for lines in parts:
+            if not is_first:
+                yield ""
+            is_first = False
+            yield from fenced(lines) if kind == "code" else lines
+
+
+def fenced(lines: list[str]) -> list[str]:
+    """Return lines of code between fences that are longer than those in the code."""
+    inner = filter(None, map(FENCE.match, lines))
+    fence = "`" * (1 + max((len(found[1]) for found in inner), default=2))
+    return [fence, *lines, fence]
 
 
 def local_name(element: ElementTree.Element) -> str:

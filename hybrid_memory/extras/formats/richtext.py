@@ -21,6 +21,7 @@ from ...documents.document import Extract
 from .docx import (
     DAY,
     DEEPEST_LIST,
+    END_OF_CODE,
     LIKE_MARKDOWN_MARK,
     MAX_XML,
     UNREADABLE,
@@ -208,7 +209,9 @@ class _Page(HTMLParser):
             self._inline.append(" ")
         elif tag == "pre" or tag in HEADINGS or tag == "li" or tag in BLOCKS:
             self._flush()
-            self._code -= self._code > 0 and tag == "pre"
+            if tag == "pre" and self._code:
+                self._code -= 1
+                self.blocks.append(END_OF_CODE)
             self._quotes -= self._quotes > 0 and tag == "blockquote"
             if tag in ("ul", "ol") and self._lists:
                 self._lists.pop()
@@ -281,7 +284,8 @@ class _Page(HTMLParser):
         self._inline = []
         self._link = None
         if self._code:
-            self.blocks.append(("code", text.strip("\n").split("\n")))
+            if text:
+                self.blocks.append(("code", text.strip("\n").split("\n")))
             return
         if not text.strip():
             return
