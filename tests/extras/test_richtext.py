@@ -100,8 +100,42 @@ def test_forms_of_a_page(data: bytes, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<header>menu</header><main><h1>A</h1>b</main><footer>c</footer>", "# A\n\nb\n"),
+        ("menu<main>a<article><h1>B</h1></article><article>c</article></main>d", "a\n\n# B\n\nc\n"),
+        ("menu<article><h1>A</h1>b</article><article>teaser</article>c", "# A\n\nb\n"),
+        (
+            "menu<article><header><h1>A</h1></header><article>b</article>c</article>d",
+            "# A\n\nb\n\nc\n",
+        ),
+        ("<table><tr><td>menu<td><main><h1>A</h1>b</main></table>c", "# A\n\nb\n"),
+        ("menu<main>a<p>never closed", "a\n\nnever closed\n"),
+        # Not known which: all is read
+        ("<h1>A</h1>b<article>one comment</article>", "# A\n\nb\n\none comment\n"),
+        ("<article><h1>A</h1></article><article><h1>B</h1></article>c", "# A\n\n# B\n\nc\n"),
+        ("<main>a</main>b<main>c</main>", "a\n\nb\n\nc\n"),
+        ("a<main></main></main></article>b", "a\n\nb\n"),
+        ("a<main><main>b</main>c</main>d", "b\n\nc\n"),
+    ],
+)
+def test_of_a_page_that_marks_its_main_part_this_is_read(page: str, text: str) -> None:
+    assert richtext.html(page.encode()).text == text
+
+
+@pytest.mark.parametrize(
     "unit",
-    ["<div>", "<a href=x>y", "<ul><li>x", "<blockquote>", "<table><tr><td>", "<nav>", "</p>"],
+    [
+        "<div>",
+        "<a href=x>y",
+        "<ul><li>x",
+        "<blockquote>",
+        "<table><tr><td>",
+        "<nav>",
+        "</p>",
+        "<main>",
+        "<article>x",
+    ],
 )
 def test_elements_that_are_never_closed_make_a_text_in_proportion(unit: str) -> None:
     small, large = (richtext.html(unit.encode() * count).text for count in (2_000, 4_000))
@@ -140,6 +174,9 @@ def book(**more: str | bytes) -> bytes:
 
 
 def test_a_book_is_its_chapters_in_their_order_each_once() -> None:
+    around = "<article><h1>One</h1><p>First.</p></article>"  # of a book, everything is read
+    found = richtext.epub(book(**{"OPS/two.xhtml": f"{around}"}))
+    assert found.text == "# One\n\nFirst.\n\n# Two\n\nLast.\n"
     found = richtext.epub(book())
     assert found.text == "# One\n\nFirst.\n\n# Two\n\nLast.\n"
     assert found.metadata == {

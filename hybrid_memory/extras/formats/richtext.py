@@ -41,6 +41,7 @@ BLOCKS = frozenset(
     " form header hr html legend main ol p section summary td th tr ul".split()
 )
 LEFT_OUT = frozenset("script style nav svg template noscript math object select datalist".split())
+MAIN_PARTS = ("main", "article")
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 DEEPEST_QUOTE = 4
 METADATA = {
@@ -55,9 +56,11 @@ Block = tuple[str, list[str]]
 
 
 def html(data: bytes) -> Extract:
-    """Return the text of a page and what it says of itself."""
+    """Extract the text and the metadata of a page. If the page marks its main part, what stands
+    around it is left out: menus, teasers, footers.
+    """
     page = _Page(_decoded(data))
-    return _extract(page.blocks, page.metadata())
+    return _extract(page.main_blocks(), page.metadata())
 
 
 def _decoded(data: bytes) -> str:
@@ -98,11 +101,24 @@ class _Page(HTMLParser):
         self._link: tuple[int, str] | None = None  # where the open one begins, and where it leads
         self._title: list[str] | None = None
         self._said: dict[str, str] = {}
+        # How many of each are open, and which blocks the outermost have
+        self._open_parts = dict.fromkeys(MAIN_PARTS, 0)
+        self._parts: dict[str, list[slice]] = {tag: [] for tag in MAIN_PARTS}
         self.feed(text)
         self.close()
         self._end_title()
         self._end_table()
         self._flush()
+
+    def main_blocks(self) -> list[Block]:
+        """Return the blocks of the only `<main>`, or else of the only `<article>` with an `<h1>`;
+        all blocks if there is no such part, or more than one.
+        """
+        mains, articles = ([self.blocks[part] for part in self._parts[tag]] for tag in MAIN_PARTS)
+        for parts in (list(filter(None, mains)), list(filter(_has_title, articles))):
+            if len(parts) == 1:
+                return parts[0]
+        return self.blocks
 
     def check_for_whole_start_tag(self, i: int) -> int:
         tag = START_TAG.match(self.rawdata, i)
@@ -150,7 +166,7 @@ class _Page(HTMLParser):
         elif tag == "title" and self._title is None:
             self._flush()
             self._title = []
-        elif self._is_in_table and not (tag in HEADINGS or tag in ("pre", "table")):
+        elif self._is_in_table and not (tag in HEADINGS or tag in ("pre", "table", *MAIN_PARTS)):
             self._begin_in_table(tag, given)
         else:
             self._melt()
@@ -194,6 +210,8 @@ class _Page(HTMLParser):
             if tag in ("ul", "ol"):
                 self._lists.append(tag)
             self._quotes += tag == "blockquote"
+            if tag in MAIN_PARTS:
+                self._begin_part(tag)
 
     def handle_endtag(self, tag: str) -> None:
         if self._left_out:
@@ -215,6 +233,8 @@ class _Page(HTMLParser):
             self._quotes -= self._quotes > 0 and tag == "blockquote"
             if tag in ("ul", "ol") and self._lists:
                 self._lists.pop()
+            if tag in MAIN_PARTS:
+                self._end_part(tag)
 
     def handle_data(self, data: str) -> None:
         if not self._left_out:
@@ -229,6 +249,16 @@ class _Page(HTMLParser):
         if self._title == []:
             self._title = [*self._inline, " "]
             self._inline = []
+
+    def _begin_part(self, tag: str) -> None:
+        if self._open_parts[tag] == 0:
+            self._parts[tag].append(slice(len(self.blocks), None))
+        self._open_parts[tag] += 1
+
+    def _end_part(self, tag: str) -> None:
+        self._open_parts[tag] = max(self._open_parts[tag] - 1, 0)
+        if self._open_parts[tag] == 0 and self._parts[tag] and self._parts[tag][-1].stop is None:
+            self._parts[tag][-1] = slice(self._parts[tag][-1].start, len(self.blocks))
 
     def _begin_link(self, given: dict[str, str | None]) -> None:
         self._link = len(self._inline), given.get("href") or ""  # there is no link in a link
@@ -298,6 +328,10 @@ class _Page(HTMLParser):
         else:
             quote = "> " * min(self._quotes, DEEPEST_QUOTE)
             self.blocks.append(("text", [quote + line for line in _paragraph(text)]))
+
+
+def _has_title(blocks: list[Block]) -> bool:
+    return any(kind == "text" and lines[0].startswith("# ") for kind, lines in blocks)
 
 
 def _paragraph(text: str) -> list[str]:
