@@ -193,6 +193,7 @@ FORMATS = {
     ".html": "extras.formats.extracted:HTML",
     ".htm": "extras.formats.extracted:HTML",
     ".xhtml": "extras.formats.extracted:HTML",
+    ".ipynb": "extras.formats.extracted:NOTEBOOK",
     ".canvas": "extras.formats.extracted:CANVAS",
     ".excalidraw": "extras.formats.extracted:EXCALIDRAW",
     ".excalidraw.md": "extras.formats.drawings:NOTE",

@@ -441,11 +441,11 @@ def spaced(blocks: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
             yield from fenced(lines) if kind == "code" else lines
 
 
-def fenced(lines: list[str]) -> list[str]:
+def fenced(lines: list[str], language: str = "") -> list[str]:
     """Return lines of code between fences that are longer than those in the code."""
     inner = filter(None, map(FENCE.match, lines))
     fence = "`" * (1 + max((len(found[1]) for found in inner), default=2))
-    return [fence, *lines, fence]
+    return [fence + language, *lines, fence]
 
 
 def local_name(element: ElementTree.Element) -> str:

@@ -139,6 +139,7 @@ DOCX = Extracted("docx:extract")
 HTML = Extracted("richtext:html")
 EPUB = Extracted("richtext:epub")
 ODT = Extracted("richtext:odt")
+NOTEBOOK = Extracted("notebook:extract")
 EXCALIDRAW = Extracted("drawings:excalidraw")
 CANVAS = Extracted("drawings:canvas")
 
