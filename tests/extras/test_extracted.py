@@ -24,6 +24,7 @@ from hybrid_memory.documents.formats import format_of, refusal
 from hybrid_memory.extras.formats import docx, pdf
 from hybrid_memory.extras.formats import extracted as sandbox
 from hybrid_memory.extras.formats.extracted import ExtractError
+from hybrid_memory.extras.formats.zipped_xml import MAX_XML
 from hybrid_memory.extras.why import explain
 from hybrid_memory.search.request import Budget, Request
 from hybrid_memory.sync.ingest import Ingest
@@ -286,7 +287,7 @@ def test_items_of_a_list_may_be_so_by_their_style(properties: str, text: str) ->
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "encrypted"),
         (made_docx("</w:body>"), "damaged"),
         (made_docx("<w:p>" * 5_000 + "</w:p>" * 5_000), "damaged"),
-        (made_docx(" " * (docx.MAX_XML + 1)), "size"),
+        (made_docx(" " * (MAX_XML + 1)), "size"),
         ((FILES / "report.docx").read_bytes()[:-2_000], "damaged"),
         (
             re.sub(
@@ -344,9 +345,9 @@ def test_each_part_of_a_docx_is_read_once_however_many_notes_it_has() -> None:
     notes = "".join(definition(id, f"<w:t>note {id}</w:t>") for id in range(300))
     body = "".join(paragraph("text", note(id)) for id in range(300))
     archive = CountingZip(made_docx(body, footnotes=notes, numbering="", styles=""))
-    lines = list(docx.Document(archive).lines())
+    blocks = list(docx.Document(archive).blocks())
     assert set(archive.reads.values()) == {1}
-    assert lines[-1] == "[^300]: note 299"
+    assert blocks[-1] == ("text", ["[^300]: note 299"])
 
 
 def test_a_note_that_is_referred_to_often_stands_once() -> None:
@@ -385,7 +386,7 @@ def test_a_malformed_part_beside_the_body_costs_what_it_says(part: str, content:
         archive.writestr(part, content)
     found = docx.extract(stream.getvalue())
     assert found.text == "[^1]the text\n"
-    assert found.warnings == [(f"what these parts of it say is left out: {part}", "damaged part")]
+    assert found.warnings == [(f"these damaged or missing parts are left out: {part}", "damaged part")]
 
 
 def test_a_malformed_part_is_told_and_the_document_is_in(store: HybridStore, folder: Path) -> None:

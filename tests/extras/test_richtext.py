@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from hybrid_memory import HybridStore
-from hybrid_memory.extras.formats import richtext
+from hybrid_memory.extras.formats import epub, html, odt
 from hybrid_memory.extras.formats.extracted import ExtractError
+from hybrid_memory.extras.formats.zipped_xml import MAX_XML
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.views import read
 
@@ -61,7 +62,7 @@ Prices
 
 
 def test_a_page_is_its_headings_lists_tables_code_and_links() -> None:
-    found = richtext.html(PAGE.encode())
+    found = html.extract(PAGE.encode())
     assert found.text == TEXT
     assert found.metadata == {
         "title": "The boiler & I",
@@ -96,7 +97,7 @@ def test_a_page_is_its_headings_lists_tables_code_and_links() -> None:
     ],
 )
 def test_forms_of_a_page(data: bytes, text: str) -> None:
-    assert richtext.html(data).text == text
+    assert html.extract(data).text == text
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_forms_of_a_page(data: bytes, text: str) -> None:
     ],
 )
 def test_of_a_page_that_marks_its_main_part_this_is_read(page: str, text: str) -> None:
-    assert richtext.html(page.encode()).text == text
+    assert html.extract(page.encode()).text == text
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_of_a_page_that_marks_its_main_part_this_is_read(page: str, text: str) -
     ],
 )
 def test_elements_that_are_never_closed_make_a_text_in_proportion(unit: str) -> None:
-    small, large = (richtext.html(unit.encode() * count).text for count in (2_000, 4_000))
+    small, large = (html.extract(unit.encode() * count).text for count in (2_000, 4_000))
     assert len(large) <= 2 * len(small) + 100
     assert len(small) < 2_000 * 40
 
@@ -175,9 +176,9 @@ def book(**more: str | bytes) -> bytes:
 
 def test_a_book_is_its_chapters_in_their_order_each_once() -> None:
     around = "<article><h1>One</h1><p>First.</p></article>"  # of a book, everything is read
-    found = richtext.epub(book(**{"OPS/two.xhtml": f"{around}"}))
+    found = epub.extract(book(**{"OPS/two.xhtml": f"{around}"}))
     assert found.text == "# One\n\nFirst.\n\n# Two\n\nLast.\n"
-    found = richtext.epub(book())
+    found = epub.extract(book())
     assert found.text == "# One\n\nFirst.\n\n# Two\n\nLast.\n"
     assert found.metadata == {
         "title": "The Boiler",
@@ -231,7 +232,7 @@ def office(body: str = BODY, **more: str | bytes) -> bytes:
 
 
 def test_an_odt_is_its_headings_lists_tables_code_and_notes() -> None:
-    found = richtext.odt(office())
+    found = odt.extract(office())
     assert found.text == (
         "# Report\n\n## Pressure\n\n"
         "The gauge shows 1.4 bar, see [the manual](https://example.com).[^1]\n\n"
@@ -241,8 +242,14 @@ def test_an_odt_is_its_headings_lists_tables_code_and_notes() -> None:
     assert found.metadata == {"title": "The Report", "tags": ["heat"], "created": "2026-01-05"}
 
 
+def test_a_list_without_text_leaves_no_line() -> None:
+    items = "<text:list><text:list-item><text:p/></text:list-item></text:list>"
+    found = odt.extract(office(f"<text:p>one</text:p>{items}<text:p>two</text:p>"))
+    assert found.text == "one\n\ntwo\n"
+
+
 BOMB = "<!DOCTYPE a [<!ENTITY b 'cc'>]>"
-LARGE = b" " * (richtext.MAX_XML + 1)
+LARGE = b" " * (MAX_XML + 1)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +268,7 @@ LARGE = b" " * (richtext.MAX_XML + 1)
 )
 def test_a_bad_book_is_an_error_that_says_why(data: bytes, kind: str) -> None:
     with pytest.raises(ExtractError) as error:
-        richtext.epub(data)
+        epub.extract(data)
     assert error.value.kind == kind
 
 
@@ -280,7 +287,7 @@ def test_a_bad_book_is_an_error_that_says_why(data: bytes, kind: str) -> None:
 )
 def test_a_bad_odt_is_an_error_that_says_why(data: bytes, kind: str) -> None:
     with pytest.raises(ExtractError) as error:
-        richtext.odt(data)
+        odt.extract(data)
     assert error.value.kind == kind
 
 
@@ -289,23 +296,23 @@ def test_a_damaged_chapter_or_part_costs_what_it_says() -> None:
     whole = bytearray(book(**{"OPS/extra.xhtml": "x"}))
     at = whole.index(b"OPS/two.xhtml") + len("OPS/two.xhtml")
     whole[at + 4] ^= 0xFF
-    found = richtext.epub(bytes(whole))
+    found = epub.extract(bytes(whole))
     assert "Last." in found.text
     assert [kind for _, kind in found.warnings] == ["damaged part"]
-    assert richtext.epub(data).warnings == []
-    missing = richtext.epub(book(**{"OPS/book.opf": OPF.replace("two.xhtml", "gone.xhtml")}))
+    assert epub.extract(data).warnings == []
+    missing = epub.extract(book(**{"OPS/book.opf": OPF.replace("two.xhtml", "gone.xhtml")}))
     assert missing.warnings == [
-        ("what these parts of it say is left out: OPS/gone.xhtml", "damaged part")
+        ("these damaged or missing parts are left out: OPS/gone.xhtml", "damaged part")
     ]
-    odt = richtext.odt(office(**{"meta.xml": "<a>"}))
-    assert "Pressure" in odt.text
-    assert [kind for _, kind in odt.warnings] == ["damaged part"]
+    report = odt.extract(office(**{"meta.xml": "<a>"}))
+    assert "Pressure" in report.text
+    assert [kind for _, kind in report.warnings] == ["damaged part"]
 
 
 def test_chapters_that_are_too_large_together_are_refused() -> None:
-    half = b" " * (richtext.MAX_XML // 2 + 1)
+    half = b" " * (MAX_XML // 2 + 1)
     with pytest.raises(ExtractError, match="when it is unpacked"):
-        richtext.epub(book(**{"OPS/two.xhtml": half, "OPS/text/one a.xhtml": half}))
+        epub.extract(book(**{"OPS/two.xhtml": half, "OPS/text/one a.xhtml": half}))
 
 
 def test_they_are_taken_in_by_pattern_and_cited_by_the_lines_of_their_text(
@@ -331,7 +338,7 @@ def test_they_are_taken_in_by_pattern_and_cited_by_the_lines_of_their_text(
     }
 
 
-class Counting(richtext._Page):
+class Counting(html.Page):
     """A page that counts how often a part of it is looked at."""
 
     count = 0
@@ -379,4 +386,4 @@ def test_tags_that_end_are_read_one_after_the_other() -> None:
     ],
 )
 def test_pages_that_are_not_well_formed(page: str, text: str) -> None:
-    assert richtext.html(page.encode()).text == text
+    assert html.extract(page.encode()).text == text

@@ -6,19 +6,17 @@ malformed beside the body costs its own content, never the document.
 """
 
 import re
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from io import BytesIO
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 from xml.etree import ElementTree
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from ...documents.document import Extract
-from .extracted import MAX_TEXT, ExtractError
+from .blocks import DEEPEST_LIST, Block, cell, extract_of, list_of, paragraph, table_lines
+from .extracted import ExtractError
+from .zipped_xml import DC, UNREADABLE, local_name, part, properties_of, read_as, root_of
 
-MAX_XML = 50_000_000  # bytes of a part when it is unpacked
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 # The same elements, as ISO 29500 Strict names them
 STRICT = b"http://purl.oclc.org/ooxml/wordprocessingml/main"
@@ -26,10 +24,10 @@ R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 OFFICE_DOCUMENT = "/relationships/officeDocument"
 PROPERTIES = "docProps/core.xml"
 CORE = {
-    "title": "{http://purl.org/dc/elements/1.1/}title",
-    "author": "{http://purl.org/dc/elements/1.1/}creator",
-    "subject": "{http://purl.org/dc/elements/1.1/}subject",
-    "description": "{http://purl.org/dc/elements/1.1/}description",
+    "title": f"{DC}title",
+    "author": f"{DC}creator",
+    "subject": f"{DC}subject",
+    "description": f"{DC}description",
     "tags": "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}keywords",
     "created": "{http://purl.org/dc/terms/}created",
     "modified": "{http://purl.org/dc/terms/}modified",
@@ -38,9 +36,6 @@ HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
 CODE = re.compile(
     r"source ?code|(?:html )?preformatted|code|verbatim|plain text|listing", re.IGNORECASE
 )
-LIKE_MARKDOWN_MARK = re.compile(r"#{1,6}(?:\s|$)|```|~~~")
-FENCE = re.compile(r" *(`{3,})")
-END_OF_CODE: tuple[str, list[str]] = ("end of code", [])  # divides blocks of code
 LEFT_OUT = {
     "del",
     "moveFrom",
@@ -53,24 +48,12 @@ LEFT_OUT = {
     "pict",
 }
 AROUND_ROWS = ("sdt", "sdtContent", "ins", "customXml")
-DEEPEST_LIST = 8
 WIDEST_SPAN = 100  # columns
 LONGEST_STYLE_CHAIN = 10
-DAY = len("2026-01-05")
-UNREADABLE = (
-    BadZipFile,
-    zlib.error,
-    ElementTree.ParseError,
-    KeyError,
-    ValueError,
-    RuntimeError,
-    EOFError,
-    OSError,
-)
 
 
 def extract(data: bytes) -> Extract:
-    """Return the text and the properties of a file with these bytes.
+    """Extract the text and the properties of a DOCX.
 
     Raises ExtractError for a file that is not a DOCX, is damaged or encrypted, or is too large
     when unpacked.
@@ -79,33 +62,20 @@ def extract(data: bytes) -> Extract:
         raise ExtractError(
             "it is encrypted, or an old .doc; save it as .docx without a password", "encrypted"
         )
-    try:
+    with read_as("a DOCX"):
         document = Document(ZipFile(BytesIO(data)))
-        text = "\n".join(document.lines()) + "\n"
-    except RecursionError as error:
-        raise ExtractError("its elements are nested too deeply", "damaged") from error
-    except UNREADABLE as error:
-        raise ExtractError(f"it cannot be read as a DOCX ({error})", "damaged") from error
-    if len(text) > MAX_TEXT:
-        raise ExtractError(f"its text has over {MAX_TEXT:,} characters", "size")
-    metadata = document.metadata()
-    warnings = []
-    if not text.strip():
-        warnings.append(("it has no text", "no text"))
-    if document.damaged:
-        parts = ", ".join(document.damaged)
-        warnings.append((f"what these parts of it say is left out: {parts}", "damaged part"))
-    return Extract(text, [], metadata, warnings)
+        blocks = list(document.blocks())
+    return extract_of(blocks, document.metadata(), document.damaged)
 
 
 class Document:
-    """The parts of a file, and what its styles, lists and links say."""
+    """The parts of a file, with its styles, lists and links."""
 
     def __init__(self, archive: ZipFile) -> None:
         self._archive = archive
         self._names = set(archive.namelist())
-        self._parts: dict[str, ElementTree.Element | None] = {}  # those that were asked for
-        self.damaged: list[str] = []  # those of them that cannot be read
+        self._parts: dict[str, ElementTree.Element | None] = {}  # those read so far
+        self.damaged: list[str] = []  # those that cannot be read
         self._main = self._main_part()
         self._folder, _, name = self._main.rpartition("/")
         self._links = {}
@@ -120,32 +90,28 @@ class Document:
         self._numbers: dict[tuple[str, str], int] = {}  # of the notes, from 1
         self._title = ""
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the text, with empty ones between paragraphs.
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks of the body, and the notes.
 
         Raises one of UNREADABLE if there is no body.
         """
         body = self._parse(self._main).find(f"{W}body")
         if body is None:
             raise ValueError("no body")
-        yield from spaced(self._blocks(body))
-        yield from self._note_lines()
+        yield from self._blocks(body)
+        yield from self._note_blocks()
 
     def metadata(self) -> dict[str, Any]:
-        """Return the properties of the file. The paragraph that is styled as the title is the title
-        if the properties have none.
+        """Return the properties of the file. Without a title there, the paragraph with the style
+        "Title" is the title.
         """
-        properties: dict[str, Any] = {}
         core = self._part(PROPERTIES)
+        properties: dict[str, Any] = {}
         if core is not None:
-            for key, name in CORE.items():
-                properties[key] = " ".join((core.findtext(name) or "").split())
+            properties = dict(properties_of(core, CORE))
         properties["title"] = properties.get("title") or self._title
-        tags = re.split("[,;]", properties.get("tags", ""))
-        properties["tags"] = [tag.strip() for tag in tags if tag.strip()]
-        for key in ("created", "modified"):
-            properties[key] = properties.get(key, "")[:DAY]
-        return {key: value for key, value in properties.items() if value}
+        properties["tags"] = list_of(properties.get("tags", ""))
+        return properties
 
     def _main_part(self) -> str:
         for kind, target in self._relations("_rels/.rels").values():
@@ -153,22 +119,21 @@ class Document:
                 return target.lstrip("/")
         return "word/document.xml"
 
-    def _note_lines(self) -> Iterator[str]:
-        """Yield the notes that were referred to. A note may refer to another one."""
+    def _note_blocks(self) -> Iterator[Block]:
+        """Yield the notes that the text refers to, and the notes that those refer to."""
         notes: dict[tuple[str, str], ElementTree.Element] = {}
         for kind in ("footnote", "endnote"):
             for note in self._all(f"{kind}s.xml", kind):
                 notes.setdefault((kind, _value(note, "id")), note)
-        for number, key in enumerate(self._notes, 1):  # it grows meanwhile
+        for number, key in enumerate(self._notes, 1):  # a note may add another
             if key not in notes:
                 continue
             paragraphs = notes[key].iter(f"{W}p")
             text = " ".join(self._inline(paragraph) for paragraph in paragraphs).strip()
             if text:
-                yield ""
-                yield f"[^{number}]: {text}"
+                yield "text", [f"[^{number}]: {text}"]
 
-    def _blocks(self, parent: ElementTree.Element) -> Iterator[tuple[str, list[str]]]:
+    def _blocks(self, parent: ElementTree.Element) -> Iterator[Block]:
         """Yield the kind of each block, "text", "list", "code" or "table", and its lines."""
         for element in parent:
             name = local_name(element)
@@ -181,7 +146,7 @@ class Document:
             elif name not in LEFT_OUT and name != "sectPr":  # content controls, inserted blocks
                 yield from self._blocks(element)
 
-    def _paragraph(self, element: ElementTree.Element) -> Iterator[tuple[str, list[str]]]:
+    def _paragraph(self, element: ElementTree.Element) -> Iterator[Block]:
         text = self._inline(element)
         properties = element.find(f"{W}pPr")
         level, kind = self._style(properties)
@@ -199,9 +164,7 @@ class Document:
         for box in _boxes(element):
             yield from self._blocks(box)
 
-    def _plain_paragraph(
-        self, text: str, properties: ElementTree.Element | None
-    ) -> tuple[str, list[str]]:
+    def _plain_paragraph(self, text: str, properties: ElementTree.Element | None) -> Block:
         list_id, level = self._numbering(properties)
         if list_id not in ("", "0"):
             depth = min(_whole(level, 0), DEEPEST_LIST)
@@ -209,11 +172,7 @@ class Document:
             if (list_id, str(depth)) in self._ordered:
                 bullet = "1."
             return "list", ["  " * depth + f"{bullet} " + " ".join(text.split())]
-        lines = []
-        for line in text.strip().split("\n"):
-            words = " ".join(line.split())
-            lines.append(f"    {words}" if LIKE_MARKDOWN_MARK.match(words) else words)
-        return "text", lines
+        return "text", [line for row in text.strip().split("\n") for line in paragraph(row)]
 
     def _numbering(self, properties: ElementTree.Element | None) -> tuple[str, str]:
         """Find the id of the list and the level of a paragraph: its own, or those of its style."""
@@ -280,7 +239,7 @@ class Document:
         return "".join(parts)
 
     def _note(self, reference: ElementTree.Element) -> int:
-        """Return the number of a note, the same one each time that it is referred to."""
+        """Return the number of a note; all references to a note share it."""
         key = local_name(reference).removesuffix("Reference"), _value(reference, "id")
         if key not in self._numbers:
             self._notes.append(key)
@@ -300,24 +259,24 @@ class Document:
         """
         rows = []
         for element in _children(table, "tr"):
-            row = [text for cell in _children(element, "tc") for text in self._cell(cell)]
+            row = [text for each in _children(element, "tc") for text in self._cell(each)]
             if any(row):
                 rows.append(row)
         return table_lines(rows)
 
-    def _cell(self, cell: ElementTree.Element) -> list[str]:
-        """Return the text of a cell and an empty one for each further column that it spans."""
+    def _cell(self, element: ElementTree.Element) -> list[str]:
+        """Return the text of a cell, and an empty text for each further column that it spans."""
         span = 1
         is_continued = False
-        properties = cell.find(f"{W}tcPr")
+        properties = element.find(f"{W}tcPr")
         if properties is not None:
             span = min(max(_whole(_of(properties, "gridSpan"), 1), 1), WIDEST_SPAN)
             merged = properties.find(f"{W}vMerge")
             is_continued = merged is not None and _value(merged, "val") in ("", "continue")
         text = ""
         if not is_continued:
-            paragraphs = [self._inline(paragraph) for paragraph in cell.iter(f"{W}p")]
-            text = " ".join(" ".join(paragraphs).split()).replace("|", "\\|")
+            paragraphs = [self._inline(each) for each in element.iter(f"{W}p")]
+            text = cell(" ".join(paragraphs))
         return [text, *[""] * (span - 1)]
 
     def _ordered_lists(self) -> set[tuple[str, str]]:
@@ -351,7 +310,7 @@ class Document:
         return relations
 
     def _part(self, path: str) -> ElementTree.Element | None:
-        """Return a part that the text can do without; None if there is none that can be read."""
+        """Return an optional part; None if it is missing or damaged."""
         if path in self._names and path not in self._parts:
             self._parts[path] = None
             try:
@@ -366,40 +325,6 @@ class Document:
         Raises ExtractError if it is too large or declares a document type, else UNREADABLE.
         """
         return root_of(part(self._archive, path).replace(STRICT, W[1:-1].encode()))
-
-
-def part(archive: ZipFile, path: str) -> bytes:
-    """Return a part of a package. Raises ExtractError if it is too large, else one of UNREADABLE."""
-    if archive.getinfo(path).file_size > MAX_XML:
-        raise ExtractError(f"{path} has over {MAX_XML:,} bytes when it is unpacked", "size")
-    return archive.read(path)
-
-
-def root_of(data: bytes) -> ElementTree.Element:
-    """Return the root of an XML document. Raises ExtractError if it declares a document type."""
-    return ElementTree.fromstring(data, ElementTree.XMLParser(target=WithoutDoctype()))
-
-
-def table_lines(rows: list[list[str]]) -> Iterator[str]:
-    """Yield the rows of a table in markdown; the first one is its header.
-
-    Only the header is filled up to the width of the table, for a row may be shorter: else a wide row
-    would make all rows as long.
-    """
-    width = max(map(len, rows), default=0)
-    for number, row in enumerate(rows):
-        if number == 0:
-            row = row + [""] * (width - len(row))
-        yield f"| {' | '.join(row)} |"
-        if number == 0:
-            yield "|" + "---|" * width
-
-
-class WithoutDoctype(ElementTree.TreeBuilder):
-    """Refuse a document type, and with it all entities, in whatever encoding the parser reads."""
-
-    def doctype(self, name: str, public_id: str | None, system_id: str | None) -> None:
-        raise ExtractError("it declares a document type, as no such file needs", "damaged")
 
 
 def _boxes(element: ElementTree.Element) -> Iterator[ElementTree.Element]:
@@ -425,34 +350,6 @@ def _children(parent: ElementTree.Element, name: str) -> Iterator[ElementTree.El
             yield from _children(child, name)
 
 
-def spaced(blocks: Iterable[tuple[str, list[str]]]) -> Iterator[str]:
-    """Yield the lines of the blocks, an empty line between two. Neighbouring items of a list are one
-    block, as are lines of code up to END_OF_CODE.
-    """
-    is_first = True
-    for kind, group in groupby(blocks, key=itemgetter(0)):
-        parts = [lines for _, lines in group if lines]
-        if kind in ("list", "code"):
-            parts = [[line for lines in parts for line in lines]]
-        for lines in parts:
-            if not is_first:
-                yield ""
-            is_first = False
-            yield from fenced(lines) if kind == "code" else lines
-
-
-def fenced(lines: list[str], language: str = "") -> list[str]:
-    """Return lines of code between fences that are longer than those in the code."""
-    inner = filter(None, map(FENCE.match, lines))
-    fence = "`" * (1 + max((len(found[1]) for found in inner), default=2))
-    return [fence + language, *lines, fence]
-
-
-def local_name(element: ElementTree.Element) -> str:
-    """Return the name of an element without its namespace."""
-    return element.tag.rpartition("}")[2]
-
-
 def _value(element: ElementTree.Element, name: str) -> str:
     return element.get(W + name, "")
 
@@ -466,7 +363,7 @@ def _of(parent: ElementTree.Element, name: str) -> str:
 
 
 def _whole(value: str, default: int) -> int:
-    """Return a whole number; a file may have anything in its place."""
+    """Return a whole number, or the default for anything else."""
     if value.isascii() and value.isdigit() and len(value) < 10:
         return int(value)
     return default

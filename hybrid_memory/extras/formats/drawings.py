@@ -16,7 +16,7 @@ from ...documents.chunker import MARKDOWN, Syntax
 from ...documents.document import Extract
 from ...documents.markdown import Markdown
 from ...documents.noise import readable as without_noise
-from .docx import LIKE_MARKDOWN_MARK
+from .blocks import LIKE_MARKDOWN_MARK
 from .extracted import ExtractError
 
 # What the plugin writes for itself: a warning, headings, the ids of texts and of files, and at the

@@ -136,9 +136,9 @@ class Extracted:
 
 PDF = Extracted("pdf:extract", "pypdfium2")
 DOCX = Extracted("docx:extract")
-HTML = Extracted("richtext:html")
-EPUB = Extracted("richtext:epub")
-ODT = Extracted("richtext:odt")
+HTML = Extracted("html:extract")
+EPUB = Extracted("epub:extract")
+ODT = Extracted("odt:extract")
 NOTEBOOK = Extracted("notebook:extract")
 EXCALIDRAW = Extracted("drawings:excalidraw")
 CANVAS = Extracted("drawings:canvas")

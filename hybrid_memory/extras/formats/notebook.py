@@ -1,8 +1,7 @@
-"""Read a Jupyter notebook as markdown: its notes as they are, its code and what that printed as
-fenced code. Pictures and widgets are left out.
+"""Read a Jupyter notebook as markdown: notes as they are, code and its printed output as fenced code.
+Pictures and widgets are left out.
 
-The form is that of nbformat 4 (nbformat.readthedocs.io). What is malformed costs its own cell, never
-the notebook.
+The format is nbformat 4 (nbformat.readthedocs.io). A malformed cell is left out.
 """
 
 import json
@@ -11,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...documents.document import Extract
-from .docx import fenced
-from .extracted import MAX_TEXT, ExtractError
+from .blocks import Block, extract_of, fenced
+from .extracted import ExtractError
 
 OLDEST = 4  # nbformat; from 2015 on
 LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
@@ -22,7 +21,7 @@ TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 def extract(data: bytes) -> Extract:
     """Extract the text of the cells, and the title and authors.
 
-    Raises ExtractError for a file that is not a notebook, or is of an older form.
+    Raises ExtractError for a file that is not a notebook, or has an older format.
     """
     try:
         notebook = json.loads(data)
@@ -38,38 +37,31 @@ def extract(data: bytes) -> Extract:
     if not LANGUAGE.fullmatch(language):
         language = ""
     blocks = [block for cell in _objects(notebook.get("cells")) for block in _cell(cell, language)]
-    text = "\n\n".join(blocks) + "\n"
-    if len(text) > MAX_TEXT:
-        raise ExtractError(f"its text has over {MAX_TEXT:,} characters", "size")
-    warnings = []
-    if not text.strip():
-        warnings.append(("it has no text", "no text"))
-    return Extract(text, [], _properties(metadata), warnings)
+    return extract_of(blocks, _properties(metadata))
 
 
 def _properties(metadata: dict[str, Any]) -> dict[str, Any]:
     names = [_text(author.get("name")) for author in _objects(metadata.get("authors"))]
     properties = {"title": _text(metadata.get("title")), "author": ", ".join(filter(None, names))}
-    return {key: " ".join(value.split()) for key, value in properties.items() if value}
+    return {key: " ".join(value.split()) for key, value in properties.items()}
 
 
-def _cell(cell: dict[str, Any], language: str) -> Iterator[str]:
-    """Yield the blocks of a cell."""
+def _cell(cell: dict[str, Any], language: str) -> Iterator[Block]:
     source = _text(cell.get("source")).strip("\n")
     if cell.get("cell_type") != "code":
         if source.strip():
-            yield source
+            yield "text", source.split("\n")
         return
     if source.strip():
-        yield _code(source, language)
+        yield "text", fenced(source.split("\n"), language)
     for output in _objects(cell.get("outputs")):
         printed = _printed(output).strip("\n")
         if printed.strip():
-            yield _code(printed)
+            yield "text", fenced(printed.split("\n"))
 
 
 def _printed(output: dict[str, Any]) -> str:
-    """Return the text of an output; that of a picture only describes the picture."""
+    """Return the text of an output. The text beside a picture only describes it."""
     kind = output.get("output_type")
     if kind == "stream":
         return TERMINAL_COLOUR.sub("", _text(output.get("text")))
@@ -81,12 +73,8 @@ def _printed(output: dict[str, Any]) -> str:
     return _text(data.get("text/plain"))
 
 
-def _code(text: str, language: str = "") -> str:
-    return "\n".join(fenced(text.split("\n"), language))
-
-
 def _text(value: Any) -> str:
-    """Return a text that may be stored as a list of its lines."""
+    """Return a text; notebooks may store it as a list of lines."""
     if isinstance(value, list):
         value = "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""

@@ -1,0 +1,91 @@
+"""Read a book as markdown, chapter by chapter.
+
+The elements are those of EPUB 3.3. A damaged chapter costs its own text, never the book.
+"""
+
+from io import BytesIO
+from posixpath import dirname, join, normpath
+from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
+from zipfile import ZipFile
+
+from ...documents.document import Extract
+from .blocks import Block, extract_of
+from .extracted import ExtractError
+from .html import Page, decoded
+from .zipped_xml import DC, MAX_XML, UNREADABLE, on_a_line, part, properties_of, read_as, root_of
+
+CONTAINER = "META-INF/container.xml"
+ENCRYPTION = "META-INF/encryption.xml"
+OPF = "{http://www.idpf.org/2007/opf}"
+OF_BOOK = {
+    "title": f"{DC}title",
+    "author": f"{DC}creator",
+    "description": f"{DC}description",
+    "created": f"{DC}date",
+}
+
+
+def extract(data: bytes) -> Extract:
+    """Extract the text of a book, chapter by chapter, and its properties.
+
+    Raises ExtractError for a file that is not an EPUB, is damaged or encrypted, or is too large when
+    unpacked.
+    """
+    with read_as("an EPUB"):
+        archive = ZipFile(BytesIO(data))
+        container = root_of(part(archive, CONTAINER))
+        files = [element.get("full-path", "") for element in container.iter()]
+        place = next(filter(None, files), "")
+        package = root_of(part(archive, place))
+        chapters = _chapters(package, dirname(place))
+        _refuse_encrypted(archive, chapters)
+        blocks, damaged = _of_chapters(archive, chapters)
+    metadata: dict[str, Any] = dict(properties_of(package, OF_BOOK))
+    subjects = [on_a_line(subject.text) for subject in package.iter(f"{DC}subject")]
+    metadata["tags"] = [subject for subject in subjects if subject]
+    return extract_of(blocks, metadata, damaged)
+
+
+def _chapters(package: ElementTree.Element, folder: str) -> list[str]:
+    """Return the paths of the chapters in their order, each once."""
+    paths = {}
+    for item in package.iter(f"{OPF}item"):
+        href = unquote(item.get("href", "").partition("#")[0])
+        if "html" in item.get("media-type", ""):
+            paths[item.get("id", "")] = normpath(join(folder, href))
+    references = [reference.get("idref", "") for reference in package.iter(f"{OPF}itemref")]
+    return list(dict.fromkeys(paths[id] for id in references if id in paths))
+
+
+def _refuse_encrypted(archive: ZipFile, chapters: list[str]) -> None:
+    """Raise ExtractError if a chapter is encrypted, as books with rights management are."""
+    if ENCRYPTION not in archive.namelist():
+        return
+    for element in root_of(part(archive, ENCRYPTION)).iter():
+        if unquote(element.get("URI", "")) in chapters:
+            raise ExtractError("it is encrypted", "encrypted")
+
+
+def _of_chapters(archive: ZipFile, chapters: list[str]) -> tuple[list[Block], list[str]]:
+    """Return the blocks of all chapters, and the names of damaged chapters.
+
+    Raises ExtractError if together they are too large.
+    """
+    blocks: list[Block] = []
+    damaged = []
+    names = set(archive.namelist())
+    size = 0
+    for chapter in chapters:
+        if chapter not in names:
+            damaged.append(chapter)
+            continue
+        size += archive.getinfo(chapter).file_size
+        if size > MAX_XML:
+            raise ExtractError(f"it has over {MAX_XML:,} bytes when it is unpacked", "size")
+        try:
+            blocks += Page(decoded(part(archive, chapter))).blocks
+        except UNREADABLE:
+            damaged.append(chapter)
+    return blocks, damaged
