@@ -199,4 +199,4 @@ def test_the_command_tells_it_with_a_query_only_and_a_terminal_in_lines(
         "  it has: gpu",
         "  it lacks: kettle",
     ]
-    assert [line.split(",")[0] for line in seen[5:]] == ["  before it", "  before it"]
+    assert [line.split(",")[0] for line in seen[6:]] == ["  before it", "  before it"]
