@@ -55,7 +55,7 @@ def terms(
 
 
 def texts_in(metadata: Any) -> list[str]:
-    """Return all words and numbers in metadata, those in lists included."""
+    """Return all words and numbers in metadata, those in lists and maps included."""
     if isinstance(metadata, dict):
         metadata = list(metadata.values())
     if isinstance(metadata, list):
@@ -91,7 +91,7 @@ def names_in(value: str) -> list[str]:
 
     '[[people/Steph Ango|Steph]]' -> itself, 'Steph', 'people/Steph Ango', 'Steph Ango'
     """
-    names = [value, plain(value)]
+    names = [value, value.strip(), plain(value)]
     link = WIKILINK.fullmatch(value.strip())
     if link:
         path = path_of_wikilink(link[2])
@@ -100,11 +100,12 @@ def names_in(value: str) -> list[str]:
 
 
 def listed(value: Any) -> list[str]:
-    """Return a value of metadata as a list of texts; true is 'true' and 3 is '3'."""
-    if value is None:
-        return []
+    """Return a value of metadata as a list of texts; true is 'true' and 3 is '3'. Lists and maps in
+    a list are left out.
+    """
     items = value if isinstance(value, list) else [value]
-    return [item if isinstance(item, str) else json.dumps(item) for item in items]
+    scalars = [item for item in items if not (item is None or isinstance(item, list | dict))]
+    return [item if isinstance(item, str) else json.dumps(item) for item in scalars]
 
 
 def _words(link: re.Match[str]) -> str:

@@ -1,8 +1,9 @@
 """Which documents a search or a list is about."""
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
@@ -22,7 +23,8 @@ class Filters(NamedTuple):
     - In `inside`, a glob on the document's id, `*` also matches `/`. A folder stands for everything
       below it.
     - A tag may be in the metadata or in the text. A tag a/b is also a tag a.
-    - `where` has a value or several values by key; all of them must be in the metadata.
+    - `where` has a value or several values by key; all of them must be in the metadata. The key
+      server.port is the key port of the map server.
     - `since` and `until` leave the passages of these days, both ends included. What is dated by its
       month counts during the whole month, what has no date never.
     - `heading` names one heading above the passage, or several: `Meeting > Costs`.
@@ -105,7 +107,7 @@ def like_key(name: str) -> str:
     """Return what metadata (JSON) with a key of this name, in any case, are like in SQL. LIKE may ignore
     case in ASCII alone.
     """
-    letters = "".join(letter if letter.isascii() else "%" for letter in name)
+    letters = "".join(letter if letter.isascii() and letter != "." else "%" for letter in name)
     return f'%"{letters}"%'
 
 
@@ -118,16 +120,46 @@ def like_text(text: str) -> str:
 def key_like(name: str, metadata: Iterable[str]) -> str | None:
     """Return the first key of these metadata (JSON) that has this name, in any case; None if none has."""
     for text in metadata:
-        for key in json.loads(text):
+        for key in _keys_in(json.loads(text)):
             if key.casefold() == name.casefold():
-                return str(key)
+                return key
     return None
 
 
 def keys_of(metadata: Iterable[str]) -> list[tuple[str, int]]:
-    """Return the keys of these metadata (JSON), each with how many have it, the most frequent first."""
-    counts = Counter(key for text in metadata for key in json.loads(text))
+    """Return the keys of these metadata (JSON), those of maps dotted, each with how many have it, the
+    most frequent first.
+    """
+    counts = Counter(key for text in metadata for key in set(_keys_in(json.loads(text))))
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _keys_in(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of all values that are not maps.
+
+    {"title": "Rack", "server": {"port": 22}, "people": [{"name": "Ann"}]} -> title, server.port,
+    people.name
+    """
+    for key, value in metadata.items():
+        items = value if isinstance(value, list) else [value]
+        maps = [item for item in items if isinstance(item, dict)]
+        for inner in maps:
+            yield from (f"{key}.{name}" for name in _keys_in(inner))
+        if len(maps) < len(items) or not items:
+            yield key
+
+
+def _values_at(metadata: Any, key: str) -> Iterator[Any]:
+    """Yield the values that `key` has in metadata, and dotted keys in the maps below."""
+    if isinstance(metadata, list):
+        for item in metadata:
+            yield from _values_at(item, key)
+    elif isinstance(metadata, dict):
+        if key in metadata:
+            yield metadata[key]
+        for dot in re.finditer(r"\.", key):
+            if key[: dot.start()] in metadata:
+                yield from _values_at(metadata[key[: dot.start()]], key[dot.end() :])
 
 
 def is_below(heading_path: str, heading: str) -> bool:
@@ -148,6 +180,11 @@ def have_values(metadata: str, wanted: Iterable[Sequence[str]]) -> bool:
     values = json.loads(metadata)
     return all(
         value.casefold()
-        in (name.casefold() for own in listed(values.get(key)) for name in names_in(own))
+        in (
+            name.casefold()
+            for found in _values_at(values, key)
+            for own in listed(found)
+            for name in names_in(own)
+        )
         for key, value in wanted
     )

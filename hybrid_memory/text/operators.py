@@ -16,7 +16,7 @@ from .dates import first_day
 # What stands in quotes, also those of code, is no operator. Two letters behind a - are an option of a
 # command, and "//" is in an address.
 PIECE = re.compile(
-    r"(?<!\S)(?P<minus>-?)(?P<name>[^\W\d_][\w-]*):(?!//)(?P<value>\"[^\"]+\"|[^\s\"]+)(?!\S)"
+    r"(?<!\S)(?P<minus>-?)(?P<name>[^\W\d_][\w.-]*):(?!//)(?P<value>\"[^\"]+\"|[^\s\"]+)(?!\S)"
     r"|(?<!\S)-(?P<left_out>\"[^\"]+\"|[^\W\d_][^\s\"]{2,})(?!\S)"
     r"|\"[^\"]*\"|`[^`]*`"  # matches so that nothing inside of it does
 )
@@ -198,7 +198,8 @@ def _pieces(text: str, today: date | None, memory: Memory) -> list[Piece]:
                 fields = {"excluded": [fields]}
             else:
                 left_out = match[0].removeprefix("-")
-        if name or TOKEN.search(fold(left_out)):
+        is_address = "." in name and not fields  # example.com:8080, main.py:12
+        if (name and not is_address) or TOKEN.search(fold(left_out)):
             pieces.append(Piece(*match.span(), match[0], name, fields, left_out))
     return pieces
 

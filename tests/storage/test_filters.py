@@ -135,6 +135,67 @@ def test_values(metadata: dict[str, Any], value: str, has: bool) -> None:
     assert have_values(json.dumps(metadata), [("key", value)]) is has
 
 
+NESTED = {
+    "server": {"port": 2222, "names": ["atlas", "rack"]},
+    "people": [{"name": "Ann", "at": {"city": "Ulm"}}, {"name": "[[Bob]]"}, "Cid"],
+    "a.b": "whole",
+    "a": {"b": "nested", "b.c": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "has"),
+    [
+        ("server.port", "2222", True),
+        ("server.port", "22", False),
+        ("server.names", "RACK", True),
+        ("server", "2222", False),
+        ("port", "2222", False),
+        ("server.", "2222", False),
+        ("people.name", "ann", True),
+        ("people.name", "bob", True),
+        ("people.at.city", "ulm", True),
+        ("people", "Cid", True),
+        ("people", "Ann", False),
+        ("a.b", "whole", True),
+        ("a.b", "nested", True),
+        ("a.b.c", "1", True),
+        (".", "1", False),
+        ("..", "1", False),
+    ],
+)
+def test_dotted_keys_are_those_of_maps_below(key: str, value: str, has: bool) -> None:
+    assert have_values(json.dumps(NESTED), [(key, value)]) is has
+
+
+def test_filters_by_dotted_keys(store: HybridStore) -> None:
+    put(store, {"it": NESTED, "other": {"server": {"Port": 22}, "title": "server.port"}})
+    assert ids(store, Filters(where={"server.port": "2222"})) == ["it"]
+    assert ids(store, Filters(where={"server.port": "2222", "people.name": "Bob"})) == ["it"]
+    assert ids(store, Filters(where={"server.port": "22"})) == []
+    assert {hit["doc_id"] for hit in store.search("server server.port:2222")} == {"it"}
+    assert {hit["doc_id"] for hit in store.search("server people.at.city:ulm")} == {"it"}
+    assert dict(store.storage.catalog.metadata_keys()) == {
+        "server.port": 1,
+        "server.names": 1,
+        "server.Port": 1,
+        "title": 1,
+        "a.b": 1,
+        "a.b.c": 1,
+        "people": 1,
+        "people.name": 1,
+        "people.at.city": 1,
+    }
+    assert store.storage.catalog.key_of("SERVER.NAMES") == "server.names"
+    assert store.storage.catalog.key_of("names") is None
+
+
+def test_a_key_that_is_a_map_is_told_with_the_keys_below(store: HybridStore) -> None:
+    put(store, {"it": {"server": {"port": 22}}})
+    assert store.search("server", where={"server": "22"}) == []
+    assert "no document has 'server' in its metadata; there are server.port" in store.warnings
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

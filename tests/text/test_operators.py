@@ -22,7 +22,11 @@ class Known(UnknownMemory):
         self,
         *written: str,
         missing: tuple[str, ...] = (),
-        keys: Mapping[str, str] = {"status": "Status", "STATUS": "Status"},
+        keys: Mapping[str, str] = {
+            "status": "Status",
+            "STATUS": "Status",
+            "server.port": "server.port",
+        },
     ) -> None:
         self._written = written
         self._missing = missing
@@ -66,6 +70,7 @@ def operators(
         ("tag:x OR tag:y", "", {"tags": ["x", "y"]}),
         ("status:done x", "x", {"where": {"Status": ["done"]}}),
         ('status:a STATUS:"b c" x', "x", {"where": {"Status": ["a", "b c"]}}),
+        ("server.port:2222 x", "x", {"where": {"server.port": ["2222"]}}),
         ("lock -processos", "lock", {"without": [Term(("processos",))]}),
         ("-processos lock", "lock", {"without": [Term(("processos",))]}),
         ("-old lock -new", "lock", {"without": [Term(("old",)), Term(("new",))]}),
@@ -115,6 +120,7 @@ def test_operators_are_taken_out_of_the_words(
         "see  http://a.b for more",
         "atag: (tag:y) tag: x",
         "10:30 at:",
+        "example.com:8080 and main.py:12",
         "Portland OR",
     ],
 )
