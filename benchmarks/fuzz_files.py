@@ -13,7 +13,7 @@ from hybrid_memory.documents.chunker import LONGEST_PATH, Chunk
 from hybrid_memory.documents.document import Document, Prepared, assemble, prepare
 from hybrid_memory.documents.files import BadFileError
 from hybrid_memory.documents.formats import Format, format_of
-from hybrid_memory.documents.markdown import MAX_METADATA, front_matter
+from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
 from hybrid_memory.documents.noise import readable, without_runs
 from hybrid_memory.sync.ingest import Ingest
 from hybrid_memory.text.characters import storable

@@ -388,7 +388,8 @@ class OvertakenError(Exception):
 
 def stored_text(storage: Storage, doc_id: str) -> StoredText | None:
     """Return the text of this id; None if there is none, or if it is a file's document."""
-    from .documents.markdown import front_matter  # a refresh that finds no change needs no parser
+    # A refresh that finds no change needs no parser.
+    from .documents.front_matter import front_matter
 
     if storage.catalog.by_id(doc_id) is None:
         return None

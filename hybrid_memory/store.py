@@ -261,7 +261,7 @@ class HybridStore:
                     )
                 except OvertakenError:
                     continue  # another process has stored this document meanwhile
-                self._warn(*problems)
+                self._warn(*problems, *prepared.warnings)
                 return len(prepared.chunks)
 
     def prepare(self, document: "Document") -> "Prepared":

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from hybrid_memory.documents.front_matter import front_matter
 from hybrid_memory.documents.links import aliases
-from hybrid_memory.documents.markdown import front_matter
 from tests.command import NO_SERVER, Run, answer, in_process, in_terminal
 
 VAULT = Path(__file__).parent / "vault"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Both are part of `chunking`: when one is raised, stores read all their files again.
 CHUNKER = 5  # raised by a change that makes other chunks of the same text
-CONTEXT = 8  # raised by a change to what a document has besides them: terms, links, tags and date
+CONTEXT = 9  # raised by a change to what a document has besides them: terms, links, tags and date
 
 
 class Document(NamedTuple):
@@ -38,6 +38,7 @@ class Document(NamedTuple):
 class Prepared(NamedTuple):
     """A document cut into chunks: its row, the rows of its chunks, the texts to be embedded by
     their content hash, and what goes into the keyword index of each chunk, if that is made already.
+    `warnings` name what could not be read of the front matter.
     """
 
     row: dict[str, Any]
@@ -45,6 +46,7 @@ class Prepared(NamedTuple):
     texts: dict[bytes, str]
     terms: "list[Terms] | None" = None
     links: DocumentLinks = NO_LINKS
+    warnings: Sequence[str] = ()
 
 
 def prepare(
@@ -61,7 +63,9 @@ def prepare(
     chunks = markdown.chunks(parsed, chunk_size, overlap)
     date = document_date(document.doc_id, parsed.metadata, parsed.links.titles, date_keys)
     how = chunking(chunk_size, overlap, date_keys)
-    return assemble(document._replace(metadata=parsed.metadata), chunks, date, how, parsed.links)
+    known = document._replace(metadata=parsed.metadata)
+    prepared = assemble(known, chunks, date, how, parsed.links)
+    return prepared._replace(warnings=parsed.warnings)
 
 
 def assemble(

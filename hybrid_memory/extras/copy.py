@@ -115,7 +115,9 @@ def _has(storage: Storage, document: Whole) -> bool:
 
 
 def _content(document: Whole) -> tuple[Any, ...]:
-    row, chunks, *_, links = document.prepared
+    row = document.prepared.row
+    chunks = document.prepared.chunks
+    links = document.prepared.links
     keys = ("content_hash", "collection", "date", "metadata", "chunking", "extract")
     return (
         [row[key] for key in keys],

@@ -14,7 +14,7 @@ from functools import partial
 from typing import NamedTuple, TextIO
 
 from ..documents.files import PATTERN, BadFileError, hurried
-from ..documents.formats import own_suffix
+from ..documents.formats import format_of, own_suffix
 from ..embedding.protocol import differing, identity_of
 from ..errors import ConnectionLostError, StoreError
 from ..storage.source import Source, is_in
@@ -25,7 +25,15 @@ from ..sync.texts import chunking_of_texts
 from ..text.characters import plural
 from .audit import audit, show
 from .recall.state import refusals
-from .why import NEW, REASONS, Missing, holds_what_was_indexed, is_up_to_date, missing
+from .why import (
+    NEW,
+    REASONS,
+    Missing,
+    holds_what_was_indexed,
+    is_up_to_date,
+    missing,
+    warnings_of,
+)
 
 RESTORE = (
     "restore a copy, or make a new memory: `hybrid-memory copy --texts OLD NEW` saves the texts "
@@ -416,6 +424,18 @@ def _only_here(store: HybridStore) -> Iterator[Diagnosis]:
     yield _fine("only here", f"{documents} no file: {_first(sorted(ids))}", way_out)
 
 
+def _front_matter(store: HybridStore) -> Iterator[Diagnosis]:
+    """Name the lines that could not be read of the front matter of files."""
+    found = []
+    for file in store.storage.catalog.source_files():
+        reader = format_of(file.path)
+        if reader.is_text and not reader.grows:
+            warnings = warnings_of(store, file.path)
+            found += [f"{file.path}: {text}" for text, kind in warnings if kind == "front matter"]
+    if found:
+        yield _summary("front matter", "", found, "")._replace(ok=True)
+
+
 def _permissions(store: HybridStore) -> Iterator[Diagnosis]:
     """Check who can access the database, if that is a file and the system has modes."""
     if os.name != "posix" or not os.path.isfile(store.path):
@@ -476,6 +496,7 @@ CHECKS: dict[str, Check] = {
     "embeddings": _embeddings,
     "sources": _sources,
     "only here": _only_here,
+    "front matter": _front_matter,
     "permissions": _permissions,
     "hooks": _hooks,
 }

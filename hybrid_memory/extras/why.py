@@ -31,6 +31,7 @@ from ..documents.files import (
     open_regular,
 )
 from ..documents.formats import format_of, refusal
+from ..documents.markdown import parse
 from ..errors import QueryError
 from ..search.answer import operator_lines
 from ..search.request import Request, request_of
@@ -477,19 +478,28 @@ def _remark(store: HybridStore, row: dict[str, Any], document: StoredDocument | 
     if host:
         reason = f"its file is on another host; whether that has changed, only {host} can tell"
         return Verdict(reason=reason)
+    text = store.storage.catalog.document(row["doc_id"]).content or ""
+    for reason in parse(text, {}).warnings:
+        return Verdict("front matter", reason)
     return Verdict()
 
 
 def _warning(store: HybridStore, path: str) -> Verdict:
     """Return what an ingest warns of when it reads this file."""
+    for reason, rule in warnings_of(store, path):
+        return Verdict(rule, reason)
+    return Verdict()
+
+
+def warnings_of(store: HybridStore, path: str) -> list[tuple[str, str]]:
+    """Return what an ingest warns of when it reads this file, each with its kind."""
     max_bytes = store.config["max_file_bytes"]
     with (
         suppress(OSError, BadFileError),
         closing(format_of(path).open(path, max_bytes, True, {})) as reading,
     ):
-        for reason, rule in reading.warnings:
-            return Verdict(rule, reason)
-    return Verdict()
+        return reading.warnings
+    return []
 
 
 @retry_once

@@ -61,7 +61,7 @@ def word(option: Option) -> Callable[[str], Any]:
 
 def key_and_data(text: str) -> "tuple[str, Any]":
     """Return a key and its value as front matter would have it: tags=[a, b], year=2026."""
-    from ..documents.markdown import value_of
+    from ..documents.front_matter import value_of
 
     key, value = word(Option(PAIR, ""))(text)
     return key, value_of(value)

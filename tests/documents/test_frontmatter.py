@@ -1,12 +1,24 @@
+"""The front matter of notes: recovered line by line, with the values that a YAML library reads."""
+
+import json
 import math
 import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import example, given
+import yaml
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from hybrid_memory.documents.markdown import front_matter
+from hybrid_memory import HybridStore
+from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter, value_of
+from hybrid_memory.documents.yaml_values import DEEPEST, scalar
+from hybrid_memory.sync.ingest import Ingest
+from tests.command import Run, answer
 
+Notes = Callable[..., Path]
 NOTE = """---
 # written by hand
 Title: "GPU: setup"
@@ -25,6 +37,10 @@ summary: >-
 server:
   host: 10.0.0.7
   ports: [22, 2222]
+people:
+  - name: Ann
+    role: lead
+  - Bob
 ---
 
 # GPU server
@@ -71,14 +87,14 @@ texts = st.lists(st.sampled_from(PIECES) | st.characters(exclude_categories=()),
 )
 
 
-def metadata(body):
-    found, lines, _ = front_matter(f"---\n{body}\n---\n")
-    assert lines == body.count("\n") + 3
-    return found
+def metadata(body: str) -> dict[str, Any]:
+    found = front_matter(f"---\n{body}\n---\n")
+    assert found.lines == body.count("\n") + 3
+    return found.metadata
 
 
 def test_note_with_everything():
-    assert front_matter(NOTE)[:2] == (
+    assert front_matter(NOTE) == (
         {
             "title": "GPU: setup",
             "tags": ["gpu", "ssh", "home lab"],
@@ -87,8 +103,11 @@ def test_note_with_everything():
             "rating": 4,
             "related": ["memory/2026-01-04.md", "port: 2222"],
             "summary": "How to reach it from outside.\nAnd from inside.",
+            "server": {"host": "10.0.0.7", "ports": [22, 2222]},
+            "people": [{"name": "Ann", "role": "lead"}, "Bob"],
         },
-        19,
+        23,
+        (),
     )
 
 
@@ -134,23 +153,103 @@ def test_front_matter_takes_its_lines(text, lines):
         "---\n# Heading\n---\n",
         "---\nSome prose.\n---\n",
         "---\nSome prose.\na: b\n---\n",
-        "---\na: b\nSome prose.\n---\n",
-        "---\nWhat we found there: nothing.\n---\n",
         "---\nhttps://example.com\n---\n",
         "---\n12:30\n---\n",
         "---\n- item\n- a: b\n---\n",
-        "---\n  indented: text\n---\n",
         "---\n**Note**: bold\n---\n",
         "---\n| a: | b |\n---\n",
         "---\n> quote: d\n---\n",
         "---\n[link]: /url\n---\n",
         "---\n`code`: x\n---\n",
-        "---\na: b\n-no item\n---\n",
         "---\n: b\n---\n",
     ],
 )
 def test_what_is_no_front_matter_is_left_to_the_text(text):
-    assert front_matter(text) == ({}, 0, 0)
+    assert front_matter(text) == ({}, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "problem"),
+    [
+        ("---\na: b\nProse.\n---\n", {"a": "b"}, "line 2: most lines from here to line 3"),
+        ("---\na: b\n-no item\nx\n---\n", {"a": "b"}, "line 2: most lines from here to line 4"),
+        ("---\nProse.\n\nProse.\ntitle: x\n---\n", {}, "line 2: most lines from here to line 5"),
+        ("---\ntitle: x\ntags: [a]\n\nProse.\n", {}, "line 1: no line --- closes"),
+    ],
+)
+def test_a_block_that_is_text_is_told_if_it_looks_like_front_matter(text, found, problem):
+    assert front_matter(text)[:2] == (found, 0)
+    [told] = front_matter(text).problems
+    assert told.startswith(problem)
+
+
+# Recovered line by line
+
+KNOWN = {"title": "My title", "date": "2026-03-04", "tags": ["kept"], "aliases": ["Other name"]}
+LINES = "title: My title\ndate: 2026-03-04\ntags: [kept]\naliases:\n  - Other name"
+# A line, what is read of it, and whether it is named
+VARIANTS = [
+    ("Hours of deep sleep: 2.5", {"hours of deep sleep": 2.5}, False),
+    ("Did I sleep well?: yes", {"did i sleep well?": "yes"}, False),
+    ('"Did I sleep well today": yes', {"did i sleep well today": "yes"}, False),
+    ("'a: b': c", {"a: b": "c"}, False),
+    ("author:ann", {"author": "ann"}, True),
+    ("[[Project X]]: active", {"[[project x]]": "active"}, False),
+    ("{{title}}: x", {"{{title}}": "x"}, False),
+    ("<% tp.file.title %>: x", {"<% tp.file.title %>": "x"}, False),
+    ("created: {{date}}", {"created": "{{date}}"}, False),
+    ("author: {name}", {"author": "{name}"}, False),
+    ("a stray line", {}, True),
+    ("? a\n: b", {}, True),
+    ("https://example.com/a", {}, True),
+    ("12:30", {}, True),
+    ("# a comment", {}, False),
+    ("", {}, False),
+    ("%YAML 1.2", {}, True),
+    ("**Note**: bold", {"**note**": "bold"}, False),
+    ("a: b: c", {"a": "b: c"}, False),
+    ('a: "b', {"a": '"b'}, True),
+    ("a: 'b' c", {"a": "'b' c"}, False),
+    ("a: [b, c", {"a": "[b, c"}, True),
+    ("a: {b: c", {"a": "{b: c"}, True),
+    ("a: *Italic* otter", {"a": "*Italic* otter"}, False),
+    ("a: @ann", {"a": "@ann"}, False),
+    ("a: `code`", {"a": "`code`"}, False),
+    ("a: %x", {"a": "%x"}, False),
+    ("a: - b", {"a": "- b"}, False),
+    ("a: !custom b", {"a": "!custom b"}, False),
+    ("a: [[Otter]]suffix", {"a": "[[Otter]]suffix"}, False),
+    ("a:\n  - [[Otter]]suffix\n  - b", {"a": ["[[Otter]]suffix", "b"]}, False),
+    ("a:\n  b: 1\n  stray\n  c: 2", {"a": {"b": 1, "c": 2}}, True),
+    ("a:\n\t- b", {"a": ["b"]}, False),
+    ("a:\n  - b\n- c", {"a": ["b", "c"]}, False),
+    ("a: b\n- c", {"a": "b"}, True),
+    ("a: 1\na: 2", {"a": 2}, True),
+    ("a: 1\nA: 2", {"a": 2}, True),
+    ("'': x", {}, True),
+]
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+@pytest.mark.parametrize(("lines", "read", "is_named"), VARIANTS)
+def test_no_line_spoils_the_others(lines, read, is_named, place):
+    known = LINES.split("\n")
+    at = {"first": 0, "middle": 2, "last": len(known)}[place]
+    found = front_matter("\n".join(["---", *known[:at], lines, *known[at:], "---", "text"]))
+    assert found.metadata == KNOWN | read
+    assert found.lines == len(known) + lines.count("\n") + 3
+    assert bool(found.problems) is is_named
+    for problem in found.problems:
+        number = int(re.match(r"line (\d+): ", problem)[1])
+        assert at + 2 <= number <= at + 2 + lines.count("\n")
+
+
+def test_what_is_read_in_another_way_than_it_is_written_is_told():
+    found = front_matter("---\ntitle: x\nauthor:ann\nstray\n---\n")
+    assert found.problems == (
+        "line 3: 'author:ann' is read as 'author: ann'",
+        "line 4: 'stray' is not a key of the front matter; it is left out",
+    )
 
 
 # Values
@@ -205,19 +304,36 @@ def test_what_is_no_front_matter_is_left_to_the_text(text):
         ("\n- a\n- 2\n", ["a", 2]),
         ("\n  - a\n\n  # comment\n  - 'b'\n", ["a", "b"]),
         (" # comment\n  - a", ["a"]),
-        ("\n- a: b\n  c: d\n- e", ["e"]),
+        ("\n- a: b\n  c: d\n- e", [{"a": "b", "c": "d"}, "e"]),
         ("\n-\n- a", ["a"]),
-        ("\n- one\n  two\n- 'three\n\n  four'", ["one two", "three four"]),
-        ("\n  - a\n  - - b\n    - c\n  - d: e\n    f:\n    - g", ["a"]),
+        ("\n- one\n  two\n- 'three\n\n  four'", ["one two", "three\nfour"]),
+        (
+            "\n  - a\n  - - b\n    - c\n  - d: e\n    f:\n    - g",
+            ["a", ["b", "c"], {"d": "e", "f": ["g"]}],
+        ),
+        ("{port: 2222, host: atlas}", {"port": 2222, "host": "atlas"}),
+        ("[[[Note]], b]", ["[[Note]]", "b"]),
+        ("[[Note]], [[Other]]", ["[[Note]]", "[[Other]]"]),
+        ("\n- [[Note]], [[Other]]", ["[[Note]], [[Other]]"]),
+        ("[[1, 2], [3]]", [[1, 2], [3]]),
+        ("{a: ~, b: 1}", {"b": 1}),
+        ("\n  a: ~\n  b: [~]", {"b": []}),
+        ("*alias", "*alias"),
+        (", a", ", a"),
+        ("| a | b |", "| a | b |"),
+        ("[a] b, c", "[a] b, c"),
+        ('"C:\\data"', "C:\\data"),
+        ('"C:\\new"', "C:\new"),
+        ('"\\ud83d\\udc18"', "🐘"),
         ("one\n  two\n  three", "one two three"),
         ("one\n  two: three", "one two: three"),
         ("one\n  - two", "one - two"),
         ("\n  one\n  two", "one two"),
         ('"one\n  two"', "one two"),
-        ("|\n  one\n    two\n\n  three\n", "one\n  two\n\nthree"),
+        ("|\n  one\n    two\n\n  three\n", "one\n  two\n\nthree\n"),
         ("|- # comment\n  # one", "# one"),
-        (">\n  one\n  two\n\n\n  three", "one two\n\nthree"),
-        (">2+\n  a: b", "a: b"),
+        (">\n  one\n  two\n\n\n  three", "one two\n\nthree\n"),
+        (">2+\n  a: b", "a: b\n"),
         ("|", ""),
     ],
 )
@@ -236,19 +352,11 @@ def test_value(source, value):
             "null",
             "Null",
             "# comment",
-            "&anchor x",
-            "*alias",
-            "!!str 4",
-            "{a: b}",
-            "@at",
-            "`code`",
-            "%x",
-            "[a, [b]]",
-        ),
-        *(", a", "[a", "[a] b, c", "[{a: b}]", "\n  a: b\n  c:\n    - d", "| a | b |"),
+            "&anchor",
+        )
     ],
 )
-def test_value_that_is_not_understood_is_skipped_alone(source):
+def test_value_that_is_null_is_left_out(source):
     assert metadata(f"before: 1\nkey: {source}\nafter: 2") == {"before": 1, "after": 2}
 
 
@@ -270,14 +378,6 @@ def test_key(line, key):
     assert metadata(line) == {key: "x"}
 
 
-def test_key_without_a_name_is_skipped():
-    assert metadata("'': x") == {}
-
-
-def test_last_of_two_equal_keys_wins():
-    assert metadata("a: 1\nA: 2") == {"a": 2}
-
-
 @pytest.mark.parametrize(
     ("source", "tags"),
     [
@@ -294,13 +394,41 @@ def test_last_of_two_equal_keys_wins():
         ("", []),
         (" []", []),
         (" '#'", []),
+        (" [a, [b, c]]", ["a", "b", "c"]),
+        (" [a, b", ["a", "b"]),
+        ("\n- sea # the big one\n- two", ["sea", "two"]),
+        ("\n- sea #the big one", ["sea"]),
+        ("\n- #sea #lake", ["sea", "lake"]),
+        ("\n- project: boss", ["project: boss"]),
+        (" null", []),
+        (" ~", []),
+        (" >", []),
+        (" |", []),
+        (" -", []),
+        (" >\n  sea two", ["sea", "two"]),
+        (" |\n  sea\n  two", ["sea", "two"]),
+        ("\n- null\n- ~\n-\n- >\n- sea", ["sea"]),
+        (" [sea, null, ~]", ["sea"]),
+        (" sea # the big one", ["sea"]),
     ],
 )
 def test_tags_are_a_list_of_names(source, tags):
-    assert metadata(f"Tags:{source}") == {"tags": tags}
+    assert front_matter(f"---\nTags:{source}\nend: 1\n---\n").metadata == {"tags": tags, "end": 1}
 
 
 # Properties
+
+
+def assert_plain(value: Any) -> None:
+    if isinstance(value, dict):
+        assert all(isinstance(key, str) and key == key.lower() for key in value)
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            assert_plain(item)
+    else:
+        assert isinstance(value, str | int | float)
+        assert not isinstance(value, float) or math.isfinite(value)
 
 
 @given(texts | texts.map("---\n{}\n---\n".format))
@@ -309,18 +437,18 @@ def test_tags_are_a_list_of_names(source, tags):
 def test_any_text_gives_plain_values_and_a_line_count_within_it(text):
     found, lines, _ = front_matter(text)
     assert 0 <= lines <= text.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
-    assert lines or not found
+    assert lines or not found or front_matter(text).problems
     for key, value in found.items():
         assert key == key.lower() != ""
-        for scalar in value if isinstance(value, list) else [value]:
-            assert isinstance(scalar, str | int | float)
-            assert not isinstance(scalar, float) or math.isfinite(scalar)
+        assert_plain(value)
 
 
 @given(texts)
 def test_no_value_hides_the_key_on_the_next_line(text):
     line = re.sub("[\r\n]", " ", text)
     assert metadata(f"a: {line}\nlast: 1")["last"] == 1
+    assert metadata(f"a:\n  b: {line}\nlast: 1")["last"] == 1
+    assert metadata(f"tags:\n- {line}\nlast: 1")["last"] == 1
 
 
 WORDS = (
@@ -343,3 +471,198 @@ def test_plain_metadata_comes_back(data):
         return str(value)
 
     assert metadata("\n".join(f"{key}: {dumped(value)}" for key, value in data.items())) == data
+
+
+# As a YAML library reads it
+
+
+def by_pyyaml(block: str) -> Any:
+    """What PyYAML reads, but scalars, keys, nulls and tags by the rules of front matter."""
+    return read_node(yaml.compose(block, Loader=yaml.SafeLoader))
+
+
+def read_node(node: yaml.Node) -> Any:
+    if isinstance(node, yaml.ScalarNode):
+        is_text = node.style or node.tag == "tag:yaml.org,2002:str"
+        return node.value if is_text else scalar(node.value)
+    if isinstance(node, yaml.SequenceNode):
+        return [value for item in node.value if (value := read_node(item)) is not None]
+    own, merged = {}, {}
+    for key, item in node.value:
+        value = read_node(item)
+        if key.value == "<<" and not key.style:
+            for one in value if isinstance(value, list) else [value]:
+                merged = {**one, **merged}
+        elif value is not None:
+            own[key.value.strip().lower()] = value
+    return {**merged, **own}
+
+
+BLOCKS = [
+    "server: {port: 2222, host: atlas}",
+    "server: {port: 2222,\n  host: atlas,\n  names: [a, 'b c', \"d\"]}",
+    "server: {\nport: 2222,\nhost: atlas\n}\nlast: 1",
+    "project:\n  name: boss\n  owner: ann\n  deep:\n    er: [1, 2]",
+    "people:\n  - name: Ann\n    role: lead\n  - Bob\n  - - x\n    - y",
+    "people:\n- name: Ann\n  roles:\n  - lead\n  - admin\n- name: Bob",
+    "a:\n-   b: c\n    d: e\n-\n  f: g\n- # comment\n  h",
+    "base: &x hello\nref: *x\nrefs: [*x, *x]",
+    "base: &b {port: 22, host: atlas}\nnew:\n  <<: *b\n  port: 23\nboth: {<<: [*b, *b], z: 1}",
+    "base: &b\n  - 1\n  - {c: d}\nref: *b",
+    "<<: {a: 1, b: 2}\nb: 3",
+    "a: |\n  one\n   two\n\n  # three\n\nb: 1",
+    "a: |-\n  one\n\nb: |+\n  two\n\nc: >-\n  x\n  y\n\n\n  z\n",
+    "a: >\n  one\n  two\n\n    three\n    four\n\n  five\nb: >+\n\n  x\n\n",
+    "a: |2\n    two\n  one\nb: >1-\n  x",
+    "a:\n  - |\n    one\n    two\n  - >-\n    three\n    four",
+    "a: one\n  two\n\n  three\nb:\n  four\n  five",
+    "a: \"one\n  two\n\n  three \\\n  four\"\nb: 'five\n  six'",
+    'a: "one and\nmore"\nb: 1',
+    'a: "tab\\t \\x41 \\u00e9 \\U0001F418 \\" \\\\ \\/ \\e \\N"',
+    "a: 'it''s'\nb: \"it's\"\nc: it's",
+    "'a b': 1\n\"c: d\": 2\n? e\n".replace("? e\n", ""),
+    "a: [b: c, d, {e: f}]\ng: {h, i: j}",
+    "a: [one\n  two, three] # comment\nb: [ # comment\n  c,\n  # d\n  e,\n]",
+    '{"title": "x", "list": [1, "two", {"a": null}], "tags": ["b"]}',
+    '{\n  "title": "x",\n  "n": 1\n}',
+    "  a: 1\n  b:\n    c: 2",
+    "a: !!str 4\nb: ! 'c: d'\nc: !!int 3\nd: !!map\n  e: f",
+    "a: https://x.y/z#top\nb: C# # comment\nc: a:b\nd: '#e'",
+    "a: 2026-01-05\nb: 2026-01-05T10:00:00Z\nc: 12:30\nd: 1_000\ne: 0x1F\nf: 1e3\ng: .5\nh: yes",
+    "a: [don't, a#b, -, x-y, 'p, q']",
+    "a:\n  # comment\n  b: 1\n\n  # comment\n  c: 2\n# comment\nd: 3",
+    "日本: 東京\nключ:\n  - значение",
+    "a: ''\nb: \"\"\nc: []\nd: {}\ne: [[]]",
+    "a: b   \nc:   d",
+    "a: null\nb: ~\nc:\nd: [null, ~, x]\ne: {f: , g: 1}",
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_values_are_those_of_a_yaml_library(block):
+    found = front_matter(f"---\n{block}\n---\n")
+    assert found.problems == ()
+    assert found.metadata == by_pyyaml(block + "\n")
+
+
+yaml_keys = st.text("abc xyzö._-?:#'\"1", min_size=1, max_size=9).filter(str.strip)
+yaml_values = st.recursive(
+    st.text("abcxyzäö中 .,:;#-?!'\"[]{}&*|>%@`=~\\/09\n\t", max_size=20)
+    | st.sampled_from(["true", "null", "~", "1.10", "007", "yes", "2026-01-05", "<<", "# x", "- a"])
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.booleans()
+    | st.none(),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(yaml_keys, inner, min_size=1, max_size=4)
+    ),
+    max_leaves=10,
+)
+
+
+@given(
+    data=st.dictionaries(
+        yaml_keys.filter(lambda key: key.strip() != "tags"), yaml_values, min_size=1
+    ),
+    options=st.fixed_dictionaries(
+        {
+            "default_flow_style": st.sampled_from([None, False, True]),
+            "width": st.sampled_from([20, 80, 1000]),
+            "indent": st.sampled_from([2, 4]),
+            "allow_unicode": st.booleans(),
+        }
+    ),
+)
+def test_what_a_yaml_library_writes_is_read_or_told(data, options):
+    block = yaml.safe_dump(data, sort_keys=False, **options)
+    assume(not re.search(r"^(?:---|\.\.\.)|\[\[", block, re.MULTILINE))  # [[a]] is a link
+    found = front_matter(f"---\n{block}---\n")
+    assert found.lines == block.count("\n") + 2
+    assert found.problems or found.metadata == by_pyyaml(block)
+
+
+# Bounds
+
+
+def test_aliases_of_aliases_are_bounded():
+    lines = ["a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True):
+        lines.append(f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]")
+    found = front_matter("\n".join(["---", *lines, "title: x", "---"]))
+    assert len(json.dumps(found.metadata)) < 2 * MAX_METADATA
+    assert found.metadata["title"] == "x"
+    assert "line 6: 'e' has aliases that make it too long; it is left out" in found.problems
+
+
+@pytest.mark.parametrize("step", ["[", "{a: ", "- ", "\n{indent}a:", "\n{indent}-"])
+def test_nesting_is_bounded(step):
+    def block(depth: int) -> str:
+        steps = (step.replace("{indent}", "  " * number) for number in range(1, depth + 1))
+        closing = {"[": "]", "{a: ": "}"}.get(step, "") * depth
+        return f"title: x\na:{'' if step[0] == chr(10) else chr(10) + '  '}{''.join(steps)} b{closing}\nz: 1"
+
+    assert front_matter(f"---\n{block(DEEPEST - 2)}\n---\n").problems == ()
+    found = front_matter(f"---\n{block(DEEPEST * 9)}\n---\n")
+    assert found.metadata == {"title": "x", "z": 1}
+    assert found.problems[0] == "line 3: 'a' is nested more than 32 deep; it is left out"
+
+
+def test_json_that_is_too_long_is_told():
+    text = json.dumps({"title": "x", "long": "y" * MAX_METADATA})
+    assert front_matter(f"---\n{text}\n---\n") == (
+        {},
+        3,
+        ("line 2: the front matter is too long; it is left out",),
+    )
+
+
+# Told, found, filtered
+
+RACK = "---\ntitle: Rack\nserver: {port: 2222, host: atlas}\n---\nThe rack of the lab.\n"
+PEOPLE = "---\npeople:\n  - name: Ann\n    role: lead\n  - Bob\nproject:\n  name: boss\n---\nA project.\n"
+
+
+def test_an_ingest_tells_file_and_line(store: HybridStore, notes: Notes) -> None:
+    folder = notes({"a.md": f"---\n{LINES}\na stray line\n---\ntext", "b.md": RACK})
+    report = Ingest(store).run([str(folder)])
+    reason = "line 7: 'a stray line' is not a key of the front matter; it is left out"
+    assert report.warnings == [
+        {"path": str(folder / "a.md"), "reason": reason, "kind": "front matter"}
+    ]
+
+
+def test_storing_a_text_tells_what_is_not_read(run: Run) -> None:
+    done = run("store", "--doc-id", "x", "--text", f"---\n{LINES}\nstray\n---\ntext")
+    assert "line 7: 'stray' is not a key of the front matter; it is left out" in done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("words", ["atlas", "2222", "rack", "boss", "ann", "lead", "bob"])
+def test_nested_values_are_words(store: HybridStore, notes: Notes, words: str) -> None:
+    Ingest(store).run([str(notes({"rack.md": RACK, "people.md": PEOPLE}))])
+    [hit] = store.search(words, mode="keyword")
+    assert hit["doc_id"] == ("memory/rack.md" if words in RACK.lower() else "memory/people.md")
+
+
+def test_metadata_on_the_command_line_is_read_as_front_matter(run: Run) -> None:
+    run("store", "--doc-id", "x", "--text", RACK, "--metadata", "box={port: 23, tags: [a, b]}")
+    run("store", "--doc-id", "x", "--append", "--text", "More.", "--metadata", "n=3")
+    [hit] = answer(run("search", "lab", "--mode", "keyword", "--full", "--where", "box.port=23"))
+    assert hit["metadata"] == {
+        "title": "Rack",
+        "server": {"port": 2222, "host": "atlas"},
+        "box": {"port": 23, "tags": ["a", "b"]},
+        "n": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        *(("3", 3), ("[a, 3]", ["a", 3]), ("1.10", "1.10"), ("{a: 1}", {"a": 1}), ("'x'", "x")),
+        *(("|", "|"), ("a # b", "a # b"), ("&a b", "&a b"), ("*a", "*a"), ("!x", "!x"), ("", "")),
+        *(("null", "null"), ("[a", "[a"), ("a\nb", "a\nb"), ("[" * 99, "[" * 99), ("@x", "@x")),
+    ],
+)
+def test_value_of_an_option(written: str, value: Any) -> None:
+    assert value_of(written) == value

@@ -22,6 +22,7 @@ from hybrid_memory import HybridStore, documents
 from hybrid_memory.documents import markdown
 from hybrid_memory.documents.document import Document, prepare
 from hybrid_memory.documents.files import FileBytes
+from hybrid_memory.documents.front_matter import MAX_METADATA, front_matter
 from hybrid_memory.documents.links import document_links
 from hybrid_memory.extras import formats
 from hybrid_memory.extras.formats import transcripts
@@ -152,7 +153,13 @@ def test_front_matter_that_is_too_long_keeps_the_keys_that_fit_and_says_so(
     assert report.warnings == [
         {
             "path": str(path),
-            "reason": "keys left out of the front matter because it is too long: 8",
+            "reason": "; ".join(
+                [
+                    *("line 2: the front matter is too long; 'image' is left out",),
+                    *("line 17: the front matter is too long; 'key13' is left out",),
+                    *("line 18: the front matter is too long; 'key14' is left out", "and 5 more"),
+                ]
+            ),
             "kind": "front matter",
         }
     ]
@@ -162,10 +169,12 @@ def test_front_matter_that_is_too_long_keeps_the_keys_that_fit_and_says_so(
 
 
 def test_front_matter_of_the_greatest_length_is_kept_whole() -> None:
-    value = "x" * (markdown.MAX_METADATA - len("a: b: y"))
-    assert markdown.front_matter(f"---\na: {value}\nb: y\n---\n") == ({"a": value, "b": "y"}, 4, 0)
-    assert markdown.front_matter(f"---\na: {value}y\nb: y\n---\n") == ({"a": value + "y"}, 4, 1)
-    assert markdown.front_matter(f"---\na: {value}yyyyy\nb: y\n---\n") == ({"b": "y"}, 4, 1)
+    value = "x" * (MAX_METADATA - len("a: b: y"))
+    assert front_matter(f"---\na: {value}\nb: y\n---\n") == ({"a": value, "b": "y"}, 4, ())
+    for longer, kept, left_out in (("y", {"a": value + "y"}, "b"), ("yyyyy", {"b": "y"}, "a")):
+        found = front_matter(f"---\na: {value}{longer}\nb: y\n---\n")
+        assert (found.metadata, found.lines) == (kept, 4)
+        assert f"{left_out!r} is left out" in found.problems[0]
 
 
 # Time
@@ -199,11 +208,31 @@ PATTERNS = {
     "MONTH": "match",
     "FIRST_CHARACTER": "match",
     "KEY": "match",
-    "BELOW": "match",
     "ITEM": "match",
     "QUOTED_SCALAR": "fullmatch",
-    "FLOW_ITEM": "match",
     "BLOCK_SCALAR": "fullmatch",
+    "FIRST_LINE": "match",
+    "LAST_LINE": "search",
+    "QUOTED_KEY": "match",
+    "SIGN": "match",
+    "KEY_WITHOUT_SPACE": "match",
+    "TAG_SIGN": "match",
+    "IN_TAG": "search",
+    "NEXT_TAG": "split",
+    "NOTE_LINK": "finditer",
+    "NOTE_LINKS": "fullmatch",
+    "ANCHOR": "match",
+    "ALIAS": "fullmatch",
+    "TYPE": "match",
+    "QUOTED_PART": "match",
+    "BREAKS": "finditer",
+    "ESCAPES_AND_BREAKS": "finditer",
+    "SURROGATE": "search",
+    "SIMPLE_LIST": "fullmatch",
+    "SPACE": "match",
+    "SPACE_IN_TAGS": "match",
+    "PLAIN": "match",
+    "END_OF_LINE": "match",
     "COMMENT": "split",
     "COMMENT_AFTER_TAGS": "split",
     "BLANKS": "finditer",
@@ -228,7 +257,6 @@ PATTERNS = {
     "BLANK_LINE": "finditer",
     "NO_BREAK": "finditer",
     "WIKILINK": "finditer",
-    "WIKILINKS": "fullmatch",
     "LINK_TARGET": "finditer",
     "REFERENCE": "finditer",
     "ELSEWHERE": "match",
@@ -393,8 +421,24 @@ def test_pattern_takes_linear_time(name: str) -> None:
     ("run", "beginnings", "most"),
     [
         (
-            markdown.front_matter,
-            ["---\n", '---\na: "', "---\na: [", "---\ntags: [", "---\na: |\n  ", "---\na:\n  - "],
+            front_matter,
+            [
+                *(
+                    "---\n",
+                    '---\na: "',
+                    "---\na: [",
+                    "---\ntags: [",
+                    "---\na: |\n  ",
+                    "---\na:\n  - ",
+                ),
+                *(
+                    "---\na: {b: ",
+                    "---\n{",
+                    "---\na: &b [c]\nd: [",
+                    "---\na:\n  b:\n    c: '",
+                    "---\na:\n- ",
+                ),
+            ],
             32_000,
         ),
         (transcripts.without_wrappers, ["", "<bash-a>", "x (untrusted x):\n```json\n"], 128_000),
@@ -415,9 +459,36 @@ def test_text_of_one_kind_takes_linear_time(
 @pytest.mark.parametrize(
     ("run", "beginning", "unit"),
     [
-        (markdown.front_matter, "---\n", "a: [\n"),
-        (markdown.front_matter, "---\na: [", "',"),
-        (markdown.front_matter, "---\na:\n", "  - "),
+        (front_matter, "---\n", "a: [\n"),
+        (front_matter, "---\na: [", "',"),
+        (front_matter, "---\na:\n", "  - "),
+        *(
+            (front_matter, "---\n", unit)
+            for unit in (
+                *('a: "\n', "- 'b\n", 'a:\n- "\n', "a: [b\n", "a: {b\nc\n", "a: [[\n", "- - - - -"),
+                *(
+                    "a:\n- [\n",
+                    "a: &b *b\n",
+                    "a: &a [*a, *a]\n",
+                    "<<: *a\n",
+                    "a: >\n\n",
+                    "a: b\nc\n",
+                ),
+                *(
+                    "a: [{",
+                    "a: {{",
+                    "a: [b: {c: ",
+                    "  a: [\n b\n",
+                    "? a\n",
+                    "a: b:",
+                    "a:\n  b\n c:\n",
+                ),
+            )
+        ),
+        *(
+            (front_matter, f"---\na: &a [{'x, ' * 900}]\n", unit)
+            for unit in ("b: *a\n", "b: [*a]\n")
+        ),
         (transcripts.without_wrappers, "", "<bash-a>"),
         (transcripts.without_wrappers, "", "<bash-a "),
         (transcripts.without_wrappers, "", "(untrusted"),

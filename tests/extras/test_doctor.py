@@ -166,6 +166,17 @@ def test_what_the_rules_leave_out_is_summed_up_and_no_problem(
     assert problems(filled) == {}
 
 
+def test_front_matter_that_is_not_read_is_named_by_file_and_line(
+    filled: HybridStore, tmp_path: Path
+) -> None:
+    text = "---\ntitle: Rack\nstray\n---\nThe rack."
+    (tmp_path / "memory/rack.md").write_text(text)
+    Ingest(filled).run([str(tmp_path / "memory")])
+    reason = "line 3: 'stray' is not a key of the front matter; it is left out"
+    [found] = [finding for finding in examine(filled) if finding.check == "front matter"]
+    assert found == Finding("front matter", True, f"{tmp_path / 'memory/rack.md'}: {reason}")
+
+
 def test_files_of_other_formats_are_named_with_the_command_that_takes_them_in(
     filled: HybridStore, tmp_path: Path
 ) -> None:

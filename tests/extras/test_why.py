@@ -139,6 +139,16 @@ def test_note_that_is_in_with_something_to_know_says_it(store: HybridStore, top:
     assert explain(store, "memory/taken.md")["path"] is None
 
 
+def test_front_matter_that_is_not_read_is_told(store: HybridStore, notes: Notes) -> None:
+    text = "---\ntitle: Rack\nstray\n---\nThe rack."
+    Ingest(store).run([str(notes({"rack.md": text}))])
+    store.store("stored", text)
+    for note in ("memory/rack.md", "stored"):
+        found = explain(store, note)
+        assert (found["current"], found["rule"]) == (True, "front matter")
+        assert found["reason"] == "line 3: 'stray' is not a key of the front matter; it is left out"
+
+
 def test_file_that_no_pattern_would_help_has_no_way_out(store: HybridStore, top: Path) -> None:
     (top / "picture.png").write_bytes(b"\x89PNG\0")
     found = explain(store, str(top / "picture.png"))

@@ -89,7 +89,7 @@ class ExtractedReading:
         return document_date(doc_id, self.metadata, self.links.titles, keys)
 
     def chunks(self, chunk_size: int, overlap: int) -> "list[Chunk]":
-        return chunks(Parsed(self.extract.text, 0, self.metadata, 0), chunk_size, overlap)
+        return chunks(Parsed(self.extract.text, 0, self.metadata), chunk_size, overlap)
 
     def close(self) -> None:
         """Do nothing, for nothing is open."""

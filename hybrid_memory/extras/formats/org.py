@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterator
 
 from ...documents.chunker import Heading, Syntax
-from ...documents.markdown import MAX_METADATA, FrontMatter, Markdown, Value
+from ...documents.front_matter import MAX_METADATA, FrontMatter
+from ...documents.markdown import Markdown
 from ...documents.noise import without_runs
 from ...documents.passages import Block
+from ...documents.yaml_values import Value
 from ...text.characters import with_plain_newlines
 
 HEADLINE = re.compile(r"\n(\*+)[ \t]+([^\n]*)")
@@ -89,7 +91,7 @@ def front_matter(text: str) -> FrontMatter:
             tags += own_tags[1].split(":")
     tags = list(dict.fromkeys(filter(None, tags)))
     if tags:
-        metadata["tags"] = tags
+        metadata["tags"] = [*tags]
     return FrontMatter(metadata, 0)
 
 

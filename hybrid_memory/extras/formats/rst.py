@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from heapq import merge
 
 from ...documents.chunker import MARKDOWN, Heading, Syntax
-from ...documents.markdown import MAX_METADATA, FrontMatter, Markdown, Value
+from ...documents.front_matter import MAX_METADATA, FrontMatter
+from ...documents.markdown import Markdown
 from ...documents.noise import without_runs
 from ...documents.passages import Block
+from ...documents.yaml_values import Value
 from ...text.characters import columns, with_plain_newlines
 
 LONGEST = 1000  # characters of a title
