@@ -198,7 +198,7 @@ def _pieces(text: str, today: date | None, memory: Memory) -> list[Piece]:
                 fields = {"excluded": [fields]}
             else:
                 left_out = match[0].removeprefix("-")
-        is_address = "." in name and not fields  # example.com:8080, main.py:12
+        is_address = "." in name and not fields  # example.com:8080
         if (name and not is_address) or TOKEN.search(fold(left_out)):
             pieces.append(Piece(*match.span(), match[0], name, fields, left_out))
     return pieces

@@ -181,6 +181,9 @@ def test_front_matter_of_the_greatest_length_is_kept_whole() -> None:
 
 # How each pattern is used: on a whole text, or at the beginning of a line or a value.
 PATTERNS = {
+    "LANGUAGE": "fullmatch",
+    "TERMINAL_COLOUR": "finditer",
+    "FENCE": "match",
     "HEADING_OR_FENCE": "finditer",
     "NONSPACE": "search",
     "LAST_BREAK": "match",
