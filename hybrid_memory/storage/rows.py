@@ -1,13 +1,57 @@
 """The values that a search gets from a store, whatever the engine."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 Identity = dict[str, Any]  # of the embeddings of a store: provider, model, prompts, dims
 # Content hash -> encoded embedding, whether the text was cut to fit the model
 Vectors = dict[bytes, tuple[bytes, bool]]
 Ranking = list[tuple[int, float]]  # (chunks.id, score), best first
+
+
+Score = TypeVar("Score", float, tuple[int, int])
+Order = Callable[[Collection[int]], Iterable[int]]  # gives ids in the order of their documents
+
+# Rows that are read beyond those that are wanted, as some may be as good as the last of these; if
+# all are, so many times as many
+TIES = 60
+MORE = 8
+
+
+def best_first(hits: Iterable[tuple[int, Score]], order: Order) -> list[tuple[int, Score]]:
+    """Sort hits, equal ones in the order of their documents. So equal notes give equal answers,
+    whatever ids their history has given them.
+    """
+    found = list(hits)
+    counts = Counter(score for _, score in found)
+    tied = [id for id, score in found if counts[score] > 1]
+    places = {id: -place for place, id in enumerate(order(tied))} if tied else {}
+    return sorted(found, key=lambda hit: (hit[1], places.get(hit[0], 0)), reverse=True)
+
+
+def with_ties(hits: list[tuple[int, Score]], limit: int) -> list[tuple[int, Score]]:
+    """Return the first hits of a sorted list, and those that are as good as the last of them."""
+    if len(hits) <= limit:
+        return hits
+    least = hits[limit - 1][1]
+    return [hit for hit in hits if hit[1] >= least]
+
+
+def best_of(
+    read: Callable[[int], list[tuple[int, Score]]], limit: int, order: Order
+) -> list[tuple[int, Score]]:
+    """Return the best hits, and those that are as good as the last of them, best first.
+
+    `read` gives as many as it is asked for at most, sorted. More are read where ties need it.
+    """
+    most = limit + TIES
+    hits = read(most)
+    while len(hits) == most and hits[limit - 1][1] == hits[-1][1]:
+        most *= MORE
+        hits = read(most)
+    return best_first(with_ties(hits, limit), order)
 
 
 class KeywordLeg(NamedTuple):

@@ -667,7 +667,7 @@ def test_texts_of_documents_are_not_read_to_choose_them(store: HybridStore) -> N
 
 
 def notes_of(store: HybridStore, count: int) -> None:
-    """Notes of which all, half and a few have a tag of that name."""
+    """Notes of several lengths, of which all, half and a few have a tag of that name."""
     tags = [
         ["all", "half" if number % 2 else "rest", "few" if number % 100 == 1 else "many"]
         for number in range(count)
@@ -675,7 +675,11 @@ def notes_of(store: HybridStore, count: int) -> None:
     put(
         store,
         {
-            f"{number % 2}/{number}": {"tags": own, "date": "2026-01-05"}
+            f"{number % 2}/{number}": {
+                "tags": own,
+                "date": "2026-01-05",
+                "said": "more " * (number % 97),
+            }
             for number, own in enumerate(tags)
         },
     )

@@ -12,6 +12,8 @@ from hybrid_memory import HybridStore, fts
 from hybrid_memory.documents.document import Document
 from hybrid_memory.errors import QueryError
 from hybrid_memory.storage.keyword import folded_expression, match_expression
+from hybrid_memory.storage.rows import best_first
+from hybrid_memory.storage.sqlite.chunks import in_order
 from hybrid_memory.storage.sqlite.keyword import PROVEN, SEARCH, FTSIndex
 from hybrid_memory.text.query import MAX_TOKENS, Query
 
@@ -242,12 +244,12 @@ def crowded(keyword_store: HybridStore, monkeypatch: pytest.MonkeyPatch) -> Hybr
 def test_pruned_search_ranks_as_if_every_row_was_scored(
     crowded: HybridStore, query: str, limit: int
 ) -> None:
-    everything = {"expression": match_expression(Query(query).affordable_terms), "limit": limit}
-    expected = crowded.storage.connection.execute(SEARCH.format(rows=""), everything).fetchall()
-    assert (
-        FTSIndex(crowded.storage.connection).ranked(Query(query), limit).ranking[:PROVEN]
-        == expected[:PROVEN]
-    )
+    conn = crowded.storage.connection
+    everything = {"expression": match_expression(Query(query).affordable_terms), "limit": -1}
+    found = conn.execute(SEARCH.format(rows=""), everything).fetchall()
+    expected = best_first(found, lambda ids: in_order(conn, ids))
+    ranking = FTSIndex(conn).ranked(Query(query), limit).ranking
+    assert ranking[:PROVEN] == expected[: min(limit, PROVEN)]
 
 
 @pytest.mark.sqlite

@@ -1,7 +1,7 @@
 """Read what a search needs of chunks and their documents; read and write names, links and tags."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...documents.links import DocumentLinks, aliases, all_of, key_of, path_of
@@ -15,6 +15,10 @@ select c.id, d.doc_id, c.chunk_id, c.content
 from   chunks c join documents d on d.space = c.space and d.number = c.document
 where  c.space = %(space)s and c.id = any(%(ids)s)
 order  by c.id
+"""
+IN_ORDER = """
+select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
+where  c.space = %(space)s and c.id = any(%(ids)s) order by d.doc_id, c.id
 """
 LEADS = """
 select c.id, array(select id from chunks where space = %(space)s and document = c.document
@@ -65,6 +69,11 @@ select id from chunks where {OF_DOCUMENT} and end_line >= %(start)s and start_li
 """
 TEXT = "select content, start_line, end_line from chunks where document = %(number)s order by id"
 COUNT = "select count(*) from chunks where space = %(space)s"
+
+
+def in_order(conn: Connection, space: int, ids: Collection[int]) -> list[int]:
+    """Return these chunks in the order of their documents' ids, and of their places in them."""
+    return [id for (id,) in conn.all(IN_ORDER, {"space": space, "ids": list(ids)})]
 
 
 class Chunks:

@@ -239,9 +239,9 @@ MATCHES = (
 )
 SEARCH = """
 select   c.id, {count} as matches
-from     chunks c
+from     chunks c join documents d on d.space = c.space and d.number = c.document
 where    c.space = %(space)s and ({any}) {rows}
-order by 2 desc, length(c.content), c.id
+order by 2 desc, length(c.content), d.doc_id, c.id
 limit    %(limit)s
 """
 TEXTS = """

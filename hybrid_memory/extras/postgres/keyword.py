@@ -17,8 +17,9 @@ from ...storage.keyword import (
     match_expression,
     mended,
 )
-from ...storage.rows import Coverage, KeywordLeg
+from ...storage.rows import Coverage, KeywordLeg, Ranking, best_first, best_of
 from ...text.query import Query, Term
+from .chunks import in_order
 from .connection import Connection
 from .expressions import Matches, Phrase, Phrases, by_fragments, read, substring_search
 from .postings import COLUMN_END, IS_LIVE, SHARE, SIZE, SIZE_OF_SPACE, decoded
@@ -81,8 +82,8 @@ PARTS = f"""
 SEARCH = f"""
 select chunk, total
 from   (select chunk, sum(score) as total from ({PARTS.format(none="", rows="{rows}")}) part
-        group by chunk {{having}} order by total desc, chunk) found {{live}}
-limit  %(limit)s + 20
+        group by chunk {{having}} order by total desc) found {{live}}
+limit  %(most)s
 """
 # Of common terms only the high blocks are read. What these terms add is counted in a chunk's terms,
 # unless its score would not be among the best even with all that may stand in blocks that were not
@@ -96,14 +97,14 @@ with part as (
     select chunk, sum(score) as score, sum(high) as high, sum(unread) as unread from part group by chunk
 ), likely as materialized (
     select chunk, score from partial
-    where  score + high - unread + %(most)s >= {1 - SAME} * greatest(%(floor)s, (
+    where  score + high - unread + %(unread)s >= {1 - SAME} * greatest(%(floor)s, (
                select least from (select chunk, score + high as least from partial order by least desc) best
                {{best_live}} offset %(limit)s - 1 limit 1)) {{and_live}}
 )
 select likely.chunk, score + {COMMON} as total
 from   likely {WORDS}
-order  by total desc, 1
-limit  %(limit)s + 20
+order  by total desc
+limit  %(most)s
 """
 AMONG = "having bool_or(chunk = any(%(among)s))"
 
@@ -216,7 +217,7 @@ class KeywordIndex:
         Raises QueryError for an expression in FTS5's syntax that is not valid.
         """
         if query.fts_syntax:
-            return KeywordLeg(self._matching(query)[:limit])
+            return KeywordLeg(best_first(self._matching(query), self._in_order)[:limit])
         if query.is_typed:
             query = self._mended(query, is_found=False)
         hits, is_name = self._found(query, limit)
@@ -324,7 +325,7 @@ class KeywordIndex:
         if self._chosen:
             among = self._chosen.among(found)
             found = {id: score for id, score in found.items() if id in among}
-        return _ordered(sorted(found.items(), key=lambda hit: -hit[1]))
+        return _levelled(sorted(found.items(), key=lambda hit: -hit[1]))
 
     def _sizes(self) -> tuple[int, float]:
         """The number of chunks, and their average length in tokens."""
@@ -352,7 +353,7 @@ class KeywordIndex:
             found = [hit for hit in hits if hit[0] in among][:limit]
             if len(found) == limit or len(hits) < depth:
                 return found
-        return self._search(phrases, limit, self._chosen)
+        return self._search(phrases, limit, self._chosen)[:limit]
 
     def _search(
         self,
@@ -361,7 +362,7 @@ class KeywordIndex:
         chosen: Selection | None = None,
         among: Sequence[int] | None = None,
     ) -> list[tuple[int, float]]:
-        """The best chunks by the sum of all phrases.
+        """The best chunks by the sum of all phrases, and those as good as the last of them.
 
         Most of the time of a plain search goes into scoring the chunks of common words, few of
         which are among the best. So of the postings of common words only some blocks are read.
@@ -403,7 +404,18 @@ class KeywordIndex:
             having=having,
             live=self._live("where", "found.chunk"),
         )
-        return _ordered(self._conn.all(statement, parameters))[:limit]
+        return self._best_by(statement, parameters)
+
+    def _best_by(self, statement: str, parameters: Mapping[str, Any]) -> Ranking:
+        """Return the best chunks by a statement, and those as good as the last of them."""
+
+        def read(most: int) -> Ranking:
+            return _levelled(self._conn.all(statement, {**parameters, "most": most}))
+
+        return best_of(read, parameters["limit"], self._in_order)
+
+    def _in_order(self, ids: Collection[int]) -> Iterable[int]:
+        return in_order(self._conn, self._space, ids)
 
     def _live(self, keyword: str, chunk: str) -> str:
         """Return a condition that leaves out chunks which are in postings only."""
@@ -436,11 +448,11 @@ class KeywordIndex:
         cut = blocks.cut_for(budget)
         while True:
             left = blocks.most_below(cut)
-            parameters |= {"levels": blocks.levels(cut), "left": left, "most": sum(left)}
-            hits = _ordered(self._conn.all(statement, parameters))[:limit]
+            parameters |= {"levels": blocks.levels(cut), "left": left, "unread": sum(left)}
+            hits = self._best_by(statement, parameters)
             if not any(left):
                 return hits
-            if len(hits) == limit:
+            if len(hits) >= limit:
                 parameters["floor"] = hits[-1][1]
             if sum(left) < parameters["floor"]:
                 return hits
@@ -464,14 +476,14 @@ class KeywordIndex:
         phrases = [phrase for phrase in self._phrases.of([term, *wanted]) if phrase.frequency]
         named = {}
         if among:
-            named = dict(self._search(phrases, limit, among=among))
+            named = dict(self._search(phrases, limit, among=among)[:limit])
         rows = self._conn.all(DOC_IDS, {"space": self._space, "ids": list(named)})
         ranks = {id: query.rank_as_name(doc_id) for id, doc_id in rows}
         top = 0.0
         if len(set(ranks.values())) > 1:
             top = max(named.values(), default=0.0)
         raised = {id: score + top * ranks[id] for id, score in named.items()}
-        return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
+        return dict(best_first(raised.items(), self._in_order))
 
 
 def _distinct_words(query: Query) -> list[Term]:
@@ -482,12 +494,14 @@ def _distinct_words(query: Query) -> list[Term]:
     return list({match_expression([term]): term for term in query.affordable_words}.values())
 
 
-def _ordered(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Best first, equal scores by id, whatever the order in which their parts were added up."""
-    ranked: list[tuple[int, float]] = []
+def _levelled(hits: Ranking) -> Ranking:
+    """Give equal chunks the same score, whatever the order in which its parts were added up. The
+    best ones come first.
+    """
+    ranked: Ranking = []
     last: Any = None
     for id, score in hits:
         if last is None or last - score > SAME * last:
             last = score
         ranked.append((id, last))
-    return sorted(ranked, key=lambda hit: (-hit[1], hit[0]))
+    return ranked

@@ -6,14 +6,16 @@ not kept, nor what a standby was asked.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import psycopg
 
+from ...storage.rows import Ranking, best_first, best_of
 from ...storage.vector import SAMPLE, UnitVector, unit
 from ...storage.vector import QueryCache as Cache
+from .chunks import in_order
 from .connection import Connection
 from .selection import Selection
 
@@ -30,16 +32,16 @@ with near as materialized (
     select id, embedding from chunks c
     where  vector_dims(embedding) = {dims} and space = %(space)s {rows}
     order  by embedding::halfvec({dims}) <#> %(query)s::real[]::vector({dims})::halfvec({dims})
-    limit  %(proposed)s
+    fetch  first (%(proposed)s) rows with ties
 )
-select id, {cosine} as cosine from near order by 2 desc, 1 limit %(limit)s
+select id, {cosine} as cosine from near order by 2 desc
 """
 EXACT = """
 with every as materialized (
     select id, {cosine} as cosine from chunks c where vector_dims(embedding) = {dims}
     and    space = %(space)s {rows}
 )
-select id, cosine from every order by 2 desc, 1 limit %(limit)s
+select id, cosine from every order by 2 desc limit %(most)s
 """
 BY_ID = (
     "select id, {cosine} from chunks where space = %(space)s and id = any(%(ids)s) "
@@ -53,8 +55,13 @@ DIMS = "select vector_dims(embedding) from chunks where space = %(space)s and em
 # counts once.
 SAMPLED = """
 with sampled as materialized (
-    select min(id) as id from chunks where space = %(space)s and embedding is not null
-    group  by content_hash order by content_hash limit {sample}
+    select (select c.id from chunks c join documents d on d.space = c.space and d.number = c.document
+            where  c.space = %(space)s and c.content_hash = hashes.content_hash
+            and    c.embedding is not null order by d.doc_id, c.id limit 1) as id
+    from   (
+               select content_hash from chunks where space = %(space)s and embedding is not null
+               group  by content_hash order by content_hash limit {sample}
+           ) hashes
 )
 select id, {cosine} from chunks join sampled using (id)
 where  space = %(space)s and vector_dims(embedding) = {dims}
@@ -86,7 +93,7 @@ class VectorIndex:
         self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
     ) -> list[tuple[int, float]]:
         """(chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal ones
-        by id.
+        in the order of their documents.
 
         `exact` compares every embedding. An empty, zero or infinite vector has no results. Raises
         ValueError for a vector that does not have the store's dimension.
@@ -96,20 +103,25 @@ class VectorIndex:
             return []
         rows, parameters = self._chosen.condition("c.id") if self._chosen else ("", {})
         is_listed = self._chosen is not None and self._chosen.ids is not None
-        given = {
-            **parameters,
-            **self._parameters(query),
-            "limit": limit,
-            "proposed": max(PROPOSED, 2 * limit),
-        }
-        found: list[tuple[int, float]] = []
-        if not (exact or is_listed):
+        is_exact = exact or is_listed or len(query) > MOST_DIMS
+        given = {**parameters, **self._parameters(query), "proposed": max(PROPOSED, 2 * limit)}
+        found: Ranking = []
+        if not is_exact:
             found = self._conn.all(self._written(PROPOSE, query, rows=rows), given)
-        if (
-            exact or is_listed or (self._chosen and len(found) < limit)
+        if is_exact or (
+            self._chosen and len(found) < limit
         ):  # what is chosen is far from the query: the index gave up
-            found = self._conn.all(self._written(EXACT, query, rows=rows), given)
-        return [(id, cosine) for id, cosine in found if cosine > 0]
+            statement = self._written(EXACT, query, rows=rows)
+            found = best_of(
+                lambda most: self._conn.all(statement, given | {"most": most}),
+                limit,
+                self._in_order,
+            )
+        near = [hit for hit in found if hit[1] > 0]
+        return best_first(near, self._in_order)[:limit]
+
+    def _in_order(self, ids: Collection[int]) -> Iterable[int]:
+        return in_order(self._conn, self._space, ids)
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
         """The cosine of each of these chunks that has an embedding. Raises ValueError as `nearest`
@@ -153,8 +165,6 @@ class VectorIndex:
 
     def _written(self, statement: str, query: UnitVector, **parts: Any) -> str:
         dims = len(query)
-        if dims > MOST_DIMS and statement is PROPOSE:
-            statement = EXACT
         return statement.format(dims=dims, cosine=COSINE.format(dims=dims), **parts)
 
     def _parameters(self, query: UnitVector) -> dict[str, Any]:

@@ -4,7 +4,7 @@ index once more.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -55,10 +55,19 @@ where    c.id = :id or c.id in (
                and  {END_OF_CHUNK_ID} in (select '-' || ({PLACE} + value) from json_each(:steps)))
 order by c.id
 """
+# Also of tables that somebody else made, whose rows have an order but perhaps no id
+IN_ORDER = """
+select rowid from chunks where rowid in (select value from json_each(?)) order by doc_id, rowid
+"""
 FURTHEST = 10_000  # chunks on either side
 
 AT = "select id from chunks where doc_id = ? and end_line >= ? and start_line <= ? order by id"
 COUNT = "select count(*) from chunks"
+
+
+def in_order(conn: sqlite3.Connection, ids: Collection[int]) -> list[int]:
+    """Return these chunks in the order of their documents' ids, and of their places in them."""
+    return [id for (id,) in conn.execute(IN_ORDER, (json.dumps(list(ids)),))]
 
 
 class Chunks:

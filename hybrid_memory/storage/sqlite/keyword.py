@@ -36,9 +36,9 @@ from ..keyword import (
     stems,
     word_of_stem,
 )
-from ..rows import Coverage, KeywordLeg, as_results
+from ..rows import Coverage, KeywordLeg, as_results, best_first, best_of, with_ties
 from . import schema
-from .chunks import of_chunks, of_document
+from .chunks import in_order, of_chunks, of_document
 
 if TYPE_CHECKING:
     from ...documents.terms import Terms
@@ -60,7 +60,7 @@ SEARCH = f"""
 select rowid, {BM25} as score
 from   chunks_fts
 where  chunks_fts match :expression {{rows}}
-order  by score desc, rowid
+order  by score desc
 limit  :limit
 """
 AMONG = "and +rowid in (select rowid from chunks_fts where chunks_fts match :among)"
@@ -96,7 +96,7 @@ BATCH = 512  # chunks whose texts are in memory at a time
 
 HAVING = """
 select * from (select id, {count} as matches, length(content) as size from {texts} where true {rows})
-where  matches > 0 order by matches desc, size, id limit ?
+where  matches > 0 order by matches desc, size limit ?
 """
 LIKE = r"(content like ? escape '\')"
 
@@ -207,7 +207,9 @@ class FTSIndex:
         """
         if query.fts_syntax:
             expression = checked_expression(self._conn, query.text)
-            return KeywordLeg(self._run(expression, limit, self._condition) if expression else [])
+            if not expression:
+                return KeywordLeg([])
+            return KeywordLeg(self._run(expression, limit, self._condition)[:limit])
         if query.is_typed:
             query = self._mended(query, is_found=False)
         hits, is_name = self._found(query, limit)
@@ -300,9 +302,23 @@ class FTSIndex:
         counts = self.frequencies([match_expression([term]) for term in terms])
         return list(zip(terms, counts, strict=True))
 
-    def _run(self, expression: str, limit: int, condition: str) -> list[tuple[int, float]]:
-        parameters = {"expression": expression, "limit": limit}
-        return self._conn.execute(SEARCH.format(rows=condition), parameters).fetchall()
+    def _run(
+        self, expression: str, limit: int, condition: str, among: str | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the best chunks that match an expression, and those as good as the last of them,
+        under a condition on rows that may use another expression, `among`.
+        """
+        statement = SEARCH.format(rows=condition)
+
+        def read(most: int) -> list[tuple[int, float]]:
+            parameters = {"expression": expression, "among": among, "limit": most}
+            return self._conn.execute(statement, parameters).fetchall()
+
+        return best_of(read, limit, self._in_order)
+
+    def _in_order(self, ids: Collection[int]) -> Iterable[int]:
+        """Return chunks in the order of their documents."""
+        return in_order(self._conn, ids)
 
     def _best(self, wanted: Sequence[Term], limit: int) -> list[tuple[int, float]]:
         """Return the best chunks of the selection that match any term. The first PROVEN ranks are
@@ -321,15 +337,15 @@ class FTSIndex:
             if len(hits) < depth or (len(ranks) == limit and ranks[:PROVEN][-1] < proven):
                 return [hits[rank] for rank in ranks]
         elif self._selection:  # so few rows that all terms are scored at once
-            return self._run(match_expression(wanted), limit, self._condition)
+            return self._run(match_expression(wanted), limit, self._condition)[:limit]
         # All chunks, or too few of the best are in the selection
-        return self._best_of(wanted, limit, PROVEN, self._condition)
+        return self._best_of(wanted, limit, PROVEN, self._condition)[:limit]
 
     def _best_of(
         self, wanted: Sequence[Term], limit: int, proven: int, condition: str = ""
     ) -> list[tuple[int, float]]:
-        """Return the best chunks that match any term, under a condition on rows. So many of the
-        first ranks are exact.
+        """Return the best chunks that match any term, and those as good as the last of them, under
+        a condition on rows. The first `proven` ranks are exact.
 
         Most of the time of a plain search goes into scoring the rows of common words, few of which
         are among the best. So the rarest terms choose the rows, and all terms score them. A row
@@ -354,7 +370,6 @@ class FTSIndex:
             (i for i, total in enumerate(totals) if total >= FIRST_ROWS), len(rarest) - 1
         )
         proven = min(proven, limit)
-        search = SEARCH.format(rows=f"{AMONG} {condition}")
         by_rarity = [expression for _, expression in rarest]
         done = 0  # terms whose rows have been scored
         hits: list[tuple[int, float]] = []
@@ -362,10 +377,8 @@ class FTSIndex:
             among = any_of(by_rarity[done:needed])
             if done:
                 among += f" NOT {any_of(by_rarity[:done])}"
-            hits += self._conn.execute(
-                search, {"expression": expression, "among": among, "limit": limit}
-            )
-            hits = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
+            hits += self._run(expression, limit, f"{AMONG} {condition}", among)
+            hits = with_ties(best_first(hits, self._in_order), limit)
             floor = hits[proven - 1][1] if len(hits) >= limit else 0.0
             done = needed
             needed = _needed(bounds, floor)
@@ -395,19 +408,13 @@ class FTSIndex:
         term = Term((query.name,))
         if not self._conn.execute(ANY_ROW, (match_expression([term]),)).fetchone():
             return {}
-        parameters = {
-            "expression": match_expression([term, *wanted]),
-            "among": match_expression([term]),
-            "limit": limit,
-        }
-        named = dict(
-            self._conn.execute(SEARCH.format(rows=f"{AMONG} {self._condition}"), parameters)
-        )
+        expression, among = match_expression([term, *wanted]), match_expression([term])
+        named = dict(self._run(expression, limit, f"{AMONG} {self._condition}", among)[:limit])
         ids = self._conn.execute(DOC_IDS, (json.dumps(list(named)),))
         ranks = {id: query.rank_as_name(doc_id) for id, doc_id in ids}
         top = max(named.values(), default=0.0) if len(set(ranks.values())) > 1 else 0.0
         raised = {id: score + top * ranks[id] for id, score in named.items()}
-        return dict(sorted(raised.items(), key=lambda item: (-item[1], item[0])))
+        return dict(best_first(raised.items(), self._in_order))
 
     def _with_fragments(self, query: Query, limit: int) -> list[tuple[int, float]]:
         """Return the chunks that contain what is no word, such as '→' and '🎉', by the share of all
@@ -424,8 +431,13 @@ class FTSIndex:
             counts.append(f"({' or '.join([LIKE] * len(spellings))})")
             patterns += map(_pattern, spellings)
         having = HAVING.format(count=" + ".join(counts), texts=self._texts, rows=self._condition)
-        rows = self._conn.execute(having, [*patterns, limit])
-        return [(id, matches / len(fragments)) for id, matches, _ in rows]
+
+        def read(most: int) -> list[tuple[int, tuple[int, int]]]:
+            rows = self._conn.execute(having, [*patterns, most])
+            return [(id, (matches, -size)) for id, matches, size in rows]
+
+        best = best_of(read, limit, self._in_order)[:limit]
+        return [(id, matches / len(fragments)) for id, (matches, _) in best]
 
     def add(self, chunks: "Iterable[tuple[int, Terms]]") -> None:
         """Index chunks, by chunks.id."""
@@ -552,6 +564,10 @@ class BareIndex(FTSIndex):
             return
         self._conn.execute(CLEAR_FOREIGN)
         self._conn.execute(FILL_FOREIGN)
+
+    def _in_order(self, ids: Collection[int]) -> Iterable[int]:
+        """Return chunks in the order of their documents; of other tables, by their rows."""
+        return super()._in_order(ids) if self._is_own else sorted(ids)
 
     def _named(self, query: Query, wanted: Sequence[Term], limit: int) -> dict[int, float]:
         """Return the chunks of documents of this name, which other tables do not tell."""

@@ -20,7 +20,7 @@ from itertools import chain, count
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..rows import as_results
+from ..rows import as_results, best_first, with_ties
 from ..vector import (
     FLOAT_BYTES,
     SAMPLE,
@@ -34,6 +34,7 @@ from ..vector import (
 from ..vector import QueryCache as Cache
 from . import bitplanes, schema
 from .bitplanes import PLACES
+from .chunks import in_order
 from .connection import one_state, waiting
 
 if TYPE_CHECKING:
@@ -316,8 +317,12 @@ BY_SLOT = (
 SAMPLED_VECTORS = """
 select id, embedding
 from   (
-           select min(id) as id from chunks where embedding is not null
-           group by content_hash order by content_hash limit ?
+           select (select id from chunks where content_hash = sampled.content_hash
+                   and    embedding is not null order by doc_id, id limit 1) as id
+           from   (
+                      select content_hash from chunks where embedding is not null
+                      group by content_hash order by content_hash limit ?
+                  ) sampled
        )
        cross join chunks using (id)
 """
@@ -343,9 +348,9 @@ def _hits(query: UnitVector, rows: Iterable[Row]) -> list[Scored]:
     ]
 
 
-def _rank(hit: Scored) -> tuple[float, int]:
-    id, cosine = hit
-    return -cosine, id
+def _nearest(hits: list[Scored], count: int) -> list[Scored]:
+    """Return the nearest hits, and those that are as near as the last of them, best first."""
+    return with_ties(sorted(hits, key=lambda hit: -hit[1]), count)
 
 
 class VectorIndex:
@@ -359,7 +364,7 @@ class VectorIndex:
         self, vector: Sequence[float], limit: int = 10, *, exact: bool = False
     ) -> list[Scored]:
         """Return (chunks.id, cosine) of the nearest chunks with a cosine above 0, best first, equal
-        ones by id.
+        ones in the order of their documents.
 
         `exact` compares every embedding, with numpy if it is installed. An empty, zero or infinite
         vector has no results. Raises ValueError for a vector that does not have the store's
@@ -379,7 +384,8 @@ class VectorIndex:
                 found = self._scan(query, limit, slots)
             else:
                 found = self._best(query, limit, slots)
-            return [(id, cosine) for id, cosine in found[:limit] if cosine > 0]
+            near = [hit for hit in found if hit[1] > 0]
+            return best_first(near, lambda ids: in_order(self._conn, ids))[:limit]
 
     def cosines(self, vector: Sequence[float], chunk_ids: Iterable[int]) -> dict[int, float]:
         """Return the cosine of each of these chunks that has an embedding. Raises ValueError as
@@ -449,9 +455,9 @@ class VectorIndex:
             rows = self._conn.execute(f"{BY_SLOT} {join}", (as_json(candidates), *parameters))
             hits = _hits(query, rows)
             bar = 0.0
-            if len(nearest) == depth:
+            if len(nearest) >= depth:
                 bar = max(nearest[-1][1], 0.0)
-            nearest = nsmallest(depth, nearest + hits, key=_rank)
+            nearest = _nearest(nearest + hits, depth)
             if sum(cosine > bar for _, cosine in hits) <= NEWS * depth:
                 break
         return nearest
@@ -498,7 +504,7 @@ class VectorIndex:
                 for id, data, slot in batch
                 if len(data) == size and (allowed is None or slot in allowed)
             ]
-            found = nsmallest(limit, found + _hits(query, _likely(query, rows, limit)), key=_rank)
+            found = _nearest(found + _hits(query, _likely(query, rows, limit)), limit)
         return found
 
 
