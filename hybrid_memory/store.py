@@ -19,6 +19,7 @@ from .search.pipeline import Search
 from .search.plan import Plan, plan
 from .search.request import Request, request_of
 from .search.result import Result as Result
+from .storage.filters import check_types
 from .storage.sqlite.engine import SQLiteStorage
 from .text.characters import storable
 
@@ -291,6 +292,8 @@ class HybridStore:
         search can have, QueryError for an expression that is not valid.
         """
         filters = options.pop("filters", None)
+        if filters is not None:
+            check_types(filters)
         given = {"limit": limit, "mode": mode, **options}
         return self.answer(query, request_of(given, self.config, filters=filters)).results
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from ..documents.terms import listed, names_in
 from ..errors import QueryError
-from ..options import DATE, PAIR, TEXT, Option, options_of
+from ..options import DATE, PAIR, TEXT, Option, fields_given, options_of
 from ..text.query import Term
 
 MOST_EXCLUDED = 200  # SQLite takes conditions of some 1,000 parts
@@ -83,6 +83,15 @@ class Filters(NamedTuple):
 
 
 FILTERS = options_of(Filters)
+
+
+def check_types(filters: Filters) -> None:
+    """Raise TypeError or ValueError for a value that its filter cannot have. A string in place of
+    tags is a sequence of letters, which would leave out every document.
+    """
+    if not isinstance(filters, Filters):
+        raise TypeError(f"filters: {filters!r} is not a hybrid_memory.storage.filters.Filters")
+    fields_given((FILTERS,), {field: getattr(filters, field) for field in FILTERS}, "filters")
 
 
 def narrowed(filters: Filters | None, asked: Mapping[str, Any]) -> Filters:

@@ -19,6 +19,7 @@ from ..documents.formats import format_of
 from ..embedding.protocol import BUILTIN, conflict, meanwhile
 from ..errors import SourceError
 from ..messages import Progress, count_batches
+from ..options import TEXT, Option, fields_given
 from ..storage.source import Source, StoredDocument
 from ..store import HybridStore
 from ..text.characters import plural
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..embedding.builtin import BuiltinEmbedder
 
 
+GLOBS = Option(TEXT, "names of files", repeated=True)
 SAMPLED_FILES = 20
 SAMPLED_BYTES = 4_000  # of each
 
@@ -68,6 +70,8 @@ class Ingest:
         workers: int = 1,
         progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
+        given = {"patterns": patterns, "exclude": exclude}
+        fields_given((dict.fromkeys(given, GLOBS),), given, "an ingest")
         self.report = Report()
         self._store = store
         self._progress = progress
@@ -99,6 +103,7 @@ class Ingest:
         Raises SourceError, before anything is written, if that leaves none, or for a collection
         that another folder has.
         """
+        check_paths(paths)
         sources = plan.select_sources(
             paths, self._template, collection, self._store.storage.sources, self.report
         )
@@ -285,6 +290,12 @@ class Ingest:
             ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items())
             or "nothing"
         )
+
+
+def check_paths(paths: object) -> None:
+    """Raise TypeError for one path in place of several, as its letters would be taken for these."""
+    if isinstance(paths, str):
+        raise TypeError(f"paths: {paths!r} is not a list of paths")
 
 
 def _either(source: Source) -> str:

@@ -15,7 +15,7 @@ from ..search.answer import Answer
 from ..search.request import Request
 from ..storage.source import Source, default_collection
 from ..store import HybridStore
-from .ingest import Ingest
+from .ingest import Ingest, check_paths
 from .plan import known_sources, resolve
 from .reading import ReadOptions
 from .report import Report
@@ -43,6 +43,7 @@ def refresh(
     an `update`. Whatever goes wrong is in the report's `warnings`; no document is removed because of
     it.
     """
+    check_paths(paths)
     # With `rechunk`, one search with other settings would cut the whole store anew.
     job = Ingest(store, incremental=True, rechunk=False)
     report = job.report
