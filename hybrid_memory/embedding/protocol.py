@@ -2,7 +2,8 @@
 that the settings choose.
 
 The prompt templates are copied from the model cards; a model that is not listed gets its texts
-unchanged. An embedder of a user that has fewer methods than `Embedder` is completed by an adapter.
+unchanged. An embedder of a user may have fewer methods than `Embedder`, and may raise: it gets a
+guard.
 
 Vectors of two models cannot be compared, so all vectors of a store have one identity: provider,
 model, prompts and dimensions. If the embedder's identity differs, the store's own model answers
@@ -12,8 +13,8 @@ A new provider is a module, a row in TABLE and one in `seams.PROVIDERS`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from ..errors import ConfigError, Message, WayOut
 from ..seams import PROVIDERS, load
@@ -139,22 +140,28 @@ class Embedder(Protocol):
         """Close connections; the next call opens new ones."""
 
 
+OURS = __name__.partition(".")[0] + "."  # what the names of modules of this package begin with
+
+Given = TypeVar("Given")
+
+
 def complete(embedder: MinimalEmbedder) -> Embedder:
-    """Return the embedder itself if it has everything that `Embedder` declares, else an adapter
-    that adds the rest.
+    """Return an embedder of this package itself, and a user's own in a guard that keeps the promises
+    of `Embedder` for it.
     """
-    if isinstance(embedder, Embedder):
+    if type(embedder).__module__.startswith(OURS) and isinstance(embedder, Embedder):
         return embedder
-    return _Completed(embedder)
+    return _Guarded(embedder)
 
 
-class _Completed:
-    """A user's own embedder, with defaults for what it lacks. `seconds` is ignored: the embedder
-    has its own time-outs.
+class _Guarded:
+    """A user's own embedder, with defaults for what it lacks. Where it raises, or gives what is no
+    vector, there is no vector, and `problem` says why.
     """
 
     def __init__(self, embedder: Any) -> None:
         self._embedder = embedder
+        self._takes_seconds = isinstance(embedder, Embedder)
         self.provider: str = getattr(embedder, "provider", type(embedder).__name__)
         self.model: str = getattr(embedder, "model", "")
         self.query_prompt: str = getattr(embedder, "query_prompt", "{text}")
@@ -165,34 +172,62 @@ class _Completed:
         self.truncated: set[int] = set()
 
     def embed(self, text: str) -> list[float]:
-        vector: list[float] = self._embedder.embed(text)
-        self._note()
-        return vector
+        return self._tried(lambda: _plain(self._embedder.embed(text)), [])
 
     def embed_batch(
         self, texts: Sequence[str], *, seconds: float | None = None
     ) -> list[list[float]]:
-        vectors: list[list[float]] = self._embedder.embed_batch(texts)
-        self._note()
-        return vectors
+        """As in `Embedder`; an embedder that takes no `seconds` has its own time-outs."""
+        options = {"seconds": seconds} if self._takes_seconds else {}
+        return self._tried(
+            lambda: _batch(self._embedder.embed_batch(texts, **options), len(texts)),
+            [[] for _ in texts],
+        )
 
     def dims(self) -> int:
-        return int(self._embedder.dims())
+        return self._tried(lambda: int(self._embedder.dims()), 0)
 
     def is_available(self) -> bool:
-        available = bool(self._embedder.is_available())
-        self._note()
-        return available
+        return self._tried(lambda: bool(self._embedder.is_available()), False)
 
     def fingerprint(self) -> str | None:
-        return None
+        fingerprint: Callable[[], str | None] = getattr(self._embedder, "fingerprint", lambda: None)
+        return self._tried(fingerprint, None)
 
     def close(self) -> None:
-        getattr(self._embedder, "close", lambda: None)()
+        self._tried(getattr(self._embedder, "close", lambda: None), None)
 
-    def _note(self) -> None:
+    def _tried(self, call: Callable[[], Given], otherwise: Given) -> Given:
+        self.truncated = set()
+        try:
+            answer = call()
+        except Exception as error:  # whatever a user's program raises: the text is worth more
+            self.is_final = False  # the texts of this call may get a vector later
+            reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
+            self.problem = f"the embedder {self.provider} {self.model}".rstrip() + f": {reason}"
+            return otherwise
+        self.is_final = getattr(self._embedder, "is_final", False)
         self.problem = getattr(self._embedder, "problem", None)
         self.truncated = getattr(self._embedder, "truncated", set())
+        return answer
+
+
+def _batch(vectors: Iterable[Any], count: int) -> list[list[float]]:
+    """Return the vectors of a batch. Raises ValueError if they are not as many as texts, or of
+    several dimensions.
+    """
+    made = list(map(_plain, vectors))
+    if len(made) != count:
+        raise ValueError(f"{len(made)} vectors for {count} texts")
+    sizes = sorted({len(vector) for vector in made if vector})
+    if len(sizes) > 1:
+        raise ValueError(f"vectors of {sizes[0]} and of {sizes[-1]} dimensions")
+    return made
+
+
+def _plain(vector: Any) -> list[float]:
+    """Return a vector as a list, which a library may have given as an array of its own."""
+    return [] if vector is None else [float(component) for component in vector]
 
 
 BUILTIN_ADVICE = (
