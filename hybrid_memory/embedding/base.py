@@ -81,6 +81,7 @@ class BaseEmbedder:
         self.query_timeout = min(query_timeout, DAY)
         self.document_timeout = min(document_timeout, DAY)
         self.problem: str | None = None
+        self._logged: str | None = None
         self.truncated: set[int] = set()
         self._server: Server | None = None
         self._dims = dims or 0
@@ -114,10 +115,13 @@ class BaseEmbedder:
         return self._embed(texts, DOCUMENT, seconds)
 
     def dims(self) -> int:
-        """Return the number of dimensions of a vector. If it is not known yet, a word is embedded;
-        0 if that fails.
+        """Return the number of dimensions of a vector. Where none was configured and no text was
+        embedded yet, the model is asked; if it does not answer, the number is that of a known model
+        of this name, or 0.
         """
-        return self._dims or len(self._embed(["dimensions"], QUERY)[0])
+        if self._dims:
+            return self._dims
+        return len(self._embed(["dimensions"], QUERY)[0]) or prompts.usual_dims(self.model)
 
     def is_available(self) -> bool:
         """Return whether a text can be embedded now."""
@@ -188,6 +192,8 @@ class BaseEmbedder:
             self.close()
             self._resting[role] = (time.monotonic() + failure.wait, failure.reason)
             self._report(failure.reason)
+        if call.vectors and not self.problem:
+            self._logged = None
         self.truncated = {
             i for i, text in enumerate(texts) if text in call.vectors and call.sent[text] != text
         }
@@ -326,8 +332,11 @@ class BaseEmbedder:
         return [x / norm for x in vector]
 
     def _report(self, problem: str) -> None:
+        """Note a problem, and log it, but not again while every call has the same one."""
         self.problem = problem
-        log.warning("%s", problem)
+        if problem != self._logged:
+            self._logged = problem
+            log.warning("%s", problem)
 
 
 class _Call:

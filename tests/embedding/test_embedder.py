@@ -229,8 +229,28 @@ def test_dims_are_known_from_what_was_embedded(ollama, embedder):
     assert len(ollama.requests) == 1
 
 
-def test_dims_are_0_when_the_server_is_down(free_port):
-    assert OllamaEmbedder(f"http://127.0.0.1:{free_port}").dims() == 0
+@pytest.mark.parametrize(
+    ("options", "dims"),
+    [
+        ({}, 768),
+        ({"model": "user/Nomic-Embed-Text:v1.5"}, 768),
+        ({"model": "all-minilm:33m"}, 384),
+        ({"model": "bge-m3"}, 1024),
+        ({"model": "of-my-own"}, 0),
+        ({"model": "of-my-own", "dims": 512}, 512),
+        ({"dims": 256}, 256),
+    ],
+)
+def test_dims_are_those_configured_or_known_while_the_server_is_down(free_port, options, dims):
+    embedder = OllamaEmbedder(f"http://127.0.0.1:{free_port}", **options)
+    assert embedder.dims() == dims
+    assert embedder.embed("a") == []
+
+
+def test_the_dims_that_a_server_tells_hold_whatever_is_known_of_the_model(ollama, embedder):
+    assert embedder.dims() == 32
+    ollama.error = (500, "gone")
+    assert embedder.dims() == 32
 
 
 @pytest.mark.parametrize("ignored", [False, True])
@@ -948,6 +968,19 @@ def test_a_password_in_the_url_is_used_and_not_shown(ollama):
 
 
 # Reports
+
+
+def test_a_problem_that_goes_on_is_logged_once(ollama, embedder, caplog):
+    with caplog.at_level(logging.WARNING, logger="hybrid_memory"):
+        ollama.error = (400, "gone")
+        for text in "abc":
+            assert embedder.embed(text) == []
+        assert caplog.messages == [embedder.problem]
+        ollama.error = None
+        assert embedder.embed("a")
+        ollama.error = (400, "gone")
+        assert embedder.embed("b") == []
+    assert caplog.messages == [embedder.problem] * 2
 
 
 def test_a_problem_is_logged_and_forgotten_by_the_next_call(ollama, embedder, caplog):
