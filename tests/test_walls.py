@@ -126,7 +126,8 @@ def test_every_row_of_a_table_of_names_leads_somewhere() -> None:
 
 
 FILE = re.compile(r"\b((?:[a-z_]+/)*[a-z_0-9]+\.py)\b")  # storage/rows.py
-MEMBER = re.compile(r"`((?:[a-z_]+\.)*([a-z_]+)\.([A-Za-z_]+))`")  # `protocol.Links`
+# `protocol.Links`, `loopback.LoopbackSession.request`
+MEMBER = re.compile(r"`((?:[a-z_]+\.)*([a-z_]+)\.([A-Za-z_]+)(?:\.[A-Za-z_]+)*)`")
 
 
 def test_what_comments_and_docstrings_name_is_there() -> None:

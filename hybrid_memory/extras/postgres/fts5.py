@@ -5,7 +5,7 @@ so that a word has the same stem in both engines whatever its script. Every word
 in the life of a process.
 
 https://sqlite.org/fts5.html#full_text_query_syntax is the syntax of expressions. FTS5 itself says
-beforehand whether one is valid (`expression.checked_expression`); this only gives its structure.
+beforehand whether one is valid (`storage.keyword.checked_expression`); this only gives its structure.
 """
 
 import re

@@ -137,7 +137,7 @@ class Shares(dict[int, float]):
     """SHARE of entries, by their payload: many have the same."""
 
     def __init__(self, average: float) -> None:
-        """Chunks have so many tokens on `average`."""
+        """`average` is the mean number of tokens per chunk."""
         self._average = average
 
     def __missing__(self, payload: int) -> float:
@@ -388,7 +388,7 @@ class Postings:
         self._conn.execute(statement, which | {"space": self._space, "average": average})
 
     def _average(self) -> float:
-        """Return how many tokens a chunk has."""
+        """Return the mean number of tokens per chunk."""
         return float(self._conn.one(AVERAGE, {"space": self._space})[0])
 
     def _add_blocks(self, made: Sequence[Block], average: float) -> None:

@@ -61,7 +61,7 @@ class RemoteSession:
         timeout: tuple[float, float],
         most: int,
     ) -> Response:
-        """See `transport.LoopbackSession.request`; also raises the errors of `requests`, and
+        """See `loopback.LoopbackSession.request`; also raises the errors of `requests`, and
         ValueError for a strange URL.
         """
         headers = {"Accept-Encoding": "gzip"} | headers
