@@ -212,9 +212,6 @@ PROVIDERS = {
     "local": "extras.providers.fastembed:LocalEmbedder",
 }
 
-# A text -> about its vector by all-MiniLM-L6-v2, while the server that has that model is down
-MINILM_VECTOR = "embedding.builtin:minilm_vector"
-
 # The config key `rerank` -> the class of the reranker, made of its name and the settings.
 RERANKERS = {
     "local": "extras.rerankers.fastembed:LocalReranker",
@@ -236,5 +233,4 @@ COMPLETION = "extras.completion:complete"  # answers a shell that asks what may 
 EDITOR = "extras.environment:open_result"  # opens the file of a result
 PICKER = "extras.picker.app:pick"  # what `search` without a query shows on a terminal
 # HTTP by `requests`, whose import takes as long as three searches
-LOOPBACK_SESSION = "embedding.loopback:LoopbackSession"  # plain HTTP to this machine
 REMOTE_SESSION = "extras.providers.remote:RemoteSession"

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from .transport import ConnectTimeout, Response, TooLong
+from .replies import ConnectTimeout, Response, TooLong
 
 # As much of an error's body is read: a page of HTML is shorter, and the reason is at its beginning
 ERROR_BYTES = 100_000

@@ -9,28 +9,13 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import requests
 
-from ..seams import LOOPBACK_SESSION, REMOTE_SESSION, load
-
-
-class Response(NamedTuple):
-    """A reply, whatever its status."""
-
-    status_code: int
-    headers: dict[str, str]  # names in lower case
-    content: bytes
-
-
-class ConnectTimeout(OSError):
-    """The connection was not accepted in time."""
-
-
-class TooLong(OSError):
-    """The body of a reply is longer than the caller allows."""
+from ..seams import REMOTE_SESSION, load
+from .replies import ConnectTimeout, Response, TooLong
 
 
 class Session(Protocol):
@@ -207,8 +192,9 @@ class Server:
             if self._key:
                 header, scheme = self._key_header
                 headers[header] = scheme + self._key
-            loopback: Session = load(LOOPBACK_SESSION)(self._url, host, port, headers)
-            return loopback
+            from .loopback import LoopbackSession  # most calls need no server
+
+            return LoopbackSession(self._url, host, port, headers)
         sign = self._sign if self._key else None
         remote: Session = load(REMOTE_SESSION)(self._url, host, sign, direct=is_here)
         return remote

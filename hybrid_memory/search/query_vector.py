@@ -16,7 +16,6 @@ from ..embedding.protocol import (
     replacement,
 )
 from ..errors import Message, WayOut
-from ..seams import MINILM_VECTOR, load
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -60,7 +59,9 @@ def query_vector(
         advice = _backlog(storage) or _settings_name_another(settings, identity)
         return QueryVector(vector, advice, identity)
     if model.problem and is_minilm(identity):
-        vector = load(MINILM_VECTOR)(query.text)
+        from ..embedding.builtin import minilm_vector
+
+        vector = minilm_vector(query.text)
         if vector:
             return QueryVector(vector, meanwhile(model.problem, identity), identity)
     if vector:

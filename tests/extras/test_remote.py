@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from hybrid_memory.embedding.ollama import OllamaEmbedder
-from hybrid_memory.embedding.transport import TooLong
+from hybrid_memory.embedding.replies import TooLong
 from hybrid_memory.extras.providers import remote
 from hybrid_memory.extras.providers.openai import OpenAIEmbedder
 from hybrid_memory.extras.providers.remote import is_local

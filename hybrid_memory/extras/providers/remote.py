@@ -22,7 +22,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from ...embedding.loopback import Reply, checked, limit
-from ...embedding.transport import Response, Server
+from ...embedding.replies import Response
+from ...embedding.transport import Server
 
 # Seconds for finding a host's address: a name of this machine takes none, and the proxy can find
 # the others
