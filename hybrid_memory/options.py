@@ -249,7 +249,7 @@ def _pairs(value: Any) -> dict[str, list[str]]:
     """Metadata by key: a value, or a list of values that must all be there. 3 is looked for as '3',
     True as 'true'.
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise TypeError(f"{value!r} does not have values by key")
     return {
         storable_name(key): [_plain(key, item) for item in _items(of)] for key, of in value.items()

@@ -44,16 +44,17 @@ def _hint(answer: "Answer", plan: "Plan", storage: "Storage") -> str | None:
 
 
 def _surest(answer: "Answer") -> str | None:
-    """Name the surest result if it is a strong match and the first one is not.
+    """Explain why a strong match is not the first result.
 
     Scores decide the order, and confidence can differ from it: a score also counts the neighbours,
-    the document and the days of a passage.
+    the document and the days of a passage. Neither is more often right, so the line only states
+    both.
     """
     first = answer.results[0]
     surest = max(answer.results, key=lambda result: result["confidence"])
     if first["confidence"] >= STRONG or surest["confidence"] < STRONG:
         return None
-    word = match(surest["confidence"])
+    sureness = f"{surest['confidence']:.2f} ({match(surest['confidence'])})"
     return (
-        f"the surest result is {surest['citation']}, confidence {surest['confidence']:.2f} ({word})"
+        f"results are ordered by score; {surest['citation']} has the highest confidence, {sureness}"
     )

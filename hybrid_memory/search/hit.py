@@ -1,4 +1,4 @@
-"""A hit: a chunk that a leg of the search found, with its partial scores."""
+"""A hit: a candidate chunk and its partial scores."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,9 +9,7 @@ if TYPE_CHECKING:
 
 
 class Hit:
-    """A chunk on its way from the legs to the answer. Each stage changes the fields that are its
-    subject.
-    """
+    """A candidate chunk and its partial scores. Each stage sets the fields of its subject."""
 
     __slots__ = (
         "_score_before_decay", "also", "chunk_id", "chunks", "confidence", "coverage", "decay", "doc_id",
@@ -59,24 +57,24 @@ class Hit:
 
     @property
     def number(self) -> int:
-        """The number of the chunk in its document: that of a neighbour is one more or less. The ids of
-        neighbours may be far apart where a document has grown.
+        """The chunk's number in its document. Neighbours have consecutive numbers, while their ids may
+        be far apart in a document that has grown.
         """
         return int(self.chunk_id.rpartition("-")[2])
 
     @property
     def score_before_decay(self) -> float:
-        """The score without the effect of age."""
+        """The score before age reduced it."""
         return self.score if self._score_before_decay is None else self._score_before_decay
 
     def age_by(self, decay: float) -> None:
-        """Multiply the score by what its age leaves of it, 0 to 1."""
+        """Multiply the score by a factor from 0 to 1."""
         self._score_before_decay = self.score
         self.decay = decay
         self.score *= decay
 
     def scale_by(self, share: float) -> None:
-        """Let only a share of the score count, and of each of its parts."""
+        """Multiply the score and each of its parts by a share."""
         self.score *= share
         self.neighbours *= share
         self.document *= share
@@ -90,7 +88,7 @@ class Hit:
             self.rerank["part"] *= share
 
     def succeed(self, former: "Hit") -> None:
-        """Take the score of a hit that this one replaces, and age no more than that."""
+        """Take the score of a hit that this one revises, and age no more than that one."""
         self.decay = max(self.decay, former.decay)
         self.score = self.score_before_decay * self.decay
         if self.score > former.score:
@@ -102,7 +100,7 @@ class Hit:
             self.add(part)
 
     def add(self, part: float) -> None:
-        """Add to the score, which ages as a whole."""
+        """Add a part to the score before it ages."""
         self.score += part * self.decay
         if self._score_before_decay is not None:
             self._score_before_decay += part

@@ -35,17 +35,17 @@ LEAD_SHARE = 1 / 3  # of a chunk's part of the vector leg, given by the leads of
 
 
 class Legs(NamedTuple):
-    """What both legs retrieved, and what each gives to the score of a chunk, by chunks.id.
+    """What both legs retrieved, and their parts of the score of each chunk, by chunks.id.
 
-    A chunk that only the keyword leg retrieved has a part of the vector leg, too. Without an
-    embedding it is an estimate: as near as its words say, so that it is not ranked last.
+    A chunk that only the keyword leg retrieved has a vector part, too. Without an embedding, that
+    is estimated from its keyword score, so that the chunk is not ranked last.
     """
 
     keyword_parts: Mapping[int, float]  # 0 to 1, before the weights
     vector_parts: Mapping[int, float]
     strength: float  # of the best keyword hit, 0 to 1; "telling" in `explain`
-    # What each leg retrieved, best first. As the index gives them: BM25, raised for the document that
-    # the query names; of symbols a share
+    # Retrieved by each leg, best first. Keyword scores are BM25, raised for a document that the query
+    # names; for symbols, a share
     keyword_scores: Mapping[int, float]
     vector_scores: Mapping[int, float]  # cosines
     cosines: Mapping[int, float]  # also of chunks that only the keyword leg retrieved
@@ -55,11 +55,11 @@ class Legs(NamedTuple):
     scores: Mapping[int, float]  # the weighted sum of both parts
 
     def source(self, id: int) -> str:
-        """Return which legs retrieved a chunk: "keyword", "vector" or "hybrid"."""
+        """The legs that retrieved a chunk: "keyword", "vector" or "hybrid"."""
         return source(id, self.keyword_scores, self.vector_scores)
 
     def parts(self, id: int, scale: float) -> dict[str, dict[str, Any]]:
-        """Return what both legs give to a score that was multiplied by `scale` afterwards."""
+        """Return the parts of both legs in a score that was multiplied by `scale` afterwards."""
         keyword_weight, vector_weight = self.weights
         return {
             "keyword": {
@@ -78,11 +78,10 @@ def put_on_one_scale(
     leads: Mapping[int, Sequence[int]],
     weights: tuple[float, float],
 ) -> Legs:
-    """Put the legs on one scale. One that ran alone is divided by its best score, so that its best
-    hit has 1.
+    """Put the legs on one scale. A leg that ran alone is divided by its best score.
 
-    `sample` has the cosines of some chunks, the same ones each time, which tell what the model gives
-    to any text. `leads` are the first chunks of each chunk's document.
+    `sample` has the cosines of a fixed sample of chunks: the similarity that the model gives to any
+    text. `leads` are the first chunks of each chunk's document.
     """
     keyword_ranking = keyword_leg.ranking if keyword_leg else []
     nearness = measure_nearness(cosines, sample)
@@ -109,8 +108,8 @@ def put_on_one_scale(
 
 
 def measure_nearness(cosines: Mapping[int, float], sample: Mapping[int, float]) -> dict[int, float]:
-    """Return 0 for a chunk that is no nearer than the mean of the others in the sample, 1 for one
-    that points where the query does.
+    """Return (cosine - mean) / (1 - mean) for each chunk, at least 0; `mean` is the mean cosine of the
+    sample without the chunk itself.
     """
     total = sum(sample.values())
     nearness = {}
@@ -132,7 +131,7 @@ def _with_leads(
     nearness: Mapping[int, float],
     leads: Mapping[int, Sequence[int]],
 ) -> dict[int, float]:
-    """Replace LEAD_SHARE of each part by the mean nearness of those leads that have an embedding."""
+    """Replace LEAD_SHARE of each part by the mean nearness of the leads that have an embedding."""
     parts = {}
     for id, part in vector_parts.items():
         of_leads = [nearness[lead] for lead in leads.get(id, ()) if lead in nearness]
@@ -143,7 +142,7 @@ def _with_leads(
 
 
 def _strength(keyword_leg: KeywordLeg) -> float:
-    """Return how much the best keyword hit says, 0 to 1."""
+    """How strong the best keyword hit is, 0 to 1: its share of a full match, to the power SHARPNESS."""
     if keyword_leg.full_score <= 0:
         return 1.0
     best = keyword_leg.ranking[0][1] if keyword_leg.ranking else 0.0
@@ -153,8 +152,8 @@ def _strength(keyword_leg: KeywordLeg) -> float:
 def _part(
     id: int, retrieved: Iterable[int], parts: Mapping[int, float], weight: float
 ) -> dict[str, Any]:
-    """Return one leg's part: the chunk's rank there, from 1 (None if it was not retrieved), and
-    what it gives, weighted.
+    """Describe one leg's part: the chunk's rank from 1 (None if not retrieved) and its weighted
+    score.
     """
     ranks = (rank for rank, other in enumerate(retrieved, 1) if other == id)
     normalised = parts.get(id, 0.0)

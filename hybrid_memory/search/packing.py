@@ -1,7 +1,6 @@
-"""Passages that stand side by side in a document become one result, and as many results as a budget
-allows are kept, best first.
+"""Join adjacent passages of a document into one result, and keep the best results within a budget.
 
-A budget counts what is printed, not passages alone, so whoever prints says what a result costs.
+A budget counts everything that is printed, so each surface gives the cost of a result.
 Passages that fit are not shortened: keeping only the sentences with words of the query, and their
 neighbours, put 4 to 8 % less of the wanted text into 4,000 characters. Only where the first passage
 does not fit, an excerpt of it is printed.
@@ -111,11 +110,11 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
-    """Join chunks of a document that follow each other, without what they repeat of each other.
+    """Join consecutive chunks of a document, without the overlap.
 
-    Blank lines between chunks are restored, so that the text has as many lines as it says. Records
-    of a log, as the messages of a transcript are, stand a blank line apart instead, because most
-    lines between them say nothing.
+    Blank lines between chunks are restored, so that the text has the lines of its source. Records of
+    a log, such as the messages of a transcript, are separated by one blank line instead, because
+    most lines between them are not text.
     """
     ids = [chunk.id for chunk in chunks]
     if grows(doc_id):
@@ -131,7 +130,7 @@ def joined(doc_id: str, chunks: "Sequence[Neighbour]") -> Passage:
 
 
 def _rest(before: "Neighbour", chunk: "Neighbour", size: int, overlap: int) -> str:
-    """Return what a chunk adds to the one before it. A header that it repeats has no lines of its own."""
+    """Return the text that a chunk adds to the one before it. A repeated table header counts no lines."""
     header = chunk.text.count("\n") - (chunk.end_line - chunk.start_line)
     text = chunk.text.split("\n", header)[-1]
     breaks = chunk.start_line - before.end_line
@@ -145,10 +144,10 @@ def _rest(before: "Neighbour", chunk: "Neighbour", size: int, overlap: int) -> s
 
 
 def _repeated(before: str, text: str, breaks: int, overlap: int) -> int:
-    """Count the characters at the start of `text` that repeat the last sentences of `before`, over
+    """Count the characters at the start of `text` that repeat the last sentences of `before` and have
     `breaks` line breaks.
 
-    The largest such number: where words repeat themselves, smaller ones would fit as well.
+    It is the largest such number: where words recur, smaller ones would fit, too.
     """
     least = len(text) - len(text.split("\n", breaks)[-1]) + 1
     head = text[:16]
@@ -172,8 +171,7 @@ def _begins_sentence(text: str, at: int) -> bool:
 
 ELLIPSIS = "…"
 
-# Lines, and in them sentences. What ends with an abbreviation is cut once too often, which does no
-# harm here.
+# Sentences within lines. A cut after an abbreviation does no harm here.
 _NOTHING = re.compile(r"\s*(?:</[\w.:-]*>\s*)*")  # closing tags
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _SENTENCE = re.compile(r"[^\n]+?(?:[.!?]+[\"')\]*_`]*(?=\s)|[。！？]+|(?=\n)|\Z)")

@@ -1,10 +1,9 @@
-"""One search, from a query to an answer: the query's embedding, two legs, a list of stages, the
-results.
+"""One search, from a plan to an answer: the query's embedding, two legs, a list of stages, results.
 
 A stage is a function from hits and the state of the search to hits, best first. It may be lazy:
 later stages take only as many hits as they need. To add a stage, write the function and put it into
 ORDERING, which runs for each round of candidates, or into CHOOSING, which runs once, on the hits of
-all rounds. One that goes by the final score or order also goes into FINAL.
+all rounds. If it depends on the final score or order, also add it to FINAL.
 """
 
 import time
@@ -29,7 +28,7 @@ from .result import OfQuery, result_of
 from .revisions import later_first, with_revisions
 from .state import SearchState
 
-# Of the BM25 of a word in a text: what it has in the front matter, the name or the tags
+# BM25 of a word in the context (front matter, name, tags), as a share of that in a text
 OF_CONTEXT = CONTEXT_WEIGHT * (1 + K1) / (CONTEXT_WEIGHT + K1)
 
 if TYPE_CHECKING:
@@ -42,12 +41,12 @@ if TYPE_CHECKING:
 
 Stage = Callable[[Iterable[Hit], SearchState], Iterable[Hit]]
 
-# Of each leg, whatever the limit, so that the first results do not change with it; 100 find no
-# better
+# Candidates of each leg. It does not depend on the limit, so that the first results do not change
+# with it; 100 rank no better.
 CANDIDATES = 60
 # Of keywords and vectors, for a query that is an identifier or a document's name
 LOOKUP_WEIGHTS = (0.7, 0.3)
-MULTILINGUAL_WEIGHTS = (0.65, 0.35)  # its vectors know less of a text than keywords do
+MULTILINGUAL_WEIGHTS = (0.65, 0.35)  # the vectors of this model are weaker than keywords
 WEIGHTS = (0.45, 0.55)  # for every other query, unless the user chose weights
 
 
@@ -70,8 +69,8 @@ CHOOSING: list[Stage] = [
     stages.limited,
 ]
 STAGES = [*ORDERING, with_revisions, *CHOOSING]
-# What goes by the final score or order, so that with a reranker it comes after it, when the snapshot
-# is closed; none of these reads the store.
+# Stages that depend on the final score or order. With a reranker they come after it, when the
+# snapshot is closed, so none of them reads the store.
 #   without a reranker: merged, with_phrases, with_evidence, with_asked_dates, scoring_enough, aged,
 #     same_text_once, spread, with_revisions, phrases_first, later_first, about_something,
 #     with_confidence, confident_enough, limited
@@ -95,9 +94,7 @@ class Neighbours(NamedTuple):
 
 
 class Search:
-    """Answers queries from a store. `embedder` and `reranker` give these, or None; they are asked
-    as late as possible.
-    """
+    """Searches a store. `embedder` and `reranker` are called as late as possible, and may return None."""
 
     def __init__(
         self,
@@ -166,11 +163,11 @@ class Search:
     def _ranked(
         self, legs: Legs, state: SearchState, vector: "QueryVector", selection: Any
     ) -> list[Hit]:
-        """Return the hits in their order.
+        """Return the hits in their final order.
 
-        Where they are fewer than the limit, both legs look twice as deep, again and again. What
-        that adds comes after all before it, whatever its score, so that a result has the same place
-        with every limit.
+        Where they are fewer than the limit, both legs search twice as deep, repeatedly. Hits that a
+        deeper round adds come after all earlier ones, whatever their score, so that a result has the
+        same place with every limit.
         """
         passed_over = FINAL if state.after_snapshot else frozenset()
         ordering = [stage for stage in ORDERING if stage not in passed_over]
@@ -189,9 +186,7 @@ class Search:
         return _through(choosing, hits, state)
 
     def _load(self, hits: list[Hit], state: SearchState) -> None:
-        """Read what the results will say, also of the surest hit that `min_confidence` kept back if
-        it kept back all.
-        """
+        """Load the hits; if `min_confidence` refused all of them, also the surest one."""
         request = state.request
         load_rows(self._storage, hits, request.context if request.is_packed else None)
         if not hits and state.refused:
@@ -199,7 +194,7 @@ class Search:
             load_rows(self._storage, [state.nearest_miss])
 
     def _packed(self, hits: list[Hit], state: SearchState) -> Answer:
-        """Return the results, as many as the budget holds, and what they leave out."""
+        """Build the answer from the hits that fit the budget."""
         request = state.request
         of_query = _of_query(state)
         left_out: Hit | None = None
@@ -230,8 +225,8 @@ class Search:
         return answer
 
     def _full_score(self, leg: "KeywordLeg", query: "Query") -> float:
-        """Return the BM25 of a hit that says all: less where the best hit has words of the query in its
-        context alone, as in its front matter, because they weigh less there.
+        """Return the BM25 score that counts as a full match. It is lower if the best hit has the words
+        of the query only in its context, such as front matter, where they weigh less.
         """
         id, best = leg.ranking[0] if leg.ranking else (None, 0.0)
         if id is None or best > leg.full_score / 2:
@@ -307,8 +302,8 @@ class Search:
     def _weights(
         self, keyword_leg: "KeywordLeg | None", vector_ranking: "Ranking | None", state: SearchState
     ) -> tuple[float, float]:
-        """Return the weights of both legs; all for the only leg that ran. A name is looked up by
-        its letters: keywords weigh more.
+        """Return the weights of the keyword and the vector leg; their sum is 1. If one leg ran alone, it
+        has all the weight. For a name or an identifier, keywords weigh more.
         """
         if vector_ranking is None:
             return 1.0, 0.0
@@ -325,13 +320,13 @@ class Search:
         return weights[0] / sum(weights), weights[1] / sum(weights)
 
     def _candidates(self, legs: Legs) -> list[Hit]:
-        """Return a hit for every chunk that either leg found and that still exists."""
+        """Return a hit for every chunk that a leg found and that still exists."""
         ids = [*legs.keyword_scores, *legs.vector_scores]
         return [Hit(*row, legs) for row in self._storage.chunks.candidates(dict.fromkeys(ids))]
 
 
 def _of_query(state: SearchState) -> OfQuery:
-    """Return what every result says of the query."""
+    """The keys about the query that every result has."""
     of_query: OfQuery = {}
     if state.substitutes:
         of_query["instead"] = {word: list(others) for word, others in state.substitutes.items()}
@@ -347,9 +342,7 @@ def _through(sequence: list[Stage], hits: Iterable[Hit], state: SearchState) -> 
 
 
 def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
-    """Return both lists as one, in which no score is above that of the hit before it, and no text
-    of the first list stands again.
-    """
+    """Append hits whose text is new to the first ones, with scores scaled so that they descend."""
     texts = {hit.text for hit in first}
     new = [hit for hit in further if hit.text not in texts]
     least = min((hit.score for hit in first), default=0.0)
@@ -360,9 +353,7 @@ def _one_after_the_other(first: list[Hit], further: list[Hit]) -> list[Hit]:
 
 
 def load_rows(storage: "Storage", hits: Sequence[Hit], around: int | None = None) -> None:
-    """Read what the results will say of each hit, and unless it is None the chunks of its text,
-    `around` on either side.
-    """
+    """Load rows and citations of hits; unless `around` is None, also that many chunks on either side."""
     rows = storage.chunks.rows([hit.id for hit in hits])
     newer = [hit.newer for hit in hits if hit.newer is not None]
     locations = storage.chunks.locations([*newer, *(id for hit in hits for id in hit.others)])

@@ -214,16 +214,16 @@ def filters_of(given: Mapping[str, Any], filters: Filters | None = None) -> Filt
     return (filters or Filters())._replace(**chosen) if chosen else filters
 
 
-# Results that are tried, or more if so many may fit: as many as each leg has candidates.
+# The least number of results that are tried: as many as each leg has candidates
 POOL = 60
 SMALLEST = 200  # characters of a result
 
 
 class Budget:
-    """How many characters an answer may have.
+    """The most characters of an answer.
 
-    `cost` gives the characters of a result, with what stands between it and the next; `fixed` are
-    those of an answer without results. By default the passages alone are counted.
+    `cost` returns the characters of a result, separators included; `fixed` is the length of an answer
+    without results. By default only the passages are counted.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Budget:
 
     @property
     def pool(self) -> int:
-        """How many results to look for if nobody says it."""
+        """The number of results to try if no limit was chosen."""
         return max(POOL, self.characters // SMALLEST)
 
     def besides(self, of_query: "OfQuery") -> "Budget":

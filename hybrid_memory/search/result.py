@@ -1,4 +1,4 @@
-"""A result: what a search says of one passage that it found."""
+"""A result: a passage that a search found, as every surface shows it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -21,7 +21,7 @@ class Passage(NamedTuple):
 
 
 class Scores(TypedDict):
-    """What each half of a search gave a passage; None where it gave nothing."""
+    """The scores of a passage in both legs; None where a leg did not score it."""
 
     keyword: float | None  # BM25, raised for a document that the query names; of symbols, a share
     vector: float | None  # cosine
@@ -145,20 +145,20 @@ SOME = 0.3
 
 
 def match(confidence: float) -> str:
-    """Return how good a match is, in a word."""
+    """Describe a confidence in a word."""
     if confidence >= STRONG:
         return "strong"
     return "some" if confidence >= SOME else "faint"
 
 
-UNCLEAR = "only faint matches: probably none is about this"
+UNCLEAR = "only faint matches, probably unrelated"
 
 
 FLOOR = 0.25  # the least confidence of the best match in an answer that an agent should read
 
 
 def is_unclear(results: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether there are results and all of them are faint matches."""
+    """Whether there are results and all of them are faint matches."""
     return bool(results) and all(match(result["confidence"]) == "faint" for result in results)
 
 
@@ -173,8 +173,8 @@ LEAN = ("doc_id", "chunk_id", "heading", "text", "score", "confidence", "source"
 
 
 def lean(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an agent needs of a result, since it pays for each character: LEAN, and `date`,
-    `newer` and `explain` where there are any.
+    """Reduce a result to what an agent needs, because it pays for each character: the keys of LEAN, and
+    `date`, `newer` and `explain` where they have a value.
     """
     fields = {key: result[key] for key in LEAN}
     fields["score"] = rounded_score(fields["score"], 3)

@@ -1,7 +1,7 @@
-"""The stages of a search; `pipeline.STAGES` has their order, and revisions.py two more of them.
+"""The stages of a search. `pipeline.STAGES` has their order; two more are in revisions.py.
 
 A stage is a function from hits and the state of the search to hits, best first. The shares and
-numbers were found on judged collections (docs/measurements.md).
+numbers below were measured on judged collections (docs/measurements.md).
 """
 
 from collections import Counter, defaultdict
@@ -26,14 +26,15 @@ NEIGHBOUR_SHARE = 0.05  # of the score of the chunk before, and of the one after
 DOCUMENT_SHARE = 0.07  # of the sum of the document's best scores
 BEST = 3  # chunks of a document that count
 DATE_SHARE = 0.2  # of the score, for a document of the days that the query means
-FIRST = 10  # results that people look at
+FIRST = 10  # results, the ones that people read
 MOST_OF_ONE = 3  # of these, how many hits may be of one document
 LEAST_DECAY = 1e-200  # so that no age makes a score 0
-NEAR = 0.3  # of a passage to a query that it has no word of; words that mean nothing reach 0.26
+# The least nearness of a chunk without a word of the query; meaningless words reach 0.26
+NEAR = 0.3
 
 
 def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    """Return the candidates with the weighted sum of both legs' scores, best first."""
+    """Give each candidate the weighted sum of the scores of both legs."""
     candidates = list(hits)
     for hit in candidates:
         hit.score = hit.legs.scores.get(hit.id, 0.0)
@@ -42,8 +43,8 @@ def merged(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 
 def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Note which hits have all phrases in quotes in their text or headings; of alternatives, as
-    `"page cache" OR swap`, one is enough.
+    """Set `has_phrases` of the hits with all quoted phrases in their text or headings. One of several
+    alternatives is enough: `"page cache" OR swap`.
     """
     phrases = state.query.quoted_phrases
     if state.request.fts_syntax or not phrases:
@@ -67,7 +68,7 @@ def with_phrases(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
 
 
 def has_word(text: str, query: "Query") -> bool:
-    """Return whether a text has a word of the query, in any form."""
+    """Whether a text has a word of the query, in any form."""
     words = analyzer.searchable(text).split()
     asked = [word.tokens[0] for word in query.affordable_words]
     stem_of = stems({*words, *asked})
@@ -76,7 +77,7 @@ def has_word(text: str, query: "Query") -> bool:
 
 
 def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:
-    """Return whether the words of a phrase stand side by side; the last may be a beginning."""
+    """Whether a phrase is in a text. With `is_prefix`, its last word may be the beginning of one."""
     *beginning, last = phrase
     for at in range(len(words) - len(phrase) + 1):
         if words[at : at + len(beginning)] != beginning:
@@ -88,18 +89,18 @@ def _stands_in(phrase: list[str], words: list[str], is_prefix: bool) -> bool:
 
 
 def with_evidence(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Raise scores by their surroundings in the hybrid mode; leave a single leg as it is.
+    """In the hybrid mode, raise scores by the neighbours and the document of a hit.
 
-    A chunk of a few lines says little; one among others that answer is likelier the right place.
-    Larger shares find more right documents and fewer right passages.
+    A chunk of a few lines has little evidence; among other chunks that answer, it is more likely
+    the right place. Larger shares find more right documents and fewer right passages.
     """
     return add_evidence(list(hits)) if state.request.mode == "hybrid" else hits
 
 
 def add_evidence(hits: list[Hit]) -> list[Hit]:
-    """Add shares of their neighbours' and documents' scores to hits, and return them best first.
+    """Add shares of the neighbours' and the document's scores to each score.
 
-    All scores are scaled so that the best one stays what it was; where every document has one hit,
+    All scores are then scaled so that the best one is unchanged. Where every document has one hit,
     nothing changes.
     """
     scores = {(hit.doc_id, hit.number): hit.score for hit in hits}
@@ -127,13 +128,13 @@ def add_evidence(hits: list[Hit]) -> list[Hit]:
 
 
 def best_first(hits: Iterable[Hit]) -> list[Hit]:
-    """Sort by score; equal ones stay in the order they came."""
+    """Sort by score; equal scores keep their order."""
     return sorted(hits, key=lambda hit: -hit.score)
 
 
 def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Where the query means certain days, multiply all scores by 1 - DATE_SHARE, and add DATE_SHARE to
-    those of passages that are of these days or speak of them.
+    """If the query names days, multiply all scores by 1 - DATE_SHARE, and add DATE_SHARE to those of
+    passages that are dated by these days or mention them.
     """
     periods = [] if state.request.fts_syntax else state.query.periods
     if not periods:
@@ -152,8 +153,8 @@ def with_asked_dates(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
 
 
 def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
-    """Return whether a passage names one of these days, counted from its own. A mention proves
-    nothing of a period without an end, as "since March".
+    """Whether a passage mentions one of these days, counted from its own date. Open periods, such as
+    "since March", do not count.
     """
     closed = [period for period in periods if not period.is_open]
     if not closed or day is None or len(day) != len("YYYY-MM-DD"):
@@ -163,16 +164,16 @@ def _speaks_of(periods: "Sequence[Period]", text: str, day: str | None) -> bool:
 
 
 def scoring_enough(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    """Leave out those that score nothing, or less than `min_score`, whatever their age.
+    """Drop hits that score 0 or less than `min_score`. Their age does not count.
 
-    Without a reranker no hit has aged yet; with one this stage is in `pipeline.FINAL`, after `aged`.
+    Without a reranker no hit has aged yet; with one, this stage comes after `aged` (`pipeline.FINAL`).
     """
     least = state.request.min_score
     return [hit for hit in hits if hit.score_before_decay > 0 and hit.score_before_decay >= least]
 
 
 def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Halve scores by each half-life of the passage's age; an undated passage does not age."""
+    """Halve each score once per half-life of the passage's age. An undated passage does not age."""
     half_life = state.request.half_life
     if not half_life:
         return hits
@@ -189,7 +190,7 @@ def aged(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
 
 
 def same_text_once(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    """Keep the best of hits with the same text, which knows the `others`."""
+    """Of hits with the same text, keep the best, and store the ids of the others in it."""
     first: dict[str, Hit] = {}
     for hit in hits:
         if hit.text in first:
@@ -200,11 +201,11 @@ def same_text_once(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 
 def spread(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
-    """Let at most MOST_OF_ONE hits of one document be among the FIRST; its others come after these,
-    unless there is nothing else.
+    """Allow at most MOST_OF_ONE hits of one document among the FIRST; move its others behind them,
+    unless nothing else was found.
 
-    With `per_doc` the user has said how many, and under a budget neighbours become one result: then
-    scores alone decide, which brings more evidence into as many characters.
+    With `per_doc` the user has chosen a bound, and under a budget neighbours are joined: then scores
+    alone decide, which fits more evidence into the same number of characters.
     """
     ranked = list(hits)
     if state.request.per_doc is not None or state.request.budget:
@@ -224,9 +225,9 @@ def spread(hits: Iterable[Hit], state: SearchState) -> list[Hit]:
 
 
 def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Put the hits that have all phrases in quotes before the others.
+    """Move the hits with all quoted phrases before the others.
 
-    The scores of the others are scaled down as far as that takes, so that scores still fall.
+    The scores of the others are scaled down where necessary, so that scores still descend.
     """
     if state.request.fts_syntax or not state.query.quoted_phrases:
         return hits
@@ -243,10 +244,11 @@ def phrases_first(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
 
 
 def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
-    """Under filters, leave out everything where no passage has a word of the query or is of its days,
-    and none is near.
+    """Under filters, return nothing unless a hit has a word of the query, is dated by its days, or is
+    near to it.
 
-    There is always a nearest passage. Among few, chosen by a filter, it would be taken for an answer.
+    There is always a nearest passage. Among the few that a filter leaves, it would pass for an
+    answer.
     """
     if not any(state.request.filters or ()) or state.request.mode != "hybrid":
         return hits
@@ -259,18 +261,18 @@ def about_something(hits: Iterable[Hit], state: SearchState) -> Iterable[Hit]:
 
 
 def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
-    """Say how sure each hit is. Unlike a score, which is relative to the best result, confidence
-    can be compared between searches.
+    """Set the confidence of each hit. Unlike a score, which is relative to the best result, it can be
+    compared between searches.
 
-    It is the mean of two signs, each 0 to 1. Coverage is the share of the query's words that a
-    chunk has, each word counted by its rarity (inverse document frequency), so that a name which is
-    nowhere in the store counts most. Nearness says how far the chunk's cosine stands above the
-    query's mean cosine with the store, as a share of how far it could; the mean takes away what a
-    model gives to any two texts. Standard deviations above the mean told less on judged
-    collections: they grow where a store has many subjects.
+    Confidence is the mean of two values from 0 to 1. Coverage is the share of the query's words that
+    the chunk has, weighted by inverse document frequency, so that a name that no chunk has counts
+    most. Nearness is (cosine - mean) / (1 - mean), where mean is the query's mean cosine with a
+    sample of the store: it removes the similarity that a model gives to any two texts. Standard
+    deviations above the mean were a worse measure on judged collections, because they grow with the
+    number of subjects in a store.
 
-    The words of as many hits are read at a time as will be wanted: `limit` of them, and where later
-    stages want more, each time twice as many.
+    Coverage is read in batches: `limit` hits first, then twice as many each time, as later stages
+    ask for them.
     """
     ranked = list(hits)
     start = 0
@@ -287,7 +289,7 @@ def with_confidence(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
 
 
 def _cover(batch: list[Hit], state: SearchState) -> None:
-    """Note which words of the query each hit has."""
+    """Set which words of the query each hit has, and their share."""
     if state.request.fts_syntax:
         for hit in batch:
             hit.coverage = 1.0
@@ -301,21 +303,21 @@ def _cover(batch: list[Hit], state: SearchState) -> None:
         terms = coverage[hit.id].terms
         hit.terms = [written.get(term.lower(), term) for term in terms]
         if besides is not None and hit.of_date:
-            # A passage of a day need not name it. It counts as having the two words of a date.
+            # A passage dated by a day need not name it: count the day as two words that it has
             count = 2 + sum(word in terms for word in besides)
             hit.coverage = max(hit.coverage, count / (2 + len(besides)))
 
 
 def confidence(coverage: float, nearness: float | None) -> float:
-    """Return the mean of coverage and nearness, to three decimals; coverage alone for a chunk that
-    has no cosine.
+    """The mean of coverage and nearness, to three decimals; coverage alone for a chunk without an
+    embedding.
     """
     mean = coverage if nearness is None else (coverage + nearness) / 2
     return round(min(max(mean, 0.0), 1.0), 3)
 
 
 def confident_enough(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
-    """Leave out those that are less sure than `min_confidence`; note them as `refused`."""
+    """Move hits below `min_confidence` to `refused`."""
     for hit in hits:
         if hit.confidence < state.request.min_confidence:
             state.refused.append(hit)
@@ -324,8 +326,8 @@ def confident_enough(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
 
 
 def limited(hits: Iterable[Hit], state: SearchState) -> Iterator[Hit]:
-    """Keep the first `limit`, at most `per_doc` of a document, without those that stand in the
-    `context` that the request adds to a better one.
+    """Keep the first `limit` hits, at most `per_doc` of a document, and none that is in the `context`
+    of a better one.
     """
     request = state.request
     shown: dict[str, list[int]] = defaultdict(list)

@@ -194,6 +194,7 @@ def test_the_surfaces_have_the_options_of_the_table() -> None:
         ({"tags": "gpu"}, "tags: 'gpu' is not a list of texts"),
         ({"tag": 3}, "tag: 3 is not a list of texts"),
         ({"where": "owner=ann"}, "where: 'owner=ann' does not have values by key"),
+        ({"where": {1: "x"}}, "where: {1: 'x'} does not have values by key"),
         ({"limit": "3"}, "limit: '3' is not a whole number"),
         ({"limit": True}, "limit: True is not a whole number"),
         ({"explain": 1}, "explain: 1 is not True or False"),
