@@ -1,106 +1,216 @@
-"""Where settings come from: defaults < config.json < HYBRID_MEMORY_* environment < command line.
-
-A database is a file, or the address of a server; here it is decided which of them a text is.
-"""
+"""The settings: defaults < config.json < HYBRID_MEMORY_* environment < command line."""
 
 import json
 import os
-import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from reprlib import repr as short_repr
-from typing import Any
+from typing import Any, NamedTuple
 
+from .addresses import address_fault, is_server, looks_like_address
 from .errors import ConfigError, UsageError, meant
+from .paths import (
+    CONFIG,
+    DATABASE,
+    PREFIX,
+    config_file,
+    standard_database,
+    user_config_file,
+    user_database,
+)
 from .seams import PROVIDERS, RERANKERS
 
-DISTRIBUTION = "hybrid-memory-search"
-CHECKOUT = os.path.dirname(
-    os.path.dirname(os.path.abspath(__file__))
-)  # the folder around this package
+MAXIMUM = 10**9  # larger numbers do not fit into SQLite, into memory or into a timer
 
-DEFAULTS: dict[str, Any] = {
-    "db_path": "data/hybrid_search.db",
-    "space": "default",  # of a database on a PostgreSQL server, which may have many
-    # Decided when a store gets its first embedding: Ollama if it answers and has the model, else builtin
-    "provider": "auto",
-    "ollama_url": "http://localhost:11434",
-    "base_url": None,  # URL of another provider than Ollama; null: its usual one
-    "model": "nomic-embed-text",  # null: the default model of the provider
-    "dims": 768,  # null: what the model gives
-    "chunk_size": 512,  # characters
-    "chunk_overlap": 50,  # characters
-    "keyword_weight": 0.3,
-    "vector_weight": 0.7,
-    # The score of a dated document is halved with every so many days of age; 0: scores do not age
-    "half_life_days": 0.0,
-    "refresh": False,  # read what has changed before each search
-    "mode": "hybrid",  # of a search: by words and meaning; "keyword" or "vector": by one of them
-    "limit": 10,
-    "min_score": 0.0,
-    "min_confidence": 0.0,
-    "per_doc": None,  # results of one document; null or 0: any number
-    "cache_size": 256,  # query embeddings kept in memory
-    # Of texts that left are kept, for texts that come back; what is deleted is not
-    "old_embeddings_mb": 50.0,
-    "old_embeddings_days": 30.0,
-    "query_cache_size": 1000,  # query embeddings kept in the database
-    # Seconds of wall time that a search waits for the embedding of its query
-    "query_timeout": 10.0,
-    "rerank": "none",  # what reorders the first passages of a search
-    "rerank_url": None,  # of the reranker's server; null: where it usually is
-    "rerank_model": None,  # null: the reranker's usual one
-    "rerank_limit": 30,  # passages that it sees
-    "rerank_weight": 0.5,  # of its score; the rest is that of the merged score
-    "rerank_timeout": 10.0,  # seconds of wall time that a search waits for it
-    # Such as "search_query: {text}"; null: the prompt of the model, if it is known
-    "query_prompt": None,
-    "document_prompt": None,
-    "max_file_bytes": 10_000_000,
-    # keys of the front matter that may date a document whose path does not, the best first
-    "date_keys": (
-        "date created created_at created_on date_created creation_date updated updated_at last_updated "
-        "date_updated modified modified_at last_modified date_modified published published_at "
-        "date_published"
-    ).split(),
+
+class Key(NamedTuple):
+    """A setting: its name, its default, and the values that it accepts.
+
+    `least` and `most` bound a number. `choices` are the only texts accepted, if there are any.
+    `check` replaces the check of the type. `optional`: null is accepted.
+    """
+
+    name: str
+    type: type
+    default: Any
+    least: int = 0
+    most: int = MAXIMUM
+    choices: tuple[str, ...] = ()
+    check: "Callable[[Key, Any], Any] | None" = None
+    optional: bool = False
+
+
+def _typed(key: Key, value: Any) -> Any:
+    """Return the value. Raises ValueError if it is not of the key's type, as all checks do."""
+    if type(value) is not key.type or value != value:  # NaN differs from itself
+        raise ValueError(f"is {short_repr(value)}, not {_TYPE_NAMES[key.type]}")
+    return value
+
+
+def _number(key: Key, value: Any) -> Any:
+    if type(value) in (int, float) and value == value:
+        if not key.least <= value <= key.most:
+            raise ValueError(f"must be at least {key.least} and at most {key.most:,}")
+        if key.type is float:
+            value = float(value)
+    return _typed(key, value)
+
+
+def _text(key: Key, value: Any) -> Any:
+    if not _is_text(_typed(key, value)):
+        raise ValueError(f"is {short_repr(value)}; it contains an invalid character")
+    if key.choices and value not in key.choices:
+        raise ValueError(f"is {short_repr(value)}, not one of {', '.join(key.choices)}")
+    return value
+
+
+def _template(key: Key, value: Any) -> Any:
+    if "{text}" not in _text(key, value):
+        raise ValueError("does not contain {text}")
+    return value
+
+
+def _database(key: Key, value: Any) -> Any:
+    """As `_text`, but a path may have bytes that are not Unicode. No message shows a password."""
+    fault = address_fault(_typed(key, value))
+    if fault:
+        raise ValueError(fault)
+    if not _is_text(value, os.fsencode):
+        raise ValueError("contains an invalid character")
+    return value
+
+
+def _names(key: Key, value: Any) -> Any:
+    names = _typed(key, _split(value))
+    if not (names and all(map(_is_name, names))):
+        raise ValueError(f"is {short_repr(names)}, not {_TYPE_NAMES[list]}")
+    return names
+
+
+def _split(value: Any) -> Any:
+    """Parse a list from JSON, as `config` prints it, or from names separated by commas."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith(("[", "{", '"')):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return [part.strip() for part in value.split(",")]
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and _is_text(value)
+
+
+def _is_text(value: str, encode: Callable[[str], bytes] = str.encode) -> bool:
+    """Whether a server and SQLite accept the value as a text, or the system as a path."""
+    try:
+        encode(value)
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value
+
+
+_CHECKS: dict[type, Callable[[Key, Any], Any]] = {
+    bool: _typed,
+    int: _number,
+    float: _number,
+    str: _text,
+    list: _names,
 }
-OPTIONAL = {  # these may be null
-    *("base_url", "model", "dims", "query_prompt", "document_prompt"),
-    *("per_doc", "rerank_url", "rerank_model"),
+_TYPE_NAMES = {
+    str: "a string",
+    list: 'a list of strings, as in date,created or ["date", "created"]',
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
 }
-CHOICES = {
-    "provider": ("auto", *PROVIDERS, "none"),
-    "rerank": ("none", *RERANKERS),
-    "mode": ("hybrid", "keyword", "vector"),
-}
-# The least value of every other number is 0
-AT_LEAST_ONE = {"dims", "chunk_size", "limit", "rerank_limit", "max_file_bytes"}
-MAXIMUM = 10**9  # of every number: larger ones do not fit into SQLite, into memory or into a timer
-MOST = {"min_score": 1, "min_confidence": 1, "rerank_weight": 1}
-SEARCH = ("refresh", "rerank")  # also options of `search`
-TYPES: dict[str, type] = {
-    key: str if value is None else type(value) for key, value in DEFAULTS.items()
-} | {"per_doc": int}
-WORDS = {
+_WORDS = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),
     **dict.fromkeys(("false", "0", "no", "off"), False),
 }
+_ROWS = (
+    Key("db_path", str, DATABASE, check=_database),
+    # A PostgreSQL database may have several spaces
+    Key("space", str, "default"),
+    # "auto" is decided at a store's first embedding: Ollama if it answers and has the model,
+    # else builtin
+    Key("provider", str, "auto", choices=("auto", *PROVIDERS, "none")),
+    Key("ollama_url", str, "http://localhost:11434"),
+    # URL of any other provider; null: its usual one
+    Key("base_url", str, None, optional=True),
+    # null: the provider's default model
+    Key("model", str, "nomic-embed-text", optional=True),
+    # null: as many as the model gives
+    Key("dims", int, 768, least=1, optional=True),
+    # characters
+    Key("chunk_size", int, 512, least=1),
+    Key("chunk_overlap", int, 50),
+    Key("keyword_weight", float, 0.3),
+    Key("vector_weight", float, 0.7),
+    # A dated document's score halves in this time; 0: scores do not age
+    Key("half_life_days", float, 0.0),
+    # Read changed files before each search
+    Key("refresh", bool, False),
+    Key("mode", str, "hybrid", choices=("hybrid", "keyword", "vector")),
+    Key("limit", int, 10, least=1),
+    Key("min_score", float, 0.0, most=1),
+    Key("min_confidence", float, 0.0, most=1),
+    # Results per document; null or 0: any number
+    Key("per_doc", int, None, optional=True),
+    # Query embeddings kept in memory
+    Key("cache_size", int, 256),
+    # Embeddings kept in case a removed text comes back; those of deleted documents are not kept
+    Key("old_embeddings_mb", float, 50.0),
+    Key("old_embeddings_days", float, 30.0),
+    # Query embeddings kept in the database
+    Key("query_cache_size", int, 1000),
+    # Seconds of wall time that a search waits for the query's embedding
+    Key("query_timeout", float, 10.0),
+    Key("rerank", str, "none", choices=("none", *RERANKERS)),
+    # null: the reranker's usual URL and model
+    Key("rerank_url", str, None, optional=True),
+    Key("rerank_model", str, None, optional=True),
+    # Passages that are reranked
+    Key("rerank_limit", int, 30, least=1),
+    # Share of the reranker's score; the merged score has the rest
+    Key("rerank_weight", float, 0.5, most=1),
+    # Seconds of wall time that a search waits for the reranker
+    Key("rerank_timeout", float, 10.0),
+    # Such as "search_query: {text}"; null: the model's own prompt, if it is known
+    Key("query_prompt", str, None, check=_template, optional=True),
+    Key("document_prompt", str, None, check=_template, optional=True),
+    Key("max_file_bytes", int, 10_000_000, least=1),
+    # Front matter keys that may date a document whose path has no date, best first
+    Key(
+        "date_keys",
+        list,
+        (
+            "date created created_at created_on date_created creation_date updated updated_at "
+            "last_updated date_updated modified modified_at last_modified date_modified published "
+            "published_at date_published"
+        ).split(),
+    ),
+)
+KEYS = {key.name: key for key in _ROWS}
+DEFAULTS: dict[str, Any] = {key.name: key.default for key in _ROWS}
+SEARCH = ("refresh", "rerank")  # keys that are also options of `search`
+# The layers, as messages name them
 THE_DEFAULTS = "the defaults"
 LIBRARY = "config"
 ENVIRONMENT = "the environment (HYBRID_MEMORY_*)"
 COMMAND_LINE = "the command line"
-PREFIX = "HYBRID_MEMORY_"  # of a variable, before a key in capitals
-CONFIG = "HYBRID_MEMORY_CONFIG"
-OF_TESTS = "HYBRID_MEMORY_TEST_"  # what this project's own tests are told
+OF_TESTS = "HYBRID_MEMORY_TEST_"  # variables of this project's own tests
 
 
 class Settings(dict[str, Any]):
-    """Checked values of all keys. `chosen` has the keys that a file, a variable, an option or a
-    program names.
+    """Checked values of all keys.
 
-    `origins` has the layer that decided each key, and the key that this layer names for it: a
-    provider decides its model, too.
+    `chosen` are the keys that a config file, a variable, an option or a program sets. `origins`
+    maps each key to the layer that decided it and the key in that layer: a provider also decides
+    its model.
     """
 
     chosen: frozenset[str] = frozenset()
@@ -108,13 +218,12 @@ class Settings(dict[str, Any]):
 
 
 def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
-    """Return the defaults, overridden by named layers. A later layer overrides an earlier one. Every
-    value is checked.
+    """The defaults, overridden by named layers: a later layer overrides an earlier one.
 
     If a layer names a provider but no model, the provider's default model is used. If it names a
     provider or a model but no dims, the model decides the dims. A layer that names a model or
-    Ollama's URL, but no other provider, chooses Ollama. URL and model of a reranker do not pass to
-    another one. Raises ConfigError with the name of the layer.
+    Ollama's URL, but no other provider, chooses Ollama. A reranker's URL and model do not apply to
+    another reranker. Every value is checked; ConfigError names the layer of a wrong one.
     """
     settings = Settings(DEFAULTS)
     origin = {key: (THE_DEFAULTS, key) for key in DEFAULTS}
@@ -127,7 +236,7 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
             settings["dims"] = None
             origin["dims"] = (name, "model")
         reranker = layer.get("rerank", settings["rerank"])
-        if settings["rerank"] not in ("none", reranker):  # another one is named
+        if settings["rerank"] not in ("none", reranker):  # the layer changes the reranker
             for key in ("rerank_url", "rerank_model"):
                 settings[key] = None
                 origin[key] = (name, "rerank")
@@ -147,11 +256,12 @@ def merged(*layers: tuple[str, Mapping[str, Any]]) -> Settings:
 def load(
     path: str | None, options: Mapping[str, Any], environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Return the settings of a command. `path` is the value of --config, `options` has what the command
-    line sets, by config key.
+    """The settings of a command.
+
+    `path` is the value of --config, `options` are the command line's values by config key.
     """
-    file = in_force(path, environ)
-    # A file that is named has to be there.
+    file = config_file(path, environ)
+    # A config file named by the user must exist.
     is_read = path or environ.get(CONFIG) or os.path.exists(file)
     settings = merged(
         (THE_DEFAULTS, {"db_path": standard_database(environ)}),
@@ -163,83 +273,23 @@ def load(
     return settings
 
 
-def _checked(source: str, key: str, value: Any) -> Any:
-    """Return the value, in the type of its key. Raises ConfigError with the name of the source."""
-    if key not in DEFAULTS:
-        keys = ", ".join(DEFAULTS)
-        raise _error(source, f"unknown key {short_repr(key)} in {source}; known: {keys}")
-    if value is None and key in OPTIONAL:
+def _checked(source: str, name: str, value: Any) -> Any:
+    """Convert a value to the type of its key. Raises ConfigError with the name of the source."""
+    key = KEYS.get(name)
+    if key is None:
+        known = ", ".join(KEYS)
+        raise _error(source, f"unknown key {short_repr(name)} in {source}; known: {known}")
+    if value is None and key.optional:
         return None
-    kind: Any = TYPES[key]
-    name = f"{key} in {source}"
-    if kind in (int, float) and type(value) in (int, float) and value == value:  # not NaN
-        least = 1 if key in AT_LEAST_ONE else 0
-        most = MOST.get(key, MAXIMUM)
-        if not least <= value <= most:
-            raise _error(source, f"{name} must be at least {least} and at most {most:,}")
-        if kind is float:
-            value = float(value)
-    if kind is list:
-        value = _names(value)
-    if type(value) is not kind or value != value:
-        raise _error(source, f"{name} is {short_repr(value)}, not {_NAMES[kind]}")
-    if kind is list and not (value and all(_is_name(part) for part in value)):
-        raise _error(source, f"{name} is {short_repr(value)}, not {_NAMES[list]}")
-    if key == "db_path":
-        fault = address_fault(value)
-        if fault:
-            raise _error(source, f"{name} {fault}")
-        if not _is_text(key, value):
-            raise _error(source, f"{name} has a character that cannot be used there")
-    if kind is str and not _is_text(key, value):
-        problem = "it has a character that cannot be used there"
-        raise _error(source, f"{name} is {short_repr(value)}; {problem}")
-    if value not in CHOICES.get(key, (value,)):
-        choices = ", ".join(CHOICES[key])
-        raise _error(source, f"{name} is {short_repr(value)}, not one of {choices}")
-    if key.endswith("_prompt") and "{text}" not in value:
-        raise _error(source, f"{name} has no {{text}} in it")
-    return value
-
-
-_NAMES = {
-    str: "a string",
-    list: 'a list of strings, as in date,created or ["date", "created"]',
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-}
-
-
-def _names(value: Any) -> Any:
-    """Return the list that a text stands for: JSON, as `config` prints it, or names with commas."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith(("[", "{", '"')):
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return [part.strip() for part in value.split(",")]
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and _is_text("", value)
-
-
-def _is_text(key: str, value: str) -> bool:
-    """Return True if the system takes the value as a path, or a server or SQLite as a text."""
+    check = key.check or _CHECKS[key.type]
     try:
-        if key == "db_path":
-            os.fsencode(value)
-        else:
-            value.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in value
+        return check(key, value)
+    except ValueError as error:
+        raise _error(source, f"{name} in {source} {error}") from None
 
 
 def _check_together(settings: Mapping[str, Any], origin: Mapping[str, str]) -> None:
+    """Check the keys that must fit each other. Raises ConfigError."""
     if settings["chunk_overlap"] >= settings["chunk_size"]:
         raise _error(
             _last(origin, "chunk_size", "chunk_overlap"),
@@ -267,8 +317,9 @@ def _error(source: str, message: str) -> ConfigError:
 
 
 def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST sets ollama_url, too. They are one layer, so
-    that model and dims match.
+    """The layer of HYBRID_MEMORY_<KEY> variables; OLLAMA_HOST also sets ollama_url.
+
+    They are one layer, so that a model and its dims stay together.
     """
     values: dict[str, Any] = {}
     if environ.get("OLLAMA_HOST"):
@@ -285,7 +336,7 @@ def _environment(environ: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]
 
 
 def _refuse_unknown(name: str, variables: Iterable[str]) -> None:
-    """Raise ConfigError for a variable of no setting, unless this project's own tests set it."""
+    """Raise ConfigError for an unknown variable, except those of this project's own tests."""
     if name.startswith(OF_TESTS):
         return
     keys = [variable.removeprefix(PREFIX) for variable in variables]
@@ -295,107 +346,40 @@ def _refuse_unknown(name: str, variables: Iterable[str]) -> None:
 
 
 def from_text(key: str, text: str, name: str) -> Any:
-    """Return the value of a text in a variable or on a command line. Raises ConfigError with the name
-    of what has it.
-    """
-    kind = TYPES[key]
+    """Parse the text of a variable or an argument. Raises ConfigError with `name`, its name."""
+    kind = KEYS[key].type
     try:
         if kind is bool:
-            return WORDS[text.lower()]
+            return _WORDS[text.lower()]
         if kind is list:
-            return _names(text)
+            return _split(text)
         return kind(text)
     except (ValueError, KeyError):
-        raise ConfigError(f"{name}={short_repr(text)} is not {_NAMES[kind]}") from None
-
-
-def in_checkout() -> bool:
-    """Return True for the package of a checkout, False for an installed one."""
-    return os.path.exists(os.path.join(CHECKOUT, "pyproject.toml"))
-
-
-def in_force(path: str | None, environ: Mapping[str, str] = os.environ) -> str:
-    """Return the config file that is named, else the one of the checkout, else of the user; it may not
-    exist.
-
-    The working directory may be anybody's, so it is not searched.
-    """
-    if in_checkout():
-        standard = os.path.join(CHECKOUT, "config.json")
-    else:
-        standard = _users_file(environ)
-    return path or environ.get(CONFIG) or standard
-
-
-def standard_database(environ: Mapping[str, str] = os.environ) -> str:
-    """Return where a database is unless anything says otherwise: in the checkout, or in the data folder of
-    the user.
-    """
-    if in_checkout():
-        return os.path.join(CHECKOUT, DEFAULTS["db_path"])
-    return _users_database(environ)
-
-
-def _users_file(environ: Mapping[str, str]) -> str:
-    return os.path.join(_xdg(environ, "XDG_CONFIG_HOME", ".config"), "hybrid-memory", "config.json")
-
-
-def _users_database(environ: Mapping[str, str]) -> str:
-    return os.path.join(
-        _xdg(environ, "XDG_DATA_HOME", ".local/share"), "hybrid-memory", "hybrid_search.db"
-    )
-
-
-def _xdg(environ: Mapping[str, str], variable: str, fallback: str) -> str:
-    """Return a folder as the XDG Base Directory Specification 0.8 says. If the variable is unset or
-    relative, the fallback is used.
-    """
-    folder = environ.get(variable, "")
-    if os.path.isabs(folder):
-        return folder
-    return os.path.join(os.path.expanduser("~"), fallback)
-
-
-def checkouts() -> list[str]:
-    """Return the folder that this code is in, if it is a checkout, and the one that it was installed from,
-    if that still exists.
-    """
-    from importlib.metadata import PackageNotFoundError, distribution
-    from urllib.parse import unquote, urlsplit
-
-    folders = [CHECKOUT]
-    try:
-        # PEP 610
-        noted = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
-        folders.append(unquote(urlsplit(noted.get("url", "")).path))
-    except (PackageNotFoundError, ValueError, AttributeError):
-        pass  # imported from a folder, or installed in a way that does not note from where
-    return [
-        folder
-        for folder in dict.fromkeys(folders)
-        if os.path.isfile(os.path.join(folder, "pyproject.toml"))
-    ]
+        raise ConfigError(f"{name}={short_repr(text)} is not {_TYPE_NAMES[kind]}") from None
 
 
 def known_databases(checkouts: Iterable[str], environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the databases that exist of all that another environment, option or way of installing would
-    use; no search of the disk.
+    """The existing database files that the environment, the config files or an installation name.
+
+    The disk is not searched.
     """
-    databases = [environ.get("HYBRID_MEMORY_DB_PATH", ""), _users_database(environ)]
-    files = [environ.get(CONFIG, ""), _users_file(environ)]
+    databases = [environ.get("HYBRID_MEMORY_DB_PATH", ""), user_database(environ)]
+    files = [environ.get(CONFIG, ""), user_config_file(environ)]
     for checkout in checkouts:
-        databases.append(os.path.join(checkout, DEFAULTS["db_path"]))
+        databases.append(os.path.join(checkout, DATABASE))
         files.append(os.path.join(checkout, "config.json"))
     for file in filter(os.path.isfile, map(os.path.expanduser, files)):
         with suppress(ConfigError):
             databases.append(str(read(file).get("db_path", "")))
-    paths = [path for path in databases if path and "\0" not in path and not _is_address(path)]
-    real = [os.path.realpath(os.path.expanduser(path)) for path in paths]
+    paths = [path for path in databases if path and "\0" not in path]
+    real = [
+        os.path.realpath(os.path.expanduser(path)) for path in paths if not looks_like_address(path)
+    ]
     return list(dict.fromkeys(filter(os.path.isfile, real)))
 
 
 def read(path: str) -> dict[str, Any]:
-    """Return the keys of a config file. A relative db_path in it is relative to the folder of the file."""
+    """Read the keys of a config file. A relative db_path in it is relative to the file's folder."""
     path = os.path.expanduser(path)
     try:
         with open(path, encoding="utf-8-sig", opener=_open_without_waiting) as file:
@@ -424,7 +408,7 @@ def read(path: str) -> dict[str, Any]:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file. If it is a FIFO, do not wait until another program writes to it."""
+    """Open a file without waiting for a writer if it is a FIFO."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -432,120 +416,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key in values:
-            raise ValueError(f"the key {short_repr(key)} is there twice")
+            raise ValueError(f"the key {short_repr(key)} appears twice")
         values[key] = value
     return values
-
-
-# What a database may be called
-_SCHEMES = ("postgresql://", "postgres://")
-_WRITE = "write postgresql://USER@HOST/DATABASE, or the path of a file"
-# Such as jdbc:postgresql://, and what lacks a slash
-_LIKE_ADDRESS = (
-    r"(?i)\s*(?:[a-z][a-z0-9+.:-]*://|(?:postgres|postgresql|psql|pgsql)(?:\+[a-z0-9_]*)?:)"
-)
-_KEYWORD = r"(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*="  # of a connection
-_WORD = r"""\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s\\']|\\.)*)(?=\s|$)"""
-_PUBLIC = ("host", "hostaddr", "port", "user", "dbname", "service")
-
-
-def server_scheme(database: str) -> str | None:
-    """Return the key of `seams.ENGINES` for an address of a server, None for a file.
-
-    Server addresses are what libpq takes: postgresql://, postgres://, or words such as
-    `host=db.example dbname=memory`. Raises ConfigError, without the text, for what only looks like one.
-    """
-    fault = address_fault(database)
-    if fault:
-        raise ConfigError(f"the name of the database {fault}")
-    if is_connection_string(database):
-        return "postgresql"
-    if database.startswith(_SCHEMES):
-        return database.partition("://")[0]
-    return None
-
-
-def _is_address(database: str) -> bool:
-    """Return True also for what only looks like the address of a server."""
-    return bool(address_fault(database)) or is_server(database)
-
-
-def is_server(database: str) -> bool:
-    """Return True for an address of a PostgreSQL server, False for a file. Raises ConfigError."""
-    return server_scheme(database) is not None
-
-
-def address_fault(database: str) -> str | None:
-    """Return why a text that looks like an address is none, without the text; else None.
-
-    An address that libpq does not know would be taken for the name of a file, and its password
-    would be shown with that name.
-    """
-    if "://" not in database and ":" not in database and "=" not in database:
-        return None
-    if is_connection_string(database):
-        if connection_words(database):
-            return None
-        return f"is not `host=... dbname=...` as libpq reads it; {_WRITE}"
-    if database.startswith(_SCHEMES):
-        if re.search("%(?![0-9A-Fa-f]{2})|%00", database):
-            return "has a % in its address that is not followed by two hexadecimal digits; write %25 for it"
-        return None
-    if re.match(_LIKE_ADDRESS, database):
-        return f"looks like an address, but not like one of PostgreSQL; {_WRITE}"
-    return None
-
-
-def is_connection_string(database: str) -> bool:
-    """Return True for words such as `host=db dbname=memory`. A file a=b.db has no word of libpq."""
-    begins = re.match(r"\s*\w+\s*=", database)
-    return bool(begins and re.search(rf"(?i)(?:^|\s){_KEYWORD}", database))
-
-
-def connection_words(address: str) -> list[tuple[str, str]]:
-    """Return the keywords and values of an address, the values as written; [] if it is malformed."""
-    words = []
-    end = 0
-    while address[end:].strip():
-        word = re.compile(_WORD).match(address, end)
-        if word is None or word[1] != word[1].lower():
-            return []
-        if word[1] == "dbname" and re.search("://|=", word[2]):  # an address in an address
-            return []
-        words.append((word[1], word[2]))
-        end = word.end()
-    return words
-
-
-def public_name(address: str) -> str:
-    """Return an address as it may be shown: user, hosts and database.
-
-    Other parameters may hold a password.
-
-    'postgresql://ann:secret@db.example/memory?sslmode=require' -> 'postgresql://ann@db.example/memory'
-    'host=db.example password=secret dbname=memory' -> 'host=db.example dbname=memory'
-    """
-    if is_connection_string(address):
-        words = [f"{key}={value}" for key, value in connection_words(address) if key in _PUBLIC]
-        return " ".join(words) or "the usual PostgreSQL server"
-    scheme, _, rest = address.partition("://")
-    place = rest.partition("?")[0]
-    login, at, host = place.rpartition("@")
-    user = login.partition(":")[0]
-    return f"{scheme}://{user}{at}{host}"
-
-
-def shown(database: str) -> str:
-    """Return the database as it may be shown, a file as it is given."""
-    if address_fault(database):
-        return "an address that cannot be read"
-    if is_server(database):
-        return public_name(database)
-    return database
-
-
-def absolute(database: str) -> str:
-    """Return the database by a name that holds in every working directory."""
-    if is_server(database):
-        return database
-    return os.path.abspath(database)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import config as configuration
 from . import messages
-from .config import server_scheme
+from .addresses import server_scheme
 from .embedding import protocol as providers
 from .errors import ConfigError, ConnectionLostError
 from .seams import ENGINES, RERANKERS, load

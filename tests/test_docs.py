@@ -175,7 +175,7 @@ def test_tables_of_commands_and_options_are_what_the_parser_has() -> None:
 def test_every_provider_is_documented() -> None:
     for page in ("configuration.md", "embedders.md"):
         assert all(
-            f"`{provider}`" in text(DOCS / page) for provider in config.CHOICES["provider"]
+            f"`{provider}`" in text(DOCS / page) for provider in config.KEYS["provider"].choices
         ), page
 
 

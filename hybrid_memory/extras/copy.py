@@ -14,7 +14,8 @@ from collections.abc import Callable
 from shlex import quote
 from typing import Any
 
-from ..config import DEFAULTS, address_fault, is_server
+from ..addresses import address_fault, is_server
+from ..config import DEFAULTS
 from ..documents.document import Document
 from ..errors import StoreError, UsageError
 from ..indexing import put_document, stored_text

@@ -14,9 +14,10 @@ from shutil import which
 from typing import Any
 from urllib.parse import unquote
 
-from ..config import CHECKOUT, connection_words, is_connection_string, is_server, public_name
+from ..addresses import connection_words, is_connection_string, is_server, public_name
 from ..documents.formats import format_of
 from ..errors import ConfigError, HybridMemoryError, SourceError, UsageError
+from ..paths import CHECKOUT
 from ..text.characters import plural
 
 EXTRAS = {  # of pyproject.toml

@@ -17,9 +17,10 @@ from shlex import join
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..config import CONFIG, absolute, is_server, shown
+from ..addresses import absolute, is_server, shown
 from ..documents.files import UNKNOWN_WORKSPACE, Walk
 from ..errors import HybridMemoryError, SourceError, StoreError
+from ..paths import CONFIG
 from ..storage.source import Source, default_collection, is_in, real_path
 from ..surface import arguments
 from ..surface.arguments import Parser, are_of, examples, open_store, own_memories

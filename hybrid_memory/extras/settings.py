@@ -11,8 +11,8 @@ from contextlib import suppress
 from shutil import copymode
 from typing import Any, TextIO
 
-from .. import config
-from ..config import absolute, shown
+from .. import config, paths
+from ..addresses import absolute, shown
 from ..errors import ConfigError, UsageError, meant
 from ..search.pipeline import WEIGHTS
 from ..surface import arguments
@@ -122,7 +122,7 @@ def run_config(args: Namespace) -> int:
     has_value = args.value is not None
     if has_key != bool(args.action) or has_value != (args.action == "set"):
         raise UsageError("write `config`, `config set KEY VALUE` or `config unset KEY`")
-    path = os.path.abspath(os.path.expanduser(config.in_force(args.config)))
+    path = os.path.abspath(os.path.expanduser(paths.config_file(args.config)))
     if args.action:
         change_made = _changed(args, path)
         print_answer(args, change_made, lambda stream: _show_change(change_made, stream))
@@ -171,7 +171,7 @@ def _public(key: str, value: Any) -> Any:
 
 
 def _value(key: str, text: str) -> Any:
-    if text == "null" and key in config.OPTIONAL:
+    if text == "null" and config.KEYS[key].optional:
         return None
     try:
         if key == "db_path" and not text.startswith("~"):

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .. import __version__, config
-from ..config import is_server
+from .. import __version__, config, paths
+from ..addresses import absolute, is_server
 from ..errors import StoreError, UsageError, meant
 from ..options import COMMAND_LINE, COUNT, DATE, PAIR, SWITCH, Option, by_key, on_surface
 from ..seams import COMMANDS, GROUPS, load
@@ -303,7 +303,7 @@ def _add_common_options(parser: Parser) -> None:
     add("--db", metavar="PATH", help="the database: a file, or postgresql://USER@HOST/DATABASE")
     add("--space", metavar="NAME", help="which memory of a PostgreSQL database (default: default)")
     add("--config", metavar="PATH", help="the config file, instead of the standard one")
-    providers = config.CHOICES["provider"]
+    providers = config.KEYS["provider"].choices
     about = f"what makes the embeddings: {', '.join(providers)} (keywords alone)"
     add("--provider", choices=providers, metavar="NAME", help=about)
     add("--ollama-url", metavar="URL", help="the URL of the Ollama server")
@@ -329,7 +329,7 @@ def settings(args: Namespace) -> config.Settings:
     """
     chosen = config.load(args.config, options(args))
     if origin(chosen, "db_path") == DEFAULT and has_working_directory():
-        own = _own_memory(args, config.absolute(chosen["db_path"]))
+        own = _own_memory(args, absolute(chosen["db_path"]))
         if own:
             chosen["db_path"] = own
             chosen.origins = {**chosen.origins, "db_path": (WORKSPACE, "db_path")}
@@ -389,7 +389,7 @@ def origin(chosen: config.Settings, key: str, environ: Mapping[str, str] = os.en
         [option] = [option for option, of in SETTINGS.items() if of == named]
         return f"--{option.replace('_', '-')}"
     if layer == config.ENVIRONMENT:
-        variable = f"{config.PREFIX}{named.upper()}"
+        variable = f"{paths.PREFIX}{named.upper()}"
         return variable if environ.get(variable) else "OLLAMA_HOST"
     if layer == config.THE_DEFAULTS:
         return DEFAULT
@@ -406,7 +406,7 @@ def has_working_directory() -> bool:
 
 def place(args: Namespace, path: str) -> dict[str, Any]:
     """Return `db_path_from`, as `origin` tells it, and `other_stores`, paths."""
-    databases = config.known_databases(config.checkouts())
+    databases = config.known_databases(paths.checkouts())
     others = [other for other in databases if other != os.path.realpath(path)]
     return {"db_path_from": origin(settings(args), "db_path"), "other_stores": others}
 

@@ -21,11 +21,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import IO, TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from ..config import CHECKOUT
 from ..documents.document import Document, Extract, Prepared, assemble, chunking, texts_of
 from ..documents.formats import Reading, format_of
 from ..documents.links import DocumentLinks, Link
 from ..indexing import make_vectors
+from ..paths import CHECKOUT
 from ..seams import PROVIDERS, load
 from ..storage.rows import Vectors
 from ..storage.source import Source

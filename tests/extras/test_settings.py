@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_memory import config
+from hybrid_memory import config, paths
 from hybrid_memory.extras.settings import change
 from tests.command import Run, answer, in_process, in_terminal
 
@@ -165,7 +165,7 @@ def test_a_relative_database_is_the_one_that_the_shell_would_mean(
 def test_where_there_is_no_file_the_one_of_the_user_is_made(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(config, "CHECKOUT", str(tmp_path / "site-packages"))
+    monkeypatch.setattr(paths, "CHECKOUT", str(tmp_path / "site-packages"))
     env = {name: value for name, value in environ.items() if name != "HYBRID_MEMORY_CONFIG"} | {
         "XDG_CONFIG_HOME": f"{tmp_path}/xdg"
     }

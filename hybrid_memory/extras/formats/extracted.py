@@ -20,11 +20,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ...config import CHECKOUT
 from ...documents.document import Extract
 from ...documents.files import BadFileError, FileBytes, patience, read
 from ...documents.links import DocumentLinks, document_links
 from ...documents.markdown import Parsed, chunks
+from ...paths import CHECKOUT
 from ...text.characters import Lines, digest, storable, with_plain_newlines
 from ...text.dates import DATE_KEYS, document_date
 from ..environment import missing_package

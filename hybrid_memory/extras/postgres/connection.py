@@ -28,7 +28,7 @@ from psycopg.pq import Format, TransactionStatus
 from psycopg.pq.abc import PGconn
 from psycopg.waiting import Wait
 
-from ...config import public_name
+from ...addresses import public_name
 from ...errors import ConnectionLostError, StoreError
 from ...text.characters import storable
 

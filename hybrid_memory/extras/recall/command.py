@@ -21,7 +21,7 @@ from contextlib import suppress
 from io import StringIO
 from typing import Any
 
-from ...config import is_server
+from ...addresses import is_server
 from ...options import NUMBER, Option
 from ...search.request import OPTIONS, Budget, request_of
 from ...search.result import Result

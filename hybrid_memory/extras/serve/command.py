@@ -15,8 +15,10 @@ with needing("serve"):  # before the modules below import them, too
     import starlette  # noqa: F401
     import uvicorn  # noqa: F401
 
-from ...config import Settings, is_server, standard_database
+from ...addresses import is_server
+from ...config import Settings
 from ...errors import HybridMemoryError
+from ...paths import standard_database
 from ...store import HybridStore
 from ...surface import arguments
 from ...surface.arguments import open_store, place

@@ -48,7 +48,7 @@ def search_options(parser: Parser) -> None:
     add_options(parser, FILTERS)
     parser.add_argument(
         "--rerank",
-        choices=config.CHOICES["rerank"],
+        choices=config.KEYS["rerank"].choices,
         help="let this model or server reorder the first passages",
     )
     refresh = argparse.BooleanOptionalAction

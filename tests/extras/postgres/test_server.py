@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 import hybrid_memory
 from hybrid_memory import ConfigError, HybridStore, StoreError
-from hybrid_memory.config import public_name
+from hybrid_memory.addresses import public_name
 from hybrid_memory.documents.document import Document
 from hybrid_memory.extras.doctor import examine
 from hybrid_memory.extras.environment import without_password
