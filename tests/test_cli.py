@@ -527,7 +527,7 @@ def test_refresh_takes_in_what_changed_and_tells_what_it_could_not(
     told = done.stderr.splitlines()
     assert len(told) == 4
     assert f"a.md: cannot ingest {tmp_path}/a.md: No such file" in told[0]
-    assert told[3] == "hybrid-memory: and 1 more; `hybrid-memory update` names all"
+    assert told[3] == "hybrid-memory: and 1 more; `hybrid-memory update` lists all"
     assert (
         run("search", "kettle", "--refresh", "--provider", "none", "--quiet").stderr == done.stderr
     )

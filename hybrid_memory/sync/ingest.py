@@ -1,11 +1,10 @@
-"""Make the store the mirror of folders: what is new or changed goes in, what vanished goes out, and
-all else is left alone.
+"""Make the store the mirror of folders: add what is new or changed, remove what vanished.
 
-First all sources are listed, and each file is given to one of them. Then, source by source, it is
-decided which files are due; these are read, here or in worker processes, and written, many in a
-transaction. What is only cut anew is held back until its new chunks have embeddings. Then what
-vanished is removed. Last, what has no embedding gets one; with the built-in model, new documents
-have theirs already.
+All sources are listed first, and each file is assigned to one of them. Then, source by source:
+decide which files are due, read them, here or in worker processes, and write them, many in one
+transaction. A document whose text is only re-chunked is held back until its new chunks have
+embeddings. Then vanished documents are removed. Last, chunks without an embedding are embedded; the
+built-in model embeds new documents while they are read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,18 +39,18 @@ SAMPLED_BYTES = 4_000  # of each
 
 
 class Ingest:
-    """Makes a store the mirror of folders (or files), then embeds what has no embedding.
+    """Makes a store the mirror of folders (or files), then embeds the chunks without an embedding.
 
-    `patterns` match file names, `exclude` names or paths below the folder. Every file is read, cut and
-    written anew; but with `incremental` those whose time and size are as they were are not read, and
-    those whose content is as it was are not written, unless other chunk settings make them due
-    (`rechunk`). Documents of files that are gone are removed, unless `keep_missing`. Files
-    that grow are read once enough is new in them, or always with `everything`. `sizes`, chunk size
-    and overlap, also hold for later ingests of these paths; without them, those of an earlier
-    ingest or the settings. With a `workspace`, the paths are folders of transcripts, of which only
-    sessions that began in it are taken, now and later. With two `workers` or more, files are read
-    by so many processes if much is due; the store gets the same either way. `progress` is called
-    after each file and each batch of embeddings.
+    `patterns` match file names, `exclude` names or paths below the folder. Every file is read,
+    chunked and written again; with `incremental`, files with unchanged time and size are not read,
+    and files with unchanged content are not written, unless other chunk settings make them due
+    (`rechunk`). Documents of deleted files are removed, unless `keep_missing`. Files that grow are
+    read once they have enough new text, or always with `everything`. `sizes`, chunk size and
+    overlap in characters, also apply to later ingests of these paths; without them, the sizes of an
+    earlier ingest or the settings apply. With a `workspace`, the paths are folders of transcripts,
+    and only sessions that began in it are read, now and later. With two or more `workers`, that
+    many processes read files if much is due; the store gets the same content either way. `progress`
+    is called after each file and each batch of embeddings.
     """
 
     def __init__(
@@ -97,18 +96,18 @@ class Ingest:
         self._reached: dict[str, Progress] = {}  # by stage
 
     def run(self, paths: Sequence[str], collection: str | None = None) -> Report:
-        """Ingest these paths. Of several, one that does not exist is an error in the report, and
-        the others go on.
+        """Ingest these paths. If one of several does not exist, the report has an error and the
+        others are ingested.
 
-        Raises SourceError, before anything is written, if that leaves none, or for a collection
-        that another folder has.
+        Raises SourceError, before anything is written, if no path remains, or if another folder has
+        the collection.
         """
         check_paths(paths)
         sources = plan.select_sources(
             paths, self._template, collection, self._store.storage.sources, self.report
         )
         listings = self.mirror(sources, embeds=True)
-        self._tell_of_others(listings)
+        self._warn_of_other_sources(listings)
         for listing in listings:
             if not (listing.files or listing.others or listing.walk.unread or listing.ours()):
                 self.report.warning(
@@ -121,25 +120,25 @@ class Ingest:
         return self.report
 
     def update(self) -> Report:
-        """Ingest everything that was ingested before, each folder or file as it was.
+        """Ingest everything that was ingested before, each folder or file with its own options.
 
-        What is gone is an error in the report, and the others go on. Raises SourceError if there is
-        nothing to do it for.
+        A missing folder is an error in the report; the others are ingested. Raises SourceError if
+        nothing was ingested or stored yet.
         """
         storage = self._store.storage
         if not (storage.sources.all() or storage.chunks.count()):
-            raise SourceError(
-                "nothing was ingested yet; `hybrid-memory ingest --path DIR` says what to take in"
-            )
+            raise SourceError("nothing was ingested yet; run `hybrid-memory ingest --path DIR`")
         sources = plan.known_sources(storage.sources, self.report)
-        self._tell_of_others(self.mirror(sources, embeds=True))
+        self._warn_of_other_sources(self.mirror(sources, embeds=True))
         self._cut_texts_anew()
         self._embed()
         return self.report
 
     def mirror(self, sources: Iterable[Source], *, embeds: bool = False) -> list[Listing]:
-        """Take in what is due and remove what is gone. Embed nothing; but if it `embeds`, a built-in
-        model embeds new documents as they are read.
+        """Index the files that are due and remove vanished documents.
+
+        Nothing is embedded, except that with `embeds` a built-in model embeds new documents as they
+        are read.
         """
         self._embeds = embeds
         storage, settings = self._store.storage, self._store.config
@@ -154,12 +153,12 @@ class Ingest:
         listings = plan.assign_files(listings, storage)
         self._total = sum(len(listing.files) for listing in listings)
         if self._embeds and storage.embeddings.identity() is None:
-            self._store.incoming_text = beginnings(listings)
+            self._store.incoming_text = sample_text(listings)
         processes = closing(Workers(self._workers)) if self._workers > 1 else nullcontext()
         with processes as workers:
             for listing in listings:
-                self._take_in_source(listing, writer, workers)
-        # Last, because what moved from one source to another has its embeddings in the first.
+                self._read_source(listing, writer, workers)
+        # Last, because a file that moved to another source reuses the embeddings of the first.
         for listing in listings:
             self._remove_vanished(listing, writer)
             self._refusals.forget_gone(listing)
@@ -169,8 +168,8 @@ class Ingest:
         self.report.leave_out(plan.count_left_out(listings))
         return listings
 
-    def _take_in_source(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
-        """Read and write what is due."""
+    def _read_source(self, listing: Listing, writer: Writer, workers: "Workers | None") -> None:
+        """Read and write the files of a source that are due."""
         rules = self._rules
         if self._rechunk:
             rules = rules._replace(chunking=listing.source.chunking(self._store.config))
@@ -187,21 +186,19 @@ class Ingest:
         try:
             for number, (due, outcome) in enumerate(outcomes, 1):
                 if due:
-                    intake.take_in(due, outcome)
+                    intake.index(due, outcome)
                 if number == len(listing.files):  # the last one
-                    intake.finish()  # before progress is told, which counts what was written
+                    intake.finish()  # first, because the progress counts written chunks
                 self._done += 1
                 self._tell(Progress("files", self._done, self._total, self.report.chunks))
         except KeyboardInterrupt:
-            writer.flush(listing.source)  # what was read before is not lost
+            writer.flush(listing.source)  # keep what was read so far
             raise
         intake.remember_source()
 
     @property
     def _builtin(self) -> "BuiltinEmbedder | None":
-        """Return the built-in model if it is to embed what is new; then new documents are embedded as they
-        are read.
-        """
+        """The built-in model, if it should embed new documents as they are read."""
         embedder = self._store.embedder if self._embeds else None
         if embedder is None or embedder.provider not in BUILTIN:
             return None
@@ -226,29 +223,30 @@ class Ingest:
                 reason = (
                     f"no file here matches {_either(source)} any more; "
                     f"{kept} kept; `hybrid-memory delete --path {quote(source.path)}` "
-                    "takes out what came from here"
+                    "removes them"
                 )
                 self.report.error(source.path, reason, "nothing matches")
             return
-        gone = listing.leaving()
+        gone = listing.to_remove()
         if gone:
             writer.remove(gone)
 
     def _cut_texts_anew(self) -> None:
-        """Cut the texts without a file again where the settings have changed. Sizes that this
-        ingest was given are those of its paths.
+        """Re-chunk texts without a file if the settings changed.
+
+        Sizes given to this ingest apply to its paths alone.
         """
         if self._rechunk and self._template.chunk_size is None:
             cut_texts_anew(self._store, self.report)
 
-    def _tell_of_others(self, listings: Iterable[Listing]) -> None:
+    def _warn_of_other_sources(self, listings: Iterable[Listing]) -> None:
         for listing in listings:
             for source, count in listing.others:
                 owner = source.path
                 if source.collection:
                     owner += f" (collection {source.collection})"
                 files = plural(count, "file is", "files are")
-                reason = f"{files} in the memory already, as documents of {owner}"
+                reason = f"{files} already in the memory, as documents of {owner}"
                 self.report.warning(listing.source.path, reason, ELSEWHERE)
 
     def _embed(self) -> None:
@@ -263,7 +261,7 @@ class Ingest:
         self._check_server()
 
     def _check_server(self) -> None:
-        """Say, once, that the server which embeds queries is down, or has lost the model."""
+        """Report, once, that the server which embeds queries is down or no longer has the model."""
         embedder = self._store.fitting_embedder
         if embedder is None or embedder.is_final:
             return
@@ -285,7 +283,7 @@ class Ingest:
         self._progress(progress)
 
     def reached(self) -> str:
-        """Return how far it came, for whoever interrupts it: "120 of 500 files, 80 of 300 embeddings"."""
+        """The progress so far, for an interrupted ingest: "120 of 500 files, 80 of 300 embeddings"."""
         return (
             ", ".join(f"{at.done:,} of {at.total:,} {stage}" for stage, at in self._reached.items())
             or "nothing"
@@ -302,9 +300,10 @@ def _either(source: Source) -> str:
     return " or ".join(source.patterns)
 
 
-def beginnings(listings: Iterable[Listing]) -> str:
-    """Return how some of the files begin, as far as they are text: their language decides on the
-    built-in model of a store without embeddings.
+def sample_text(listings: Iterable[Listing]) -> str:
+    """The beginnings of some of the files that are text.
+
+    Their language decides on the built-in model of a store without embeddings.
     """
     files = [(file.path, listing.source) for listing in listings for file in listing.files]
     texts = []
@@ -317,8 +316,9 @@ def beginnings(listings: Iterable[Listing]) -> str:
 
 
 class Due(NamedTuple):
-    """A file that is to be taken in, and what the store has of it. One that grows has no job, as only
-    this process reads it.
+    """A file to read, and its document in the store.
+
+    A growing file has no job: only this process reads it.
     """
 
     doc_id: str
@@ -328,7 +328,7 @@ class Due(NamedTuple):
 
 
 class Intake:
-    """The way of one source's files into the store. What cannot be read is in the report."""
+    """Reads and writes the files of one source. Unreadable files are errors in the report."""
 
     def __init__(
         self,
@@ -353,11 +353,11 @@ class Intake:
         self.options = ReadOptions.of(source, store.config)
 
     def decisions(self) -> Iterator[Due | None]:
-        """Yield for each file what is to be done, or None, as all files are counted."""
+        """Yield the work for each file, or None, so that the caller can count all files."""
         documents = self._listing.known
         files = [(self._source.doc_id(file.relative), file) for file in self._listing.files]
         paths = {doc_id: document.path for doc_id, document in documents.items()}
-        taken = self._writer.taken(
+        taken = self._writer.report_taken(
             (doc_id, file.path) for doc_id, file in files if paths.get(doc_id) != file.path
         )
         for doc_id, file in files:
@@ -371,10 +371,10 @@ class Intake:
                 job = Job(doc_id, file.path, file.size, unchanged_hash, embed=known is None)
                 yield Due(doc_id, file, known, job)
 
-    def take_in(self, due: Due, outcome: Outcome | None) -> None:
-        """Read a file, unless another process has done so, and write it if anything is new."""
+    def index(self, due: Due, outcome: Outcome | None) -> None:
+        """Read a file, unless a worker has, and write it if its content is new."""
         if due.job is None:
-            self._take_in_growing(due)
+            self._index_growing(due)
             return
         seconds = _seconds_for_extraction()
         if outcome is None:
@@ -392,20 +392,21 @@ class Intake:
             self._writer.add(self._source, document, outcome.vectors, outcome.not_embedded)
 
     def finish(self) -> None:
-        """Write what is not yet written of the files."""
+        """Write the documents that are still held back or buffered."""
         self._recut.flush()
         self._writer.flush(self._source)
 
     def remember_source(self) -> None:
-        """Note how the source was ingested, also if no document of it was written. A file that was
-        refused leaves no source.
+        """Store the source's settings, even if none of its documents was written.
+
+        A source that is a single refused file is not stored.
         """
         if self._source.is_file and not all(map(self._is_in, self._listing.files)):
             return
         self._writer.remember(self._source)
 
     def _is_in(self, file: FoundFile) -> bool:
-        """Return whether the file is the document that has its id."""
+        """Whether the document with the file's id comes from this file."""
         doc_id = self._source.doc_id(file.relative)
         document = self._listing.known.get(doc_id)
         if document is None or document.path != file.path:
@@ -413,7 +414,7 @@ class Intake:
         return document is not None and document.path == file.path
 
     def _is_due(self, file: FoundFile, known: StoredDocument | None) -> bool:
-        """Return whether a file is to be read. One that would be refused again is an error."""
+        """Whether to read a file. One that would be refused again is an error in the report."""
         if not plan.is_due(file, known, self._rules, self._report, self._source.follow_symlinks):
             return False
         if not self._rules.incremental:
@@ -424,15 +425,15 @@ class Intake:
         self._report.error(file.path, refusal.reason, refusal.kind)
         return False
 
-    def _take_in_growing(self, due: Due) -> None:
-        """Read a file that may be larger than memory, and write what is new in it.
+    def _index_growing(self, due: Due) -> None:
+        """Read a file that may be larger than memory, and write its new text.
 
-        Of a file that is as it was, and is only to be cut anew, nothing is written until its new
-        chunks have their embeddings.
+        If the file is unchanged and only re-chunked, nothing is written until its new chunks have
+        embeddings.
         """
         doc_id, file, known, _ = due
         with (
-            self._report.reading(file.path),  # where an error becomes a line of the report
+            self._report.reading(file.path),  # turns an error into a line of the report
             closing(self.options.open(file.path)) as reading,
             closing(self._storage.documents.growing(doc_id)) as document,
         ):
@@ -445,21 +446,21 @@ class Intake:
                 self._writer.add(self._source, unchanged)
                 return
             recut = known and plan.is_recut(known, reading.digest, self.options.chunking)
-            if recut and not self._recut.spooled(document):
+            if recut and not self._recut.embed_growing(document):
                 return
             date = reading.date(doc_id, self.options.date_keys)
             file_document = self.options.document(doc_id, file.path, reading)
             row = document_row(file_document, date, self.options.chunking, count)
-            self._writer.grown(self._source, document, row, file.path)
+            self._writer.write_growth(self._source, document, row, file.path)
 
     def _unchanged_hash(self, known: StoredDocument | None) -> bytes | None:
-        """Return the hash of the content that need not be indexed again."""
+        """The content hash of a file that need not be indexed again."""
         if known and self._rules.is_current(known):
             return known.content_hash
         return None
 
 
 def _seconds_for_extraction() -> float | None:
-    """Return the seconds that `files.hurried` has left for this call; None: as many as it takes."""
+    """The seconds that `files.hurried` has left for this call; None: unlimited."""
     hurry = patience.get()
     return hurry.left if hurry else None

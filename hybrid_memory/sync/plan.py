@@ -1,9 +1,9 @@
-"""Decide what an ingest reads: the sources that a user's paths stand for, the files below them, and
-which of these are due. Looks at names, times and sizes; a transcript that has grown a little is opened
-to count what is new.
+"""Decide what an ingest reads: the sources for the user's paths, the files below them, and which
+are due.
 
-A file that several sources reach goes to one of them: to the one whose document it is already, else
-to the innermost.
+Names, times and sizes decide; only a transcript that has grown a little is opened, to count its new
+text. A file that several sources reach goes to one of them: the one that already has it as a
+document, else the innermost.
 """
 
 import os
@@ -32,25 +32,25 @@ from .report import LITTLE_NEW, UNCHANGED, Report
 
 
 def select_sources(
-    paths: Sequence[str], like: Source, collection: str | None, known: Sources, report: Report
+    paths: Sequence[str], template: Source, collection: str | None, known: Sources, report: Report
 ) -> list[Source]:
-    """Return a source, or several, for each path, ingested in the way that `like` says.
+    """The sources for these paths, one or more for each, with the options of `template`.
 
-    Of several paths, one that cannot be ingested is an error in the report. Raises SourceError if
-    that leaves none, and for a collection that another folder has.
+    If one of several paths cannot be ingested, the report has an error. Raises SourceError if no
+    path remains, or if another folder has the collection.
     """
     sources: dict[Source, None] = {}
     owners: dict[str | None, str] = {}
     for path in paths:
         try:
-            found = _sources_of(path, like, collection)
+            found = _sources_of(path, template, collection)
         except SourceError as error:
             if len(paths) == 1:
                 raise
             report.error(path, str(error), "gone")
             continue
         for source in found if collection else map(known.of_own_name, found):
-            if source.is_file:  # it may have been stored under an id of its own
+            if source.is_file:  # `store` may have given it an id
                 stored = next(iter(known.all(source.collection or "", source.path)), source)
                 source = source._replace(own_id=stored.own_id, metadata=stored.metadata)
             sources[source] = None
@@ -69,9 +69,9 @@ def select_sources(
 
 
 def known_sources(known: Sources, report: Report, paths: Collection[str] = ()) -> Iterator[Source]:
-    """Yield everything that was ingested before (or what was ingested of these paths), as it was.
+    """Yield every ingested source (or those of these paths) with its stored options.
 
-    What is gone is an error in the report, with the way out.
+    A source that no longer exists is an error in the report, with the way out.
     """
     for source in known.all():
         if paths and source.path not in paths:
@@ -85,12 +85,12 @@ def known_sources(known: Sources, report: Report, paths: Collection[str] = ()) -
         yield source
 
 
-def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]:
-    """Return one source; but files of formats with collections of their own, such as transcripts
-    beside notes, are a second one.
+def _sources_of(path: str, template: Source, collection: str | None) -> list[Source]:
+    """The source of a path; files of formats with their own collection, such as transcripts beside
+    notes, are a second source.
     """
-    resolved, is_file = resolve(path, like.follow_symlinks)
-    source = like._replace(path=resolved, collection=collection and storable_name(collection))
+    resolved, is_file = resolve(path, template.follow_symlinks)
+    source = template._replace(path=resolved, collection=collection and storable_name(collection))
     if is_file:
         name = source.collection or default_collection(resolved, True, ())
         chosen = source._replace(patterns=(), exclude=(), workspace=None)
@@ -113,8 +113,8 @@ def _sources_of(path: str, like: Source, collection: str | None) -> list[Source]
 def resolve(path: str, follow_symlinks: bool = False) -> tuple[str, bool]:
     """Return the path without links, and whether it is a file.
 
-    Raises SourceError for what is neither a folder nor a regular file, and, unless links are
-    followed, for a link to a file in another folder: no walk would take in such a file either.
+    Raises SourceError if it is neither a folder nor a regular file, or, unless links are followed,
+    if it is a link to a file in another folder: a walk would skip such a file too.
     """
     resolved = real_path(path)
     named = os.path.expanduser(path)
@@ -133,21 +133,21 @@ def resolve(path: str, follow_symlinks: bool = False) -> tuple[str, bool]:
     return resolved, is_file
 
 
-Key = tuple[str | None, str]  # collection and path, which no two sources share
+Key = tuple[str | None, str]  # collection and path; unique
 
 
 class Listing(NamedTuple):
-    """The files that a source has now, and the documents that the store has of it, by id."""
+    """The present files of a source, and its documents in the store, by id."""
 
     source: Source
     walk: Walk
     files: list[FoundFile]
     known: dict[str, StoredDocument]
-    # Sources that have files of this one as their documents, and how many
+    # Other sources with files of this one as their documents, and the number of files
     others: tuple[tuple[Source, int], ...] = ()
 
     def ours(self) -> list[StoredDocument]:
-        """Return the documents from below this folder whose file name its patterns match."""
+        """The documents below this folder whose file names match its patterns."""
         above = os.path.join(self.source.path, "")
         return [
             document
@@ -158,8 +158,8 @@ class Listing(NamedTuple):
         ]
 
     def vanished(self) -> list[str]:
-        """Return the ids of `ours` that the walk did not find, except below folders that could not
-        be listed.
+        """The ids of `ours` that the walk did not find, except below folders that could not be
+        listed.
         """
         present = {self.source.doc_id(file.relative) for file in self.files}
         unread = tuple(os.path.join(path, "") for path, _ in self.walk.unread)
@@ -170,9 +170,10 @@ class Listing(NamedTuple):
             and not os.path.join(str(document.path), "").startswith(unread)
         ]
 
-    def leaving(self) -> list[str]:
-        """Return the ids of the documents that an ingest removes. If a folder has no file any more,
-        its disk may not be mounted.
+    def to_remove(self) -> list[str]:
+        """The ids of the documents that an ingest removes.
+
+        None if the folder has no file at all: its disk may not be mounted.
         """
         if self.source.is_file or self.source.keep_missing or not (self.files or self.others):
             return []
@@ -180,11 +181,10 @@ class Listing(NamedTuple):
 
 
 def assign_files(listings: Sequence[Listing], storage: Storage) -> list[Listing]:
-    """Return the listings without the files that are, or will be, documents of other sources; these
-    are counted in `others`.
+    """Remove from each listing the files that belong to other sources, and count those in `others`.
 
-    What a source has of a file in the store stays as it is. Reads the store only if sources may
-    reach the same files.
+    A source keeps the documents that it already has. The store is read only if sources may reach
+    the same files.
     """
     sources = {
         _key(source): source
@@ -194,15 +194,15 @@ def assign_files(listings: Sequence[Listing], storage: Storage) -> list[Listing]
         return list(listings)
     documents, place = _documents(storage, sources), _places()
     listings = [_without_others(listing, documents) for listing in listings]
-    leaving = {doc_id for listing in listings for doc_id in listing.leaving()}
+    removed = {doc_id for listing in listings for doc_id in listing.to_remove()}
     owners = {
         place(sources[key], path): key
         for doc_id, (path, key) in documents.items()
-        if doc_id not in leaving
+        if doc_id not in removed
     }
-    having = set(owners.values())
+    with_documents = set(owners.values())
     done: dict[Key, Listing] = {}
-    for listing in sorted(listings, key=lambda listing: _rank(listing.source, having)):
+    for listing in sorted(listings, key=lambda listing: _rank(listing.source, with_documents)):
         source, found, others = listing.source, [], Counter[Key]()
         for file in listing.files:
             known = listing.known.get(source.doc_id(file.relative))
@@ -217,23 +217,23 @@ def assign_files(listings: Sequence[Listing], storage: Storage) -> list[Listing]
 
 
 def by_claim(storage: Storage) -> list[Source]:
-    """Return all sources in the order in which an ingest of them all gives a new file to one."""
+    """All sources, in the order in which they claim a new file."""
     sources = {_key(source): source for source in storage.sources.all()}
-    having = {key for _, key in _documents(storage, sources).values()}
-    return sorted(sources.values(), key=lambda source: _rank(source, having))
+    with_documents = {key for _, key in _documents(storage, sources).values()}
+    return sorted(sources.values(), key=lambda source: _rank(source, with_documents))
 
 
 def _key(source: Source) -> Key:
     return source.collection, source.path
 
 
-def _rank(source: Source, having: set[Key]) -> tuple[bool, bool, int]:
-    """Return the place of a source among those that meet in a file, least first.
+def _rank(source: Source, with_documents: set[Key]) -> tuple[bool, bool, int]:
+    """Sort key of sources that reach the same file; the least one gets it.
 
-    A source that has documents is before one that has none, since the file may be beside them; one
-    that follows no links is before one that does; the inmost folder is before those around it.
+    A source with documents comes before one without, since the file may lie beside them; one that
+    follows no links before one that does; the innermost folder before those around it.
     """
-    return _key(source) not in having, source.follow_symlinks, -len(source.path)
+    return _key(source) not in with_documents, source.follow_symlinks, -len(source.path)
 
 
 def _may_meet(sources: Iterable[Source]) -> bool:
@@ -253,7 +253,7 @@ def _above(path: str) -> Iterable[str]:
 
 
 def _documents(storage: Storage, sources: dict[Key, Source]) -> dict[str, tuple[str, Key]]:
-    """Return the path and the source of each document, by id; without those that no source has."""
+    """Map the id of each document that a source has to its path and source."""
     found: dict[str, tuple[str, Key]] = {}
     for file in storage.catalog.source_files():
         for top in filter(None, (file.folder, file.path)):
@@ -265,8 +265,8 @@ def _documents(storage: Storage, sources: dict[Key, Source]) -> dict[str, tuple[
 
 
 def _without_others(listing: Listing, documents: dict[str, tuple[str, Key]]) -> Listing:
-    """Return the listing without the documents that only another source of its collection has: a
-    single file's below a folder.
+    """Remove the documents that belong only to another source of the same collection, such as a
+    single file below a folder.
     """
     key = _key(listing.source)
     only = {
@@ -280,9 +280,7 @@ def _without_others(listing: Listing, documents: dict[str, tuple[str, Key]]) -> 
 
 
 def _places() -> Callable[[Source, str], str]:
-    """Return a function from a source and a path of it to the path without links. Only a source
-    that follows links has any.
-    """
+    """Return a function that resolves the links in a path of a source, if the source follows links."""
     real_folder = cache(os.path.realpath)
 
     def place(source: Source, path: str) -> str:
@@ -295,19 +293,19 @@ def _places() -> Callable[[Source, str], str]:
 
 
 class Rules(NamedTuple):
-    """When a file is due. `chunking` is how its text must have been cut; None: in any way."""
+    """When a file is due. `chunking` is the required chunking of its document; None: any."""
 
-    incremental: bool  # files whose time and size are as they were are not read
-    everything: bool  # files of growing formats are read however little is new
+    incremental: bool  # do not read files with unchanged time and size
+    everything: bool  # read growing files however little is new
     chunking: str | None = None
 
     def is_current(self, known: StoredDocument) -> bool:
-        """Return whether a document may stay as it is if its file is as it was."""
+        """Whether the document of an unchanged file may stay as it is."""
         return self.incremental and self.chunking in (None, known.chunking)
 
 
 def list_files(source: Source, documents: Documents, report: Report) -> Listing:
-    """Look at a source. What could not be listed is an error in the report."""
+    """Walk a source. A folder that cannot be listed is an error in the report."""
     walk = source.walk()
     if source.is_file:
         name = os.path.basename(source.path)
@@ -321,9 +319,7 @@ def list_files(source: Source, documents: Documents, report: Report) -> Listing:
 
 
 def count_left_out(listings: Collection[Listing]) -> Counter[str]:
-    """Return how many entries of the folders were left out by each rule. What one of the listings
-    has counts for none.
-    """
+    """Count, by rule, the files and folders that were left out, except files that any listing has."""
     entries: dict[str, str] = {}
     for listing in listings:
         entries |= listing.walk.left_out
@@ -334,9 +330,7 @@ def count_left_out(listings: Collection[Listing]) -> Counter[str]:
 
 
 def is_recut(known: StoredDocument, content_hash: bytes, chunking: str) -> bool:
-    """Return whether a document that was read again has the text that is indexed, cut in another
-    way.
-    """
+    """Whether a document that was read again has the indexed text, chunked differently."""
     return known.content_hash == content_hash and known.chunking != chunking
 
 
@@ -347,8 +341,8 @@ def is_due(
     report: Report,
     follow_symlinks: bool,
 ) -> bool:
-    """Return whether a file is to be read. One that is not is counted as skipped; one that cannot
-    be looked at is an error.
+    """Whether to read a file. If not, it counts as skipped; if it cannot be examined, it is an
+    error.
     """
     if known is None:
         return True
@@ -365,13 +359,13 @@ def is_due(
     return bool(due)
 
 
-# Kinds of refusals that stay until the file or a limit changes. To see that a package is missing
-# takes no time, and the other kinds may be gone at the next look.
+# Kinds of refusals that last until the file or a limit changes. A missing package is noticed at no
+# cost, and the other kinds may pass by themselves.
 LASTING = {"size", "encoding", "damaged", "encrypted", "late"}
 
 
 class Refusals:
-    """The files that were refused, so that they are not read again while nothing changes."""
+    """Remembers refused files, so that they are not read again until something changes."""
 
     def __init__(self, storage: Storage, settings: Mapping[str, Any]) -> None:
         self._storage = storage
@@ -380,7 +374,7 @@ class Refusals:
         self._is_changed = False
 
     def of(self, file: FoundFile, seconds: float | None) -> Refusal | None:
-        """Return why the file would be refused again if reading it may take so many seconds."""
+        """The reason why the file would be refused again, given this many seconds to read it."""
         refusal = self._by_path.get(file.path)
         if refusal and refusal.holds(file.mtime, file.size, self._limits, seconds):
             return refusal
@@ -389,7 +383,7 @@ class Refusals:
     def note(
         self, file: FoundFile, errors: Sequence[Mapping[str, str]], seconds: float | None
     ) -> None:
-        """Remember what came of reading a file, for which there were so many seconds."""
+        """Remember the outcome of reading a file within this many seconds."""
         error = next((error for error in errors if error["kind"] in LASTING), None)
         if error is None or (error["kind"] == "late" and not (seconds and seconds > 0)):
             self._forget(file.path)
@@ -407,7 +401,7 @@ class Refusals:
             self._is_changed = True
 
     def forget_gone(self, listing: Listing) -> None:
-        """Forget the files of a source that are not there any more."""
+        """Forget deleted files of a source."""
         present = {file.path for file in listing.files}
         above = os.path.join(listing.source.path, "")
         for path in list(self._by_path):
@@ -416,7 +410,7 @@ class Refusals:
                 self._forget(path)
 
     def save(self) -> None:
-        """Write what has changed."""
+        """Write the refusals if they changed."""
         if self._is_changed:
             with self._storage.transaction():
                 self._storage.sources.remember_refusals(self._by_path)

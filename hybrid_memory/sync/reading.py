@@ -1,13 +1,13 @@
-"""Read files that are due, cut them into chunks, and embed these if the model is the built-in one:
-in this process, or in others while this one writes.
+"""Read the files that are due, chunk them, and embed the chunks if the model is built in: in this
+process, or in others while this one writes.
 
-A process of the pool runs `main` until its standard input ends, which is when the ingest ends. A
-request is a batch: how the files of the source are read, the built-in provider and the path of its
-table if texts are to be embedded, and jobs. The reply has an outcome for each job, or None for one that
-raised what nobody expected. Both are marshal data behind their length: Python values without
-classes, between two processes of one Python.
+A worker process runs `main` until its standard input ends, at the end of the ingest. A request is a
+batch: how to read the files of the source, the built-in provider and the path of its table if texts
+should be embedded, and jobs. The reply has an outcome for each job, or None for a job with an
+unexpected exception. Both are marshal data after their length: Python values without classes,
+exchanged between two processes of one Python.
 
-Outcomes come in the order of the files. Nothing is lost with a process: the caller does the jobs
+Outcomes come in the order of the files. If a worker dies, nothing is lost: the caller does the jobs
 that have no outcome.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Unchanged(NamedTuple):
-    """A file with the content that is indexed already, and its new time and size."""
+    """A file whose content is already indexed, with its new time and size."""
 
     doc_id: str
     mtime: float
@@ -49,8 +49,8 @@ class Unchanged(NamedTuple):
 
 
 class ReadOptions(NamedTuple):
-    """How the files of a source are read: what every document of it has, `sizes` (chunk size and
-    overlap in characters), and the keys of the front matter that may date one.
+    """How to read the files of a source: the metadata of all its documents, `sizes` (chunk size and
+    overlap in characters), and the front matter keys that may hold a date.
     """
 
     collection: str | None
@@ -62,7 +62,6 @@ class ReadOptions(NamedTuple):
 
     @classmethod
     def of(cls, source: Source, settings: Mapping[str, Any]) -> "ReadOptions":
-        """Return how the files of a source are read."""
         return cls(
             collection=source.collection,
             metadata=dict(source.metadata),
@@ -82,13 +81,13 @@ class ReadOptions(NamedTuple):
         return format_of(path).open(path, self.max_bytes, self.follow_symlinks, self.metadata)
 
     def document(self, doc_id: str, path: str, reading: Reading) -> Document:
-        """Return the document of a file, without its text."""
+        """The document of a file, without its text."""
         of_file = path, reading.mtime, reading.size, reading.digest
         return Document(doc_id, "", reading.metadata, *of_file, self.collection, reading.extract)
 
     def prepared(self, doc_id: str, path: str, reading: Reading) -> Prepared:
-        """Return the document of a file that fits into memory, cut into chunks."""
-        chunks = list(reading.chunks(*self.sizes))  # first: they may tell the date and the digest
+        """The document of a file that fits into memory, chunked."""
+        chunks = list(reading.chunks(*self.sizes))  # before date and digest, which may need it
         document = self.document(doc_id, path, reading)
         date = reading.date(doc_id, self.date_keys)
         return assemble(document, chunks, date, self.chunking, reading.links)
@@ -98,8 +97,8 @@ BuiltinTable = tuple[str, str]  # a built-in provider, and the path of its table
 
 
 class Job(NamedTuple):
-    """A file to be read, of `size` bytes as it was listed. If its content has the hash `known`, it
-    is not cut.
+    """A file to read, with its listed size in bytes. If its content has the hash `known`, it is not
+    chunked.
     """
 
     doc_id: str
@@ -110,19 +109,19 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a file; of one that could not be read, only errors and warnings, as in a
+    """The result of reading a file. An unreadable file has only errors and warnings, as in a
     report.
     """
 
     found: Prepared | Unchanged | None
-    vectors: Vectors  # by content hash; empty if the chunks are to be embedded later
-    not_embedded: Sequence[bytes]  # content hashes of the texts that the model has no vector for
+    vectors: Vectors  # by content hash; empty if the chunks will be embedded later
+    not_embedded: Sequence[bytes]  # content hashes of texts without a vector in this model
     errors: Sequence[dict[str, str]]
     warnings: Sequence[dict[str, str]]
 
 
 def read(options: ReadOptions, job: Job, embedder: "Embedder | None") -> Outcome:
-    """Read a file that fits into memory. Needs no store, so that another process can do it."""
+    """Read a file that fits into memory. Needs no store, so a worker can do it."""
     report = Report()
     found: Prepared | Unchanged | None = None
     vectors: Vectors = {}
@@ -145,7 +144,7 @@ LENGTH = struct.Struct("<Q")
 
 
 def send(stream: IO[bytes], value: Any) -> None:
-    """Write a value that marshal knows. Raises OSError if nobody reads it."""
+    """Write a value that marshal supports. Raises OSError if the reader is gone."""
     data = marshal.dumps(value)
     stream.write(LENGTH.pack(len(data)))
     stream.write(data)
@@ -153,7 +152,7 @@ def send(stream: IO[bytes], value: Any) -> None:
 
 
 def receive(stream: IO[bytes]) -> bytes:
-    """Return the bytes of a value. Raises EOFError if the other side has ended."""
+    """Read the bytes of a value. Raises EOFError if the other side has ended."""
     header = stream.read(LENGTH.size)
     if len(header) < LENGTH.size:
         raise EOFError
@@ -164,10 +163,10 @@ def receive(stream: IO[bytes]) -> bytes:
     return data
 
 
-def asked(
+def request(
     process: "Popen[bytes]", options: ReadOptions, table: BuiltinTable | None, jobs: list[Job]
 ) -> bytes:
-    """Return the reply of a process to a batch. Raises EOFError or OSError if it has ended."""
+    """Send a batch to a process and return its reply. Raises EOFError or OSError if it has ended."""
     assert process.stdin
     assert process.stdout
     send(process.stdin, (tuple(options), table, [tuple(job) for job in jobs]))
@@ -175,7 +174,7 @@ def asked(
 
 
 def read_outcomes(data: bytes) -> list[Outcome | None]:
-    """Return what became of a batch's jobs."""
+    """Decode the outcomes of a batch."""
     return [reply and _outcome(*reply) for reply in marshal.loads(data)]
 
 
@@ -199,7 +198,7 @@ def _reply(outcome: Outcome) -> Any:
 
 
 def _plain(found: Prepared) -> tuple[Any, ...]:
-    """Return what is sent of a document: the texts of its chunks can be told from these."""
+    """The parts of a document to send: the texts follow from its chunks."""
     extract = found.row["extract"]
     names = found.links
     links = [tuple(link) for link in names.links]
@@ -213,7 +212,7 @@ def _plain(found: Prepared) -> tuple[Any, ...]:
     )
 
 
-def _answered(options: ReadOptions, job: Job, embedder: "BuiltinEmbedder | None") -> Any:
+def _answer(options: ReadOptions, job: Job, embedder: "BuiltinEmbedder | None") -> Any:
     try:
         return _reply(read(options, job, embedder))
     except Exception:
@@ -221,11 +220,11 @@ def _answered(options: ReadOptions, job: Job, embedder: "BuiltinEmbedder | None"
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until standard input ends."""
     requests = sys.stdin.buffer
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything prints is no reply
-    gc.set_threshold(100_000)  # rows are no cycles
+    os.dup2(2, 1)  # keep printed output out of the replies
+    gc.set_threshold(100_000)  # rows contain no reference cycles
     embedder: BuiltinEmbedder | None = None
     try:
         while True:
@@ -234,22 +233,21 @@ def main() -> None:
                 provider, path = table
                 embedder = load(PROVIDERS[provider])(path)
             used = embedder if table else None
-            send(replies, [_answered(ReadOptions(*options), Job(*job), used) for job in jobs])
+            send(replies, [_answer(ReadOptions(*options), Job(*job), used) for job in jobs])
     except (EOFError, BrokenPipeError):
         pass
 
 
-MOST = 8  # processes: one writer cannot keep more of them busy. They take some 15 MB each
-# The same with the built-in model, some 45 MB each: with the writer less than 200 MB
+MOST = 8  # processes of some 15 MB each; one writer cannot keep more of them busy
+# The same with the built-in model, some 45 MB each: less than 200 MB with the writer
 MOST_EMBEDDING = 3
-# Bytes of files that are due: less is done before the processes have started; a fourth if they
-# embed
+# Bytes of due files that make it worth starting processes; a fourth of it if they embed
 ENOUGH = 2_000_000
-AHEAD = 3_000_000  # bytes of files that are read before they are written
+AHEAD = 3_000_000  # bytes of files that may be read ahead of the writer
 BATCH = 200_000  # bytes of files that a process gets at a time
 BATCH_FILES = 64
-FAILURES = 3  # processes that ended by themselves; after that no more are started
-# The package that this process runs, wherever it is, is imported, and nothing else from beside it.
+FAILURES = 3  # after this many processes died, no more are started
+# Imports the package that this process runs, wherever it is, and nothing else from its folder.
 MAIN = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -263,7 +261,7 @@ Item = TypeVar("Item")
 
 
 def cores() -> int:
-    """Return how many cores this process may use for `Workers`; 1 where it cannot start any."""
+    """The number of cores that this process may use for `Workers`; 1 if it cannot start processes."""
     if not sys.executable:
         return 1
     if hasattr(os, "sched_getaffinity"):
@@ -272,10 +270,10 @@ def cores() -> int:
 
 
 class _Batch:
-    """Jobs that one process does; `reply` is None if it did not."""
+    """Jobs for one process; `reply` is None if it did not do them."""
 
     def __init__(self, options: ReadOptions, table: BuiltinTable | None) -> None:
-        from threading import Event  # imports like this one are not for every ingest to pay
+        from threading import Event  # a small ingest should not pay for this import
 
         self.options = options
         self.table = table
@@ -286,7 +284,7 @@ class _Batch:
         self._outcomes: list[Outcome | None] | None = None
 
     def add(self, job: Job) -> int:
-        """Take a job in. Gives its number in the batch."""
+        """Add a job and return its number in the batch."""
         self.jobs.append(job)
         self._size += job.size
         return len(self.jobs) - 1
@@ -302,12 +300,12 @@ class _Batch:
                 self._outcomes = read_outcomes(self.reply)
             self.reply = None
         outcome = self._outcomes[number]
-        self._outcomes[number] = None  # it is needed once, and large
+        self._outcomes[number] = None  # large, and needed only once
         return outcome
 
 
 class _Place(NamedTuple, Generic[Item]):
-    """An item in the queue, with the batch that has its job, and the job's number there."""
+    """An item in the queue, with the batch of its job and the job's number there."""
 
     item: Item
     batch: _Batch | None
@@ -327,11 +325,11 @@ class _Place(NamedTuple, Generic[Item]):
 
 
 class Workers:
-    """At most `count` processes, started when they are first needed. To be closed."""
+    """At most `count` processes, started when first needed. Close it when done."""
 
     def __init__(self, count: int) -> None:
-        self._most = count  # that the caller wants
-        self._count = count  # for the present source
+        self._most = count  # requested by the caller
+        self._count = count  # for the current source
         self._batches: SimpleQueue[_Batch | None] | None = None
         self._threads: list[Thread] = []
         self._processes: set[Popen[bytes]] = set()
@@ -344,18 +342,18 @@ class Workers:
         options: ReadOptions,
         table: BuiltinTable | None,
     ) -> Iterator[tuple[Item, Outcome | None]]:
-        """Yield the items in their order, each with the outcome of its job; None where the caller
-        has to do the job.
+        """Yield the items in order, each with the outcome of its job; None if the caller has to do
+        it.
 
-        `table` is that of a built-in model, for jobs whose texts are to be embedded.
+        `table` is the built-in model's table, if texts should be embedded.
         """
         self._count = min(self._most, MOST)
         bytes_to_start = ENOUGH
         if table:
             self._count = min(self._most, MOST_EMBEDDING)
             bytes_to_start = ENOUGH // 4
-        queue: deque[_Place[Item]] = deque()  # read and not yet given out, in order
-        waiting: list[_Batch] = []  # of no process yet; all but the last are full
+        queue: deque[_Place[Item]] = deque()  # not yet yielded, in order
+        waiting: list[_Batch] = []  # not yet sent; all but the last are full
         bytes_ahead = 0
         for item, job in items:
             batch = None
@@ -378,7 +376,7 @@ class Workers:
             while waiting:
                 self._send(waiting.pop())
         for place in queue:
-            # A batch that was never sent is too little for a process: the caller does it.
+            # A batch that was never sent is too small for a process; the caller does it.
             yield place.item, None if place.batch in waiting else place.outcome()
 
     @property
@@ -387,13 +385,15 @@ class Workers:
 
     @staticmethod
     def _may_go(place: "_Place[Item]", waiting: list[_Batch], bytes_ahead: int) -> bool:
-        """Return whether the first item in the queue is given out now. Until more than AHEAD is in
-        memory, the processes get more to do first: they have it while the caller writes.
+        """Whether to yield the first item of the queue now.
+
+        Until more than AHEAD bytes are in memory, the processes get more work first, to do while
+        the caller writes.
         """
         return place.batch is None or (bytes_ahead > AHEAD and place.batch not in waiting)
 
     def close(self) -> None:
-        """End the processes, whatever they are doing."""
+        """Kill the processes, whatever they are doing."""
         self._closed = True
         for _ in self._threads:
             assert self._batches
@@ -416,29 +416,29 @@ class Workers:
         self._batches.put(batch)
 
     def _drive(self, batches: "SimpleQueue[_Batch | None]") -> None:
-        """Give batches to a process, one after the other. If it ends, the next batch gets a new
+        """Send batches to a process, one after the other. If it dies, the next batch gets a new
         one.
         """
         process: Popen[bytes] | None = None
         while batch := batches.get():
             try:
                 if self._failures < FAILURES and not self._closed:
-                    process = process or self._started()
-                    batch.reply = asked(process, batch.options, batch.table, batch.jobs)
+                    process = process or self._start()
+                    batch.reply = request(process, batch.options, batch.table, batch.jobs)
             except Exception:
-                # The caller, who does the batch itself, finds out what is wrong with it.
+                # The caller does the batch itself and so meets the same error.
                 self._failures += 1
-                self._ended(process)
+                self._end(process)
                 process = None
             finally:
                 batch.is_done.set()
-        self._ended(process)
+        self._end(process)
 
-    def _started(self) -> "Popen[bytes]":
+    def _start(self) -> "Popen[bytes]":
         from subprocess import DEVNULL, PIPE, Popen
 
-        # -P: nothing is imported from the working directory. A session of its own: Ctrl-C is the
-        # ingest's, which ends them.
+        # -P: nothing is imported from the working directory. A new session: Ctrl-C reaches only
+        # the ingest, which then ends the processes.
         command = [sys.executable, "-P", "-c", MAIN, CHECKOUT]
         process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True)
         self._processes.add(process)
@@ -446,7 +446,7 @@ class Workers:
             process.kill()
         return process
 
-    def _ended(self, process: "Popen[bytes] | None") -> None:
+    def _end(self, process: "Popen[bytes] | None") -> None:
         if process:
             self._processes.discard(process)
             process.kill()

@@ -1,7 +1,6 @@
-"""Keep the store current between ingests: for a search that is about to begin, and for a file that is
-stored under an id of its own.
+"""Keep the store current between ingests: before a search, and for a file stored under a chosen id.
 
-A refresh takes little time and does not fail: what goes wrong is in its report.
+A refresh is quick and does not fail: problems are in its report.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,11 +19,10 @@ from .plan import known_sources, resolve
 from .reading import ReadOptions
 from .report import Report
 
-# A search that first refreshes the store spends at most so many seconds on embeddings, and on
-# extracting texts from files such as PDFs
+# What a refresh before a search may spend on embedding, and on extracting text (from PDFs, say)
 EMBED_SECONDS = 2.0
 EXTRACT_SECONDS = 3.0
-SHOWN = 3  # problems that are told one by one
+SHOWN = 3  # problems that are listed one by one
 LOCK_TIMEOUT = 1.0  # seconds that a search waits for another writer
 
 
@@ -35,16 +33,16 @@ def refresh(
     extract_seconds: float | None = EXTRACT_SECONDS,
     paths: Collection[str] = (),
 ) -> Report:
-    """Ingest incrementally everything that was ingested before (or these paths), as it was ingested.
+    """Ingest incrementally everything that was ingested before (or these paths), with its stored
+    options.
 
-    Writes nothing if nothing changed. What is pending is embedded for `embed_seconds` at most; the
-    rest stays pending, as after an ingest without a server. Texts are extracted for
-    `extract_seconds` at most (None: as long as it takes); the files that this leaves out wait for
-    an `update`. Whatever goes wrong is in the report's `warnings`; no document is removed because of
-    it.
+    Writes nothing if nothing changed. Pending chunks are embedded for at most `embed_seconds`; the
+    rest stay pending, as after an ingest without a server. Text is extracted for at most
+    `extract_seconds` (None: unlimited); the remaining files wait for an `update`. All problems are
+    in the report's `warnings`; none of them makes a document disappear.
     """
     check_paths(paths)
-    # With `rechunk`, one search with other settings would cut the whole store anew.
+    # With `rechunk`, one search with other settings would re-chunk the whole store.
     job = Ingest(store, incremental=True, rechunk=False)
     report = job.report
     with store.storage.waiting(LOCK_TIMEOUT):
@@ -57,7 +55,7 @@ def refresh(
                     _embed(store, report, embed_seconds)
         except (StoreError, SourceError) as error:
             report.is_complete = False
-            reason = f"changes since the last ingest are not in: {error}"
+            reason = f"changes since the last ingest are missing: {error}"
             report.warning(store.path, reason, "database")
     report.warnings = report.errors + report.warnings
     report.errors = []
@@ -65,8 +63,9 @@ def refresh(
 
 
 def _embed(store: HybridStore, report: Report, seconds: float) -> None:
-    """Embed what is pending, and go on with a change of model. Only an ingest begins one that the
-    settings ask for.
+    """Embed pending chunks, or continue a change of model.
+
+    Only an ingest begins a change of model that the settings ask for.
     """
     embeddings = store.storage.embeddings
     if embeddings.spare.next_identity() or store.may_change_over:
@@ -78,17 +77,18 @@ def _embed(store: HybridStore, report: Report, seconds: float) -> None:
 
 
 def problems(report: Report) -> list[str]:
-    """Return the warnings of a refresh as lines: the first few, and how many more there are."""
+    """The first warnings of a refresh as lines, and the number of the others."""
     lines = report.problem_lines()
     if len(lines) > SHOWN:
-        lines[SHOWN:] = [f"and {len(lines) - SHOWN} more; `hybrid-memory update` names all"]
+        lines[SHOWN:] = [f"and {len(lines) - SHOWN} more; `hybrid-memory update` lists all"]
     return lines
 
 
 def search(store: HybridStore, query: str, request: Request, *, refreshed: bool) -> Answer:
-    """Answer a query; with `refreshed`, changes in the ingested folders are taken in first.
+    """Answer a query; with `refreshed`, index changed files of the ingested folders first.
 
-    What kept changes out is among its warnings. Raises what HybridStore.search raises.
+    The answer's warnings include the problems of the refresh. Raises the errors of
+    HybridStore.search.
     """
     if not refreshed:
         return store.answer(query, request)
@@ -107,12 +107,11 @@ def search(store: HybridStore, query: str, request: Request, *, refreshed: bool)
 def store_file(
     store: HybridStore, doc_id: str, path: str, metadata: Mapping[str, Any]
 ) -> tuple[int, list[str]]:
-    """Read a file anew, in place of the document of this id. Gives the number of its chunks, and
-    warnings.
+    """Read a file and store it under this id. Return the number of its chunks, and warnings.
 
-    The `metadata` wins over the file's own, also when the file is read again later. Raises
-    SourceError for a file that cannot be read, for one that is in the store already with another
-    id, and for the id of a document of another folder.
+    The `metadata` override those of the file, also when the file is read again later. Raises
+    SourceError if the file cannot be read, if the store has it under another id, or if the id
+    belongs to a document of another folder.
     """
     path, _ = resolve(path)
     collection = default_collection(path, True, ())
@@ -127,7 +126,7 @@ def store_file(
             f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         ) from error
     if not prepared.chunks:
-        warnings.append(f"{path}: it holds no text that a search could find")
+        warnings.append(f"{path}: it contains no searchable text")
     with store.storage.guarded("cannot write"):
         problems = put_document(store.storage, store.fitting_embedder, prepared, source)
     return len(prepared.chunks), warnings + problems

@@ -1,6 +1,4 @@
-"""Keep the texts that have no file as the settings of now would read and cut them, as an ingest does
-with files.
-"""
+"""Re-chunk texts without a file when the settings change, as an ingest does with files."""
 
 from contextlib import suppress
 
@@ -13,16 +11,18 @@ from .writing import Recut
 
 
 def chunking_of_texts(store: HybridStore) -> str:
-    """Return how texts without a file are read and cut now, as in `documents.chunking`."""
+    """The current settings for reading and chunking texts without a file, as in
+    `documents.chunking`.
+    """
     settings = store.config
     return chunking(settings["chunk_size"], settings["chunk_overlap"], settings["date_keys"])
 
 
 def cut_texts_anew(store: HybridStore, report: Report) -> None:
-    """Read and cut again all texts without a file that were cut in another way.
+    """Re-chunk all texts without a file whose chunking differs from the settings.
 
-    Each is written in a transaction of its own, once its new chunks have embeddings; until then it
-    keeps its old chunks. One that another process changes meanwhile is left to that process.
+    Each is written in one transaction, once its new chunks have embeddings; until then it keeps its
+    old chunks. A text that another process changes meanwhile is left to that process.
     """
     before: dict[str, StoredText] = {}
     done: list[str] = []
@@ -43,4 +43,4 @@ def cut_texts_anew(store: HybridStore, report: Report) -> None:
     recut.flush()
     if done:
         were = plural(len(done), "text without a file was", "texts without a file were")
-        report.notes.append(f"{were} cut anew, as the settings have changed")
+        report.notes.append(f"{were} re-chunked because the settings changed")

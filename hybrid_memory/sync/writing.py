@@ -1,8 +1,8 @@
-"""Write what was read to the store, in transactions of many documents, with what is remembered of
-its source.
+"""Write documents to the store, many in one transaction, together with the settings of their
+source.
 
-Where a file is as it was and is only cut anew, its new chunks take the place of the old ones once
-they have their embeddings.
+If a file is unchanged and only re-chunked, its new chunks replace the old ones once they have
+embeddings.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,18 +20,18 @@ from ..text.characters import plural
 from .reading import Unchanged
 from .report import UNCHANGED, Report
 
-# Documents that are written in one transaction, unless they have more chunks than the engine's group
+# Documents written in one transaction, unless their chunks exceed the engine's group
 GROUP = 512
 
 
 class Writer:
-    """A writer of documents, which puts many into one transaction."""
+    """Writes documents, many in one transaction."""
 
     def __init__(self, storage: Storage, report: Report) -> None:
-        self.embedder: Embedder | None = None  # that made the vectors which documents come with
+        self.embedder: Embedder | None = None  # made the vectors passed to `add`
         self._storage = storage
         self._report = report
-        self._documents: list[Prepared] = []  # read, and not yet written
+        self._documents: list[Prepared] = []  # not yet written
         self._unchanged: list[Unchanged] = []
         self._vectors: Vectors = {}
         self._not_embedded: list[bytes] = []
@@ -44,18 +44,18 @@ class Writer:
         vectors: Vectors | None = None,
         not_embedded: Iterable[bytes] = (),
     ) -> None:
-        """Write a document of the source, or the new time of its file, at the latest with the next
-        `flush`.
+        """Buffer a document of the source, or the new time of its file, to be written by the next
+        `flush` or before.
 
-        `vectors` are embeddings of its texts, by content hash; `not_embedded` the hashes of
-        those that the model has none for.
+        `vectors` are embeddings of its texts, by content hash; `not_embedded` are the hashes of
+        texts without a vector in this model.
         """
         if isinstance(found, Unchanged):
             self._report.skip(UNCHANGED)
             self._unchanged.append(found)
         else:
             if any(found.row["doc_id"] == waiting.row["doc_id"] for waiting in self._documents):
-                self.flush(source)  # as the first one keeps the id
+                self.flush(source)  # the first one keeps the id
             self._documents.append(found)
             self._chunks += len(found.chunks)
             self._vectors |= vectors or {}
@@ -65,7 +65,7 @@ class Writer:
             self.flush(source)
 
     def flush(self, source: Source) -> None:
-        """Write what is not yet written."""
+        """Write the buffered documents."""
         if self._documents or self._unchanged:
             self._write(source, self._put)
             self._documents = []
@@ -74,27 +74,27 @@ class Writer:
             self._not_embedded = []
             self._chunks = 0
 
-    def grown(
+    def write_growth(
         self, source: Source, document: GrowingDocument, row: dict[str, Any], path: str
     ) -> None:
-        """Write what is new of a growing document."""
-        self._write(source, lambda: self._put_grown(document, row, path))
+        """Write the new part of a growing document."""
+        self._write(source, lambda: self._put_growth(document, row, path))
 
     def remember(self, source: Source) -> None:
-        """Note how the source was ingested, if that is news."""
+        """Save the source's settings if they changed."""
         if self._storage.sources.news(source):
             self._write(source, lambda: None)
 
     def remove(self, doc_ids: Sequence[str]) -> None:
-        """Remove documents whose file is gone."""
+        """Remove documents of deleted files."""
         with self._storage.transaction():
             self._storage.documents.remove(*doc_ids, keep=True)
             self._storage.documents.purge()
         self._report.removed += len(doc_ids)
 
     def tidy_spares(self, megabytes: float, days: float) -> None:
-        """Give texts that came back the embeddings that left, and drop those that nobody has asked
-        for so long.
+        """Reuse cached embeddings for texts that came back, and drop those beyond `megabytes` or
+        unused for `days`.
         """
         embeddings = self._storage.embeddings
         if identity := embeddings.identity():
@@ -102,10 +102,8 @@ class Writer:
                 embeddings.restore()
                 embeddings.spare.trim(identity, megabytes, days)
 
-    def taken(self, files: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Return those of these ids and paths whose id a document from elsewhere has; each is an error in
-        the report.
-        """
+    def report_taken(self, files: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return the pairs of id and path whose id another document has; report an error for each."""
         pairs = list(files)
         owners = {}
         if pairs:
@@ -117,16 +115,16 @@ class Writer:
         }
         for doc_id, path in sorted(taken):
             if owner := owners[doc_id].path:
-                whose = f"of {owner}; give this one another with --collection NAME"
+                whose = f"of {owner}; ingest this one with --collection NAME"
             else:
                 delete = f"`hybrid-memory delete --doc-id {quote(doc_id)}`"
-                whose = f"that was put in by `store`; {delete} makes room for the file"
-            reason = f"its id {doc_id!r} is that of the document {whose}"
+                whose = f"that `store` added; {delete} frees it"
+            reason = f"its id {doc_id!r} belongs to the document {whose}"
             self._report.error(path, reason, "id taken")
         return taken
 
     def _write(self, source: Source, put: Callable[[], None]) -> None:
-        """Run `put` in a transaction, with everything that goes with it."""
+        """Run `put` in a transaction that also checks and saves the source."""
         with self._storage.transaction():
             self._storage.sources.check_claim(source)
             if news := self._storage.sources.news(source):
@@ -144,13 +142,14 @@ class Writer:
             self._storage.documents.touch(*file)
 
     def _free(self, vectors: Vectors) -> Iterator[Prepared]:
-        """Yield the documents whose ids are still free: another process, or one before them, may have
-        been first.
+        """Yield the documents whose ids are still free, and count them.
+
+        Another process, or an earlier document, may have taken an id.
         """
         ids = [
             (prepared.row["doc_id"], prepared.row["source_path"]) for prepared in self._documents
         ]
-        taken = self.taken(ids)
+        taken = self.report_taken(ids)
         for pair, prepared in zip(ids, self._documents, strict=True):
             if pair not in taken:
                 yield prepared
@@ -160,23 +159,23 @@ class Writer:
                     chunk["content_hash"] in vectors for chunk in prepared.chunks
                 )
 
-    def _put_grown(self, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
-        if self.taken([(row["doc_id"], path)]):
+    def _put_growth(self, document: GrowingDocument, row: dict[str, Any], path: str) -> None:
+        if self.report_taken([(row["doc_id"], path)]):
             return
         written = document.write(row)
         if written is None:
-            self._report.warning(path, "another process took it in meanwhile", "changing")
+            self._report.warning(path, "another process indexed it at the same time", "changing")
             return
         self._report.files += 1
         self._report.chunks += written
 
 
 class Recut:
-    """Documents that are only cut anew, held back until their new chunks are embedded; the new
-    embeddings wait in spare_embeddings. What cannot be embedded keeps its old chunks.
+    """Holds back re-chunked documents until their new chunks are embedded.
 
-    `write` is called with each document that is ready. `place` is the folder or database that the
-    report names.
+    The new embeddings wait in spare_embeddings. A document that cannot be embedded keeps its old
+    chunks. `write` is called with each document that is ready. `place` is the folder or database
+    named in the report.
     """
 
     def __init__(
@@ -191,23 +190,27 @@ class Recut:
         self._kept_back = 0
 
     def add(self, prepared: Prepared) -> None:
-        """Write a document at the latest with the next `flush`, if its chunks can be embedded."""
+        """Buffer a document, to be written by the next `flush` or before if its chunks can be
+        embedded.
+        """
         self._documents.append(prepared)
         if sum(len(document.texts) for document in self._documents) >= BATCH:
             self._write()
 
     def flush(self) -> None:
-        """Write what is not yet written, and tell what is not to be."""
+        """Write the buffered documents that are ready, and report how many are not."""
         self._write()
         if self._kept_back:
             documents = plural(self._kept_back, "document keeps its", "documents keep their")
             reason = f"{documents} chunks of another size until the new ones can be embedded"
             self._report.warning(self._place, reason)
 
-    def spooled(self, document: GrowingDocument) -> bool:
-        """Return whether the new chunks of a growing document have their embeddings now."""
+    def embed_growing(self, document: GrowingDocument) -> bool:
+        """Embed the new chunks of a growing document; return whether all of them have embeddings
+        now.
+        """
         before = len(self._embedded)
-        ready = all(self._is_embedded(texts) for texts in document.texts(BATCH))
+        ready = all(self._embed(texts) for texts in document.texts(BATCH))
         if ready:
             self._report.embedded += len(self._embedded) - before
         else:
@@ -216,11 +219,9 @@ class Recut:
 
     def _write(self) -> None:
         documents, self._documents = self._documents, []
-        self._is_embedded(
-            {key: text for document in documents for key, text in document.texts.items()}
-        )
+        self._embed({key: text for document in documents for key, text in document.texts.items()})
         for document in documents:
-            if self._is_embedded(document.texts):
+            if self._embed(document.texts):
                 self._ready(document)
                 self._report.embedded += sum(
                     chunk["content_hash"] in self._embedded for chunk in document.chunks
@@ -228,9 +229,10 @@ class Recut:
             else:
                 self._kept_back += 1
 
-    def _is_embedded(self, texts: Mapping[bytes, str]) -> bool:
-        """Return whether all of these texts have an embedding now, or will never have one; those that are
-        new become spare ones.
+    def _embed(self, texts: Mapping[bytes, str]) -> bool:
+        """Embed those of these texts that are new, as spare embeddings.
+
+        Return whether every text now has an embedding or can never have one.
         """
         storage, embedder = self._store.storage, self._store.fitting_embedder
         identity = storage.embeddings.identity()

@@ -638,7 +638,7 @@ def test_update_takes_in_what_changed(environ: dict[str, str], folder: Path) -> 
         (folder / "pi.md").unlink()
         assert (
             await ask(client, "memory_update")
-            == "took in 1 file (1 passage), removed 1 note, embedded 1 passage"
+            == "indexed 1 file (1 passage), removed 1 note, embedded 1 passage"
         )
         assert "memory/new.md\n[2 of 2 documents]" in await ask(client, "memory_list")
 

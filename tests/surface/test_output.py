@@ -400,7 +400,7 @@ def test_a_person_gets_a_sentence_and_a_program_json(
     """Terminals show the sentence; --json, like a pipe, gives the document."""
     file = str(tmp_path / "c.json")
     said = {
-        ("ingest", "--path", str(folder)): "Took in 2 files (2 passages).",
+        ("ingest", "--path", str(folder)): "Indexed 2 files (2 passages).",
         ("update",): "Nothing has changed.",
         ("store", "--doc-id", "a", "--text", "one"): "Stored a (1 passage).",
         ("delete", "a"): "Deleted a (1 passage).",

@@ -146,7 +146,7 @@ def test_stored_documents_are_never_removed_or_replaced(store: HybridStore, note
     folder = notes({"a.md": "from a file", "b.md": "x"})
     report = ingest(store, folder)
     assert (
-        "put in by `store`; `hybrid-memory delete --doc-id memory/a.md` makes room"
+        "the document that `store` added; `hybrid-memory delete --doc-id memory/a.md` frees it"
         in report.errors[0]["reason"]
     )
     assert ids(store) == ["memory/a.md", "memory/b.md", "memory/mine.md"]
@@ -248,7 +248,7 @@ def test_hidden_folders_and_node_modules_are_skipped_and_excluded_ones_too(
         {"hidden": 1, "node_modules": 1, "excluded": 2},
     )
     assert report.left_out() == [
-        "left out by rule: 1 hidden, 2 excluded, 1 node_modules; `hybrid-memory doctor` names them"
+        "left out by rule: 1 hidden, 2 excluded, 1 node_modules; `hybrid-memory doctor` lists them"
     ]
 
 
@@ -269,7 +269,7 @@ def test_the_folders_that_a_vault_has_for_templates_are_left_out_unless_they_are
     report = ingest(store, folder)
     assert ids(store) == ["memory/keep.md", "memory/sub/Vorlagen/not.md"]
     assert report.left_out() == [
-        "left out by rule: 1 hidden, 2 templates; `hybrid-memory doctor` names them"
+        "left out by rule: 1 hidden, 2 templates; `hybrid-memory doctor` lists them"
     ]
     ingest(store, folder / "Vorlagen")
     assert "Vorlagen/day.md" in ids(store)
@@ -592,7 +592,7 @@ def test_document_stored_meanwhile_is_not_replaced(
 
     monkeypatch.setattr(markdown, "read", slow)
     report = job.run([str(folder)])
-    assert "put in by `store`" in report.errors[0]["reason"]
+    assert "that `store` added" in report.errors[0]["reason"]
     assert report.files == 0
     assert store.search("hand", mode="keyword")[0]["text"] == "by hand"
 

@@ -48,7 +48,7 @@ def test_a_folder_inside_or_around_an_ingested_one_adds_no_second_copy(
     )
     assert told(ingest(store, first)) == []
     warning = [
-        f"{second}: 2 files are in the memory already, as documents of {first} (collection {first.name})"
+        f"{second}: 2 files are already in the memory, as documents of {first} (collection {first.name})"
     ]
     assert told(ingest(store, second)) == warning
     assert ids(store) == expected
@@ -71,7 +71,7 @@ def test_both_in_one_command_give_the_inner_files_to_the_inner_folder(
     for _ in range(2):
         warnings = told(ingest(store, *paths, incremental=True))
         assert warnings == [
-            f"{outer}: 2 files are in the memory already, as documents of {outer / 'daily'} (collection daily)"
+            f"{outer}: 2 files are already in the memory, as documents of {outer / 'daily'} (collection daily)"
         ]
         assert ids(store) == INNER_FIRST
 
@@ -148,7 +148,7 @@ def test_a_link_to_another_source_adds_no_second_copy(
     [warning] = told(report)
     assert (
         warning
-        == f"{second}: 3 files are in the memory already, as documents of {first} (collection {first.name})"
+        == f"{second}: 3 files are already in the memory, as documents of {first} (collection {first.name})"
     )
     before = ids(store)
     assert len(before) == 4
@@ -165,12 +165,12 @@ def test_a_link_to_another_source_adds_no_second_copy(
 def test_a_single_file_and_the_folder_around_it(store: HybridStore, outer: Path) -> None:
     ingest(store, outer / "a.md")
     assert told(ingest(store, outer)) == [
-        f"{outer}: 1 file is in the memory already, as documents of {outer / 'a.md'}"
+        f"{outer}: 1 file is already in the memory, as documents of {outer / 'a.md'}"
     ]
     assert ids(store) == ["a.md", "memory/daily/1.md", "memory/daily/2.md"]
     [warning] = told(ingest(store, outer / "daily/1.md"))
     assert warning.endswith(
-        f"1 file is in the memory already, as documents of {outer} (collection memory)"
+        f"1 file is already in the memory, as documents of {outer} (collection memory)"
     )
     (outer / "a.md").write_text("changed")
     assert refresh(store).files == 1
@@ -213,7 +213,7 @@ def test_a_stored_file_below_an_ingested_folder_is_no_second_copy_and_is_never_r
     for command in (("ingest", *patterns), ("update", "--provider", "none"), ("ingest", *patterns)):
         done = run(*command)
         assert answer(done)["removed"] == 0
-        assert done.stderr.count("1 file is in the memory already, as documents of") == 2
+        assert done.stderr.count("1 file is already in the memory, as documents of") == 2
         assert (
             sorted(document["doc_id"] for document in answer(run("list"))["documents"]) == expected
         )

@@ -151,7 +151,7 @@ def test_cron_is_silent_about_nested_folders(run: Run, tmp_path: Path) -> None:
     for path in ("w/memory", "w"):
         answer(run("ingest", "--path", str(tmp_path / path), "--provider", "none"))
     update = run("update", "--provider", "none")
-    assert "1 file is in the memory already" in update.stderr
+    assert "1 file is already in the memory" in update.stderr
     assert answer(update)["warnings_by"] == {"elsewhere": 1}
     assert run("update", "--quiet", "--provider", "none").stderr == ""
 

@@ -79,7 +79,7 @@ def test_texts_are_what_a_fresh_store_makes_of_them(
     with HybridStore(db_path, config, embedder=TopicEmbedder()) as store:
         job = Ingest(store, incremental=True)
         report = job.update() if does == "update" else job.run([folder])
-        assert report.notes[0].startswith("3 texts without a file were cut anew")
+        assert report.notes[0].startswith("3 texts without a file were re-chunked")
         assert (report.errors, report.warnings, report.pending) == ([], [], 0)
         with filled(str(tmp_path / "fresh.db"), config, TopicEmbedder()) as fresh:
             assert everything(store) == everything(fresh)
@@ -177,7 +177,7 @@ def test_a_text_that_another_process_changes_meanwhile_is_left_to_it(
     monkeypatch.setattr(texts, "put_again", meanwhile)
     with HybridStore(db_path, {"chunk_size": 1500}, embedder=embedder) as store:
         report = Ingest(store, incremental=True).update()
-        assert report.notes[0].startswith("1 text without a file was cut anew")
+        assert report.notes[0].startswith("1 text without a file was re-chunked")
         assert store.storage.catalog.document("long").content == "a new gpu"
         assert store.storage.catalog.by_id("short") is None
 

@@ -74,13 +74,13 @@ def many(notes: Notes) -> Path:
 def started(monkeypatch: pytest.MonkeyPatch) -> list["Popen[bytes]"]:
     """The processes that were started. Any work is enough for them, and they get little at a time."""
     processes: list[Popen[bytes]] = []
-    start = reading.Workers._started
+    start = reading.Workers._start
 
     def noted(self: reading.Workers) -> "Popen[bytes]":
         processes.append(start(self))
         return processes[-1]
 
-    monkeypatch.setattr(reading.Workers, "_started", noted)
+    monkeypatch.setattr(reading.Workers, "_start", noted)
     monkeypatch.setattr(reading, "ENOUGH", 1)
     monkeypatch.setattr(reading, "BATCH", 4000)
     monkeypatch.setattr(reading, "AHEAD", 20_000)

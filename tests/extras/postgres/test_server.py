@@ -231,8 +231,8 @@ def test_a_file_of_another_host_is_read_as_it_was_indexed(
         assert other.storage.sources.all() == []
         report = Ingest(other).run([str(folder)], "memory")  # who names a collection gets no other
         assert [error["reason"] for error in report.errors] == [
-            f"its id 'memory/2026-01-05.md' is that of the document of {OWN}:{folder}/2026-01-05.md; "
-            "give this one another with --collection NAME"
+            f"its id 'memory/2026-01-05.md' belongs to the document of {OWN}:{folder}/2026-01-05.md; "
+            "ingest this one with --collection NAME"
         ]
 
 
