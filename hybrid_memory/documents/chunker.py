@@ -1,11 +1,11 @@
-"""Split a text into chunks at its headings. A chunk is one slice of the readable text, so that its
-lines can be cited.
+"""Split a text into chunks at its headings. Each chunk is one slice of the readable text, so that
+its lines can be cited.
 
-A text is divided into *sections*, each a heading with what is below it. Sections with text become
-*parts*, and a part is cut into *passages*, not inside a short *block* of code or a table
+A text is divided into *sections*, each a heading and the text below it. Sections with text become
+*parts*, and a part is cut into *passages*, but not inside a short *block* of code or a table
 (passages.py). Each passage becomes a *chunk*.
 
-The text is markdown, or of another `Syntax`. ATX headings and fenced code are recognized: a `#`
+The text is in markdown, or in another `Syntax`. ATX headings and fenced code are recognized: a `#`
 inside a fence is not a heading. Setext headings, HTML blocks, and headings inside lists and quotes
 are treated as text. This module does not use storage or embeddings.
 """
@@ -30,10 +30,11 @@ class Heading(NamedTuple):
 
 
 class Syntax(NamedTuple):
-    """The functions that know a markup; they look at a text with a line break before each line.
+    """The functions that parse a markup, given a text with a line break before each line.
 
-    `readable` takes the text and a place, and leaves out the noise after it but no line. `headings`
-    takes the same, `blocks` also the place where to stop; both give what they find in its order.
+    `readable` takes the text and a position, and removes the noise after it but keeps every line.
+    `headings` takes the same; `blocks` also takes the end position. Both return their finds in
+    order.
     """
 
     readable: Callable[[str, int], str]
@@ -41,9 +42,9 @@ class Syntax(NamedTuple):
     blocks: Callable[[str, int, int], list[Block]]
 
 
-LONGEST_HEADING = 1000  # characters: a longer line is text
-LONGEST_WAIT = 1000  # characters, or a chunk: so much later, a text is no longer that of a heading
-LONGEST_PATH = 300  # characters of a heading or a heading path, which goes with every chunk
+LONGEST_HEADING = 1000  # characters; a longer line is text
+LONGEST_WAIT = 1000  # characters (or one chunk) between headings without text and the next text
+LONGEST_PATH = 300  # characters of a heading or a heading path, which every chunk repeats
 
 HEADING_OR_FENCE = re.compile(  # CommonMark 0.31, 4.2 ATX headings
     rf"\n {{0,3}}(?:(?P<level>#{{1,6}})(?:[ \t](?P<heading>.*))?(?=\n|\Z)|{FENCE})"
@@ -55,18 +56,20 @@ class Chunk:
     """A piece of a document. Lines start_line..end_line of the source contain the text."""
 
     text: str
-    heading: str  # the nearest one above
+    heading: str  # the nearest heading above
     index: int
     heading_path: str = ""  # "Setup > GPU server > SSH"
-    start_line: int = 1  # front matter counted
+    start_line: int = 1  # counted with the front matter
     end_line: int = 1
-    header: str = ""  # of a table: the text of later rows begins with it, their lines do not
-    date: str | None = None  # YYYY-MM-DD, of a passage that has a day of its own
+    header: str = ""  # of a table, repeated in `text` above later rows, but not in their lines
+    date: str | None = None  # YYYY-MM-DD, if the passage has another day than the document
 
 
 class Section(NamedTuple):
-    """A heading line, text[start:body], and the text below it, text[body:end]. A line that is too long
-    for a heading is text: `body` is `start`. The text before the first heading has level 0.
+    """A heading line, text[start:body], and the text below it, text[body:end].
+
+    A line too long for a heading is text: then `body` is `start`. The text before the first heading
+    has level 0.
     """
 
     level: int
@@ -84,13 +87,13 @@ def chunks_of(
     title: str = "",
     syntax: Syntax | None = None,
 ) -> list[Chunk]:
-    """Cut a text with plain newlines into chunks of at most `chunk_size` characters. `overlap` are the
-    characters that a chunk may repeat from the one before it.
+    """Cut a text with plain newlines into chunks of at most `chunk_size` characters. A chunk may
+    repeat up to `overlap` characters from the end of the previous one.
 
-    The first `skipped` lines, a front matter, are left out but counted. `title` begins the heading
-    paths. The text is in markdown unless another `syntax` is given.
+    The first `skipped` lines, the front matter, are left out but counted. `title` begins the
+    heading paths. The text is in markdown unless another `syntax` is given.
     """
-    syntax = syntax or MARKDOWN  # which stands at the end of this module
+    syntax = syntax or MARKDOWN  # at the end of this module
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
     if not 0 <= overlap < chunk_size:
@@ -99,12 +102,12 @@ def chunks_of(
         )
     skipped_lines = text.split("\n", skipped)[:skipped]
     start = sum(len(line) + 1 for line in skipped_lines)
-    # The patterns look for the line break before a line, so one is put in front. By that, `start` is the
-    # place of the line break before the first line that is not skipped, and the first line has number 1.
+    # The patterns look for the line break before a line, so put one in front. Then `start` is the
+    # position of the line break before the first line not skipped, and lines are counted from 1.
     text = syntax.readable(f"\n{text}", start)
     chunks: list[Chunk] = []
     line = 0
-    counted = 0  # where in the text `line` has been counted to
+    counted = 0  # position up to which `line` has been counted
     sections = _sections(text, start, syntax.headings(text, start))
     for part in _parts(text, sections, chunk_size, title):
         for passage in passages(text, part, chunk_size, overlap, syntax.blocks):
@@ -123,39 +126,39 @@ def chunks_of(
 def _parts(text: str, sections: Iterator[Section], size: int, title: str) -> Iterator[Part]:
     """Yield the sections that have text.
 
-    Headings without a text of their own belong to the section that follows. Those at the end belong
-    to the last section.
+    Headings without text belong to the next section with text. Those at the end belong to the last
+    section.
     """
-    above: list[Section] = []  # the headings that a section is below, its own the last
-    untaken: int | None = None  # start of the headings that have no text yet
-    last: Part | None = None  # held back, because headings at the end belong to it
+    above: list[Section] = []  # the headings above a section, its own last
+    pending: int | None = None  # start of the headings without text so far
+    last: Part | None = None  # held back, because it takes the headings at the end
     for section in sections:
         if section.level:
             above = [heading for heading in above if heading.level < section.level] + [section]
-            untaken = section.start if untaken is None else untaken
+            pending = section.start if pending is None else pending
         body = next_text(text, section.body, section.end, size)
         has_text = body < section.end
-        # Characters of headings without text
-        waited = 0 if untaken is None else section.end - untaken
+        # Characters of the headings without text
+        waited = 0 if pending is None else section.end - pending
         if not has_text and waited <= max(size, LONGEST_WAIT):
             continue
         if last:
             yield last
-        start = body if untaken is None else untaken
+        start = body if pending is None else pending
         path = _heading_path(above, title)
-        # Until headings at the end of the text are added, it ends where its text does
+        # Headings at the end of the text are added below
         last = Part(start, body, section.end, section.end, section.heading, path)
-        untaken = None
+        pending = None
     end = len(text)
     if last:
-        yield last if untaken is None else last._replace(end=end)
-    elif untaken is not None:
+        yield last if pending is None else last._replace(end=end)
+    elif pending is not None:
         path = _heading_path(above, title)
-        yield Part(untaken, body=end, tail=end, end=end, heading=section.heading, path=path)
+        yield Part(pending, body=end, tail=end, end=end, heading=section.heading, path=path)
 
 
 def _headings(text: str, start: int) -> Iterator[Heading]:
-    """Yield the headings of markdown."""
+    """Yield the headings of a markdown text."""
     pos = start
     while line := HEADING_OR_FENCE.search(text, pos):
         if line["fence"]:
@@ -166,7 +169,7 @@ def _headings(text: str, start: int) -> Iterator[Heading]:
 
 
 def _sections(text: str, start: int, headings: Iterable[Heading]) -> Iterator[Section]:
-    """Yield what stands after `start` and before the first heading, and the section of each heading."""
+    """Yield the text between `start` and the first heading, then the section of each heading."""
     section = Section(0, "", start + 1, start + 1, len(text))
     for heading in headings:
         yield section._replace(end=heading.start)
@@ -178,7 +181,7 @@ def _sections(text: str, start: int, headings: Iterable[Heading]) -> Iterator[Se
 
 
 def _title(raw: str) -> str:
-    """Return a heading's text without its closing sequence: "Setup ##" -> "Setup", "C#" -> "C#"."""
+    """Strip the closing sequence from a heading: "Setup ##" -> "Setup", "C#" -> "C#"."""
     title = raw.strip()
     opened = title.rstrip("#")
     if not opened or opened[-1].isspace():
@@ -187,8 +190,8 @@ def _title(raw: str) -> str:
 
 
 def _heading_path(above: list[Section], title: str) -> str:
-    """Join the headings below the document's title, unless the first of them says the same. The
-    nearest ones are kept whole.
+    """Join the headings, with the document's title first unless they begin with it. If the path is
+    too long, the innermost headings are kept.
 
     "Setup", "GPU server" in "Notes" -> "Notes > Setup > GPU server"
     """

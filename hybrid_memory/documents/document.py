@@ -1,6 +1,4 @@
-"""Turn a document into rows for the store: its own row, and those of its chunks with their lines
-and hashes.
-"""
+"""Turn a document into rows for the store: one for the document, one for each chunk."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,14 +12,15 @@ from .terms import SEPARATOR, Terms, plain, terms
 if TYPE_CHECKING:
     from .chunker import Chunk
 
-# Both are part of `chunking`: when one is raised, stores read all their files again.
-CHUNKER = 5  # raised by a change that makes other chunks of the same text
-CONTEXT = 9  # raised by a change to what a document has besides them: terms, links, tags and date
+# Both are part of `chunking`: raise one, and stores read all their files again.
+CHUNKER = 5  # raise it with a change that gives the same text other chunks
+CONTEXT = 9  # raise it with a change to terms, links, tags or date of the same text
 
 
 class Document(NamedTuple):
-    """A text to be stored. A document from a file has the path of the file; the text of any other
-    is kept in the store.
+    """A text to store.
+
+    A document from a file has the path of the file; otherwise the store keeps the text.
     """
 
     doc_id: str
@@ -36,9 +35,8 @@ class Document(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A document cut into chunks: its row, the rows of its chunks, the texts to be embedded by
-    their content hash, and what goes into the keyword index of each chunk, if that is made already.
-    `warnings` name what could not be read of the front matter.
+    """A chunked document: its row, the rows of its chunks, the texts to embed by content hash, and,
+    if already made, the keyword index terms of each chunk. `warnings` name unreadable front matter.
     """
 
     row: dict[str, Any]
@@ -52,10 +50,9 @@ class Prepared(NamedTuple):
 def prepare(
     document: Document, chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS
 ) -> Prepared:
-    """Cut a document's markdown into chunks. Its `metadata` takes precedence over the front matter
-    of the text.
+    """Chunk a markdown document. Its `metadata` takes precedence over the front matter of the text.
 
-    Raises ValueError for sizes that make no chunks.
+    Raises ValueError for invalid sizes.
     """
     from . import markdown  # a refresh that finds no change needs no parser
 
@@ -75,18 +72,20 @@ def assemble(
     chunking: str,
     links: DocumentLinks = NO_LINKS,
 ) -> Prepared:
-    """Make the rows of a document whose chunks, metadata and date (YYYY-MM-DD or YYYY-MM) are known."""
+    """Build the rows of a document from its chunks, its metadata and its date (YYYY-MM-DD or
+    YYYY-MM).
+    """
     rows = [chunk_row(document.doc_id, chunk) for chunk in chunks]
     _date_by_headings(rows, date)
     row = document_row(document, date, chunking, len(rows))
     written = ((chunk["heading_path"], chunk["content"]) for chunk in rows)
-    called = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *links.titles)]
-    index = terms(document.doc_id, document.collection, row["metadata"], written, called)
+    names = [storable(name) for name in (*aliases(json.loads(row["metadata"])), *links.titles)]
+    index = terms(document.doc_id, document.collection, row["metadata"], written, names)
     return Prepared(row, rows, texts_of(rows), list(index), links)
 
 
 def _date_by_headings(rows: Iterable[dict[str, Any]], of_document: str | None) -> None:
-    """Give the rows of chunks below a heading that is a day this day, if it is not the document's."""
+    """Date the rows of chunks below a heading that names a day, unless it is the document's."""
     days: dict[str, str | None] = {}
     for row in rows:
         path = row["heading_path"]
@@ -97,7 +96,7 @@ def _date_by_headings(rows: Iterable[dict[str, Any]], of_document: str | None) -
 
 
 def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
-    """Return the texts of rows of chunks as they are embedded, by their content hash."""
+    """The texts to embed for these chunk rows, by content hash."""
     return {
         chunk["content_hash"]: embedded_text(chunk["heading_path"], chunk["content"])
         for chunk in chunks
@@ -107,7 +106,7 @@ def texts_of(chunks: Iterable[Mapping[str, Any]]) -> dict[bytes, str]:
 def document_row(
     document: Document, date: str | None, chunking: str, chunk_count: int
 ) -> dict[str, Any]:
-    """Return the row of the table `documents`."""
+    """The row of the table `documents`."""
     return document._asdict() | {
         "metadata": storable(json.dumps(document.metadata, ensure_ascii=False)),
         "date": date,
@@ -118,7 +117,7 @@ def document_row(
 
 
 def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
-    """Return the row of the table `chunks`."""
+    """The row of the table `chunks`."""
     return {
         "doc_id": doc_id,
         "chunk_id": f"{doc_id}-{chunk.index}",
@@ -133,29 +132,32 @@ def chunk_row(doc_id: str, chunk: "Chunk") -> dict[str, Any]:
 
 
 def embedded_text(heading_path: str, content: str) -> str:
-    """Return what the model reads of a chunk: the words of links without their brackets, and the heading
-    path, because the text alone may not tell what it is about.
+    """The text that the model gets for a chunk: link texts without brackets, after the heading
+    path, because the chunk alone may not name its subject.
     """
     return plain(f"{heading_path}\n\n{content}" if heading_path else content)
 
 
 def chunking(chunk_size: int, overlap: int, date_keys: Sequence[str] = DATE_KEYS) -> str:
-    """Return all that decides how a text is read and cut, as in `documents.chunking`. A document that
-    was cut otherwise is due again.
+    """All settings that decide how a text is read and chunked, as in `documents.chunking`.
+
+    A document with another value is due again.
     """
     keys = "" if tuple(date_keys) == DATE_KEYS else f":{','.join(date_keys)}"
     return f"{CHUNKER}.{CONTEXT}:{chunk_size}:{overlap}{keys}"
 
 
 def date_keys_of(chunking: str) -> Sequence[str]:
-    """Return the keys of the metadata that could date a document which was read in this way."""
+    """The metadata keys that could date a document, read back from its `chunking`."""
     parts = chunking.split(":", 3)
     return parts[3].split(",") if len(parts) > 3 else DATE_KEYS
 
 
 class Extract(NamedTuple):
-    """A text in markdown. `pages` has the line, from 1, with which each page begins; it is empty if
-    the format has no pages. A warning is a reason and its kind, as in `formats.Reading`.
+    """A text in markdown, extracted from a file that is not text.
+
+    `pages` has the first line of each page, counted from 1; it is empty if the format has no pages.
+    A warning is a reason and its kind, as in `formats.Reading`.
     """
 
     text: str

@@ -1,8 +1,8 @@
 """List the files below a folder and read them, while other programs may change or replace them.
 
-`Walk` lists what an ingest should read, with times and sizes, and opens none of it. `Wanted` has the
-rules by which entries of a folder are taken in or left out; nothing else decides that. `read` gives
-the bytes of one moment, and `open_regular` follows no link that was put in a file's place.
+`Walk` lists the files that an ingest should read, with times and sizes, and opens none of them.
+`Wanted` alone has the rules by which entries of a folder are included or left out. `read` returns a
+consistent state of a file, and `open_regular` follows no link that was put in a file's place.
 """
 
 import errno
@@ -23,33 +23,35 @@ from .workspaces import Workspace, session_folder
 TEMPLATER = "plugins/templater-obsidian/data.json"
 LARGEST_SETTINGS = 1_000_000  # bytes
 SNIFF = 8192  # a file with a NUL among its first bytes is binary
-TICK = 0.01  # seconds: two changes within a tick of the kernel's clock give a file the same time
+TICK = 0.01  # seconds; two changes within one tick of the kernel's clock leave the same time
 READS = 3  # attempts to read a file that changes while it is read
 
-NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO does not wait for a writer
-WHOLE_PATH = getattr(os, "O_NOFOLLOW_ANY", 0)  # macOS: the kernel refuses links in the whole path
-# Flags that open a folder of a path, on Linux and FreeBSD: not to read it, because its owner may
-# allow passing through it only.
+NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # open a FIFO without waiting for a writer
+WHOLE_PATH = getattr(
+    os, "O_NOFOLLOW_ANY", 0
+)  # macOS: the kernel refuses links anywhere in the path
+# Flags that open a folder of a path on Linux and FreeBSD; not for reading, because its permissions
+# may allow only passing through.
 BY_FOLDERS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW if hasattr(os, "O_PATH") else 0
 
-# The rules by which an entry of a folder is left out
+# The rules that leave out an entry of a folder
 HIDDEN = "hidden"  # a folder whose name begins with a dot
 PATTERN = "pattern"  # no pattern matches the name of the file
 EXCLUDED = "excluded"
 LINK = "symbolic link"
 SPECIAL = "special"  # neither a file nor a folder
-TEMPLATES = "templates"  # a folder that the vault itself names as that of its templates
+TEMPLATES = "templates"  # the template folder in the vault's settings
 OTHER_WORKSPACE = "other workspace"  # the transcript of a session that began elsewhere
-UNKNOWN_WORKSPACE = "unknown workspace"  # a transcript that does not say where its session began
-SKIPPED_FOLDERS = {"node_modules"}  # the rule has the name of the folder
+UNKNOWN_WORKSPACE = "unknown workspace"  # a transcript without the folder of its session
+SKIPPED_FOLDERS = {"node_modules"}  # the name of the folder is also the rule
 
 
 class BadFileError(Exception):
-    """A file that cannot be indexed. It is reported, and the other files are not affected.
+    """A file that cannot be indexed. It is reported; other files are not affected.
 
-    `kind` says why in a word: "size", "encoding", "changing" (while it is read), "special" (not a
-    regular file), or of documents that are not text "damaged", "encrypted", "package" (one is
-    missing) or "late" (see Patience).
+    `kind` is the reason in a word: "size", "encoding", "changing" (while it is read), "special"
+    (not a regular file), and for documents that are not text "damaged", "encrypted", "package" (one
+    is missing) or "late" (see Patience).
     """
 
     def __init__(self, reason: str, kind: str) -> None:
@@ -58,19 +60,19 @@ class BadFileError(Exception):
 
 
 class Patience:
-    """The seconds that are left for extracting texts, for all files of a refresh together."""
+    """The seconds left for extracting texts, shared by all files of a refresh."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
 
-# None: an extraction takes as long as its own limits allow.
+# None: an extraction has only its own limits.
 patience: ContextVar[Patience | None] = ContextVar("patience", default=None)
 
 
 @contextmanager
 def hurried(seconds: float | None) -> Iterator[None]:
-    """Let the extractions inside this block take so many seconds in all; None: no such limit."""
+    """Limit the total time of extractions inside this block; None: no limit."""
     token = patience.set(None if seconds is None else Patience(seconds))
     try:
         yield
@@ -79,12 +81,12 @@ def hurried(seconds: float | None) -> Iterator[None]:
 
 
 def open_in_place(path: str, flags: int) -> int:
-    """Open a path and give its file descriptor. If any part of the path is a symbolic link, this
-    raises OSError.
+    """Open a path and return its file descriptor. Raises OSError if any part of the path is a
+    symbolic link.
 
     The path is opened folder by folder, so that no folder can be replaced by a link in the
-    meantime. Only where the operating system offers no way to do that, a folder that is a link is
-    followed.
+    meantime. A folder that is a link is followed only where the operating system has no way to
+    prevent it.
     """
     nofollow = flags | getattr(os, "O_NOFOLLOW", 0)
     if WHOLE_PATH or not BY_FOLDERS or os.open not in os.supports_dir_fd:
@@ -95,7 +97,7 @@ def open_in_place(path: str, flags: int) -> int:
         for name in names[:-1]:
             above = folder
             folder = os.open(name, BY_FOLDERS, dir_fd=above)
-            os.close(above)  # last: an interrupt before must not make `finally` close it once more
+            os.close(above)  # last: an interrupt before must not make `finally` close it twice
         return os.open(names[-1], nofollow, dir_fd=folder)
     except OSError as error:
         if isinstance(error, NotADirectoryError) and os.path.realpath(path) != path:
@@ -112,20 +114,19 @@ def open_regular(path: str, follow_symlinks: bool) -> BinaryIO:
     """Open a regular file for reading, without waiting. Without `follow_symlinks`, no part of the
     path may be a link.
 
-    Raises BadFileError or OSError if something else has been put in the file's place since it was
-    listed.
+    Raises BadFileError or OSError if something else has replaced the file since it was listed.
     """
     open_path = os.open if follow_symlinks else open_in_place
     stream = open(path, "rb", opener=lambda path, flags: open_path(path, flags | NONBLOCK))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise BadFileError("not a regular file any more", "special")
+        raise BadFileError("no longer a regular file", "special")
     return stream
 
 
 def vault_settings(vault: str, name: str) -> dict[str, Any]:
-    """Return what a file of Obsidian's settings says of a vault; nothing for any other folder, and
-    where it cannot be read.
+    """Read a file of Obsidian's settings in a vault; {} for any other folder, or if it is
+    unreadable.
     """
     path = os.path.join(vault, ".obsidian", name)
     if not os.path.isfile(path):
@@ -138,9 +139,7 @@ def vault_settings(vault: str, name: str) -> dict[str, Any]:
 
 
 class FileBytes(NamedTuple):
-    """A file's content, with its time of modification (seconds since 1970) and size (bytes) at that
-    moment.
-    """
+    """The content of a file, with its modification time (seconds since 1970) and size (bytes)."""
 
     data: bytes
     mtime: float
@@ -148,8 +147,10 @@ class FileBytes(NamedTuple):
 
 
 def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False) -> FileBytes:
-    """Return the file's bytes, all of one state. Raises OSError, or BadFileError for a file that is
-    too large or changing, or binary unless it may be.
+    """Read a file in a consistent state.
+
+    Raises OSError, or BadFileError if the file is too large or changing, or binary unless `binary`
+    allows it.
     """
     with open_regular(path, follow_symlinks) as stream:
         for _ in range(READS):
@@ -167,16 +168,14 @@ def read(path: str, max_bytes: int, follow_symlinks: bool, binary: bool = False)
             if is_same_file and len(data) == after.st_size:
                 break
         else:
-            raise BadFileError("changed while it was read; the next ingest takes it", "changing")
+            raise BadFileError("changed while it was read; the next ingest reads it", "changing")
     if not binary and b"\0" in data[:SNIFF]:
-        raise BadFileError("binary: it has NUL bytes", "encoding")
+        raise BadFileError("binary: it contains NUL bytes", "encoding")
     return FileBytes(data, after.st_mtime, after.st_size)
 
 
 class FoundFile(NamedTuple):
-    """A regular file. `relative` is its path relative to the folder, `mtime` is in seconds, `size`
-    in bytes.
-    """
+    """A regular file: `relative` to the top folder, `mtime` in seconds, `size` in bytes."""
 
     relative: str
     path: str
@@ -185,14 +184,14 @@ class FoundFile(NamedTuple):
 
 
 class Walk:
-    """The regular files below `top` whose name matches one of `patterns`, in order of name, folder
-    by folder.
+    """The regular files below `top` whose names match one of `patterns`, by name, folder by folder.
 
-    `exclude` has globs for names or for paths relative to `top`. What is not wanted is in
-    `left_out`, as path -> rule of `Wanted`; of a folder that is not entered, only the folder.
+    `exclude` has globs for names or for paths relative to `top`. `left_out` maps the paths of
+    unwanted entries to a rule of `Wanted`; for a folder that is not entered, only the folder.
     Symbolic links are left out, too. With `follow_symlinks` they are followed after everything
     else, and no place is visited twice. With a `workspace`, all files are transcripts, and only
-    those of its sessions are wanted. What could not be listed is in `unread`, as (path, reason).
+    those of its sessions are wanted. `unread` has the entries that could not be listed, as (path,
+    reason).
     """
 
     def __init__(
@@ -217,7 +216,7 @@ class Walk:
         if not self.follow_symlinks:
             self.left_out.update(dict.fromkeys(self._links, LINK))
             return
-        # The links grow meanwhile. They come last, so that real files keep their own path.
+        # The list grows during this loop. Links come last, so that real files keep their own path.
         for link in self._links:
             is_folder = os.path.isdir(link)
             if not (is_folder or os.path.isfile(link)) or not self._is_new(link):
@@ -232,16 +231,16 @@ class Walk:
         while folders:
             folder = folders.pop()
             try:
-                with self._opened(folder) as opened:
+                with self._open_folder(folder) as opened:
                     yield from self._in_folder(folder, opened, folders)
             except OSError as error:
                 if folder == self.top or not isinstance(error, FileNotFoundError):
                     self._cannot_list(folder, error)
 
     @contextmanager
-    def _opened(self, folder: str) -> Iterator[str | int]:
-        """Yield what `os.scandir` takes: the open folder, which no link can replace, or its path if
-        links are followed.
+    def _open_folder(self, folder: str) -> Iterator[str | int]:
+        """Yield an argument for `os.scandir`: the open folder, which no link can replace, or its
+        path if links are followed.
         """
         can_open = os.scandir in os.supports_fd and os.open in os.supports_dir_fd
         if self.follow_symlinks or not can_open:
@@ -254,7 +253,7 @@ class Walk:
             os.close(descriptor)
 
     def _in_folder(self, folder: str, opened: str | int, folders: list[str]) -> Iterator[FoundFile]:
-        """Yield the files in a folder. Its subfolders are appended to `folders`, the first one last."""
+        """Yield the files in a folder. Append its subfolders to `folders`, the first one last."""
         with os.scandir(opened) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         subfolders = []
@@ -275,11 +274,11 @@ class Walk:
         folders += reversed(subfolders)
 
     def file(self, path: str) -> Iterator[FoundFile]:
-        """Yield the file at this path, which a user named or a link leads to, if it is wanted."""
+        """Yield the file at this path, named by a user or by a link, if it is wanted."""
         return self._found(path, partial(os.stat, path))
 
     def _found(self, path: str, look: Callable[[], os.stat_result]) -> Iterator[FoundFile]:
-        """Yield a file if it is wanted, whatever its name is."""
+        """Yield a file if it is wanted, whatever its name."""
         rule: str | None = SPECIAL
         try:
             status = look()
@@ -296,7 +295,7 @@ class Walk:
             yield FoundFile(self.wanted.relative(path), path, status.st_mtime, status.st_size)
 
     def _is_new(self, path: str) -> bool:
-        """Return whether this place has not been visited by another path."""
+        """Whether no other path has led to this place."""
         if not self.follow_symlinks:
             return True
         place = os.path.realpath(path)
@@ -309,7 +308,7 @@ class Walk:
 
 
 def _leads_to_folder(entry: "os.DirEntry[str]") -> bool:
-    """Return whether it is a folder, or a link to one."""
+    """Whether an entry is a folder, or a link to one."""
     try:
         return entry.is_dir()
     except OSError:  # a loop
@@ -317,8 +316,8 @@ def _leads_to_folder(entry: "os.DirEntry[str]") -> bool:
 
 
 class Wanted:
-    """The rules for what is below `top`: `patterns` for the names of files, `exclude` for names or
-    paths relative to `top`, and the `workspace` in which sessions began.
+    """The rules for entries below `top`: `patterns` for file names, `exclude` for names or paths
+    relative to `top`, and the `workspace` in which sessions began.
     """
 
     def __init__(
@@ -337,9 +336,7 @@ class Wanted:
         self._templates = {str(folder).strip("/") for folder in (own, templater) if folder}
 
     def refusal(self, name: str, path: str, is_folder: bool) -> str | None:
-        """Return the rule by which an entry is left out, whatever it may be a link to; None if it is
-        wanted.
-        """
+        """The rule that leaves out an entry or the target of a link; None if it is wanted."""
         if is_folder:
             if name.startswith("."):
                 return HIDDEN
@@ -356,12 +353,13 @@ class Wanted:
         return EXCLUDED if is_excluded else None
 
     def refusal_of_session(self, path: str) -> str | None:
-        """Return the rule by which the transcript at this path is left out; None if it is wanted.
+        """The rule that leaves out the transcript at this path; None if it is wanted.
+
         Reads the file if there is a workspace. Raises OSError and BadFileError.
         """
         if self._workspace is None:
             return None
-        # An ingest that reads the file refuses links; to do it here would double the time of a walk.
+        # The ingest refuses links when it reads the file; checking here would double the walk's time.
         with open_regular(path, follow_symlinks=True) as transcript:
             folder = session_folder(transcript)
         if folder is None:
@@ -369,11 +367,10 @@ class Wanted:
         return None if self._workspace.has(folder) else OTHER_WORKSPACE
 
     def matches(self, name: str) -> bool:
-        """Return whether a file name matches one of the patterns."""
         return self._patterns.match(name) is not None
 
     def relative(self, path: str) -> str:
-        """Return a path below `top`, relative to it."""
+        """Make a path below `top` relative to it."""
         return path[len(self._above) :]
 
 

@@ -1,5 +1,6 @@
-"""Choose the format of a file that is to be indexed, and say what a format offers. A new format is a
-module and a row in FORMATS.
+"""Choose the format of a file, and define the interface of formats.
+
+A new format is a module and a row in FORMATS.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,8 +20,9 @@ LONGEST_SUFFIX = max(map(len, FORMATS))
 
 
 class Reading(Protocol):
-    """A file that is being read. Only `mtime` and `size` are certain to be complete before the last
-    chunk has been taken.
+    """A file that is being read.
+
+    Until the last chunk has been read, only `mtime` and `size` are sure to be complete.
     """
 
     mtime: float  # seconds since 1970
@@ -28,69 +30,68 @@ class Reading(Protocol):
 
     @property
     def digest(self) -> bytes:
-        """Return the hash of the bytes that were read."""
+        """The hash of the bytes that were read."""
 
     @property
     def extract(self) -> "Extract | None":
-        """Return the text whose lines count, of a file that is not text. This and all below may raise
-        BadFileError for such a file.
+        """The text whose lines are cited, if the file is not text.
+
+        For such a file, this and all below may raise BadFileError.
         """
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Return JSON values by key."""
+        """JSON values by key."""
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
-        """Return what the user should know of this file: a line for each warning, and its kind in a
-        word, such as "encoding".
+        """Problems with this file for the user: each a line and its kind in a word, such as
+        "encoding".
         """
 
     @property
     def links(self) -> "DocumentLinks":
-        """Return titles, links and tags of the text; `links.NO_LINKS` if it can have none."""
+        """Titles, links and tags of the text; `links.NO_LINKS` if the format has none."""
 
     def date(self, doc_id: str, keys: Sequence[str] = DATE_KEYS) -> str | None:
-        """Return the document's date, YYYY-MM-DD or YYYY-MM. `keys` are those of the metadata that may
-        have it, the best first.
+        """The document's date, YYYY-MM-DD or YYYY-MM.
+
+        `keys` are the metadata keys that may hold it, best first.
         """
 
     def chunks(self, chunk_size: int, overlap: int) -> "Iterable[Chunk]":
-        """Return the file's text in pieces of at most `chunk_size` characters, with the lines of the file
-        they stand on.
-        """
+        """The text in chunks of at most `chunk_size` characters, with the lines of the file."""
 
     def close(self) -> None:
         """Close the file."""
 
 
 class Format(Protocol):
-    """A file format, as the rest of the program uses it."""
+    """The interface of a file format."""
 
     @property
     def collection(self) -> str | None:
-        """Return what the ids of its documents begin with if the user gives no name. None means the name
-        of the folder.
+        """The default collection of its documents, the first part of their ids; None: the folder's
+        name.
         """
 
     @property
     def grows(self) -> bool:
-        """Return whether its files grow at their end and may be larger than memory, so that only what is
-        new is written.
+        """Whether its files grow at their end and may be larger than memory, so that only new text
+        is written.
 
-        Each line of such a file is a record. A passage made of several chunks has blank lines
-        between them.
+        Each line of such a file is a record. A passage of several chunks has blank lines between
+        them.
         """
 
     @property
     def is_text(self) -> bool:
-        """Return whether an editor shows its files with the lines that citations count."""
+        """Whether the lines that citations count are those that an editor shows."""
 
     def is_due(
         self, path: str, indexed_size: int, mtime: float, size: int, follow_symlinks: bool
     ) -> bool:
-        """Return whether a file should be read again now, after its first `indexed_size` bytes were
-        indexed and it has changed since.
+        """Whether to read a changed file again, when its first `indexed_size` bytes are indexed.
 
         Raises OSError and BadFileError.
         """
@@ -100,44 +101,46 @@ class Format(Protocol):
     ) -> Reading:
         """Begin to read a file. The given `metadata` takes precedence over the file's own.
 
-        Raises OSError, and BadFileError for a file that cannot be indexed.
+        Raises OSError, and BadFileError if the file cannot be indexed.
         """
 
     def lines(self, stream: BinaryIO, max_bytes: int) -> tuple[Sequence[str], bytes]:
-        """Return the text of each line of the file, and the hash of its bytes. Raises BadFileError for a
-        file that is too large.
+        """The text of each line of the file, and the hash of its bytes.
+
+        Raises BadFileError if the file is too large.
         """
 
     def joined(self, lines: Sequence[str]) -> str:
-        """Return lines as one text."""
+        """Join lines to one text."""
 
 
 def format_of(name: str) -> Format:
-    """Return the format of the file with this name, path or document id, or of the files that a glob
-    matches.
-    """
+    """The format for a file name, a path, a document id, or a glob."""
     suffix = own_suffix(name)
     chosen: Format = load(FORMATS[suffix] if suffix else MARKDOWN)
     return chosen
 
 
 def grows(name: str) -> bool:
-    """Return whether a file of this name grows at its end. Markdown does not, and is not loaded to say
-    so: a search that joins passages has no other use for it.
+    """Whether a file of this name grows at its end.
+
+    Markdown does not, and is not imported to find that out: a search that joins passages may not
+    need it.
     """
     suffix = own_suffix(name)
     return suffix is not None and load(FORMATS[suffix]).grows is True
 
 
 def own_suffix(name: str) -> str | None:
-    """Return the ending of a name that has a format of its own: "Report.PDF" -> ".pdf", "a.md" -> None"""
+    """The ending of a name that has its own format: "Report.PDF" -> ".pdf", "a.md" -> None"""
     ending = name[-LONGEST_SUFFIX:].lower()
     return next((suffix for suffix in FORMATS if ending.endswith(suffix)), None)
 
 
 def refusal(path: str, max_bytes: int, follow_symlinks: bool) -> tuple[str, str] | None:
-    """Return why a file cannot be indexed, as the kind of files.py and a sentence; None if it can. Reads
-    as much as that takes.
+    """Why a file cannot be indexed, as a kind of files.py and a sentence; None if it can.
+
+    Reads as much of the file as that takes.
     """
     try:
         with closing(format_of(path).open(path, max_bytes, follow_symlinks, {})) as reading:

@@ -1,8 +1,7 @@
-"""Find what a markdown text says of itself and of others: titles, aliases, links, tags.
+"""Find the titles, aliases, links and tags of a markdown text.
 
-Links are [[wikilinks]], ![[embeds]] and relative links of markdown; where they lead is not known
-here. Tags are those of the metadata and those that stand in the text, all without # and case
-folded.
+Links are [[wikilinks]], ![[embeds]] and relative links of markdown; their targets are not resolved
+here. Tags come from the metadata and from the text, without # and case folded.
 """
 
 import json
@@ -15,7 +14,7 @@ from urllib.parse import unquote
 from .noise import readable, without_code, without_hidden
 from .terms import LONGEST_TARGET, MARKDOWN_ENDING, WIKILINK, listed, path_of_wikilink, plain
 
-# What follows the text of a link in markdown, and what a reference leads to. One with spaces is in <>.
+# The target after the text of a markdown link, and that of a reference; with spaces, it is in <>.
 _IN_BRACKETS = rf"<([^<>\n]{{1,{LONGEST_TARGET}}})>"
 LINK_TARGET = re.compile(
     rf"\]\([ \t]*+(?:{_IN_BRACKETS}|([^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+))"
@@ -24,17 +23,16 @@ REFERENCE = re.compile(
     rf"\n {{0,3}}\[(?!\^)[^\]\n]{{1,{LONGEST_TARGET}}}\]:[ \t]*+(?:{_IN_BRACKETS}|(\S++))"
 )
 ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")  # a URL, or a place in the same document
-PLACEHOLDERS = ("{{", "<%", "…")  # of templates, and of data: URIs that were left out
+PLACEHOLDERS = ("{{", "<%", "…")  # of templates, and of removed data: URIs
 
 FILE_ENDING = re.compile(r"\.([A-Za-z][A-Za-z0-9]{0,9})\Z")
-# A name in [[brackets]] with one of these endings is a file beside the notes; [[Node.js]] is a
-# note.
+# A name in [[brackets]] with one of these endings is an attachment; [[Node.js]] is a note.
 ATTACHMENTS = frozenset(
     "png jpg jpeg gif bmp svg webp avif heic tif tiff mp3 wav m4a ogg flac 3gp webm mp4 mov mkv ogv pdf epub"
     " canvas base excalidraw csv tsv txt json yaml zip html docx xlsx pptx odt".split()
 )
 
-# What Obsidian takes for a tag: no white space, and of the signs only _, - and /.
+# Obsidian's tags: no white space, and no signs but _, - and /.
 SIGN = (
     r"\u2000-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20"
     r"!-,.:-@\[-^`{-~\s"
@@ -49,8 +47,8 @@ EMPHASIS = re.compile(r"[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?=\s|$)")
 
 
 class Link(NamedTuple):
-    """A link as it is written: `target` without the text that is shown for it. `kind` is
-    "wikilink", "embed" or "markdown".
+    """A link as written: `target` without the displayed text. `kind` is "wikilink", "embed" or
+    "markdown".
     """
 
     line: int
@@ -59,7 +57,7 @@ class Link(NamedTuple):
 
 
 class DocumentLinks(NamedTuple):
-    """The names and links of a document; `tags` are those that stand in the text."""
+    """The names and links of a document; `tags` are those in the text."""
 
     titles: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
@@ -70,8 +68,9 @@ NO_LINKS = DocumentLinks()
 
 
 def document_links(text: str, skipped: int, metadata: Mapping[str, Any]) -> DocumentLinks:
-    """Find the titles, links and tags of a text with plain newlines, whose first `skipped` lines are
-    front matter, which may have links.
+    """Find the titles, links and tags of a text with plain newlines.
+
+    The first `skipped` lines are front matter, which may have links.
     """
     lines = text.split("\n", skipped)
     matter = "\n" + "\n".join(lines[:skipped])
@@ -84,20 +83,21 @@ def document_links(text: str, skipped: int, metadata: Mapping[str, Any]) -> Docu
 
 
 def links_in(text: str, first_line: int) -> list[Link]:
-    """Return the links of a text that begins with a line break, each target once a line; the text
-    after it begins on `first_line`.
+    """The links of a text that begins with a line break, each target once per line.
+
+    The text after that line break begins on `first_line`.
     """
     links = []
     pos = 1
     line = first_line
-    for start, target, kind in sorted(_places(text)):
+    for start, target, kind in sorted(_find_links(text)):
         line += text.count("\n", pos, start)
         pos = max(pos, start)
         links.append(Link(line, target, kind))
     return list(dict.fromkeys(links))
 
 
-def _places(text: str) -> Iterator[tuple[int, str, str]]:
+def _find_links(text: str) -> Iterator[tuple[int, str, str]]:
     if "[[" in text:
         for link in WIKILINK.finditer(text):
             target = link[2].strip()
@@ -125,7 +125,7 @@ def _is_placeholder(target: str) -> bool:
 
 
 def without_links(text: str) -> str:
-    """Return the text without the targets of its links."""
+    """Remove the targets of all links."""
     if "[[" in text:
         text = WIKILINK.sub("", text)
     if "](" in text:
@@ -134,7 +134,7 @@ def without_links(text: str) -> str:
 
 
 def path_of(target: str, kind: str = "wikilink") -> str:
-    """Return the path in a target, without the place in the document.
+    """The path in a target, without the place in the document.
 
     '../a%20b.md?x#sec' of markdown -> '../a b.md'
     """
@@ -145,20 +145,18 @@ def path_of(target: str, kind: str = "wikilink") -> str:
 
 
 def folded(path: str) -> str:
-    """Return a path or a name as names are compared: without the ending of markdown, case ignored,
-    spaces as one.
-    """
+    """Normalize a path or name for comparison: no markdown ending, case folded, single spaces."""
     name = MARKDOWN_ENDING.sub("", path.strip())
     return " ".join(unicodedata.normalize("NFC", name).casefold().split())
 
 
 def key_of(path: str) -> str:
-    """Return the last part of a path or a name, folded, under which the store finds it."""
+    """The last part of a path or name, folded: the key of the document in the store."""
     return folded(path.rpartition("/")[2])
 
 
 def is_attachment(target: str, kind: str) -> bool:
-    """Return whether the target is a file that is no note, such as an image."""
+    """Whether the target is a file that is not a note, such as an image."""
     path = path_of(target, kind)
     ending = FILE_ENDING.search(path)
     if not ending or MARKDOWN_ENDING.search(path):
@@ -167,8 +165,9 @@ def is_attachment(target: str, kind: str) -> bool:
 
 
 def tags_in(text: str) -> list[str]:
-    """Return the tags of a text without code and links, which begins with a line break. '#123' is no
-    tag.
+    """The tags of a text without code and links, which begins with a line break.
+
+    '#123' is not a tag.
     """
     if "#" not in text:
         return []
@@ -177,7 +176,7 @@ def tags_in(text: str) -> list[str]:
 
 
 def in_metadata(metadata: str) -> list[str]:
-    """Return the tags in metadata (JSON), in a list or in words under `tags` or `tag`.
+    """The tags in metadata (JSON): a list or words under `tags` or `tag`.
 
     '{"tags": "ops, Infra/GPU"}' -> ['ops', 'infra/gpu']
     """
@@ -188,9 +187,7 @@ def in_metadata(metadata: str) -> list[str]:
 
 
 def all_of(metadata: str, of_text: Iterable[str]) -> set[str]:
-    """Return what a filter on tags is compared with: also the single words of a tag that has
-    several.
-    """
+    """The tags that match a filter: also the single words of a tag that has several."""
     tags: set[str] = set()
     for name in (*in_metadata(metadata), *of_text):
         tags.update(map(bare, (name, *name.split())))
@@ -198,19 +195,20 @@ def all_of(metadata: str, of_text: Iterable[str]) -> set[str]:
 
 
 def bare(tag: str) -> str:
-    """Return a tag as tags are compared: ' #Ops' -> 'ops'"""
+    """Normalize a tag for comparison: ' #Ops' -> 'ops'"""
     return tag.strip().lstrip("#").casefold()
 
 
 def above(tag: str) -> list[str]:
-    """Return the tag and those that it is nested in: 'a/b/c' -> ['a/b/c', 'a/b', 'a']"""
+    """A tag and the tags above it: 'a/b/c' -> ['a/b/c', 'a/b', 'a']"""
     parts = tag.split("/")
     return ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def titles(metadata: Mapping[str, Any], text: str, without_code: str) -> tuple[str, ...]:
-    """Return the `title` of the metadata, and the first heading if it is one of level 1; the text
-    also as it is without its code.
+    """The `title` of the metadata, and the first heading if its level is 1.
+
+    `without_code` is the text with its code blanked.
     """
     written = []
     if isinstance(metadata.get("title"), str):
@@ -223,9 +221,7 @@ def titles(metadata: Mapping[str, Any], text: str, without_code: str) -> tuple[s
 
 
 def aliases(metadata: Mapping[str, Any]) -> list[str]:
-    """Return the values of `aliases` and `alias`. A text with commas is an alias, and its parts are
-    aliases, too.
-    """
+    """The values of `aliases` and `alias`. A text with commas is an alias, and so are its parts."""
     written: list[str] = []
     for key in ("aliases", "alias"):
         value = metadata.get(key)

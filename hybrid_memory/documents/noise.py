@@ -1,16 +1,16 @@
-"""Find what of a markdown text is not prose: noise, which says nothing, and code, in which brackets and
-# mean something else.
+"""Find the parts of a markdown text that are not prose: noise, which has no meaning, and code, in
+which brackets and # have another meaning.
 
 Noise is left out of chunks: rules, HTML comments, data: URIs, and runs of over 200 characters
-without a space: base64, hashes and minified code. A long address keeps its beginning, and a long
-list of short values (CSV) stays. Text in scripts that put no spaces between words is never such a
-run. What is left out of the middle of a line leaves a `…`. A chunk of closing tags alone is none. The
-patterns begin with the line break before a line, for which Python searches fastest.
+without a space, such as base64, hashes and minified code. A long address keeps its beginning, and a
+long list of short values (CSV) is kept. Text in scripts without spaces is never such a run. A
+removal inside a line leaves a `…`. A chunk of closing tags alone is dropped. The patterns begin
+with the line break before a line, because Python searches fastest for it.
 
-Code is blanked out where links and tags are looked for. Where it is depends on the quotes and the
-items of lists that a line is in, so the text is read line by line as CommonMark 0.31 says (appendix,
-"A parsing strategy"), with the tables of GitHub Flavored Markdown 0.29. HTML is text. What Obsidian
-does not show either, comments between %% and formulas between $$, is found in what is left.
+Code is blanked before links and tags are searched. Its extent depends on the quotes and list items
+around a line, so the text is parsed line by line according to CommonMark 0.31 (appendix, "A parsing
+strategy"), with the tables of GitHub Flavored Markdown 0.29. HTML is text. Comments between %% and
+formulas between $$, which Obsidian does not show as text, are blanked last.
 
 All of it takes time in proportion to the text.
 """
@@ -26,8 +26,8 @@ FENCE = r"(?P<bullet>(?:[-+*]|\d{1,9}[.)]) {1,4})?(?P<fence>`{3,}(?=[^`\n]*(?:\n
 
 
 def fence_end(text: str, opening: re.Match[str]) -> int:
-    """Return where the code ends: at a fence at least as long as the opening one, or else where its
-    list item or the document ends.
+    """Return the end of fenced code: a fence at least as long as the opening one, or the end of its
+    list item or of the document.
     """
     fence = opening["fence"]
     indent = 0
@@ -42,16 +42,16 @@ def fence_end(text: str, opening: re.Match[str]) -> int:
 
 LONGEST_RUN = 200  # characters; the longest hash in use, SHA-512 in hexadecimal, has 128
 LONGEST_VALUE = 50  # characters of a value in a list
-LOOK_BACK = 1000  # characters of a line in which code may begin
+LOOK_BACK = 1000  # characters of a line to search for the beginning of code
 LEFT_OUT = "…"
-# A run that is too long fills at least one of the pieces that begin at the multiples of this.
+# A run that is too long fills at least one piece that begins at a multiple of this.
 _STEP = LONGEST_RUN // 2
 
 # CommonMark 0.31, 4.1 Thematic breaks
 RULE = r"\n {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)(?=\n|\Z)"
 ANY_RULE = re.compile(RULE)
 RULE_COMMENT_OR_FENCE = re.compile(rf"\n {{0,3}}{FENCE}|(?P<rule>{RULE})|<!--")
-# A passage of closing tags, as in the documents of a component library, says nothing.
+# A passage of closing tags, as in the documents of a component library, has no meaning.
 CLOSING_TAGS = re.compile(r"\s*+(?:</[A-Za-z][\w.:-]*+[ \t]*+>\s*+)++")
 DATA_URI = re.compile(
     r"data:(?:[\w.+-]{1,80}/[\w.+-]{1,80})?(?:;[\w=.+-]{1,80})*+(?<!:),[^\s)>\"'\]]*+"
@@ -62,13 +62,11 @@ ADDRESS = re.compile(r"\b[a-z]{2,9}://[^()<>\"'\]|]++")
 
 
 def readable(text: str, start: int = 0) -> str:
-    """Return the text without the noise after `start`, the line break before a line. The number of
-    lines stays the same.
-    """
+    """Remove the noise after `start`, the line break before a line, but keep every line."""
     return text[:start] + _readable(text[start:])
 
 
-@lru_cache(1)  # a document is asked about twice: for its marks and for its chunks
+@lru_cache(1)  # called twice per document: for its links and for its chunks
 def _readable(body: str) -> str:
     if "<!--" in body or ANY_RULE.search(body):
         body = _without_rules_and_comments(body)
@@ -76,7 +74,7 @@ def _readable(body: str) -> str:
 
 
 def without_runs(body: str) -> str:
-    """Return a text without data: URIs and unbroken runs. A line break stands before each line."""
+    """Remove data: URIs and unbroken runs from a text with a line break before each line."""
     if "data:" in body:
         body = DATA_URI.sub(LEFT_OUT, body)
     if _has_long_run(body):
@@ -85,7 +83,7 @@ def without_runs(body: str) -> str:
 
 
 def _without_rules_and_comments(text: str) -> str:
-    """Return the text without rules and closed comments; what stands in code stays."""
+    """Remove rules and closed comments, except in code."""
     pieces: list[str] = []
     done = 0  # up to where the text is in the pieces
     pos = 0
@@ -128,14 +126,14 @@ def _shortened(run: re.Match[str]) -> str:
 
 
 def _address(address: str) -> str:
-    """Return 'https://example.com/page?token=...' as far as it names a page."""
+    """Shorten a long 'https://example.com/page?token=...' to the part that names the page."""
     if len(address) <= LONGEST_RUN:
         return address
     return re.split("[?#;]", address[:LONGEST_RUN], maxsplit=1)[0] + LEFT_OUT
 
 
 def _piece(piece: str) -> str:
-    """Keep a piece that is short, a list of short values, or the line below the header of a table."""
+    """Keep a piece that is short, a list of short values, or a table's delimiter row."""
     if len(piece) <= LONGEST_RUN or not piece.strip("-:|"):
         return piece
     is_list = piece.startswith("|") or ("{" not in piece and "(" not in piece)
@@ -143,8 +141,8 @@ def _piece(piece: str) -> str:
     return piece if is_list and longest_value <= LONGEST_VALUE else LEFT_OUT
 
 
-QUOTE = 0  # in place of the width of an item
-DEEPEST = 100  # containers in each other; what is deeper is text, so that no line takes long
+QUOTE = 0  # instead of an item's width
+DEEPEST = 100  # nested containers; deeper ones are text, so that no line takes long
 
 FENCE_LINE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
 HEADING_MARK = re.compile(r"#{1,6}(?: |\Z)")
@@ -164,17 +162,17 @@ Span = tuple[int, int]
 
 
 def without_code(text: str) -> str:
-    """Return a text with spaces in place of its code, so that every character keeps its place."""
+    """Replace code with spaces, so that every character keeps its position."""
     if "`" in text or "~~~" in text or "    " in text or "\t" in text:
         text = "\n".join(_Blanking(text.split("\n")).lines())
     return text
 
 
 def without_hidden(text: str) -> str:
-    """Return a text without code with spaces also in place of org-mode's blocks of code, comments
-    between %% and formulas between $$.
+    """Replace org-mode code blocks, comments between %% and formulas between $$ with spaces, in a
+    text without code.
 
-    A pair of signs that does not begin a line belongs to one paragraph; a sign alone is text.
+    A pair of signs that does not begin a line must be within one paragraph; a single sign is text.
     """
     if "#+" in text:
         text = _blanked(text, _org_blocks(text))
@@ -184,7 +182,7 @@ def without_hidden(text: str) -> str:
 
 
 class _Container:
-    """A quote or an item of a list that is open. The lines of an item are indented by its width."""
+    """An open quote or list item. The lines of an item are indented by its width."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -192,12 +190,12 @@ class _Container:
 
 
 class _Blanking:
-    """The lines of a text in which the code is blanked, and the state after the lines read so far."""
+    """The lines of a text, whose code is blanked step by step, and the state of the parser."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._open: list[_Container] = []
-        self._fence = ""  # that opened the code which the line is in, or ""
+        self._fence = ""  # that opened the current code, or ""
         self._paragraph: int | None = None  # the number of its first line
 
     def lines(self) -> list[str]:
@@ -212,7 +210,7 @@ class _Blanking:
             self._begin_paragraph(number)
             return
         line = line.expandtabs(4).rstrip(" ")
-        column, matched = self._matched(line)
+        column, matched = self._continued(line)
         if self._fence and matched == len(self._open):
             self._blank(number)
             if self._closes_fence(line, column):
@@ -225,9 +223,9 @@ class _Blanking:
         else:
             self._begin_blocks(number, line, column, matched)
 
-    def _matched(self, line: str) -> tuple[int, int]:
-        """Return the column behind the marks of the open containers that the line goes on with, and
-        how many they are.
+    def _continued(self, line: str) -> tuple[int, int]:
+        """Return the column after the markers of the open containers that this line continues, and
+        their number.
         """
         column = 0
         for matched, container in enumerate(self._open):
@@ -238,7 +236,7 @@ class _Blanking:
                 column += spaces + 1
                 column += line[column : column + 1] == " "
             elif column + spaces >= len(line):
-                if container.is_empty:  # an item may begin with one empty line only
+                if container.is_empty:  # an item may begin with at most one empty line
                     return column, matched
             elif spaces >= container.width:
                 column += container.width
@@ -247,7 +245,7 @@ class _Blanking:
         return column, len(self._open)
 
     def _begin_blocks(self, number: int, line: str, column: int, matched: int) -> None:
-        """Open what begins in the line, behind the marks of the containers that it goes on with."""
+        """Open the blocks that begin in the line, after the markers of the continued containers."""
         in_paragraph = self._paragraph is not None
         goes_on = in_paragraph and matched == len(self._open)
         while column < len(line):
@@ -284,7 +282,7 @@ class _Blanking:
                 self._open.append(_Container(item.end() - column + width))
                 column = item.end() + width
             else:
-                if not in_paragraph:  # otherwise it goes on, whatever it is in
+                if not in_paragraph:  # otherwise the paragraph continues
                     self._close(number, matched)
                     self._begin_paragraph(number)
                 return
@@ -296,7 +294,7 @@ class _Blanking:
             self._paragraph = number
 
     def _close(self, number: int, matched: int) -> None:
-        """Close the paragraph above, and the containers that this line does not go on with."""
+        """Close the paragraph above, and the containers that this line does not continue."""
         self._end_paragraph(number)
         del self._open[matched:]
         if self._open:
@@ -309,7 +307,7 @@ class _Blanking:
         self._paragraph = None
         paragraph = self._lines[start:number]
         if any("`" in line for line in paragraph):
-            blanked = "\n".join(map(_without_spans, _apart(paragraph)))
+            blanked = "\n".join(map(_without_spans, _span_scopes(paragraph)))
             self._lines[start:number] = blanked.split("\n")
 
     def _closes_fence(self, line: str, column: int) -> bool:
@@ -322,7 +320,6 @@ class _Blanking:
 
 
 def _spaces(line: str, column: int) -> int:
-    """Return the number of spaces at a column."""
     end = column
     while line[end : end + 1] == " ":
         end += 1
@@ -330,21 +327,19 @@ def _spaces(line: str, column: int) -> int:
 
 
 def _cannot_interrupt(item: re.Match[str], line: str) -> bool:
-    """Return whether this mark of an item is text if the line goes on with a paragraph."""
+    """Whether this list marker is text when the line continues a paragraph."""
     return item.end() == len(line) or (item[1] is not None and int(item[1]) != 1)
 
 
 def _item_width(item: re.Match[str], line: str) -> int:
-    """Return the columns between the mark of an item and its content."""
+    """The number of columns between a list marker and its content."""
     spaces = _spaces(line, item.end())
     is_empty = item.end() + spaces >= len(line)
     return 1 if is_empty or spaces > 4 else spaces
 
 
-def _apart(lines: list[str]) -> list[str]:
-    """Return the texts of a paragraph whose code spans are their own: all of it, or up to a table
-    and then each row.
-    """
+def _span_scopes(lines: list[str]) -> list[str]:
+    """Split a paragraph into texts that no code span crosses: the text above a table, and each row."""
     for number in range(1, len(lines)):
         if "|" in lines[number - 1] and DELIMITER_LINE.match(lines[number]):
             above = "\n".join(lines[: number - 1])

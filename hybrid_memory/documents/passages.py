@@ -1,9 +1,9 @@
-"""Cut the text of a section into passages that stand alone: they end with a sentence, an item or a
-block where one fits.
+"""Cut the text of a section into passages that make sense alone: each ends with a sentence, an item
+or a block if one fits.
 
-Whether a sentence ends is decided by the characters around the place: 'z.B. Dr. Smith of the U.S.
-paid 3.5 for v1.2.3.' is one sentence. Code and tables are found first, because neither has
-sentences, and because the later rows of a table need its header.
+The characters around a place decide whether a sentence ends there: 'z.B. Dr. Smith of the U.S. paid
+3.5 for v1.2.3.' is one sentence. Code and tables are found first, because neither has sentences,
+and because the later rows of a table need its header.
 """
 
 import re
@@ -15,9 +15,9 @@ from ..text.characters import UNSPACED, begins_grapheme
 
 CLOSING = "\"'”’»)]}*_`"
 ENDS = ".!?…؟۔।"
-WIDE_ENDS = "。！？｡"  # they need no space after them
+WIDE_ENDS = "。！？｡"  # need no space after them
 WIDE_CLOSING = CLOSING + "」』）】》〉"
-BEFORE = 24  # characters that are looked at
+BEFORE = 24  # characters to examine before an end
 
 ABBREVIATION = re.compile(
     r"(?:^|[^\w.])(?:(?:[^\W\d_]\.){0,4}[^\W\d_]"  # J. (an initial), e.g., z.B., U.S.A.
@@ -38,13 +38,13 @@ FIRST_CHARACTER = re.compile(r"[\s>*_\"'“„‘«(\[`#~-]{0,16}")
 
 
 def ends_sentence(text: str, end: int) -> bool:
-    """Return whether text[:end] ends with a sentence: it does not if the next word is in lower case."""
+    """Whether text[:end] ends with a sentence: not if the next word is in lower case."""
     before = text[max(end - BEFORE, 0) : end].rstrip(WIDE_CLOSING)
     last = before[-1:]
     if not last or last not in ENDS:
         return last != "" and last in WIDE_ENDS
     signs = FIRST_CHARACTER.match(text, end)
-    assert signs  # it matches anywhere
+    assert signs  # the pattern matches anywhere
     after = text[signs.end() : signs.end() + 3]
     if after[:1].islower():
         return False
@@ -71,18 +71,18 @@ SPACES = re.compile(r"[ \t]+")
 
 
 class Block(NamedTuple):
-    """text[start:end], fenced code or a table, from the start of its first line to the line break
-    after its last one.
+    """Fenced code or a table, text[start:end], from the start of its first line to the line break
+    after its last.
     """
 
     start: int
     first: int  # where the first line of code or the first row below the header begins
     end: int
-    header: str  # what a later part of a table repeats: '| a | b |\n|---|---|\n'; "" for code
+    header: str  # of a table, repeated above its later parts: '| a | b |\n|---|---|\n'; "" for code
 
 
 def blocks(text: str, start: int, stop: int) -> list[Block]:
-    """Return the blocks of text[start:stop] in their order. A line break stands before `start`."""
+    """The blocks of text[start:stop] in order. A line break precedes `start`."""
     code: list[Block] = []
     if text.find("```", start, stop) >= 0 or text.find("~~~", start, stop) >= 0:
         code = _fences(text, start, stop)
@@ -125,14 +125,14 @@ def _tables(text: str, start: int, stop: int, code: list[Block]) -> list[Block]:
         table_end = TABLE_END.search(text, row.end(), end)
         if table_end:
             end = table_end.start()
-        repeated = _repeated(text[header : row.start()], row[0])
+        repeated = _compact_header(text[header : row.start()], row[0])
         tables.append(Block(header, row.end() + 1, end, repeated))
         pos = max(end, pos)
     return tables
 
 
-def _repeated(header: str, delimiter: str) -> str:
-    """Return the header and the delimiter row without the spaces that align the columns."""
+def _compact_header(header: str, delimiter: str) -> str:
+    """The header and the delimiter row without the spaces that align the columns."""
     columns = delimiter.strip("\n \t>|").count("|") + 1
     return f"{SPACES.sub(' ', header.strip())}\n{'|---' * columns}|\n"
 
@@ -141,7 +141,7 @@ NONSPACE = re.compile(r"\S")
 WORD_START = re.compile(rf"(?<!\S)\S|[{UNSPACED}]")
 LAST_BREAK = re.compile(rf".*[\s{UNSPACED}]", re.DOTALL)
 LAST_CLAUSE = re.compile(r".*(?:[;:,–—](?=\s)|[，、；：]|\n)", re.DOTALL)
-LONGEST_END = 6  # characters: a full stop, what closes quotes and brackets, a space
+LONGEST_END = 6  # characters: a full stop, closing quotes and brackets, a space
 _CLOSING = re.escape(CLOSING)
 _WIDE_CLOSING = re.escape(WIDE_CLOSING + WIDE_ENDS)
 END = (
@@ -158,16 +158,16 @@ NEXT_LINE = re.compile(
 
 
 class Part(NamedTuple):
-    """A part of a document that is cut by itself: a section that has text, and the headings without
-    a text of their own that stand above it or, at the end of the document, below it.
+    """A part of a document that is cut independently: a section with text, and the headings without
+    text above it or, at the end of the document, below it.
     """
 
     start: int
     body: int  # where the text begins, below the headings
-    tail: int  # where the text ends, above the headings that follow
+    tail: int  # where the text ends, above the headings below it
     end: int
     heading: str
-    path: str  # of headings, down to this one
+    path: str  # the headings from the top to this one
 
 
 class Passage(NamedTuple):
@@ -175,7 +175,7 @@ class Passage(NamedTuple):
 
     start: int
     end: int
-    header: str  # of the table inside of which the passage begins, or ""
+    header: str  # of the table in which the passage begins, or ""
 
 
 def passages(
@@ -185,10 +185,11 @@ def passages(
     overlap: int,
     find_blocks: Callable[[str, int, int], list[Block]] = blocks,
 ) -> Iterator[Passage]:
-    """Yield the passages of a part in their order; each has up to `size` characters, its table's
-    header included, and begins with up to `overlap` characters of the one before it.
+    """Yield the passages of a part in order.
 
-    `find_blocks` gives the code and the tables between two places, by default those of markdown.
+    Each has up to `size` characters, including its table's header, and begins with up to `overlap`
+    characters of the previous one. `find_blocks` finds the code and the tables between two
+    positions, by default in markdown.
     """
     part_end = _without_space(text, part.start, part.end)
     if part_end == part.start:
@@ -199,10 +200,10 @@ def passages(
     inside = find_blocks(text, text.rfind("\n", 0, part.body) + 1, part_end)
     text_end = part_end
     if part.tail < part.end:
-        # The passage before the headings at the end must leave something to stand with them.
+        # The passage before the headings at the end must leave some text to go with them.
         text_end = _without_space(text, part.start, part.tail) - 1
     start = part.start
-    new = part.body  # where the text begins that is in no passage yet
+    new = part.body  # where the text begins that no passage has yet
     while True:
         header = _header(inside, start, size)
         limit = start + size - len(header)
@@ -219,17 +220,17 @@ def passages(
             start = new = _first_character(text, new, part_end)
             continue
         yield Passage(start, end, header)
-        following = _next_new(text, end, part_end, size, inside)
-        if following is None:
+        next_new = _next_new(text, end, part_end, size, inside)
+        if next_new is None:
             return
-        earliest = max(following - overlap, start + 1)
-        start = new = following
+        earliest = max(next_new - overlap, start + 1)
+        start = new = next_new
         if overlap and not _block(inside, end - 1) and not _block(inside, new):
             start = _sentence_start(text, earliest, end, new)
 
 
 def _without_space(text: str, start: int, end: int) -> int:
-    """Return where text[start:end] ends without the white space at its end."""
+    """The end of text[start:end] without its trailing white space."""
     return start + len(text[start:end].rstrip())
 
 
@@ -239,10 +240,10 @@ def _first_character(text: str, start: int, end: int) -> int:
 
 
 def _next_new(text: str, end: int, part_end: int, size: int, inside: list[Block]) -> int | None:
-    """Return where the text begins that follows a passage, or None if there is none.
+    """The position where the text after a passage begins; None if there is none.
 
-    What says nothing alone is passed over: the bar that closes a row of a table, and the row of
-    delimiters below its header.
+    Skips text without meaning: the bar that closes a table row, and the delimiter row below a
+    table's header.
     """
     rest = REST_OF_ROW.match(text, end, part_end)
     if rest:
@@ -257,8 +258,8 @@ def _next_new(text: str, end: int, part_end: int, size: int, inside: list[Block]
 
 
 def next_text(text: str, pos: int, stop: int, size: int) -> int:
-    """Return where the next text at or after `pos` begins: at the start of its line or, if the line
-    is indented too far, at its first word.
+    """The position of the next text at or after `pos`: the start of its line or, if the line is
+    indented too far, its first word.
     """
     first = NONSPACE.search(text, pos, stop)
     if not first:
@@ -268,7 +269,7 @@ def next_text(text: str, pos: int, stop: int, size: int) -> int:
         return line_start
     has_space_before = first.start() > max(pos, line_start)
     if size > 1 and has_space_before and not begins_grapheme(text, first.start()):
-        return first.start() - 1  # a combining mark keeps the space that it stands on
+        return first.start() - 1  # a combining mark keeps the space before it
     return first.start()
 
 
@@ -287,7 +288,7 @@ def _header(inside: list[Block], at: int, size: int) -> str:
 
 
 def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]) -> int:
-    """Return the last good end of text[new:limit], or 0. Code that fits into a passage stays whole."""
+    """The last good end in text[new:limit], or 0. Code that fits into a passage is not cut."""
     block = _block(inside, limit)
     if block:
         first = max(new, block.first)
@@ -299,7 +300,7 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]
         if block.start <= new:
             return 0
         limit = block.start - 1
-    fallback = 0  # the last end that may be one
+    fallback = 0  # the last possible end
     pos = limit + 1
     while pos > new + 1:
         last_end = LAST_END.match(text, new + 1, pos)
@@ -310,7 +311,7 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]
         if is_line:
             at -= 1
         pos = min(at, limit)
-        if at > limit:  # nothing needs to follow a wide full stop
+        if at > limit:  # a wide full stop needs no space after it
             continue
         block = _block(inside, at)
         if block and block.start < at and not (block.header and is_line):
@@ -329,11 +330,11 @@ def _natural_end(text: str, new: int, limit: int, size: int, inside: list[Block]
 
 
 def _line_ends(text: str, at: int, end: int) -> bool | None:
-    """Return whether a line that ends here ends a sentence or an item; None if it may."""
+    """Whether the line that ends here ends a sentence or an item; None if unsure."""
     if text[max(end - 4, 0) : end].rstrip("*_").endswith((":", "：")):
         return None
     next_line = NEXT_LINE.match(text, at + 1)
-    assert next_line  # it matches anywhere
+    assert next_line  # the pattern matches anywhere
     if next_line["begins"] or text.endswith(("```", "~~~"), 0, end) or ends_sentence(text, end):
         return True
     letter = next_line["letter"]
@@ -349,9 +350,7 @@ def _trimmed(text: str, end: int, start: int) -> int:
 
 
 def cut(text: str, origin: int, new: int, limit: int) -> int:
-    """Return the end of a passage in which nothing ends: after a clause, or else a word, or else a
-    character.
-    """
+    """The end of a passage without a natural end: after a clause, else a word, else a character."""
     start = new if limit > new else origin
     middle = (start + limit) // 2
     clause = LAST_CLAUSE.match(text, middle, limit + 1)
@@ -374,7 +373,7 @@ def _word_end(text: str, start: int, origin: int, limit: int) -> int:
 
 
 def _sentence_start(text: str, start: int, end: int, default: int) -> int:
-    """Return where the first sentence or line in text[start:end] begins."""
+    """The start of the first sentence or line in text[start:end]."""
     for sentence_end in ANY_END.finditer(text, max(start - LONGEST_END, 0), end):
         at = sentence_end.end()
         is_line = text[at - 1] == "\n"

@@ -1,8 +1,8 @@
-"""Decide to which workspace the transcript of a session belongs: to the folder in which the session
-began, as the transcript says it, and to those around that folder.
+"""Decide to which workspace a session's transcript belongs: the folder in which the session began,
+or a folder around it.
 
-Agents keep the transcripts of all workspaces in one place. The names of the folders there do not
-tell them apart: Claude Code writes "-" for every character that is no ASCII letter or digit.
+Agents keep the transcripts of all workspaces in one place. The folder names there are ambiguous:
+Claude Code replaces every character but ASCII letters and digits with "-".
 """
 
 import json
@@ -11,15 +11,15 @@ from functools import cache
 from typing import BinaryIO
 from unicodedata import normalize
 
-# Bytes of a transcript that are looked through. The folder stands in each of Claude Code's messages,
-# and in the first line of other agents' transcripts.
-LOOKED_AT = 20_000_000
+# Bytes of a transcript to search. The folder is in each of Claude Code's messages, and in the first
+# line of other agents' transcripts.
+SEARCHED = 20_000_000
 LONGEST_PATH = 4096  # characters
 
 
 def session_folder(transcript: BinaryIO) -> str | None:
-    """Return the folder in which the session began; None if its transcript does not say it."""
-    left = LOOKED_AT
+    """The folder in which the session began; None if its transcript does not have it."""
+    left = SEARCHED
     while left > 0 and (line := transcript.readline(left)):
         left -= len(line)
         folder = _folder(line)
@@ -29,7 +29,7 @@ def session_folder(transcript: BinaryIO) -> str | None:
 
 
 def _folder(line: bytes) -> str | None:
-    """Return the absolute path that a line has as "cwd", by itself or in its "payload" (Codex)."""
+    """The absolute path under "cwd" in a line, at the top or in its "payload" (Codex)."""
     if b'"cwd"' not in line:
         return None
     try:
@@ -46,8 +46,8 @@ def _folder(line: bytes) -> str | None:
 
 
 class Workspace:
-    """A folder. Paths are compared as the file system compares them: links, capitals and the Unicode
-    forms of names do not matter where they do not matter to it.
+    """A folder. Paths are compared as the file system does: links, case and Unicode forms differ
+    only if they differ for it.
     """
 
     def __init__(self, top: str) -> None:
@@ -56,7 +56,7 @@ class Workspace:
         self.has = cache(self._has)
 
     def _has(self, folder: str) -> bool:
-        """Return whether a folder is the workspace, or below it. Neither needs to exist any more."""
+        """Whether a folder is the workspace or below it. Neither needs to exist."""
         try:
             place = os.path.realpath(folder)
         except ValueError:  # a NUL, which no path has

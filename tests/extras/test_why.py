@@ -49,7 +49,7 @@ def top(store: HybridStore, notes: Notes, tmp_path: Path) -> Path:
         ("link.md", "symbolic link", "memory/link.md is a symbolic link"),
         ("linked/o.md", "symbolic link", "memory/linked is a symbolic link"),
         ("pipe.md", "special", "only regular files"),
-        ("bin.md", "encoding", "binary: it has NUL bytes"),
+        ("bin.md", "encoding", "binary: it contains NUL bytes"),
         ("big.md", "size", "101 bytes, over max_file_bytes (100)"),
         ("taken.md", "id taken", "a text that was put in by `store`"),
         ("new.md", "new", "it has not been read yet"),
@@ -154,7 +154,7 @@ def test_file_that_no_pattern_would_help_has_no_way_out(store: HybridStore, top:
     found = explain(store, str(top / "picture.png"))
     assert (found["rule"], found["way_out"]) == ("pattern", None)
     assert found["reason"].endswith(
-        "matches its name, and it would be refused: binary: it has NUL bytes"
+        "matches its name, and it would be refused: binary: it contains NUL bytes"
     )
 
 

@@ -212,7 +212,7 @@ def test_bad_files_are_named_and_the_rest_goes_in(store: HybridStore, notes: Not
     (folder / "dir.md").mkdir()
     report = ingest(store, folder)
     assert [(Path(e["path"]).name, e["reason"]) for e in report.errors] == [
-        ("bin.md", "binary: it has NUL bytes")
+        ("bin.md", "binary: it contains NUL bytes")
     ]
     assert [Path(w["path"]).name for w in report.warnings] == ["latin.md"]
     assert "not UTF-8 at byte 3" in report.warnings[0]["reason"]
@@ -681,7 +681,7 @@ def test_file_that_grew_since_it_was_listed_is_read_as_it_is(
 @pytest.mark.parametrize(
     ("becomes", "reason"),
     [
-        ("fifo", "not a regular file any more"),
+        ("fifo", "no longer a regular file"),
         ("link", "Too many levels"),
         ("folder", "Is a directory"),
         ("growing", "changed while"),

@@ -320,7 +320,7 @@ def test_what_was_indexed_through_a_link_is_read_through_it(
 def test_fifo_in_the_place_of_a_file_blocks_nobody(store: HybridStore, poem: Path) -> None:
     poem.unlink()
     os.mkfifo(poem)
-    with pytest.raises(SourceError, match="cannot read .*: not a regular file any more"):
+    with pytest.raises(SourceError, match="cannot read .*: no longer a regular file"):
         read(store, "poem.md")
 
 
