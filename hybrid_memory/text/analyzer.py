@@ -3,13 +3,13 @@
 SQLite's FTS5 with `porter unicode61` changes text to lower case, removes most Latin diacritics and
 stems English words. Four things are missing, and this module does them before FTS5 gets the text:
 
-- Marks. FTS5 cuts words at combining marks that it does not know (Arabic, Hindi, Thai) and keeps
+- Marks. FTS5 cuts words at combining marks that it does not recognize (Arabic, Hindi, Thai) and keeps
   some that it should fold (Greek tonos, đ, ı). Marks that only modify a letter are removed; vowel
   signs, which distinguish words, become letters of the private-use area.
 - Scripts without spaces. A sequence of characters of these scripts is called a run. A run of
   Chinese, Japanese or Korean becomes overlapping pairs of characters (grams), and a run of Thai,
-  Lao, Khmer or Burmese becomes overlapping triples. Shorter grams stand at the end of a run, so
-  that each character of a run begins a gram.
+  Lao, Khmer or Burmese becomes overlapping triples. Shorter grams end a run, so that a gram begins
+  at each of its characters.
 - Stems of words in other alphabets, by `stemming`.
 - Symbols. `C++`, `HEAD~3` and `bob@example.com` become one token in addition to their parts. In
   that token, letters of the private-use area replace the symbols. `getUserName` is also indexed as
@@ -33,25 +33,25 @@ _PAIRED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U000323af"
 )
 TOKEN = re.compile(r"(?:[^\W_]|[\ue000-\uf8ff])+")
-# TOKEN in a text without underscores: one set takes half the time of two
+# TOKEN in a text without underscores: one character set is twice as fast as two
 _WORD = r"[\w\ue000-\uf8ff]+"
-# Between pieces, as white space is: what markdown puts around words
+# Separate pieces, as white space does: signs that markdown puts around words
 _SEPARATORS = '[](){}<>"“”„«»`|,;'
 _PIECE = rf"[^\s{re.escape(_SEPARATORS)}]+"
-# The same for ASCII, which most texts are. Tables of bytes take a tenth of the time of patterns.
+# The same for ASCII, as most texts are. Byte tables are ten times as fast as patterns.
 _ASCII_WORDS = bytes(code if chr(code).isalnum() else 0x20 for code in range(0x80)).ljust(0x100)
 _ASCII_PIECES = bytes(
     0x20 if chr(code).isspace() or chr(code) in _SEPARATORS else code for code in range(0x80)
 ).ljust(0x100)
-# Punctuation of the sentence, which does not belong to the identifier
+# Punctuation of the sentence, not part of an identifier
 _LEADING, _TRAILING = ("*_':!?", "*_':!?.")
 _HYPHENED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-# `fold` puts no mark there
+# `fold` maps no mark to these letters
 _SYMBOLS = {code: chr(0xF800 + code) for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 LONGEST_IDENTIFIER = 80  # characters
-PIECES_KEPT = 30_000  # pieces whose identifiers are remembered, some 120 bytes each
+PIECES_KEPT = 30_000  # cached pieces, some 120 bytes each
 LONGEST_NAME = 240  # characters of a path
-# Neither stands for a symbol; FTS5 does not stem a token that ends in such a letter
+# These letters replace no symbol; FTS5 does not stem a token that ends in one
 _SPACER, _NAME_END = ("\uf8fe", "\uf8ff")
 _NAME = _SYMBOLS | dict.fromkeys(map(ord, " -_"), _SPACER)
 _EXTENSION = r"(?<=[^/])\.[A-Za-z]\w{0,7}\Z"
@@ -63,23 +63,23 @@ _CAMEL_WORD = re.compile(r"\b[A-Za-z]\w*?[a-z0-9][A-Z]\w*")
 
 @cache
 def gram_run() -> re.Pattern[str]:
-    """Return the pattern of a run that is cut into grams: group 1 into pairs, group 2 into triples.
+    """The pattern of a run to cut into grams: group 1 into pairs, group 2 into triples.
 
-    It is compiled when it is first needed, because that takes long and most texts do not need it.
+    It is compiled when first needed: compiling takes long, and most texts do not need it.
     """
     return re.compile(f"([{_PAIRED}]+)|([{_JOINED}]+)")
 
 
 @cache
 def _other_alphabets() -> re.Pattern[str]:
-    """Return the pattern of a letter of a word that `stemming` may change."""
+    """The pattern of a letter of a word that `stemming` may change."""
     return re.compile("[\u0370-\u04ff\u0600-\u06ff\u0900-\u097f]")
 
 
 WORD = "word"
 GRAM = "gram"  # a part of a run
 TAIL = "tail"  # a shorter gram at the end of a run
-SHORT = "short"  # the whole of a run that is shorter than a gram
+SHORT = "short"  # a whole run that is shorter than a gram
 
 
 class Token(NamedTuple):
@@ -92,7 +92,7 @@ class Token(NamedTuple):
 
 
 def searchable(text: str) -> str:
-    """Return the text as folded tokens, separated by single spaces.
+    """Convert a text to folded tokens, separated by single spaces.
 
     'Réglage: 東京都' -> 'Reglage 東京 京都 都'
     """
@@ -100,8 +100,8 @@ def searchable(text: str) -> str:
 
 
 def indexed(text: str) -> str:
-    """`searchable` as it is written to the keyword index: words in other alphabets than the Latin
-    one are stemmed.
+    """The `searchable` text as stored in the keyword index: words in other alphabets than Latin are
+    stemmed.
 
     'Настройки SSH' -> 'настройк SSH'
     """
@@ -109,8 +109,8 @@ def indexed(text: str) -> str:
 
 
 def stemmed(words: str) -> str:
-    """Return tokens of folded text, separated by single spaces, as the keyword index has them, except
-    that FTS5 stems the Latin ones.
+    """Stem folded tokens, separated by single spaces, as the keyword index has them; FTS5 stems the
+    Latin ones.
     """
     if words.isascii() or not _other_alphabets().search(words):
         return words
@@ -147,7 +147,7 @@ def _in_grams(word: str) -> Iterator[str]:
 
 
 def written(text: str) -> tuple[str, str]:
-    """`searchable`, and more tokens for the identifiers in the text: each as one token, and the
+    """The `searchable` text, and additional tokens for its identifiers: each as one token, and the
     words of its camelCase.
 
     'call getUserName() of a/b.c' -> 'call getUserName of a b c', 'get User Name a\\uf82fb\\uf82ec'
@@ -155,7 +155,7 @@ def written(text: str) -> tuple[str, str]:
     folded = fold(text)
     pieces = _pieces(folded)
     camel: Iterable[str] = ()
-    if HUMP.search(text):  # in the text as it is, because folding may change where a word ends
+    if HUMP.search(text):  # in the original text, because folding may move the end of a word
         words = pieces if text.isascii() else text.split()
         camel = filter(None, map(_CAMEL_WORDS.__getitem__, filterfalse(str.islower, words)))
     tokens = filter(None, map(_SYMBOLIC.__getitem__, filterfalse(str.isalnum, pieces)))
@@ -163,8 +163,8 @@ def written(text: str) -> tuple[str, str]:
 
 
 def symbolic(folded: str) -> list[str]:
-    """Return one token for each piece of folded text that contains symbols. Words joined by hyphens are
-    left out: they are ordinary.
+    """One token for each piece of folded text that contains symbols, except words joined by
+    hyphens, which are ordinary.
     """
     return [token for token in map(_symbolic, _pieces(folded)) if token]
 
@@ -194,10 +194,8 @@ def _camel_words(text: str) -> str:
     return " ".join(part for word in _CAMEL_WORD.findall(text) for part in _CAMEL.findall(word))
 
 
-class _Kept(dict[str, str]):
-    """What a function makes of a piece, kept from its first use on, because pieces come again and
-    again.
-    """
+class _Cache(dict[str, str]):
+    """A cache of a function's results, because the same pieces come again and again."""
 
     def __init__(self, make: Callable[[str], str]) -> None:
         self._make = make
@@ -211,12 +209,12 @@ class _Kept(dict[str, str]):
         return made
 
 
-_SYMBOLIC = _Kept(_symbolic)
-_CAMEL_WORDS = _Kept(_camel_words)
+_SYMBOLIC = _Cache(_symbolic)
+_CAMEL_WORDS = _Cache(_camel_words)
 
 
 def name(path: str) -> str:
-    """Return a path, file name or stem as one token, in which spaces, hyphens and underscores are
+    """Convert a path, file name or stem to one token, in which spaces, hyphens and underscores are
     the same letter.
 
     The token is "" if the path has no letter or digit, or more than LONGEST_NAME characters.
@@ -230,8 +228,8 @@ def name(path: str) -> str:
 
 
 def names(*paths: str) -> list[str]:
-    """Return the `name` tokens of a document: of its paths, its file name, and its file name
-    without the extension.
+    """The `name` tokens of a document: for its paths, its file name, and its file name without
+    extension.
     """
     file_name = paths[-1].rpartition("/")[2]
     return [
@@ -240,14 +238,15 @@ def names(*paths: str) -> list[str]:
 
 
 def stem(path: str) -> str:
-    """Return the path without its extension: 'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase
-    7.2' -> 'phase 7.2'
+    """A path without its extension.
+
+    'a/b.md' -> 'a/b', '.profile' -> '.profile', 'phase 7.2' -> 'phase 7.2'
     """
     return re.sub(_EXTENSION, "", path)
 
 
 def tokens(folded: str) -> list[Token]:
-    """Return the tokens of folded text, in the order in which FTS5 counts them."""
+    """The tokens of folded text, in the order in which FTS5 counts them."""
     if folded.isascii():
         return [Token(*match.span(), match[0], WORD) for match in TOKEN.finditer(folded)]
     found = []

@@ -1,13 +1,11 @@
-"""Functions of characters and lines: graphemes, scripts without spaces, which characters can be stored,
-and how many columns of a terminal they take. Also the hash that shows whether two contents are the
-same: 16 bytes of BLAKE2b (RFC 7693).
+"""Functions of characters and lines: graphemes, scripts without spaces, characters that can be
+stored, and terminal columns. Also the hash that identifies a content: 16 bytes of BLAKE2b (RFC
+7693).
 
-An East Asian wide character takes two columns and a combining mark takes none. An emoji that is
-joined from several others counts as all of its parts, so that a line comes out too short rather
-than too long.
+An East Asian wide character takes two columns and a combining mark takes none. An emoji joined from
+several others counts as all of its parts, so that a line comes out too short rather than too long.
 
-The lines of a text are counted as citations count them; the citation of a passage names the pages
-that it stands on.
+Lines are counted as citations count them; the citation of a passage names its pages.
 """
 
 import re
@@ -20,16 +18,16 @@ from unicodedata import category, east_asian_width
 if TYPE_CHECKING:
     from hashlib import blake2b
 
-# Thai and Lao, Burmese, Khmer, kana, Chinese: scripts that put no spaces between words. For use
-# inside [...].
+# Thai and Lao, Burmese, Khmer, kana, Chinese: scripts without spaces between words. For use inside
+# [...].
 UNSPACED = (
     r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     r"\U00020000-\U0003ffff"
 )
 
 _ZERO_WIDTH_JOINER = "\u200d"
-# These patterns are compiled when they are first needed, because many searches do not need them.
-# Belongs to the character before it although it is not a mark in unicodedata: joiners, vowels, skin
+# These patterns are compiled when first needed, because many searches do not need them.
+# Characters that extend the one before them, but are not marks in unicodedata: joiners, vowels, skin
 # tones, jamo
 _EXTENDS = (
     "[\u200c\u200d\u0e33\u0eb3\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
@@ -38,20 +36,22 @@ _EXTENDS = (
 # Jamo, Arabic number signs
 _LEADS = "[\u1100-\u115f\ua960-\ua97c\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2]"
 _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))  # two make a flag
-_LONGEST_FLAG_RUN = 64  # letters that are looked at, so that a text of flags takes linear time
+_LONGEST_FLAG_RUN = 64  # letters to examine, so that a text of flags takes linear time
 _VIRAMA = 9  # the combining class of the sign that joins two consonants
 
 
 def storable(text: str) -> str:
-    """Return the text with question marks in place of unpaired surrogates, which UTF-8 and
-    therefore SQLite cannot hold.
+    """Replace unpaired surrogates, which UTF-8 and therefore SQLite cannot hold, with question
+    marks.
     """
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """Return a count with its noun: 1 file, 1,204 files. `nouns` is what stands after any count but
-    1 if that is more than an "s": 1 file is new, 2 files are new.
+    """A count with its noun: 1 file, 1,204 files.
+
+    `nouns` is the text after any count but 1, if it is not `noun` with an "s": 1 file is new, 2
+    files are new.
     """
     if count == 1:
         return f"1 {noun}"
@@ -59,25 +59,23 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 def storable_name(name: str) -> str:
-    """Return a file name with escapes for the bytes that are not UTF-8. Python shows these bytes as
-    unpaired surrogates.
-    """
+    """Escape the bytes of a file name that are not UTF-8. Python has them as unpaired surrogates."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
 def with_plain_newlines(text: str) -> str:
-    """Return the text without a byte order mark, and with a line feed at the end of every line. The
-    number of lines stays the same.
+    """Remove a byte order mark, and end every line with a line feed. The number of lines stays the
+    same.
     """
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def begins_grapheme(text: str, at: int) -> bool:
-    """Return whether a reader sees text[at - 1] and text[at] as two characters, so that the text may be
+    """Whether a reader sees text[at - 1] and text[at] as two characters, so that the text may be
     cut between them.
 
-    The rules are those of Unicode's UAX 29 as far as unicodedata has the properties. In doubt the
-    answer is no.
+    The rules are those of Unicode's UAX 29, as far as unicodedata has the properties. In doubt the
+    result is False.
     """
     if at <= 0 or at >= len(text):
         return True
@@ -103,22 +101,22 @@ WIDEST = 2  # columns of one character
 
 
 def columns(text: str) -> int:
-    """Return the width of the text in columns of a terminal."""
+    """The width of the text in terminal columns."""
     return sum(map(_width, text))
 
 
 def clipped(text: str, room: int) -> str:
-    """Return the text if it fits into `room` columns, else its beginning and `…`."""
+    """The text if it fits into `room` columns, else its beginning and `…`."""
     if columns(text) <= room:
         return text
     return text[: _fitting(text, 0, room - 1)].rstrip() + "…"
 
 
 def wrapped(text: str, room: int) -> list[str]:
-    """Return the text as lines of at most `room` columns, but never less than WIDEST.
+    """Wrap the text to lines of at most `room` columns, but not less than WIDEST.
 
-    Lines are broken at spaces. A word that has wide characters, or that is longer than a line, is
-    broken inside.
+    Lines are broken at spaces. A word with wide characters, or longer than a line, is broken
+    inside.
     """
     room = max(room, WIDEST)
     lines: list[str] = []
@@ -161,8 +159,8 @@ def _width(character: str) -> int:
 
 
 def _fitting(text: str, start: int, room: int) -> int:
-    """Return where to cut what begins at `start`, so that it fits into `room` columns and no grapheme is
-    cut.
+    """Find where to cut text from `start` so that it fits into `room` columns, without cutting a
+    grapheme.
     """
     end = start
     while end < len(text):
@@ -176,22 +174,20 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 
 def hasher() -> "blake2b":
-    """Return a hash object. Its `update` takes the contents piece by piece, so that they need not
-    fit into memory.
-    """
-    import hashlib  # imported late: the import is slow, and a keyword search does not need it
+    """A hash object. `update` adds contents piece by piece, so that they need not fit into memory."""
+    import hashlib  # a slow import that a keyword search does not need
 
     return hashlib.blake2b(digest_size=16)
 
 
 def digest(data: bytes) -> bytes:
-    """Return the hash of these bytes."""
+    """The hash of these bytes."""
     state = hasher()
     state.update(data)
     return state.digest()
 
 
-# Devanagari up to the arrows: as many as private-use letters
+# From Devanagari up to the arrows: as many characters as private-use letters
 _MARKS_BASE = 0x0900
 _MARKS_END = 0x2200
 _PRIVATE = 0xE000
@@ -209,17 +205,17 @@ _LETTERS = str.maketrans({
     "\u00ad": "", "\u200b": " ", **dict.fromkeys("\u200c\u200d\u2060\ufeff\u200e\u200f\u061c", ""),
     **dict.fromkeys("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", ""),
 })  # fmt: skip
-# Й is a consonant, и is not
+# Й is a consonant, и is a vowel
 _KEPT_LETTERS = [(letter, unicodedata.normalize("NFD", letter)) for letter in "йЙ"]
 # The voicing marks of kana: か and が are different letters
 _KEPT_MARKS = frozenset("\u3099\u309a")
 
-QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))  # as a query is read
+QUOTES = str.maketrans(dict.fromkeys("“”„«»", '"'))  # applied to queries
 
 
 def fold(text: str) -> str:
-    """Return the text without compatibility forms, diacritics and invisible characters, which do
-    not distinguish words.
+    """Remove compatibility forms, diacritics and invisible characters, which do not distinguish
+    words.
     """
     if text.isascii():
         return text
@@ -231,7 +227,7 @@ def fold(text: str) -> str:
 
 
 def spellings(text: str) -> dict[str, str]:
-    """Return the words of a text by what they are folded to, in small letters; of each the first.
+    """Map each folded word of a text, in lower case, to its first spelling.
 
     'Die Bäder' -> {die: Die, bader: Bäder}
     """
@@ -257,11 +253,10 @@ def _folded_mark(c: str) -> str:
 
 
 class Lines(Sequence[str]):
-    """The lines as citations count them: a form feed or one of Unicode's separators does not end a
-    line.
+    """The lines as citations count them: a form feed or a Unicode separator does not end a line.
 
-    They are cut out when they are asked for, because a list of all of them can take far more memory
-    than the text. A slice is a list of lines that follow each other; steps are not supported.
+    A line is cut out on request, because a list of all of them can take far more memory than the
+    text. A slice is a list of consecutive lines; steps are not supported.
     """
 
     def __init__(self, text: str) -> None:
@@ -289,9 +284,7 @@ class Lines(Sequence[str]):
         return []
 
     def _start(self, line: int) -> int:
-        """Return where a line begins. The part of the text in which it may begin is halved until it is one
-        character.
-        """
+        """Find the position where a line begins, by bisection."""
         low, high = (0, len(self._text)) if line else (0, 0)
         while high - low > 1:
             middle = (low + high) // 2
@@ -308,15 +301,14 @@ OF_PAGES = r"(?: \(pp?\. [0-9]{1,9}(?:-[0-9]{1,9})?\))?"  # at the end of a cita
 
 
 def citation(doc_id: str, start_line: int, end_line: int, pages: Sequence[int] = ()) -> str:
-    """'memory/a.md#L12-L30', or of a document whose pages begin with these lines:
-    'papers/a.pdf#L12-L30 (pp. 1-2)'
-    """
+    """'memory/a.md#L12-L30', or 'papers/a.pdf#L12-L30 (pp. 1-2)' if pages begin with these lines."""
     return f"{doc_id}#L{start_line}-L{end_line}{_pages(page(pages, start_line), page(pages, end_line))}"
 
 
 def page(pages: Sequence[int], line: int) -> int:
-    """Return the page, from 1, that a line is on, if pages begin with these lines: [1, 40, 80], 40
-    -> 2. 0 if there are no pages.
+    """The page of a line, from 1, if `pages` are the first lines of pages: [1, 40, 80], 40 -> 2.
+
+    0 if there are no pages.
     """
     return bisect(pages, line)
 

@@ -1,6 +1,6 @@
-"""Dates in texts: that of a document, from its path, its metadata or its title; the days that a
-filter means; and those that a query means, as "2023-09-12", "12.9.2023", "12 September",
-"September 2023", "last week" or "gestern". Pure.
+"""Dates in texts: the date of a document, from its path, its metadata or its title; the days of a
+filter; and those in a query, such as "2023-09-12", "12.9.2023", "12 September", "September 2023",
+"last week" or "gestern". Pure.
 """
 
 import re
@@ -14,8 +14,8 @@ from unicodedata import normalize
 from ..config import DEFAULTS
 from .characters import fold
 
-# Year, month and, if there is one, the day. Whether the day exists is checked afterwards. Compiled
-# only when needed.
+# Year, month and perhaps the day. Whether the day exists is checked afterwards. Compiled only when
+# needed.
 IN_PATH = r"(?<![0-9])((?:19|20)[0-9]{2})[-_./](0[1-9]|1[0-2])(?:[-_./]([0-9]{2}))?(?![0-9])"
 _VALUE = r"((?:19|20)[0-9]{2})-(0[1-9]|1[0-2])(?:-([0-9]{2}))?(?![0-9])"
 DOTTED = r"(?<![0-9.])([0-3]?[0-9])\.([01]?[0-9])\.((?:19|20)[0-9]{2})(?![0-9])"
@@ -45,13 +45,13 @@ def document_date(
     titles: Sequence[str] = (),
     keys: Sequence[str] = DATE_KEYS,
 ) -> str | None:
-    """Return ISO 8601, the day or only the month: 'memory/2026-01-05-standup.md' -> '2026-01-05',
-    'notes/2026/01/x.md' -> '2026-01'.
+    """The document's date in ISO 8601, a day or only a month.
 
-    If the path has several dates, the last one with a day counts, or else the last month. A path
-    without a date leaves it to the first of the `keys` of the metadata that has one, and these to
-    the titles, and these to a name as '5. Januar 2026.md'. A day that does not exist, such as
-    2026-02-30, is not a date.
+    'memory/2026-01-05-standup.md' -> '2026-01-05', 'notes/2026/01/x.md' -> '2026-01'
+
+    If the path has several dates, the last one with a day counts, else the last month. If it has
+    none, the first of the metadata `keys` with a date counts, then the titles, then a name such as
+    '5. Januar 2026.md'. A day that does not exist, such as 2026-02-30, is not a date.
     """
     for _, day in _dates(doc_id, metadata, titles, keys):
         return day
@@ -65,9 +65,7 @@ def origin_of_date(
     titles: Sequence[str] = (),
     keys: Sequence[str] = DATE_KEYS,
 ) -> str:
-    """Return what gave a document this date: "path", a key of its metadata, "title"; or "text" if
-    it is none of them.
-    """
+    """The origin of a document's date: "path", a key of its metadata, "title", else "text"."""
     for origin, candidate in _dates(doc_id, metadata, titles, keys):
         if candidate == day:
             return origin
@@ -77,7 +75,7 @@ def origin_of_date(
 def _dates(
     doc_id: str, metadata: Mapping[str, Any], titles: Sequence[str], keys: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield where a date is, and the date; the best first."""
+    """Yield the possible dates of a document, each after its origin, best first."""
     in_path = [day for match in re.finditer(IN_PATH, doc_id) if (day := iso(match))]
     if in_path:
         yield "path", max(reversed(in_path), key=len)
@@ -102,12 +100,12 @@ def _dates(
 
 
 def _plain_key(key: str) -> str:
-    """Return a key as it is compared: 'Created-At', 'created at' -> 'created_at'."""
+    """Normalize a key for comparison: 'Created-At', 'created at' -> 'created_at'."""
     return re.sub("[-_ ]+", "_", key.strip().lower())
 
 
 def _written_out(text: str, *, at_start: bool = False) -> str | None:
-    """Return the date of a text with the name of a month in it, or with dots in the order of German.
+    """The date in a text with the name of a month, or with dots in the German order.
 
     '5 January 2026', 'January 5th, 2026', '5. Januar 2026', '5 de enero de 2026' -> '2026-01-05';
     'May 2026' -> '2026-05'; '5.1.2026' -> '2026-01-05'
@@ -133,8 +131,8 @@ def _written_out(text: str, *, at_start: bool = False) -> str | None:
 
 @cache
 def months() -> tuple[dict[str, int], re.Pattern[str]]:
-    """Return the number of each name, and the pattern of a date with a name in it; compiled when
-    the first text needs it.
+    """The number of each month name, and the pattern of a date with such a name. Compiled when
+    first needed.
     """
     numbers = {name: number for number, names in enumerate(_NAMES, 1) for name in names.split()}
     names = "|".join(sorted(numbers, key=len, reverse=True))
@@ -148,36 +146,38 @@ def months() -> tuple[dict[str, int], re.Pattern[str]]:
 
 
 def first_day(text: str, today: date) -> str:
-    """Return the day on which a period begins: '2026' -> '2026-01-01', '2026-02' -> '2026-02-01', '7d' ->
-    the day a week ago, 'yesterday' and 'last week' -> as in a query. Raises ValueError if the text is not
-    a date.
+    """The first day of a period.
+
+    '2026' -> '2026-01-01', '2026-02' -> '2026-02-01', '7d' -> the day a week ago;
+    'yesterday' and 'last week' -> as in a query
+
+    Raises ValueError if the text is not a date.
     """
     return _day(text, today, is_first=True)
 
 
 def last_day(text: str, today: date) -> str:
-    """Return the day on which a period ends: '2026' -> '2026-12-31', '2026-01' -> '2026-01-31', and
-    '-31' for every other month too: it only has to compare well. Raises like `first_day`.
+    """The last day of a period: '2026' -> '2026-12-31', '2026-01' -> '2026-01-31'.
+
+    Every month ends with '-31', which is enough for comparisons. Raises like `first_day`.
     """
     return _day(text, today, is_first=False)
 
 
 def first_second(text: str, today: date) -> float:
-    """Return when the first day of a period begins here, in seconds since 1970. Raises like
-    `first_day`.
-    """
+    """The beginning of a period in local time, in seconds since 1970. Raises like `first_day`."""
     day = date.fromisoformat(first_day(text, today))
-    with suppress(OverflowError, ValueError):  # before the clock
+    with suppress(OverflowError, ValueError):  # before the epoch
         return datetime(day.year, day.month, day.day).timestamp()
     return 0.0
 
 
 def age(of_document: str, today: date) -> int:
-    """Return the days from a document's date to today, at least 0. A month's age is counted from
-    its last day.
+    """The days from a document's date to today, at least 0. The age of a month is counted from its
+    last day.
 
     '2026-01-31' and '2026-01' are both 1 day old on 2026-02-01. A day that the month does not have
-    counts as the month's last day. A text that is not a date at all has the age 0.
+    counts as its last day. A text that is not a date has the age 0.
     """
     month = of_document[:7]
     for day in (of_document[8:], "31", "30", "29", "28"):
@@ -189,7 +189,7 @@ def age(of_document: str, today: date) -> int:
 
 
 def iso(match: re.Match[str]) -> str | None:
-    """Return the date matched as year, month and perhaps day; None if it does not exist."""
+    """The date of a match with year, month and perhaps day; None if it does not exist."""
     try:
         date(*(int(group or 1) for group in match.groups()))
     except ValueError:
@@ -221,10 +221,10 @@ def _day(text: str, today: date, *, is_first: bool) -> str:
     return found[0].first if is_first else found[0].last
 
 
-MOST = 3  # periods of a query that count
+MOST = 3  # periods that count in a query
 
-# How far back, by the folded words for it in English, German, French, Spanish, Portuguese, Italian,
-# Russian and Chinese. French "hier" is left out: it is German, too, where it means "here".
+# Folded words for periods in English, German, French, Spanish, Portuguese, Italian, Russian and
+# Chinese. French "hier" is left out: in German it means "here".
 DAY = "day"
 WEEK = "week"
 MONTH = "month"
@@ -251,12 +251,13 @@ LAST_YEAR = (
     "last year|letztes jahr|letzten jahr|voriges jahr|annee derniere|an dernier|ano pasado"
     "|ano passado|anno scorso|прошлом году|去年"
 )
-TOMORROW = "tomorrow|demain|domani|amanha|завтра|明天"  # German and Spanish also say morning so
+# Without the German and Spanish words, which also mean morning
+TOMORROW = "tomorrow|demain|domani|amanha|завтра|明天"
 NEXT_WEEK = (
     "next week|nachste woche|nachster woche|semaine prochaine|proxima semana|semana que viene"
     "|prossima settimana|следующей неделе|下周|下个星期"
 )
-RELATIVE = {
+RELATIVE = {  # (unit, units back) -> words
     (DAY, -1): TOMORROW,
     (WEEK, -1): NEXT_WEEK,
     (DAY, 0): TODAY,
@@ -269,8 +270,8 @@ RELATIVE = {
     (YEAR, 1): LAST_YEAR,
 }
 
-# A name with a day before or after it, or a year, or both: which of them there must be is checked
-# afterwards.
+# A month's name with a day before or after it, or a year, or both. Which of them are required is
+# checked afterwards.
 BY_NAME = (
     r"(?<![\w-])(?:(?P<begin>[0-9]{{1,2}})(?:st|nd|rd|th|\.)?\s*"
     r"(?:[-–]|to|and|bis|und|et|y|a[lu]?)\s*(?:(?:the|le|el|dem|den)\s+)?)?"
@@ -314,22 +315,23 @@ WEEKDAY = (
 BEHIND = ("last", "letzten")
 AHEAD = ("next", "nachsten", "proximo")
 
-# What stands in front of a date and opens it to one side, or joins two: compiled when a query has one.
+# Words before a date that open it to one side, or join two. Compiled when a query has a date.
 SINCE = r"(?<!\w)(?:since|seit(?: dem)?|depuis(?: le)?|desde(?: el)?)\s+\Z"
 AFTER = r"(?<!\w)(?:after|nach dem|apres(?: le)?|despues del?)\s+\Z"
 UNTIL = r"(?<!\w)(?:until|till|up to|bis(?: zum)?|jusqu'au|hasta(?: el)?)\s+\Z"
 BEFORE = r"(?<!\w)(?:before|vor dem|avant(?: le)?|antes del?)\s+\Z"
 BETWEEN = r"(?<!\w)(?:between|from|zwischen(?: dem)?|vom|entre(?: le| el)?)\s+\Z"
 AND = r"\s+(?:and|to|until|und(?: dem)?|bis(?: zum)?|et(?: le)?|y(?: el)?)\s+"
-FIRST_OF_ALL = "0001-01-01"
+EARLIEST = "0001-01-01"
 
 GERMAN = r"(?<![\w.])([0-9]{1,2})\.\s?([0-9]{1,2})\.\s?((?:19|20)[0-9]{2})(?!\w)"  # 12.9.2023
 
 
 class Period(NamedTuple):
-    """A span of days from `first` to `last`, ISO 8601, which stand at [start:end] of the query;
-    `is_named` if by words like "today", `is_open` if words like "since" made it wider than it is
-    written, `is_yearly` if no year is written.
+    """A span of days from `first` to `last`, ISO 8601, written at [start:end] of the query.
+
+    `is_named`: by words such as "today". `is_open`: widened by words such as "since". `is_yearly`:
+    without a year.
     """
 
     first: str
@@ -341,16 +343,14 @@ class Period(NamedTuple):
     is_yearly: bool = False
 
     def meets(self, other: "Period") -> bool:
-        """Return whether a text with a date says something of these days, or of one of them in any
-        year if this has none.
-        """
+        """Whether the two periods have a day in common, in any year if this one has no year."""
         if self.is_yearly and self.first[5:] == other.first[5:]:
             return True
         return self.first <= other.last and other.first <= self.last
 
     def has(self, day: str) -> bool:
-        """Return whether a document of this day, or of this month, may be of the period: '2026-01' is of
-        every day of January.
+        """Whether a document of this day or month may be in the period: '2026-01' may be any day of
+        January.
         """
         return self.first[: len(day)] <= day <= self.last[: len(day)]
 
@@ -359,8 +359,8 @@ class Period(NamedTuple):
         return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days + 1
 
     def phrases(self) -> list[tuple[str, ...]]:
-        """Return what a text or a path of the period says: its year, its month or each of its days,
-        as tokens of a date in both orders, '2026-05-03' and '03.05.2026'.
+        """The phrases to search for in texts and paths of the period: its year, its month or each
+        of its days, as tokens of a date in both orders, '2026-05-03' and '03.05.2026'.
         """
         first, days = date.fromisoformat(self.first), self.days
         if self.is_open and days > 7:
@@ -374,28 +374,28 @@ class Period(NamedTuple):
 
 
 def periods(folded: str, today: date) -> list[Period]:
-    """Return the first MOST periods that a folded query means, in its order. Words such as
-    "yesterday" are counted from `today`; a weekday is the last one unless "next" stands before it,
-    and a date without a year is always the last one.
+    """The first MOST periods in a folded query, in order.
+
+    Words such as "yesterday" are counted from `today`; a weekday is the last one unless "next"
+    precedes it, and a date without a year is always the last one.
     """
-    return _opened(folded, _days_in(folded, today, is_plan=False), today)[:MOST]
+    return _widened(folded, _days_in(folded, today, is_plan=False), today)[:MOST]
 
 
 def mentions(folded: str, day: date) -> list[Period]:
-    """Return all days that a folded passage speaks of, which was written on `day`: "next Friday"
-    is counted from it, and a date without a year is the nearest.
+    """All days that a folded passage, written on `day`, mentions.
+
+    "next Friday" is counted from that day, and a date without a year is the nearest.
     """
     return _days_in(folded, day, is_plan=True)
 
 
 def _days_in(folded: str, today: date, *, is_plan: bool) -> list[Period]:
-    """Return the periods of a text, in its order, of which none stands in another. Those of a plan
-    may be ahead.
-    """
+    """The periods in a text, in order, without overlap. In a plan they may lie ahead."""
     candidates = [
-        *_written(folded, today, is_plan=is_plan),
-        *_named(folded, today),
-        *_counted(folded, today),
+        *_calendar_dates(folded, today, is_plan=is_plan),
+        *_relative_dates(folded, today),
+        *_dates_ago(folded, today),
         *_weekdays(folded, today, is_plan=is_plan),
     ]
     candidates.sort(key=lambda period: (period.start, -period.end))
@@ -406,8 +406,8 @@ def _days_in(folded: str, today: date, *, is_plan: bool) -> list[Period]:
     return chosen
 
 
-def _opened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
-    """Return the periods as the words in front of them and between them widen them."""
+def _widened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
+    """Widen periods by the words before and between them."""
     opened: list[Period] = []
     for period in found:
         before = folded[: period.start]
@@ -423,9 +423,9 @@ def _opened(folded: str, found: Sequence[Period], today: date) -> list[Period]:
             first = _shifted(period.last, 1)
             period = wider._replace(first=first, last=max(today.isoformat(), first))
         elif re.search(UNTIL, before):
-            period = wider._replace(first=FIRST_OF_ALL)
+            period = wider._replace(first=EARLIEST)
         elif re.search(BEFORE, before):
-            period = wider._replace(first=FIRST_OF_ALL, last=_shifted(period.first, -1))
+            period = wider._replace(first=EARLIEST, last=_shifted(period.first, -1))
         opened.append(period)
     return opened
 
@@ -437,7 +437,7 @@ def _shifted(day: str, days: int) -> str:
         return day
 
 
-def _written(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
+def _calendar_dates(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
     if not re.search("[0-9]", folded):
         return
     for match in re.finditer(IN_PATH, folded):
@@ -464,8 +464,8 @@ def _written(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
 def _first_of(
     match: re.Match[str], month: int, day: int, today: date, *, is_plan: bool
 ) -> date | None:
-    """Return the day in the year that is named, else in the last year in which it was not ahead;
-    for a plan the nearest one.
+    """The day in the given year, else in the last year in which it was not ahead; in a plan, the
+    nearest.
     """
     if match["year"]:
         return _date(int(match["year"]), month, day)
@@ -488,27 +488,27 @@ def _date(year: int, month: int, day: int) -> date | None:
 
 
 def _whole(day: str, match: re.Match[str]) -> Period:
-    """Return the period of a day, or of a month."""
+    """The period of a day or a month."""
     if len(day) == 10:
         return Period(day, day, *match.span())
     first = date.fromisoformat(f"{day}-01")
     return Period(first.isoformat(), _end_of_month(first).isoformat(), *match.span())
 
 
-def _named(folded: str, today: date) -> Iterator[Period]:
+def _relative_dates(folded: str, today: date) -> Iterator[Period]:
     for (unit, back), words in RELATIVE.items():
         if not any(word in folded for word in words.split("|")):
             continue
         for match in re.finditer(rf"(?<![a-zа-я])(?:{words})(?![a-zа-я])", folded):
-            with suppress(ValueError, OverflowError):  # out of the calendar
+            with suppress(ValueError, OverflowError):  # not in the calendar
                 first, last = _days(unit, back, today)
                 yield Period(first.isoformat(), last.isoformat(), *match.span(), True)
 
 
-def _counted(folded: str, today: date) -> Iterator[Period]:
+def _dates_ago(folded: str, today: date) -> Iterator[Period]:
     """Yield the periods of "three weeks ago": that day, or all of that week, month or year."""
     if not any(word in folded for word in (" ago", "vor ", "il y a ", "hace ")):
-        return  # to compile the patterns takes longer than a search by keyword
+        return  # compiling the patterns takes longer than a keyword search
     for unit, words in UNITS.items():
         for match in re.finditer(AGO.replace("UNIT", words), folded):
             amount = match["number"] or match["other"]
@@ -519,8 +519,8 @@ def _counted(folded: str, today: date) -> Iterator[Period]:
 
 
 def _weekdays(folded: str, today: date, *, is_plan: bool) -> Iterator[Period]:
-    """Yield the days of "last Friday", "next Friday" and "on Friday", the last of which is ahead in
-    a plan.
+    """Yield the days of "last Friday", "next Friday" and "on Friday"; in a plan, the latter lies
+    ahead.
     """
     for weekday, names in enumerate(WEEKDAYS):
         if not any(name in folded for name in names.split("|")):
@@ -553,10 +553,10 @@ def _end_of_month(first: date) -> date:
 
 
 def heading_day(headings: Sequence[str], of_document: str | None) -> str | None:
-    """Return the day of the nearest heading that begins with one: '2026-03-04', 'Wednesday, 4 March'.
+    """The day of the nearest heading that begins with one: '2026-03-04', 'Wednesday, 4 March'.
 
-    A day without a year is the nearest to the document's date; if that has none, it is no date. Words
-    such as "yesterday" are counted from the document's day; without one they are no date.
+    A day without a year is the nearest to the document's date, and words such as "yesterday" are
+    counted from it; if the document has no date, they are not dates.
     """
     base = date.fromisoformat(f"{of_document}-01"[:10]) if of_document else date(2000, 1, 1)
     for heading in reversed(headings):
@@ -571,7 +571,7 @@ def heading_day(headings: Sequence[str], of_document: str | None) -> str | None:
 
 
 def _is_weekday(text: str) -> bool:
-    """Return whether a text is nothing, or the name of a weekday or its beginning."""
+    """Whether a text is empty, or a weekday's name or its beginning."""
     word = text.strip(" ,.[(")
     names = (name for names in WEEKDAYS for name in names.split("|"))
     return not word or any(name.startswith(word) for name in names)

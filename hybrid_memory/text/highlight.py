@@ -1,4 +1,4 @@
-"""Where the words of a query stand in a text, and which passage shows most of them. Pure."""
+"""Finds the words of a query in a text, and the passage with most of them. Pure."""
 
 import re
 from collections import Counter
@@ -11,8 +11,7 @@ from .characters import begins_grapheme, fold
 from .query import Query
 
 SNIPPET = 240  # characters
-# A word with its combining marks. It contains no space, no punctuation and no arrow or similar
-# symbol.
+# A word with its combining marks, without spaces, punctuation, arrows and similar symbols.
 _WORD = re.compile(
     r"[^\W_]+(?:[^\w\s!-~\u00a1-\u00bf\u2000-\u200b\u200e-\u206f\u2190-\u2bff\u3000-\u303f]+[^\W_]*)*"
 )
@@ -21,7 +20,7 @@ Stemmer = Callable[[Iterable[str]], Mapping[str, str]]  # tokens -> token: stem
 
 
 class Span(NamedTuple):
-    """text[start:end] is a word of the query. `term` says which one, and is the same for all of its
+    """A word of the query, text[start:end]. `term` identifies it, and is the same for all
     inflections.
     """
 
@@ -31,8 +30,8 @@ class Span(NamedTuple):
 
 
 class Highlighter:
-    """Find the words of a query in texts, by the rules of the keyword search: folded, stemmed, and
-    in grams where a script has no spaces.
+    """Finds the words of a query in texts by the rules of keyword search: folded, stemmed, and in
+    grams in scripts without spaces.
 
     `texts` are all texts that will be highlighted. `stemmer` is the one of the keyword index.
     """
@@ -48,13 +47,13 @@ class Highlighter:
         self._stems = stemmer({*wanted, *words})
         self._wanted = {self._stems[token]: token for token in wanted if token in self._stems}
         self._prefixes = [term.tokens[-1] for term in query.terms if term.prefix]
-        self._in_words: dict[str, list[Span]] = {}  # word -> where it has words of the query
+        self._in_words: dict[str, list[Span]] = {}  # word -> its parts that match the query
 
     def spans(self, text: str) -> list[Span]:
-        """Return the words of the query in one of the `texts`, in order and without overlap."""
+        """The words of the query in one of the `texts`, in order and without overlap."""
         spans: list[Span] = []
         for match in _WORD.finditer(text):
-            at, end = _outward(text, *match.span())
+            at, end = _to_graphemes(text, *match.span())
             word = text[at:end]
             if word not in self._in_words:
                 self._in_words[word] = [*self._in_word(word)]
@@ -75,9 +74,9 @@ class Highlighter:
         width: int = SNIPPET,
         plain: Callable[[str], str] = lambda text: text,
     ) -> str:
-        """Return the best passage of at most `width` characters, with `…` where the text is cut.
+        """The best passage of at most `width` characters, with `…` where the text is cut.
 
-        Words of the query stand between `before` and `after`. `plain` is applied to everything
+        Words of the query are put between `before` and `after`. `plain` is applied to everything
         else.
         """
         spans = self.spans(text)
@@ -96,8 +95,8 @@ class Highlighter:
         return "".join([*parts, plain(text[at:end]), "…" if text[end:].strip() else ""])
 
     def _in_word(self, word: str) -> Iterable[Span]:
-        # Folding can change the number of characters: `origin` leads from a folded character back
-        # to its grapheme.
+        # Folding can change the number of characters: `origin` maps a folded character to its
+        # grapheme.
         edges = [at for at in range(len(word)) if begins_grapheme(word, at)] + [len(word)]
         pieces = [fold(word[a:b]) for a, b in pairwise(edges)]
         origin = [i for i, piece in enumerate(pieces) for _ in piece]
@@ -119,11 +118,11 @@ class Highlighter:
 
 
 def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
-    """Return start and end of the best passage: the one with the most different words of the query, then
-    with the most words.
+    """Return start and end of the best passage: the one with the most different words of the query,
+    then with the most words.
 
-    The passage has at most `width` characters, unless a single grapheme is longer. It begins and
-    ends at the edge of a word if one is near, and always at the edge of a grapheme.
+    It has at most `width` characters, unless a single grapheme is longer. It begins and ends at a
+    word boundary if one is near, and always at a grapheme boundary.
     """
     first, last = _densest(spans, width)
     start = max(0, min(first - (width - (last - first)) // 2, len(text) - width))
@@ -134,12 +133,12 @@ def passage(text: str, spans: list[Span], width: int) -> tuple[int, int]:
         start += 1
     while start < end and text[end - 1].isspace():
         end -= 1
-    return _outward(text, start, max(end, min(start + 1, len(text))))
+    return _to_graphemes(text, start, max(end, min(start + 1, len(text))))
 
 
 def _densest(spans: list[Span], width: int) -> tuple[int, int]:
-    """Return start and end of the spans within `width` characters that have the most terms, then the
-    most spans; (0, 0) for none.
+    """Return start and end of the spans within `width` characters with the most terms, then the
+    most spans; (0, 0) without spans.
     """
     best = (0, 0)
     densest = (0, 0)
@@ -163,8 +162,8 @@ def _densest(spans: list[Span], width: int) -> tuple[int, int]:
 
 
 def _edge(text: str, places: range) -> int:
-    """Return the first of these places where a word begins or ends, or if none is near, the first
-    where a grapheme begins.
+    """The first of these positions at a word boundary; if none is near, the first at a grapheme
+    boundary.
     """
     graphemes = [at for at in places if begins_grapheme(text, at)]
     near = (at for at in graphemes if abs(at - places[0]) < 24)
@@ -174,8 +173,8 @@ def _edge(text: str, places: range) -> int:
     return next(ends, graphemes[0] if graphemes else places[-1])
 
 
-def _outward(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the range, widened to the edges of graphemes."""
+def _to_graphemes(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen the range to grapheme boundaries."""
     while not begins_grapheme(text, start):
         start -= 1
     while not begins_grapheme(text, end):

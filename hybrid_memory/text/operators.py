@@ -1,7 +1,7 @@
-"""Which parts of a query are operators, and which are words. Pure.
+"""Decides which parts of a query are operators, and which are words. Pure.
 
-A word that is taken for an operator loses the notes that have it, as in `kubectl get pods -owide`. So a
-part of a query is an operator only where that is clear; `choose` alone decides it.
+If a word is mistaken for an operator, the notes with that word are lost, as in `kubectl get pods
+-owide`. So a part is an operator only if that is clear; `choose` alone decides.
 """
 
 import re
@@ -13,43 +13,43 @@ from .analyzer import TOKEN
 from .characters import QUOTES, fold
 from .dates import first_day
 
-# What stands in quotes, also those of code, is no operator. Two letters behind a - are an option of a
-# command, and "//" is in an address.
+# Text in quotes or backticks is not an operator. Two letters after a - are an option of a command, and
+# "//" belongs to an address.
 PIECE = re.compile(
     r"(?<!\S)(?P<minus>-?)(?P<name>[^\W\d_][\w.-]*):(?!//)(?P<value>\"[^\"]+\"|[^\s\"]+)(?!\S)"
     r"|(?<!\S)-(?P<left_out>\"[^\"]+\"|[^\W\d_][^\s\"]{2,})(?!\S)"
-    r"|\"[^\"]*\"|`[^`]*`"  # matches so that nothing inside of it does
+    r"|\"[^\"]*\"|`[^`]*`"  # matched so that nothing inside it matches
 )
 PLAIN_WORD = re.compile(r"(?<!\S)[^\s-]\S*")
 OF_DAYS = ("date", "before", "after", "modified")
-MOST_MISTAKEN = 20  # parts that turn out to be words; a query with more of them is a pasted text
+MOST_MISTAKEN = 20  # parts that are words after all; a query with more is a pasted text
 
 
 class Operators(TypedDict):
-    """How the parts of a query were read that have the form of operators, each as it is written."""
+    """How the parts of a query that look like operators were read, each as written."""
 
-    filters: list[str]  # they choose documents
-    without: list[str]  # they leave out documents or passages
-    words: dict[str, str]  # they are searched as words, and why
+    filters: list[str]  # select documents
+    without: list[str]  # exclude documents or passages
+    words: dict[str, str]  # searched as words, with the reason
 
 
 class Memory(Protocol):
-    """What the choice between operators and words depends on."""
+    """The facts that decide between operators and words."""
 
     def key_of(self, name: str) -> str | None:
-        """Return the metadata key that is written so, in any case; None if no document has it."""
+        """The metadata key with this name in any case; None if no document has it."""
 
     def unmet(self, asked: Mapping[str, Any]) -> str | None:
-        """Explain why no document fulfils these fields of `Filters`; None if one does. "" if there
-        is no more to say.
+        """Explain why no document matches these fields of `Filters`; None if one does, "" without
+        an explanation.
         """
 
     def is_written(self, literal: str, beside: str = "") -> bool:
-        """Return whether a passage has this text literally, and all words that stand beside it."""
+        """Whether a passage has this text literally, together with all words of `beside`."""
 
 
 class UnknownMemory:
-    """A memory without metadata in which every filter is met, for a query that is only parsed."""
+    """A memory without metadata, in which every filter matches: for parsing a query alone."""
 
     def key_of(self, name: str) -> str | None:
         return None
@@ -62,14 +62,14 @@ class UnknownMemory:
 
 
 class Piece(NamedTuple):
-    """A part of a query that has the form of an operator."""
+    """A part of a query that looks like an operator."""
 
     start: int
     end: int
     written: str
     name: str  # "tag" of tag:ops; "" of -word and -"a phrase"
-    fields: Mapping[str, Any]  # of `Filters`; none for an unknown name or a wrong value
-    left_out: str  # the word or phrase behind the -, unless this is a filter
+    fields: Mapping[str, Any]  # of `Filters`; empty for an unknown name or a wrong value
+    left_out: str  # the word or phrase after the -, unless it is a filter
 
     @property
     def has_minus(self) -> bool:
@@ -77,19 +77,19 @@ class Piece(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The pieces that are operators, and why others are words."""
+    """The pieces that are operators, and the reasons why others are words."""
 
     operators: list[Piece]
     words: dict[str, str]
 
 
 class Reading(NamedTuple):
-    """A query: the text of its words, and what its operators ask for."""
+    """A query: the text of its words, and the filters of its operators."""
 
     text: str
     asked: Mapping[str, Any]  # fields of `Filters`, `without` as texts
     operators: Operators
-    leaves_out_words: bool  # some -word is an operator
+    leaves_out_words: bool  # a -word is an operator
 
 
 def read(
@@ -114,7 +114,7 @@ def read(
         return Reading(text, {}, operators, leaves_out_words=False)
     words = " ".join(_blanked(unified, chosen).split())
     leaves_out_words = any(map(_is_word_left_out, chosen))
-    return Reading(words, _asked(chosen), operators, leaves_out_words)
+    return Reading(words, _combined(chosen), operators, leaves_out_words)
 
 
 def choose(
@@ -122,12 +122,12 @@ def choose(
 ) -> Choice:
     """Choose the operators among the pieces of a query.
 
-    - A filter, unless no document fulfils it, or a passage has it literally beside the other words,
+    - A filter, unless no document matches it, or a passage has it literally beside the other words,
       as a command in a note.
-    - -"a phrase", and a filter with a minus under the same condition.
-    - -word before or behind all other words, if no passage has it literally.
+    - -"a phrase", and a filter with a minus under the same conditions.
+    - -word before or after all other words, if no passage has it literally.
 
-    Without `may_leave_out_words`, no -word is one: a search found nothing without it.
+    Without `may_leave_out_words`, no -word is an operator: with it, a search found nothing.
     """
     choice = Choice([piece for piece in pieces if piece.left_out.startswith('"')], {})
     plain = _blanked(text, pieces)
@@ -135,7 +135,7 @@ def choose(
         if piece.left_out or len(choice.words) >= MOST_MISTAKEN:
             continue
         if not piece.fields and memory.is_written(piece.written):
-            continue  # nobody meant a filter
+            continue  # not meant as a filter
         reason = _why_no_filter(piece, plain, memory)
         if reason is None:
             choice.operators.append(piece)
@@ -143,34 +143,34 @@ def choose(
             choice.words[piece.written] = reason
     for piece in _at_the_edges(pieces, text, choice.operators):
         if memory.is_written(piece.written):
-            choice.words[piece.written] = f"a passage has {piece.written!r}"
+            choice.words[piece.written] = f"a passage contains {piece.written!r}"
         elif not may_leave_out_words:
-            choice.words[piece.written] = f"nothing is left with {piece.written!r}"
+            choice.words[piece.written] = f"{piece.written!r} would leave no result"
         else:
             choice.operators.append(piece)
     return choice
 
 
 def _why_no_filter(piece: Piece, plain: str, memory: Memory) -> str | None:
-    """Explain why a piece is not a filter; None if it is one."""
+    """Explain why a piece is not a filter; None if it is."""
     if not piece.fields:
         if piece.name in OF_DAYS:
-            return f"{piece.written!r} names no day"
+            return f"{piece.written!r} is not a date"
         return f"no document has {piece.name!r} in its metadata"
     if not piece.has_minus:
         reason = memory.unmet(piece.fields)
         if reason is not None:
-            return reason or f"no document fits {piece.written!r}"
+            return reason or f"no document matches {piece.written!r}"
     if TOKEN.search(plain) and memory.is_written(piece.written, beside=plain):
-        return f"a passage has {piece.written!r} and the other words"
+        return f"a passage contains {piece.written!r} and the other words"
     return None
 
 
 def _at_the_edges(
     pieces: Sequence[Piece], text: str, operators: Sequence[Piece]
 ) -> Sequence[Piece]:
-    """Return each -word that stands before or behind all other words, operators not counted; none
-    if there are no other words.
+    """Each -word before or after all other words, operators not counted; [] if there are no other
+    words.
     """
     left_out = [piece for piece in pieces if _is_word_left_out(piece)]
     rest = _blanked(text, [*operators, *left_out])
@@ -185,7 +185,7 @@ def _is_word_left_out(piece: Piece) -> bool:
 
 
 def _pieces(text: str, today: date | None, memory: Memory) -> list[Piece]:
-    """Return the parts of a text that have the form of operators."""
+    """The parts of a text that look like operators."""
     pieces = []
     for match in PIECE.finditer(text):
         name = match["name"] or ""
@@ -205,15 +205,15 @@ def _pieces(text: str, today: date | None, memory: Memory) -> list[Piece]:
 
 
 def _blanked(text: str, pieces: Iterable[Piece]) -> str:
-    """Return the text with spaces in place of these pieces."""
+    """Replace these pieces with spaces."""
     for piece in pieces:
         text = text[: piece.start] + " " * (piece.end - piece.start) + text[piece.end :]
     return text
 
 
-def _asked(pieces: Iterable[Piece]) -> dict[str, Any]:
-    """Return the fields of `Filters` that operators give: of lists and of keys, all count; of others,
-    the last.
+def _combined(pieces: Iterable[Piece]) -> dict[str, Any]:
+    """Combine the fields of several operators: lists and keys add up; otherwise the last one
+    counts.
     """
     asked: dict[str, Any] = {}
     for piece in pieces:
@@ -233,8 +233,8 @@ def _asked(pieces: Iterable[Piece]) -> dict[str, Any]:
 
 
 def _fields(name: str, value: str, today: date | None, memory: Memory) -> dict[str, Any]:
-    """Return what a filter asks for as fields of `Filters`; nothing for a value that it cannot have,
-    and for a name that no metadata has.
+    """The fields of `Filters` for one filter; {} for an invalid value, or a name that no metadata
+    has.
     """
     if name == "tag":
         return {"tags": [value.lstrip("#")]}

@@ -1,11 +1,11 @@
-"""Queries in their parsed form: what to look for, and what kind of query it is. Pure.
+"""Parsed queries: what to search for, and what kind of query it is. Pure.
 
-Keyword search, weights, confidence and highlighting all take a `Query`, so that they agree on what
-was asked.
+Keyword search, weights, confidence and highlighting all use a `Query`, so that they agree on its
+meaning.
 
-Text in scripts without spaces is looked for by overlapping pairs or triples of characters, grams. At
-the end of a run stand shorter ones, tokens of the kind TAIL, and a run that is shorter than a gram is
-one token of the kind SHORT (text/analyzer.py).
+Text in scripts without spaces is searched by overlapping pairs or triples of characters, called
+grams. A run ends with shorter ones, tokens of the kind TAIL, and a run shorter than a gram is one
+token of the kind SHORT (text/analyzer.py).
 """
 
 import re
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from .dates import Period
     from .operators import Memory, Operators
 
-# Characters of a query that are used, before and after folding: U+FDFA alone becomes 18 letters
+# Characters used of a query, before and after folding: U+FDFA alone becomes 18 letters
 MAX_QUERY = 2000
-# Of all terms together, so that a search for a pasted page is as fast as for a long question
+# Of all terms together, so that a pasted page is searched as fast as a long question
 MAX_TOKENS = 96
-MISSPELT = 2  # words of a query at most, some of which may be misspelt
-MAX_FRAGMENTS = 16  # parts of a query that the substring search looks for
-# Letters of a word that is being typed, for words that begin with it to be found
-LEAST_BEGINNING = 3
-LEAST_WORD = 3  # characters; what is shorter, and has a symbol, is also looked for letter by letter
+MISSPELT = 2  # a query of at most this many words may be misspelt
+MAX_FRAGMENTS = 16  # parts of a query for the substring search
+# Letters of a word being typed before longer words match
+LEAST_PREFIX = 3
+LEAST_WORD = 3  # characters; shorter pieces with a symbol are also searched as substrings
 NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 NO_OPERATORS: "Operators" = {"filters": [], "without": [], "words": {}}
 
-# The ending of "Gendolf's", at the end of a word and before punctuation
+# The ending of "Gendolf's", at the end of a word or before punctuation
 _POSSESSIVE = re.compile(r"(?<=[\w+#])['’ʼ]s(?=\W*\Z)", re.IGNORECASE)
 _ALTERNATIVE = r'"[^"]*"|\S+'
 OR = "OR"
 
 
 class Term(NamedTuple):
-    """A thing to look for: `tokens` side by side in this order. If `prefix`, words that start with
-    the last token match too.
+    """A thing to search for: `tokens` side by side in this order. With `prefix`, words that begin
+    with the last token match too.
     """
 
     tokens: tuple[str, ...]
@@ -52,14 +52,16 @@ class Term(NamedTuple):
 
 
 class Query:
-    """A user's question, asked on the day `today`. If `fts_syntax`, the text is an expression in
-    FTS5's own language, which the properties below read as any text. If `is_typed`, its last word is
-    a beginning. If `is_literal`, operators are words. Else the `memory` that is searched decides what
-    is an operator; without `may_leave_out_words`, no -word is one (text/operators.py).
+    """A user's question, asked on the day `today`.
+
+    With `fts_syntax`, the text is an expression in FTS5's own language, which the properties below
+    read like any text. With `is_typed`, its last word is incomplete. With `is_literal`, operators
+    are words; otherwise the searched `memory` decides what is an operator, and without
+    `may_leave_out_words`, no -word is one (text/operators.py).
 
     'what is "exact phrase" in src/a.ts?' has the terms exact+phrase, src+a+ts, src/a.ts, exact,
-    phrase, src and ts, of which the last four are its words. A possessive ending is no part of a
-    word: "Ann's port" has the words Ann and port, and no compound.
+    phrase, src and ts; the last four are its words. A possessive ending is not part of a word:
+    "Ann's port" has the words Ann and port, and no compound.
     """
 
     def __init__(
@@ -75,14 +77,14 @@ class Query:
         may_leave_out_words: bool = True,
     ) -> None:
         self.text = storable(text).replace("\0", " ")
-        self.asked: Mapping[str, Any] = {}  # fields of `Filters` that the text gives
+        self.asked: Mapping[str, Any] = {}  # fields of `Filters` from operators
         self.operators: Operators = NO_OPERATORS
-        self.leaves_out_words = False  # a -word is among its operators
+        self.leaves_out_words = False  # a -word is an operator
         self.fts_syntax = fts_syntax
         self.is_typed = is_typed
-        self.substitutes = substitutes  # by a word, others that are looked for in its place
+        self.substitutes = substitutes  # word -> words searched instead
         self._today = today
-        self._alternatives: list[list[str]] = []  # words and phrases, of which one is enough
+        self._alternatives: list[list[str]] = []  # groups of words and phrases joined by OR
         if not (fts_syntax or is_literal):
             if may_have_operators(self.text):
                 self._take_operators(memory, may_leave_out_words=may_leave_out_words)
@@ -90,7 +92,7 @@ class Query:
         self._start = self.text[:MAX_QUERY]
 
     def _take_operators(self, memory: "Memory | None", *, may_leave_out_words: bool) -> None:
-        from .operators import UnknownMemory, read  # which few queries need
+        from .operators import UnknownMemory, read  # few queries need it
 
         reading = read(
             self.text,
@@ -107,56 +109,56 @@ class Query:
             self.asked = {**reading.asked, "without": without}
 
     def with_substitutes(self, substitutes: Mapping[str, Sequence[str]]) -> "Query":
-        """Return the same query with other words in place of some."""
+        """The same query with other words instead of some."""
         query = object.__new__(Query)
         query.__dict__.update(self.__dict__)
-        query.__dict__.pop("_terms", None)  # cached, and of the words before
+        query.__dict__.pop("_terms", None)  # the cache has the old words
         query.substitutes = substitutes
         return query
 
     @property
     def is_blank(self) -> bool:
-        """Return whether there is nothing to look for."""
+        """Whether the query is empty."""
         return not self.text.strip()
 
     @property
     def terms(self) -> list[Term]:
-        """Return everything to look for, without duplicates: first quoted phrases and compounds,
-        then single words.
+        """Everything to search for, without duplicates: first quoted phrases and compounds, then
+        single words.
 
-        A compound such as src/a.ts is there twice, as a phrase of its words and as one token. Stop
-        words are left out unless the query has no other words; in that case the whole query is a
-        phrase too.
+        A compound such as src/a.ts gives two terms, a phrase of its words and one token. Stop words
+        are left out unless the query has no other words; in that case the whole query is a phrase
+        too.
         """
         return self.compounds + self.words
 
     @property
     def affordable_terms(self) -> list[Term]:
-        """Return the shortest of the `terms`, which together have at most MAX_TOKENS tokens."""
+        """The shortest of the `terms`, with at most MAX_TOKENS tokens together."""
         return _affordable(self.terms)
 
     @property
     def affordable_words(self) -> list[Term]:
-        """Return the first MAX_TOKENS of the `words`."""
+        """The first MAX_TOKENS of the `words`."""
         return _affordable(self.words)
 
     @property
     def may_be_misspelt(self) -> bool:
-        """Tell whether others are looked for in place of all its words, if no passage has any.
+        """Whether to search for similar words if no passage has any word of the query.
 
-        A question of several words, none of which is in the memory, is about something else.
+        A question of several words, all of which are missing, is about something else.
         """
         return self.is_typed or len(self.text.split()) <= MISSPELT
 
     @cached_property
     def exact_words(self) -> frozenset[str]:
-        """Return the words in double quotes, in whose place no others are looked for."""
+        """The words in double quotes, which are never substituted."""
         quoted = [text for text, is_quoted in _quoted_pieces(self._folded) if is_quoted]
         return frozenset(token.text for text in quoted for token in tokens(text))
 
     @cached_property
     def plain_words(self) -> frozenset[str]:
-        """Return the words that are letters alone: not in quotes, no part of an identifier."""
+        """The words of letters alone, outside quotes and identifiers."""
         pieces = [text for text, is_quoted in _quoted_pieces(self._folded) if not is_quoted]
         tokens_by_piece = [tokens(_without_possessive(piece)) for piece in pieces]
         words = {own[0].text for own in tokens_by_piece if len(own) == 1}
@@ -164,14 +166,12 @@ class Query:
 
     @property
     def compounds(self) -> list[Term]:
-        """Return the terms with several tokens, and those with symbols in them."""
+        """The terms with several tokens, and those with symbols."""
         return self._terms[0]
 
     @cached_property
     def quoted_phrases(self) -> list[list[Term]]:
-        """Return what stands in double quotes, as far as it has several words; each with those that
-        OR says are as good.
-        """
+        """The quoted phrases of several words, each with its alternatives by OR."""
         groups = []
         alternatives: set[Term] = set()
         for texts in self._alternatives:
@@ -189,35 +189,37 @@ class Query:
 
     @property
     def words(self) -> list[Term]:
-        """Return the terms that are a single word or gram."""
+        """The terms that are a single word or gram."""
         return self._terms[1]
 
     @cached_property
     def _terms(self) -> tuple[list[Term], list[Term]]:
-        """Return compounds and words. Phrases of days stand in place of words such as "yesterday" and
-        "after 5 May", and beside a date that is written.
+        """Compounds and words.
+
+        Phrases of days replace words such as "yesterday" and "after 5 May", and are added to a
+        written date.
         """
         named = [period for period in self.periods if period.is_named or period.is_open]
         compounds, words = _parsed(_without_periods(self._folded, named))
         if self.periods and not any(_is_content_word(term.tokens[0]) for term in words):
-            compounds, words = [], []  # nothing but days is asked for
+            compounds, words = [], []  # the query has nothing but dates
         for period in self.periods:
             phrases = map(Term, period.phrases())
             compounds += [phrase for phrase in phrases if phrase not in words]
         if self.is_typed:
-            compounds, words = self._with_a_beginning(compounds, words)
+            compounds, words = self._with_prefix(compounds, words)
         if self.substitutes:
-            words = [other for word in words for other in self._others(word)]
+            words = [other for word in words for other in self._substituted(word)]
         return list(dict.fromkeys(compounds)), list(dict.fromkeys(words))
 
-    def _with_a_beginning(
+    def _with_prefix(
         self, compounds: list[Term], words: list[Term]
     ) -> tuple[list[Term], list[Term]]:
-        """Let the last word also match longer words that begin with it. It stays a term of its own, so
-        that what has exactly this word comes first.
+        """Let the last word also match longer words that begin with it. It remains a term itself,
+        so that exact matches come first.
 
-        One of two letters begins too many words to be looked for before there is a third. In scripts
-        without spaces, and after a space, nothing is a beginning.
+        A word of two letters is not searched: it begins too many words. No prefix matching after a
+        space or in scripts without spaces.
         """
         text_tokens = tokens(self._folded)
         if not text_tokens:
@@ -229,18 +231,18 @@ class Query:
         if last not in words or not _is_content_word(last.tokens[0]):
             return compounds, words
         others = [word for word in words if word != last]
-        if len(last.tokens[0]) < LEAST_BEGINNING:
+        if len(last.tokens[0]) < LEAST_PREFIX:
             return compounds, others
         return [*compounds, last], [*others, last._replace(prefix=True)]
 
-    def _others(self, word: Term) -> list[Term]:
+    def _substituted(self, word: Term) -> list[Term]:
         if word.tokens[0] in self.substitutes:
             return [Term((other,)) for other in self.substitutes[word.tokens[0]]]
         return [word]
 
     def stands_for(self, word: str) -> str:
-        """Return the word of the query in whose place this one is looked for, or itself; of words with
-        OR between them the first.
+        """The word of the query that this one substitutes, or the word itself; for words joined by
+        OR, the first of them.
         """
         for own, others in self.substitutes.items():
             if word in others:
@@ -250,7 +252,7 @@ class Query:
 
     @cached_property
     def _first_alternative(self) -> dict[str, str]:
-        """Return the first word of each group of alternatives, by each of its words."""
+        """Map each word of a group of alternatives to the first word of the group."""
         first = {}
         for texts in self._alternatives:
             terms = [phrase(fold(text)) for text in texts if tokens(fold(text))]
@@ -260,15 +262,13 @@ class Query:
 
     @cached_property
     def periods(self) -> "list[Period]":
-        """Return the days that the query means; "yesterday" is the day before `today`, which is
-        that of the clock if it is None.
-        """
+        """The days in the query. "yesterday" is the day before `today`, by default the current day."""
         return periods(self._folded.lower(), self._today or date.today())
 
     @cached_property
     def words_besides_days(self) -> list[str] | None:
-        """Return the words of a query that means certain days, at most a month, but for those that name
-        them; None if it means none.
+        """The words of a query about certain days, at most a month, without those that name the
+        days; None if it is not about days.
         """
         if not self.periods or any(period.is_open or period.days > 31 for period in self.periods):
             return None
@@ -283,14 +283,14 @@ class Query:
 
     @cached_property
     def name(self) -> str:
-        """Return the whole query as the token of a document's name, without a leading / or ./, or
-        [[ ]]; "" if it cannot be a name.
+        """The whole query as the token of a document's name, without a leading / or ./, or [[ ]];
+        "" if it cannot be a name.
         """
         return analyzer.name(self._written_name)
 
     def rank_as_name(self, doc_id: str) -> int:
-        """Return 2 if the query is the end of a document's id, with or without its extension; 1 if
-        it is in other capitals; else 0.
+        """2 if the query is the end of a document's id, with or without its extension; 1 if only
+        the case differs; else 0.
         """
         paths = (doc_id, analyzer.stem(doc_id))
         if any(f"/{path}".endswith(f"/{self._written_name}") for path in paths):
@@ -310,8 +310,7 @@ class Query:
 
     @cached_property
     def is_identifier(self) -> bool:
-        """Return whether the whole query is one word that contains a digit, a symbol or an inner
-        capital.
+        """Whether the whole query is one word with a digit, a symbol or an inner capital.
 
         'payment_processor', 'v2.0', 'getUserName' and '2222' are identifiers; 'gpu', 'follow-up'
         and 'RFC 9110' are not.
@@ -325,8 +324,8 @@ class Query:
 
     @cached_property
     def fragments(self) -> list[str]:
-        """Return what is looked for letter by letter where no word is found: symbols, and runs of
-        scripts without spaces. At most MAX_FRAGMENTS.
+        """The substrings to search for if no word is found: symbols, and runs of scripts without
+        spaces. At most MAX_FRAGMENTS.
 
         'naïve 100% 東京x →' -> ['東京', '→']
         """
@@ -339,23 +338,23 @@ class Query:
 
 
 def may_have_operators(text: str) -> bool:
-    """Return whether a query must be read for operators."""
+    """Whether a query must be parsed for operators."""
     return ":" in text or " -" in text or text.startswith("-")
 
 
 def without_operators(text: str, operators: "Operators") -> str:
-    """Return a query without the operators that were found in it."""
+    """Remove the operators that were found in a query."""
     for operator in (*operators["filters"], *operators["without"]):
         text = text.translate(QUOTES).replace(operator, " ", 1)
     return text
 
 
 def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
-    """Return the text without the OR between two words or phrases, and these, in groups.
+    """Remove the OR between words or phrases; return the text, and groups of these alternatives.
 
     '"page cache" OR swap size' -> '"page cache" swap size', [["page cache", swap]]
 
-    Beside filters, which all hold, an OR at an edge stood between two of them, and is no word.
+    If the query has filters, ignore an OR at an edge: it joined two filters.
     """
     if OR not in text:
         return text, []
@@ -366,8 +365,8 @@ def _without_or(text: str, *, has_filters: bool) -> tuple[str, list[list[str]]]:
     groups: list[list[str]] = []
     follows_or = False
     for number, piece in enumerate(pieces):
-        following = pieces[number + 1 : number + 2]  # [] at the end
-        if piece == OR and words and following and following != [OR]:
+        next_piece = pieces[number + 1 : number + 2]  # [] at the end
+        if piece == OR and words and next_piece and next_piece != [OR]:
             if not (groups and groups[-1][-1] is words[-1]):  # "a OR b OR c" is one group
                 groups.append([words[-1]])
             follows_or = True
@@ -386,8 +385,9 @@ def _without_periods(folded: str, periods: "Sequence[Period]") -> str:
 
 
 def phrase(folded: str) -> Term:
-    """Return folded text as a term. The short grams at the end of a run are left out, because the
-    run in the index may be longer.
+    """Convert folded text to a term.
+
+    The short grams at the end of a run are left out, because the run in the index may be longer.
     """
     of_phrase = tokens(folded)
     while of_phrase[-1].kind == TAIL:
@@ -407,7 +407,7 @@ def _affordable(terms: Iterable[Term]) -> list[Term]:
 
 
 def _parsed(folded: str) -> tuple[list[Term], list[Term]]:
-    """Return the compounds and the words of a folded query."""
+    """The compounds and the words of a folded query."""
     compounds: dict[Term, None] = {}
     singles: dict[Term, None] = {}
     for piece, is_quoted in _quoted_pieces(folded):
@@ -432,8 +432,8 @@ def _parsed(folded: str) -> tuple[list[Term], list[Term]]:
 
 
 def _stop_words(words: set[str]) -> frozenset[str]:
-    """Return the words that do not count: those of English, and of other languages where a query has
-    several of them and more than of English alone.
+    """The stop words that apply: those of English, and of other languages if the query has several
+    of them and more than of English alone.
     """
     others = analyzer.OTHER_STOP_WORDS
     if len(words & others) > max(1, len(words & STOP_WORDS - others)):
@@ -446,13 +446,13 @@ def _is_content_word(token: str) -> bool:
 
 
 def _without_possessive(word: str) -> str:
-    """Return "Gendolf" for "Gendolf's"; what is made of stop words stays, as "what's" does."""
+    """ "Gendolf's" -> "Gendolf"; a word made of stop words stays, such as "what's"."""
     owner = _POSSESSIVE.sub("", word)
     return owner if any(map(_is_content_word, TOKEN.findall(owner))) else word
 
 
 def _quoted_pieces(query: str) -> list[tuple[str, bool]]:
-    """Return (text in double quotes, True) and (word outside quotes, False). A quotation mark
+    """Split into (text in double quotes, True) and (word outside quotes, False). A quotation mark
     without a partner is ignored.
     """
     parts = query.translate(QUOTES).split('"')
@@ -466,10 +466,10 @@ def _quoted_pieces(query: str) -> list[tuple[str, bool]]:
 
 
 def _pieces(text: str) -> list[tuple[str, bool]]:
-    """Return the text cut at white space and where the script changes, each piece with True if it
-    is a word.
+    """Cut the text at white space and where the script changes; each piece has True if it is a
+    word.
 
-    Runs of scripts without spaces are not words, and bare symbols are not words either.
+    Runs of scripts without spaces are not words, nor are bare symbols.
 
     '用Docker部署 →' -> ('用', False), ('Docker', True), ('部署', False), ('→', False)
     """

@@ -1,28 +1,27 @@
-"""The stems of words in Cyrillic, Greek, Arabic and Devanagari: which algorithm is for which
-alphabet. Pure.
+"""The stems of words in Cyrillic, Greek, Arabic and Devanagari, by one algorithm per alphabet.
+Pure.
 
 FTS5 stems English. In Russian, Greek, Arabic or Hindi a word has more forms than in English, and a
-question seldom uses that of the text. Most texts in each of these scripts are in one language, so
-the script decides on the algorithm. Words of other languages lose endings, too, but the same ones
-wherever they stand, so they are still found.
+question seldom uses the form in the text. Most texts in each of these scripts are in one language,
+so the script decides on the algorithm. Words of other languages lose endings, too, but the same
+ones everywhere, so they are still found.
 
-An algorithm is a function from a word as `characters.fold` leaves it, in lower case, to its stem.
+An algorithm is a function from a word after `characters.fold`, in lower case, to its stem.
 
 - Arabic: Larkey, Ballesteros and Connell, "Light stemming for Arabic information retrieval" (2007),
-  the stemmer "light10". Articles, a conjunction and endings are taken off, as long as two letters
-  are left; roots are not looked for. The algorithm comes after a normalization, which `fold` does:
+  the stemmer "light10". Articles, a conjunction and endings are removed, as long as two letters
+  remain; roots are not looked for. The algorithm expects a normalization, which `fold` does:
   ة is ه here, and ى is ي. It found more than Snowball's.
 - Greek: the endings of Ntais, "Development of a stemmer for the Greek language" (2006), completed
-  for nouns and adjectives. The longest ending is taken off once, as long as three letters are left.
-  The algorithm, and that of Snowball which follows it
-  (https://snowballstem.org/algorithms/greek/stemmer.html), takes groups of endings in turn and has
-  long lists of exceptions; this simpler form found a little more.
+  for nouns and adjectives. The longest ending is removed once, as long as three letters remain.
+  The algorithm, and the one of Snowball which follows it
+  (https://snowballstem.org/algorithms/greek/stemmer.html), removes groups of endings in turn and
+  has long lists of exceptions; this simpler form found a little more.
 - Hindi: Ramanathan and Rao, "A lightweight stemmer for Hindi" (2003), in the form of Snowball. The
-  longest ending is taken off, as long as a letter is left:
+  longest ending is removed, as long as a letter remains:
   https://snowballstem.org/algorithms/hindi/stemmer.html
 - Russian: M. F. Porter's algorithm, https://snowballstem.org/algorithms/russian/stemmer.html.
-  Endings are looked for after the first vowel (the region RV), "ость" after the second syllable
-  (R2).
+  Endings are searched after the first vowel (the region RV), "ость" after the second syllable (R2).
 """
 
 import re
@@ -32,8 +31,8 @@ from .characters import fold
 
 
 class Endings:
-    """Endings, as words of a text. They are folded and sorted when they are first asked for, which
-    most searches never do.
+    """Endings, as words of a text. They are folded and sorted when first needed, which is never in
+    most searches.
     """
 
     def __init__(self, text: str) -> None:
@@ -41,14 +40,14 @@ class Endings:
 
     @cached_property
     def _by_last_letter(self) -> dict[str, list[str]]:
-        """Return the endings by their last letter, the longest first."""
+        """The endings by their last letter, longest first."""
         by_letter: dict[str, list[str]] = {}
         for ending in sorted(fold(self._text).split(), key=len, reverse=True):
             by_letter.setdefault(ending[-1], []).append(ending)
         return by_letter
 
     def of(self, word: str, start: int = 0) -> str:
-        """Return the longest one that word[start:] ends with, or "" if there is none."""
+        """The longest ending of word[start:], or ""."""
         for ending in self._by_last_letter.get(word[-1:], ()):
             if word.endswith(ending, start):
                 return ending
@@ -57,7 +56,7 @@ class Endings:
 
 _ARTICLES = ("ال", "وال", "بال", "كال", "فال", "لل")
 _ARABIC_ENDINGS = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
-_ARABIC_LEAST = 2  # letters that are left
+_ARABIC_LEAST = 2  # letters that remain
 
 
 def arabic(word: str) -> str:
@@ -75,7 +74,7 @@ def arabic(word: str) -> str:
     return word
 
 
-_GREEK_LEAST = 3  # letters that are left
+_GREEK_LEAST = 3  # letters that remain
 
 _GREEK_ENDINGS = Endings(
     """
@@ -130,7 +129,7 @@ def hindi(word: str) -> str:
 _FIRST = re.compile("[^аеиоуыэюя]*[аеиоуыэюя]")
 _SECOND = re.compile("[аеиоуыэюя]*[^аеиоуыэюя]+[аеиоуыэюя]+[^аеиоуыэюя]")
 
-# Of two rows, the endings in the second are taken off only after а or я, which stays.
+# Of two rows, the endings in the second are removed only after а or я, which remains.
 _GERUND = Endings("ив ивши ившись ыв ывши ывшись"), Endings("в вши вшись")
 _REFLEXIVE = Endings("ся сь")
 _ADJECTIVE = Endings(
@@ -175,9 +174,7 @@ def _without(word: str, ending: str) -> str:
 
 
 def _inflection(word: str, rv: int) -> str:
-    """Return the ending of a gerund, or else that of an adjective, verb or noun, with "ся" if it is
-    reflexive.
-    """
+    """The ending of a gerund, else of an adjective, verb or noun, with "ся" if it is reflexive."""
     if gerund := _after_a(word, rv, *_GERUND):
         return gerund
     reflexive = _REFLEXIVE.of(word, rv)
@@ -189,8 +186,8 @@ def _inflection(word: str, rv: int) -> str:
 
 
 def _after_a(word: str, rv: int, always: Endings, after_a: Endings) -> str:
-    """Return the longest ending of both rows, or "" if that is one of the second row which does not
-    follow а or я.
+    """The longest ending of both rows; "" if it is one of the second row that does not follow а or
+    я.
     """
     ending = always.of(word, rv)
     other = after_a.of(word, rv)
@@ -199,7 +196,7 @@ def _after_a(word: str, rv: int, always: Endings, after_a: Endings) -> str:
     return other if _without(word, other).endswith(("а", "я"), rv) else ""
 
 
-WORDS_KEPT = 50_000  # words whose stems are remembered, some 250 bytes each
+WORDS_KEPT = 50_000  # cached stems, some 250 bytes each
 SHORTEST = 3  # letters: shorter words are left as they are
 
 # The alphabet of each algorithm, folded. Marks of Devanagari are letters of the private-use area
@@ -230,5 +227,5 @@ class _Stems(dict[str, str]):
 
 
 _STEMS = _Stems()
-# A token of folded text -> its stem; what is no word of these alphabets stays as it is
+# A token of folded text -> its stem; tokens in other alphabets are unchanged
 stemmed = _STEMS.__getitem__

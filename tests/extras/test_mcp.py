@@ -445,7 +445,7 @@ def test_how_a_query_was_read_stands_below_the_passages(environ: dict[str, str])
         await ask(client, "memory_store", doc_id="b", text="the pods of a whale")
         told = await ask(client, "memory_search", query="kubectl get pods -owide", mode="keyword")
         assert citations(told)[0] == "a#L1-L1"
-        assert told.splitlines()[-1] == "[a passage has '-owide': searched for the words]"
+        assert told.splitlines()[-1] == "[a passage contains '-owide': searched for the words]"
         told = await ask(client, "memory_search", query="pods -whale", mode="keyword")
         assert citations(told) == ["a#L1-L1"]
         assert told.splitlines()[-1] == "[left out by -whale]"

@@ -186,10 +186,10 @@ def test_an_operator_acts_and_is_reported(
             "docker",
             "no document has the tag 'latest' (there are gpu, ops)",
         ),
-        ("docker pull app tag:ops", "docker", "a passage has 'tag:ops' and the other words"),
-        ("meeting date:2020-01", MARCH, "no document fits 'date:2020-01'"),
-        ("meeting before:lunch", MARCH, "'before:lunch' names no day"),
-        ("secret -secret", PLAN, "nothing is left with '-secret'"),
+        ("docker pull app tag:ops", "docker", "a passage contains 'tag:ops' and the other words"),
+        ("meeting date:2020-01", MARCH, "no document matches 'date:2020-01'"),
+        ("meeting before:lunch", MARCH, "'before:lunch' is not a date"),
+        ("secret -secret", PLAN, "'-secret' would leave no result"),
     ],
 )
 def test_what_only_looks_like_an_operator_is_words_and_is_reported(

@@ -135,23 +135,23 @@ UNKNOWN_KEY = "no document has 'state' in its metadata"
 @pytest.mark.parametrize(
     ("text", "memory", "reason"),
     [
-        ("kubectl get pods -owide", Known("get -owide"), "a passage has '-owide'"),
-        ("-owide kubectl", Known("-owide"), "a passage has '-owide'"),
-        ("a -state:done", Known("-state:done"), "a passage has '-state:done'"),
+        ("kubectl get pods -owide", Known("get -owide"), "a passage contains '-owide'"),
+        ("-owide kubectl", Known("-owide"), "a passage contains '-owide'"),
+        ("a -state:done", Known("-state:done"), "a passage contains '-state:done'"),
         ("docker pull tag:latest", Known(missing=("latest",)), "no document has latest"),
         (
             "docker pull tag:latest",
             Known("docker pull tag:latest now"),
-            "a passage has 'tag:latest' and the other words",
+            "a passage contains 'tag:latest' and the other words",
         ),
         (
             "docker pull -tag:latest",
             Known("docker pull -tag:latest"),
-            "a passage has '-tag:latest' and the other words",
+            "a passage contains '-tag:latest' and the other words",
         ),
         ("status:500 refused", Known(missing=("500",)), "no document has 500"),
         ("state:done x", Known(), UNKNOWN_KEY),
-        ("a before:lunch", Known(), "'before:lunch' names no day"),
+        ("a before:lunch", Known(), "'before:lunch' is not a date"),
     ],
 )
 def test_what_might_be_an_operator_is_a_word_for_a_reason(
@@ -188,7 +188,7 @@ def test_what_might_be_an_operator_is_a_word_for_a_reason(
             operators([], [], {"tag:nosuch": "no document has nosuch"}),
         ),
         # Each is judged alone
-        ("a -old -new", Known("-new"), operators([], ["-old"], {"-new": "a passage has '-new'"})),
+        ("a -old -new", Known("-new"), operators([], ["-old"], {"-new": "a passage contains '-new'"})),
         (
             "a tag:x tag:y",
             Known(missing=("y",)),
@@ -207,7 +207,7 @@ def test_a_search_that_finds_nothing_takes_a_word_with_a_minus_for_a_word() -> N
     assert query.leaves_out_words
     query = Query("server tag:x -server", memory=Known(), may_leave_out_words=False)
     assert (query.text, query.asked) == ("server -server", {"tags": ["x"]})
-    reason = "nothing is left with '-server'"
+    reason = "'-server' would leave no result"
     assert query.operators == operators(["tag:x"], [], {"-server": reason})
     assert not Query('a -tag:x -"b c"', memory=Known()).leaves_out_words
 

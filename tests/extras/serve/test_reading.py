@@ -412,7 +412,7 @@ def test_the_answer_has_how_the_query_was_read(client: Client) -> None:
         "filters": ["tag:ops", 'in:"memory"'],
         "without": ["-gnu", "-tag:old"],
         "words": {
-            "after:nonsense": "'after:nonsense' names no day",
+            "after:nonsense": "'after:nonsense' is not a date",
             "status:x": "no document has 'status' in its metadata",
             "tag:nosuch": f"no document has the tag 'nosuch' ({tags})",
         },
